@@ -1,0 +1,46 @@
+"""The contracts between the house and its components, and the registry that finds them."""
+
+from podtrail.component.contracts import (
+    Consume,
+    Exporter,
+    Extension,
+    Observer,
+    Processor,
+    Receiver,
+    Taken,
+)
+from podtrail.component.errors import (
+    ComponentError,
+    DeliveryError,
+    Permanent,
+    Refused,
+    Retryable,
+    StartError,
+)
+from podtrail.component.factory import Context, Factory, Kind
+from podtrail.component.ledger import Account
+from podtrail.component.metrics import Counter, Gauge, Histogram, Metrics
+
+__all__ = [
+    "Account",
+    "ComponentError",
+    "Consume",
+    "Context",
+    "Counter",
+    "DeliveryError",
+    "Exporter",
+    "Extension",
+    "Factory",
+    "Gauge",
+    "Histogram",
+    "Kind",
+    "Metrics",
+    "Observer",
+    "Permanent",
+    "Processor",
+    "Receiver",
+    "Refused",
+    "Retryable",
+    "StartError",
+    "Taken",
+]

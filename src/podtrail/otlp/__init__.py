@@ -1,0 +1,57 @@
+"""The wire: OTLP requests, batches of undecoded spans, views. The only room that knows a field number."""
+
+from podtrail.otlp.attempt import ROOT_NAME, Attempt, attempt_of, read_attempt
+from podtrail.otlp.batch import Batch, Group, merge
+from podtrail.otlp.edit import (
+    annotate_links,
+    append_attributes,
+    append_links,
+    encode_span,
+    resource_header,
+    scope_header,
+    set_scope_attributes,
+)
+from podtrail.otlp.framing import frame, split
+from podtrail.otlp.reader import SpanFields, span_reader, status_code
+from podtrail.otlp.request import Intake, MalformedRequest, read_request, write_request
+from podtrail.otlp.span import KINDS, Event, Link, SpanView, Status
+from podtrail.otlp.values import Value, read_key_value, resource_attributes, scope_attributes, scope_name
+from podtrail.otlp.verdict import Decision, Verdict
+
+__all__ = [
+    "KINDS",
+    "ROOT_NAME",
+    "Attempt",
+    "Batch",
+    "Decision",
+    "Event",
+    "Group",
+    "Intake",
+    "Link",
+    "MalformedRequest",
+    "SpanFields",
+    "SpanView",
+    "Status",
+    "Value",
+    "Verdict",
+    "annotate_links",
+    "append_attributes",
+    "append_links",
+    "attempt_of",
+    "encode_span",
+    "frame",
+    "merge",
+    "read_attempt",
+    "read_key_value",
+    "read_request",
+    "resource_attributes",
+    "resource_header",
+    "scope_attributes",
+    "scope_header",
+    "scope_name",
+    "set_scope_attributes",
+    "span_reader",
+    "split",
+    "status_code",
+    "write_request",
+]

@@ -1,0 +1,92 @@
+"""What a receiver, a processor, an exporter and an extension are.
+
+I/O at the edges, decisions in the middle: receivers, exporters and extensions are asynchronous context managers that
+live on the event loop; processors are synchronous state machines that are told the time and never ask for it.
+All times are integer nanoseconds since the Unix epoch.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import NamedTuple, Protocol, Self
+
+from podtrail.otlp import Batch
+
+Consume = Callable[[Batch], Awaitable[None]]
+"""Hands a batch to every pipeline of a receiver. Returns when all have taken it; raises `Refused` when none has."""
+
+
+class Receiver(AbstractAsyncContextManager["Receiver"], Protocol):
+    """Takes spans in. Entering it binds its ports and opens its files, leaving it lets go of them.
+
+    Errors on entering that are the user's to mend (a port in use, a missing file) are `StartError`.
+    """
+
+    async def run(self, consume: Consume) -> None:
+        """Feed the pipelines; end when a finite source is exhausted. A cancelled run stops taking new work at once.
+
+        `consume` may raise `Refused`: a server answers it in its protocol, a source that can wait tries again.
+        """
+
+
+class Exporter(AbstractAsyncContextManager["Exporter"], Protocol):
+    """Lets spans out. Queue, retry and counting are done around it by the pipeline."""
+
+    async def send(self, batch: Batch) -> int:
+        """Deliver a batch; return how many of its spans the other side rejected for good (partial success).
+
+        Raises:
+            Retryable: worth trying again, not before `after` seconds.
+            Permanent: this batch can never be delivered.
+        """
+
+
+class Extension(AbstractAsyncContextManager["Extension"], Protocol):
+    """Serves beside the pipelines: health, pages. Entering starts it, leaving stops it."""
+
+
+class Taken(NamedTuple):
+    """What a processor did with a batch."""
+
+    out: Sequence[Batch] = ()
+    """What leaves at once."""
+    rest: Batch | None = None
+    """What there was no room for; the driver offers it again after `deadline()`."""
+
+
+class Processor(Protocol):
+    """A deterministic state machine: the same calls give the same answers, whatever the wall clock says.
+
+    The law of `deadline()`: it covers everything inside; calling `expire(d, …)` until it returns nothing moves it past
+    `d`; it is None only when nothing waits; an early `expire` changes nothing.
+    """
+
+    def add(self, batch: Batch, now: int) -> Taken:
+        """Take a batch that arrives at `now`, never before the last `now`. Raises `Refused` before taking any of it."""
+
+    def expire(self, now: int, limit: int) -> Sequence[Batch]:
+        """Return what leaves because time has passed, about `limit` spans at a time; still due? It is called again.
+
+        A call that had work to do but lets nothing go returns an empty `Batch`; an empty sequence means: nothing due.
+        """
+
+    def deadline(self) -> int | None:
+        """Return when `expire` next has work to do."""
+
+    def held(self) -> int:
+        """Return the number of spans inside."""
+
+    def held_since(self) -> int | None:
+        """Return the arrival of the oldest span inside: what a log in front of the pipeline must still keep."""
+
+    def take_over(self, predecessor: Self, now: int) -> None:
+        """On reload: take what `predecessor` (same type, perhaps another configuration) holds, arrivals and all."""
+
+    def drain(self, now: int) -> Sequence[Batch]:
+        """Shut down: let go of everything, deciding what is undecided."""
+
+
+class Observer(Protocol):
+    """An extension that looks on: it is offered every batch that leaves a pipeline's processors, verdicts included."""
+
+    def observe(self, pipeline: str, batch: Batch) -> None:
+        """Take note of a batch; must be quick and must not raise."""

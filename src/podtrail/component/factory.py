@@ -1,0 +1,53 @@
+"""How a component is found and made: `Factory` describes it, `Context` is what it gets from the house."""
+
+import logging
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from podtrail.component.ledger import Account
+from podtrail.component.metrics import Metrics
+
+ConfigClass = type[BaseModel]
+Kind = Literal["receiver", "processor", "exporter", "extension"]
+
+
+def _no_memory() -> int:
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a component gets from the house. Ask nothing of the process, the clock or the environment but through it."""
+
+    id: str
+    """`type` or `type/name` as in the configuration."""
+    pipeline: str = ""
+    """`traces` or `traces/name` for a processor; empty for the others, which have one instance an id."""
+    account: Account = field(default_factory=Account)
+    """The pipeline's account: a processor books what it samples out, drops and creates."""
+    metrics: Metrics = field(default_factory=Metrics)
+    log: logging.LoggerAdapter[logging.Logger] = field(
+        default_factory=lambda: logging.LoggerAdapter(logging.getLogger("podtrail"))
+    )
+    rng: random.Random = field(default_factory=lambda: random.Random(0))  # noqa: S311 - sampling, not secrets
+    gates: frozenset[str] = frozenset()
+    """Feature gates that are on."""
+    memory_used: Callable[[], int] = _no_memory
+    """Resident memory of the process in bytes, measured at most a few times a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Factory:
+    """One component type: what it is called, how it is configured, how it is made."""
+
+    kind: Kind
+    type: str
+    Config: ConfigClass
+    create: Callable[[Any, Context], Any]
+    """`create(config, context)`; imports what is heavy, opens nothing."""
+    aliases: tuple[str, ...] = ()
+    """Older names that are accepted as well."""

@@ -1,0 +1,59 @@
+"""The unit that flows through a pipeline: spans as bytes, grouped by the trace, resource and scope they belong to."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from podtrail.otlp.verdict import Verdict
+
+
+class Group(NamedTuple):
+    """Spans of one trace that arrived together under one resource and scope, in their order.
+
+    Nothing here is decoded. Equal headers of neighbours mean that they came in one ScopeSpans; to write a group is to
+    put its bytes behind its headers.
+    """
+
+    resource: bytes
+    """The ResourceSpans message without its scopes: resource, schema URL and unknown fields."""
+    scope: bytes
+    """The ScopeSpans message without its spans: scope, schema URL and unknown fields."""
+    trace_id: bytes
+    """16 bytes, never all zero."""
+    spans: bytes
+    """The spans as they stand in a ScopeSpans message, each behind its tag and length (`framing.split` parts them)."""
+    span_count: int
+    """How many spans these are, at least one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Groups in order of arrival. Immutable, so that a fan-out copies nothing."""
+
+    groups: Sequence[Group]
+    arrived: int
+    """Unix nanoseconds; the minimum where batches were merged."""
+    verdicts: Sequence[Verdict] = ()
+    """What a sampler decided since its last batch, about kept and dropped traces alike."""
+
+    @property
+    def span_count(self) -> int:
+        """The number of spans."""
+        return sum([group[4] for group in self.groups])
+
+    @property
+    def size(self) -> int:
+        """The bytes of the spans themselves, headers left out."""
+        return sum([len(group[3]) for group in self.groups])
+
+
+def merge(batches: Iterable[Batch]) -> Batch:
+    """Return the batches as one, in order. ValueError when there is none."""
+    merged = list(batches)
+    if len(merged) == 1:
+        return merged[0]
+    return Batch(
+        groups=[group for batch in merged for group in batch.groups],
+        arrived=min(batch.arrived for batch in merged),
+        verdicts=[verdict for batch in merged for verdict in batch.verdicts],
+    )

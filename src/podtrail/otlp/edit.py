@@ -1,0 +1,114 @@
+"""Writing: enrichment by appending to a span's bytes, and spans of our own.
+
+Concatenation is merge: a serialized field put behind a message adds to it. Nothing that was there is touched, unless an
+attribute of the same key exists, which is then replaced.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from opentelemetry.proto.common.v1 import common_pb2
+from opentelemetry.proto.resource.v1 import resource_pb2
+from opentelemetry.proto.trace.v1 import trace_pb2
+
+from podtrail.otlp.span import Event, Link, Status
+from podtrail.otlp.values import Value, to_key_values
+
+
+def _links(links: Sequence[Link]) -> list[trace_pb2.Span.Link]:
+    return [
+        trace_pb2.Span.Link(
+            trace_id=link.trace_id,
+            span_id=link.span_id,
+            trace_state=link.trace_state,
+            flags=link.flags,
+            attributes=to_key_values(link.attributes),
+        )
+        for link in links
+    ]
+
+
+def append_attributes(span: bytes, attributes: Mapping[str, Value]) -> bytes:
+    """Return a span's bytes with these attributes set."""
+    if any(key.encode() in span for key in attributes):
+        message = trace_pb2.Span.FromString(span)
+        kept = [pair for pair in message.attributes if pair.key not in attributes]
+        if len(kept) < len(message.attributes):
+            del message.attributes[:]
+            message.attributes.extend([*kept, *to_key_values(attributes)])
+            return message.SerializeToString()
+    return span + trace_pb2.Span(attributes=to_key_values(attributes)).SerializeToString()
+
+
+def append_links(span: bytes, links: Sequence[Link]) -> bytes:
+    """Return a span's bytes with these links added."""
+    return span + trace_pb2.Span(links=_links(links)).SerializeToString()
+
+
+def annotate_links(span: bytes, attributes: Mapping[int, Mapping[str, Value]]) -> bytes:
+    """Return a span's bytes with attributes set on existing links, given by the link's position."""
+    message = trace_pb2.Span.FromString(span)
+    for position, added in attributes.items():
+        link = message.links[position]
+        kept = [pair for pair in link.attributes if pair.key not in added]
+        del link.attributes[:]
+        link.attributes.extend([*kept, *to_key_values(added)])
+    return message.SerializeToString()
+
+
+def set_scope_attributes(header: bytes, attributes: Mapping[str, Value]) -> bytes:
+    """Return a group's `scope` with these attributes set on the instrumentation scope."""
+    message = trace_pb2.ScopeSpans.FromString(header)
+    kept = [pair for pair in message.scope.attributes if pair.key not in attributes]
+    del message.scope.attributes[:]
+    message.scope.attributes.extend([*kept, *to_key_values(attributes)])
+    return message.SerializeToString()
+
+
+def encode_span(
+    *,
+    trace_id: bytes,
+    span_id: bytes,
+    name: str,
+    start: int,
+    end: int,
+    parent_span_id: bytes = b"",
+    kind: int = 1,
+    flags: int = 0,
+    trace_state: str = "",
+    status: Status | None = None,
+    attributes: Mapping[str, Value] | None = None,
+    events: Sequence[Event] = (),
+    links: Sequence[Link] = (),
+) -> bytes:
+    """Return the bytes of a new span; times in Unix nanoseconds, ids of 16 and 8 bytes."""
+    return trace_pb2.Span(
+        trace_id=trace_id,
+        span_id=span_id,
+        parent_span_id=parent_span_id,
+        trace_state=trace_state,
+        flags=flags,
+        name=name,
+        kind=cast("Any", kind),
+        start_time_unix_nano=start,
+        end_time_unix_nano=end,
+        status=trace_pb2.Status(code=cast("Any", status.code), message=status.message) if status else None,
+        attributes=to_key_values(attributes or {}),
+        events=[
+            trace_pb2.Span.Event(time_unix_nano=e.time, name=e.name, attributes=to_key_values(e.attributes))
+            for e in events
+        ],
+        links=_links(links),
+    ).SerializeToString()
+
+
+def resource_header(attributes: Mapping[str, Value], schema_url: str = "") -> bytes:
+    """Return a group's `resource` for a resource of our own."""
+    resource = resource_pb2.Resource(attributes=to_key_values(attributes))
+    return trace_pb2.ResourceSpans(resource=resource, schema_url=schema_url).SerializeToString()
+
+
+def scope_header(name: str, version: str = "", schema_url: str = "") -> bytes:
+    """Return a group's `scope` for an instrumentation scope of our own."""
+    scope = common_pb2.InstrumentationScope(name=name, version=version)
+    return trace_pb2.ScopeSpans(scope=scope, schema_url=schema_url).SerializeToString()

@@ -1,0 +1,49 @@
+"""Reading a few fields of many spans in C: what a decision needs, and no more."""
+
+from collections.abc import Callable, Collection, Sequence
+from functools import lru_cache
+from typing import Any, Protocol, cast
+
+from opentelemetry.proto.trace.v1 import trace_pb2
+
+from podtrail.otlp.lite import SCOPE_SPANS, lite_type
+
+
+class SpanFields(Protocol):
+    """The fields of a span under OTLP's names. Reading one that was not asked for raises AttributeError."""
+
+    trace_id: bytes
+    span_id: bytes
+    parent_span_id: bytes
+    trace_state: bytes
+    flags: int
+    name: bytes
+    kind: int
+    start_time_unix_nano: int
+    end_time_unix_nano: int
+    status: bytes
+    """A Status message, for `status_code`."""
+    attributes: Sequence[bytes]
+    """KeyValue messages, for `values.read_key_value`."""
+    events: Sequence[bytes]
+    links: Sequence[bytes]
+
+
+def span_reader(fields: Collection[str]) -> Callable[[bytes], Sequence[SpanFields]]:
+    """Return a function from a group's `spans` (or several joined) to its spans with just these fields.
+
+    Strings come as UTF-8 bytes, messages as their bytes. About 0.1 us a span; read the fields in C loops, for instance
+    `min(map(attrgetter("start_time_unix_nano"), read(group.spans)))`. KeyError for a name that a span does not have.
+    """
+    parse = cast("Any", lite_type(SCOPE_SPANS, {"spans": dict.fromkeys(fields)})).FromString
+
+    def read(spans: bytes) -> Sequence[SpanFields]:
+        return list(parse(spans).spans)
+
+    return read
+
+
+@lru_cache(maxsize=256)
+def status_code(status: bytes) -> int:
+    """Return the code of a Status message: 0 unset, 1 ok, 2 error. Empty bytes are a status that is not there."""
+    return trace_pb2.Status.FromString(status).code

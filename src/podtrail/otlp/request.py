@@ -1,0 +1,149 @@
+"""Requests: an ExportTraceServiceRequest to groups of undecoded spans, and back.
+
+The whole request is parsed once, strictly, in C; nothing of that is kept but the answer that it is sound. Then spans
+are told apart, and runs of one trace are cut from the request's own bytes. Only a request that is not sound, or not
+written in protobuf's canonical form, is looked at span by span (`podtrail.otlp.scrutiny`).
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple, cast
+
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from podtrail.otlp.batch import Group
+from podtrail.otlp.framing import frame
+from podtrail.otlp.lite import REQUEST, RESOURCE_SPANS, SCOPE_SPANS, field_number, lite_type
+from podtrail.otlp.scrutiny import Rejections, scrutinize
+
+_REQUEST = cast("Any", lite_type(REQUEST, {"resource_spans": {"resource": None, "scope_spans": None}}))
+_SCOPE_SPANS = cast("Any", lite_type(SCOPE_SPANS, {"scope": None, "spans": None}))
+_RESOURCE_ONLY = cast("Any", lite_type(RESOURCE_SPANS, {"resource": None}))
+_SCOPE_ONLY = cast("Any", lite_type(SCOPE_SPANS, {"scope": None}))
+
+_LENGTH_DELIMITED = 2
+_REQUEST_TAG = bytes([field_number(REQUEST, "resource_spans") << 3 | _LENGTH_DELIMITED])
+_RESOURCE_SPANS_TAG = bytes([field_number(RESOURCE_SPANS, "scope_spans") << 3 | _LENGTH_DELIMITED])
+
+# What every SDK writes first: the trace id's tag, length and 16 bytes, the span id's tag and length.
+_HEAD = slice(0, 20)
+_head_of = itemgetter(_HEAD)
+_TRACE_ID_TAG, _SPAN_ID_TAG = b"\x0a\x10", b"\x12\x08"
+_NO_TRACE, _NO_SPAN = bytes(16), _SPAN_ID_TAG + bytes(8)
+
+
+class MalformedRequest(ValueError):
+    """The bytes are no ExportTraceServiceRequest."""
+
+
+class Intake(NamedTuple):
+    """What a request held."""
+
+    groups: Sequence[Group]
+    rejected: int
+    """Spans that no pipeline may see: without valid ids, or not decodable."""
+    reason: str
+    """Why they were rejected, in words; "" when none was."""
+
+
+def read_request(raw: bytes) -> Intake:
+    """Return the groups of a serialized ExportTraceServiceRequest, invalid spans left out and counted.
+
+    Raises:
+        MalformedRequest: the bytes can't be told apart into spans.
+    """
+    try:
+        sound = ExportTraceServiceRequest.FromString(raw).ByteSize() == len(raw)
+        request = _REQUEST.FromString(raw)
+    except DecodeError:
+        sound = False
+    rejections = Rejections()
+    if not sound:
+        try:
+            raw = scrutinize(raw, rejections)
+        except DecodeError as error:
+            raise MalformedRequest(f"not an ExportTraceServiceRequest: {error}") from error
+        request = _REQUEST.FromString(raw)
+    groups: list[Group] = []
+    for resource_spans in request.resource_spans:
+        scopes = list(resource_spans.scope_spans)
+        resource_spans.ClearField("scope_spans")
+        resource = resource_spans.SerializeToString()
+        for scope_spans in scopes:
+            _read_scope_spans(resource, scope_spans, groups, rejections)
+    return Intake(groups, rejections.count, rejections.reason())
+
+
+def _read_scope_spans(resource: bytes, raw: bytes, groups: list[Group], rejections: Rejections) -> None:
+    message = _SCOPE_SPANS.FromString(raw)
+    spans: list[bytes] = list(message.spans)
+    if not spans:
+        return
+    message.ClearField("spans")
+    scope: bytes = message.SerializeToString()
+    if _NO_SPAN in raw or not all(map(_is_regular, set(map(_head_of, spans)))):
+        spans = [rejections.regular(span) for span in spans if rejections.admits(span)]
+        raw = b""
+    lengths = list(map(len, spans))
+    overhead = 3
+    if lengths and (min(lengths) < 1 << 7 or max(lengths) >= 1 << 14):
+        lengths = [length + 1 + _varint_size(length) for length in lengths]
+        overhead = 0
+    total = sum(lengths) + overhead * len(lengths)
+    at = len(scope)
+    if len(raw) != at + total or not raw.startswith(scope) or _insertion(scope, scope_spans=True) != at:
+        raw, at = frame(spans), 0
+    first = 0
+    for head, run in groupby(map(_head_of, spans)):
+        count = len(list(run))
+        last = first + count
+        end = at + sum(lengths[first:last]) + overhead * count
+        groups.append(Group(resource, scope, head[2:18], raw[at:end], count))
+        first, at = last, end
+
+
+def _is_regular(head: bytes) -> bool:
+    return head[:2] == _TRACE_ID_TAG and head[18:] == _SPAN_ID_TAG and head[2:18] != _NO_TRACE
+
+
+def _varint_size(number: int) -> int:
+    return max(1, -(-number.bit_length() // 7))
+
+
+def _varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+@lru_cache(maxsize=1024)
+def _insertion(header: bytes, *, scope_spans: bool) -> int:
+    """Return where in a header its repeated field belongs: behind the resource or scope, before the schema URL."""
+    kept = (_SCOPE_ONLY if scope_spans else _RESOURCE_ONLY).FromString(header)
+    kept.DiscardUnknownFields()
+    first: bytes = kept.SerializeToString()
+    return len(first) if header.startswith(first) else len(header)
+
+
+def write_request(groups: Iterable[Group]) -> bytes:
+    """Return groups as one serialized ExportTraceServiceRequest.
+
+    Neighbours with equal headers share one ResourceSpans or ScopeSpans. What `read_request` took apart comes out byte
+    for byte if it was in canonical form and no neighbours had equal headers.
+    """
+    out: list[bytes] = []
+    for resource, of_resource in groupby(groups, itemgetter(0)):
+        body: list[bytes] = []
+        for scope, of_scope in groupby(of_resource, itemgetter(1)):
+            chunks = [group[3] for group in of_scope]
+            at = _insertion(scope, scope_spans=True)
+            body += (_RESOURCE_SPANS_TAG, _varint(len(scope) + sum(map(len, chunks))), scope[:at], *chunks, scope[at:])
+        at = _insertion(resource, scope_spans=False)
+        out += (_REQUEST_TAG, _varint(len(resource) + sum(map(len, body))), resource[:at], *body, resource[at:])
+    return b"".join(out)
