@@ -1,0 +1,108 @@
+"""Trace context in the annotations of Kubernetes objects (KEP-5915: `tracing.k8s.io/traceparent` and its siblings).
+
+Whoever may write an annotation chooses what it says. So it is parsed strictly, becomes a link and never a parent,
+its baggage is ignored, and the sampled flag in it decides nothing.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from opentelemetry.baggage.propagation import W3CBaggagePropagator
+from opentelemetry.context import Context
+from opentelemetry.trace import (
+    NonRecordingSpan,
+    SpanContext,
+    TraceFlags,
+    TraceState,
+    get_current_span,
+    set_span_in_context,
+)
+
+DEFAULT_PREFIX = "tracing.k8s.io/"
+_TRACEPARENT = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
+_MAX_TRACESTATE = 512
+_BAGGAGE = W3CBaggagePropagator()
+
+
+@dataclass(frozen=True)
+class PropagationCounters:
+    """How often context was written to and read from the annotations of one kind of object by one controller."""
+
+    component: str
+    controller: str
+    resource_kind: str
+    injected: Counter[str] = field(default_factory=Counter)
+    extracted: Counter[str] = field(default_factory=Counter)
+
+    def samples(self) -> Iterator[tuple[str, dict[str, str], int]]:
+        """Name, labels and value of each counter, as they are exposed."""
+        labels = {"component": self.component, "controller": self.controller, "resource_kind": self.resource_kind}
+        for name, counter in (("injected", self.injected), ("extracted", self.extracted)):
+            for result, value in sorted(counter.items()):
+                yield f"trace_context_annotations_{name}_total", {**labels, "result": result}, value
+
+
+def inject_context(
+    annotations: Mapping[str, str],
+    context: Context | None,
+    *,
+    prefix: str = DEFAULT_PREFIX,
+    counters: PropagationCounters | None = None,
+) -> dict[str, str]:
+    """The annotations to write so that the object carries `context`; empty when there is nothing to write.
+
+    An annotation that has the value already is not written again (two writers of one annotation would call each
+    other for ever), and a tracestate that belongs to another traceparent is emptied. Write on creation or on a
+    change of the specification, never on a status update. `injected` counts success, unchanged and no_context.
+    """
+    span_context = get_current_span(context).get_span_context()
+    changes: dict[str, str] = {}
+    if span_context.is_valid:
+        wanted = {prefix + "traceparent": _traceparent(span_context)}
+        tracestate = span_context.trace_state.to_header()
+        if tracestate or annotations.get(prefix + "tracestate"):
+            wanted[prefix + "tracestate"] = tracestate
+        baggage: dict[str, str] = {}
+        _BAGGAGE.inject(baggage, context)
+        wanted.update((prefix + key, value) for key, value in baggage.items())
+        changes = {key: value for key, value in wanted.items() if annotations.get(key) != value}
+    if counters is not None:
+        counters.injected["success" if changes else "unchanged" if span_context.is_valid else "no_context"] += 1
+    return changes
+
+
+def extract_context(
+    annotations: Mapping[str, str],
+    context: Context | None = None,
+    *,
+    prefix: str = DEFAULT_PREFIX,
+    counters: PropagationCounters | None = None,
+) -> Context:
+    """`context` (default: an empty one) with the remote span that the annotations name, or unchanged.
+
+    Only version 00 in exactly 55 lower-case characters with non-zero ids is taken; a bad tracestate is left out.
+    `extracted` counts success, absent and invalid.
+    """
+    base = Context() if context is None else context
+    value = annotations.get(prefix + "traceparent")
+    remote = None if value is None else _parsed(value, annotations.get(prefix + "tracestate", ""))
+    if counters is not None:
+        counters.extracted["absent" if value is None else "invalid" if remote is None else "success"] += 1
+    return base if remote is None else set_span_in_context(NonRecordingSpan(remote), base)
+
+
+def _traceparent(context: SpanContext) -> str:
+    return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
+
+
+def _parsed(traceparent: str, tracestate: str) -> SpanContext | None:
+    match = _TRACEPARENT.fullmatch(traceparent)
+    if match is None:
+        return None
+    trace_id, span_id, flags = (int(group, 16) for group in match.groups())
+    if not trace_id or not span_id:
+        return None
+    state = TraceState.from_header([tracestate]) if 0 < len(tracestate) <= _MAX_TRACESTATE else TraceState()
+    return SpanContext(trace_id, span_id, is_remote=True, trace_flags=TraceFlags(flags), trace_state=state)

@@ -1,0 +1,58 @@
+"""The tracer provider of a component, as `k8s.io/component-base/tracing` builds it from the configuration.
+
+No configuration: spans are not made, but context that comes in goes out again (passthrough). Otherwise roots are
+sampled at the configured rate, by default none, and spans that have a parent share its fate.
+"""
+
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import SpanProcessor
+from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
+from opentelemetry.sdk.trace.id_generator import IdGenerator
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, ParentBased, Sampler, TraceIdRatioBased
+from opentelemetry.trace import NoOpTracerProvider, TracerProvider
+
+from .batching import BoundedBatchProcessor, SpanCounters
+from .configuration import MAX_RATE, TracingConfiguration
+
+
+def tracer_provider(
+    configuration: TracingConfiguration | None, resource: Resource, counters: SpanCounters
+) -> TracerProvider:
+    """The provider for `configuration` (valid, see `validate_tracing_configuration`); `shutdown` ends it.
+
+    Spans leave over OTLP/gRPC without TLS, in the background; what becomes of them is in `counters`.
+    """
+    if configuration is None:
+        return NoOpTracerProvider()
+    from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
+
+    exporter = OTLPSpanExporter(endpoint=configuration.address, insecure=True)
+    processor = BoundedBatchProcessor(exporter, counters)
+    return provider_around(processor, resource, sampler=sampler(configuration))
+
+
+def provider_around(
+    processor: SpanProcessor,
+    resource: Resource,
+    *,
+    sampler: Sampler | None = None,
+    id_generator: IdGenerator | None = None,
+) -> SdkTracerProvider:
+    """A provider whose finished spans go to `processor`; samples everything unless told otherwise."""
+    provider = SdkTracerProvider(
+        sampler=sampler or ParentBased(ALWAYS_ON), resource=resource, id_generator=id_generator, shutdown_on_exit=False
+    )
+    provider.add_span_processor(processor)
+    return provider
+
+
+def sampler(configuration: TracingConfiguration) -> Sampler:
+    """ParentBased over the rate for roots; a rate of 0 or none is never."""
+    rate = configuration.sampling_rate_per_million or 0
+    return ParentBased(TraceIdRatioBased(rate / MAX_RATE) if rate > 0 else ALWAYS_OFF)
+
+
+def shutdown(provider: TracerProvider) -> None:
+    """Lets go of what is still to be exported and ends `provider`, within its processor's deadline."""
+    if isinstance(provider, SdkTracerProvider):
+        provider.shutdown()

@@ -1,0 +1,138 @@
+"""The span of `k8s.io/component-base/tracing`: an OpenTelemetry span that is also logged when it took long.
+
+    span = start("SchedulePod", {"k8s.pod.name": "web-0"}, clock=time.time_ns, tracer=tracer)
+    phase = span.start("filter")
+    phase.add_event("Computing predicates done")
+    phase.end(threshold=0)
+    span.end(threshold=100_000_000)
+
+The steps are remembered whether or not anything is traced, so the log does not depend on sampling. OpenTelemetry is
+asked once a root: the children of a root that is not recording make no call to it, which is what keeps tracing cheap
+for those who sample little. All times come from `clock`, unix nanoseconds, which may run faster than the wall's.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from opentelemetry.context import Context, attach, detach
+from opentelemetry.trace import Link, SpanKind, Status, StatusCode, Tracer, set_span_in_context
+from opentelemetry.trace import Span as OtelSpan
+
+from .steps import Fields, Operation, Step, describe
+
+Clock = Callable[[], int]
+Log = Callable[[str], None]
+
+_NO_FIELDS: Fields = {}
+_logger = logging.getLogger("podtrail_instrumentation.trace")
+
+
+def log_long(text: str) -> None:
+    """The default of what is done with the text about a long operation: one record of level INFO."""
+    _logger.info("%s", text, extra={"source": "trace.go:236"})
+
+
+class Span(Operation):
+    """One operation. Made by `start`, ended once by `end`; ending it again does nothing."""
+
+    __slots__ = ("_clock", "_log", "_otel", "_root", "_tracer", "context", "recording")
+
+    def __init__(self, name: str, fields: Fields, clock: Clock, log: Log) -> None:
+        super().__init__(name, fields, clock())
+        self._clock = clock
+        self._log = log
+        self._root = True
+        self._tracer: Tracer | None = None
+        self._otel: OtelSpan | None = None
+        self.context: Context | None = None
+        """The OpenTelemetry context with this span, or with its nearest traced ancestor; None when nothing traces."""
+        self.recording = False
+        """Whether attributes and events go anywhere. Check it before building costly ones."""
+
+    def start(self, name: str, attributes: Fields = _NO_FIELDS) -> "Span":
+        """Starts a child of this span."""
+        child = Span(name, attributes, self._clock, self._log)
+        child._root = False
+        child.context = self.context
+        self.items.append(child)
+        if self.recording:
+            assert self._tracer is not None
+            child._trace(self._tracer, self.context, (), SpanKind.INTERNAL)
+        return child
+
+    def _trace(self, tracer: Tracer, context: Context | None, links: Sequence[Link], kind: SpanKind) -> None:
+        self._tracer = tracer
+        self._otel = tracer.start_span(
+            self.name, context, kind=kind, attributes=self.fields, links=links, start_time=self.started
+        )
+        self.recording = self._otel.is_recording()
+        self.context = set_span_in_context(self._otel, context)
+
+    def add_event(self, name: str, attributes: Fields = _NO_FIELDS) -> None:
+        """Records an event of the OpenTelemetry span that is also a step in the log."""
+        now = self._clock()
+        self.items.append(Step(name, now, attributes))
+        if self.recording:
+            assert self._otel is not None
+            self._otel.add_event(name, attributes, timestamp=now)
+
+    def set_attributes(self, attributes: Fields) -> None:
+        """Adds attributes to the OpenTelemetry span; the log keeps those the span was started with."""
+        if self.recording:
+            assert self._otel is not None
+            self._otel.set_attributes(attributes)
+
+    def fail(self, message: str) -> None:
+        """Gives the OpenTelemetry span the status Error with `message`."""
+        if self.recording:
+            assert self._otel is not None
+            self._otel.set_status(Status(StatusCode.ERROR, message))
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """Makes `context` the current OpenTelemetry context, so that spans others start become this one's children."""
+        if self.context is None:
+            yield
+            return
+        token = attach(self.context)
+        try:
+            yield
+        finally:
+            detach(token)
+
+    def end(self, threshold: int) -> None:
+        """Ends the span. When this is a root, it and all in it that reached their thresholds (ns) are logged."""
+        if self.ended is not None:
+            return
+        self.ended = self._clock()
+        self.threshold = threshold
+        if self.recording:
+            assert self._otel is not None
+            self._otel.end(self.ended)
+        if self._root:
+            for text in describe(self, self._number()):
+                self._log(text)
+
+    def _number(self) -> int:
+        """31 bits of the trace id, so that the log leads to the trace; without a trace, of the start."""
+        trace_id = self._otel.get_span_context().trace_id if self._otel is not None else 0
+        return (trace_id or self.started) & 0x7FFF_FFFF
+
+
+def start(
+    name: str,
+    attributes: Fields = _NO_FIELDS,
+    *,
+    clock: Clock,
+    tracer: Tracer | None = None,
+    context: Context | None = None,
+    links: Sequence[Link] = (),
+    kind: SpanKind = SpanKind.INTERNAL,
+    log: Log = log_long,
+) -> Span:
+    """Starts a root operation: a child of the span in `context` if there is one. Without `tracer` it is only logged."""
+    span = Span(name, attributes, clock, log)
+    if tracer is not None:
+        span._trace(tracer, Context() if context is None else context, links, kind)
+    return span
