@@ -1,0 +1,85 @@
+"""How an exporter delivers: timeout, retry and sending queue, with the Collector's keys and defaults."""
+
+from typing import Any, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from podtrail.config.duration import MINUTE, SECOND, NonNegativeDuration
+from podtrail.config.model import Model
+
+Sizer = Literal["requests", "items", "bytes"]
+
+
+class RetrySettings(Model):
+    """Retry of deliveries that failed but may succeed later (`retry_on_failure:`), with exponential back-off."""
+
+    enabled: bool = Field(
+        True, description="Try again after a retryable failure; otherwise the batch is dropped and counted."
+    )
+    initial_interval: NonNegativeDuration = Field(5 * SECOND, description="Wait before the first retry.")
+    max_interval: NonNegativeDuration = Field(30 * SECOND, description="Longest wait between two tries.")
+    max_elapsed_time: NonNegativeDuration = Field(5 * MINUTE, description="Give a batch up after this long; 0s: never.")
+    multiplier: float = Field(
+        1.5, ge=0, allow_inf_nan=False, description="Factor by which the wait grows from try to try."
+    )
+    randomization_factor: float = Field(
+        0.5, ge=0, le=1, description="Share of the wait that is drawn at random: 0.5 gives 0.5 to 1.5 times the wait."
+    )
+
+    @model_validator(mode="after")
+    def _check_order(self) -> Self:
+        if self.enabled and 0 < self.max_elapsed_time < max(self.initial_interval, self.max_interval):
+            raise ValueError(
+                "max_elapsed_time must not be shorter than initial_interval and max_interval (0s: never give up)"
+            )
+        return self
+
+
+class QueueSettings(Model):
+    """The queue in front of an exporter (`sending_queue:`)."""
+
+    enabled: bool = Field(True, description="Queue in memory; otherwise the pipeline waits for each delivery.")
+    num_consumers: int = Field(10, gt=0, description="Batches under way at once.")
+    queue_size: int = Field(1000, gt=0, description="Capacity in units of `sizer`.")
+    sizer: Sizer = Field(
+        "requests", description="What fills the queue: `requests` (batches), `items` (spans) or `bytes`."
+    )
+    block_on_overflow: bool = Field(
+        False, description="When full, hold the pipeline up; otherwise drop the batch and count it."
+    )
+    wait_for_result: bool = Field(False, description="Only `false`: the queue acknowledges a batch once it holds it.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _explain_what_is_missing(cls, data: Any) -> Any:
+        if isinstance(data, dict):
+            for key, reason in _NOT_OFFERED.items():
+                if data.get(key) is not None:
+                    raise ValueError(f"{key} is not offered: {reason}")
+        return data
+
+    @field_validator("wait_for_result")
+    @classmethod
+    def _refuse_waiting(cls, value: bool) -> bool:
+        if value:
+            raise ValueError(
+                "can't be true: podtrail acknowledges spans once its pipeline holds them; "
+                "set sending_queue::enabled: false to make the pipeline wait for each delivery"
+            )
+        return value
+
+
+_NOT_OFFERED = {
+    "storage": "the queue lives in memory and is drained on shutdown; remove the key",
+    "batch": "batches are built by the batch processor; put it last in the pipeline and remove the key",
+}
+
+
+class DeliverySettings(Model):
+    """Base of the configuration of every exporter that delivers over a network or may fail for a while."""
+
+    timeout: NonNegativeDuration = Field(5 * SECOND, description="Longest time one try may take; 0s: no limit.")
+    retry_on_failure: RetrySettings = Field(default_factory=RetrySettings, description="Retry of failed deliveries.")
+    sending_queue: QueueSettings = Field(
+        default_factory=QueueSettings, description="The queue in front of the exporter."
+    )

@@ -1,0 +1,64 @@
+"""The base of every configuration model: frozen, no unknown keys, and nothing converted behind the user's back.
+
+As in the Collector, `"10"` is no number, `1` is no boolean, and a key without a value (`tls:`) means its default.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, SecretStr, model_validator
+from pydantic_core import CoreSchema
+
+Secret = SecretStr
+"""Text that is never shown: not in a repr, not by `print-config`. Read it with `.get_secret_value()`."""
+
+Headers = dict[str, Secret]
+"""Names and values of headers that are sent along; values are secrets, as in the Collector."""
+
+WarningPath = tuple[str | int, ...]
+"""Where in a component's own configuration a warning belongs: keys and list indexes."""
+
+_EXACT = frozenset({"int", "float", "bool"})
+_NO_SCHEMA = frozenset({"default", "metadata", "serialization", "config"})
+_BY_NAME = frozenset({"fields", "choices"})  # their keys are names given by a model, not the schema's own
+
+
+def _make_exact(schema: Any) -> None:
+    """Make numbers and booleans strict wherever they stand in a core schema; containers stay lenient."""
+    if isinstance(schema, list | tuple):
+        for item in schema:
+            _make_exact(item)
+    elif isinstance(schema, dict):
+        if schema.get("type") in _EXACT:
+            schema["strict"] = True
+        for key, value in schema.items():
+            if key in _BY_NAME and isinstance(value, dict):
+                _make_exact(list(value.values()))
+            elif key not in _NO_SCHEMA:
+                _make_exact(value)
+
+
+class Model(BaseModel):
+    """Base of every configuration. Lists may fill tuples, but scalars are never converted into one another.
+
+    A subclass may define `warnings(self) -> list[tuple[WarningPath, str]]`: what is legal but hardly meant.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False, allow_inf_nan=True)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: type[BaseModel], handler: GetCoreSchemaHandler) -> CoreSchema:
+        schema = handler(source)
+        _make_exact(schema)
+        return schema
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_means_default(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        return {key: value for key, value in data.items() if value is not None or key not in cls.model_fields}
+
+    def warnings(self) -> list[tuple[WarningPath, str]]:
+        """Return what is legal but hardly meant, each with the path of the key below this model."""
+        return []

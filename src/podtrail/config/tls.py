@@ -1,0 +1,70 @@
+"""TLS settings in the Collector's words."""
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from podtrail.config.duration import NonNegativeDuration
+from podtrail.config.model import Model, Secret
+
+TlsVersion = Literal["1.2", "1.3"]
+
+
+class TlsSettings(Model):
+    """What server and client have in common."""
+
+    ca_file: str | None = Field(
+        None,
+        description="Path of the authorities (PEM) that sign the other side's certificate; absent: the system's.",
+    )
+    ca_pem: str | None = Field(None, description="The same as text.")
+    cert_file: str | None = Field(None, description="Path of the own certificate chain (PEM).")
+    cert_pem: str | None = Field(None, description="The same as text.")
+    key_file: str | None = Field(None, description="Path of the own private key (PEM).")
+    key_pem: Secret | None = Field(None, description="The same as text.")
+    min_version: TlsVersion | None = Field(
+        None, description='Oldest TLS version to accept, "1.2" or "1.3"; 1.2 when absent.'
+    )
+    reload_interval: NonNegativeDuration = Field(
+        0, description="How often to read certificate and key anew; 0s: never."
+    )
+
+    @model_validator(mode="after")
+    def _check_pairs(self) -> Self:
+        for name in ("ca", "cert", "key"):
+            if getattr(self, f"{name}_file") is not None and getattr(self, f"{name}_pem") is not None:
+                raise ValueError(f"{name}_file and {name}_pem are both given: keep one")
+        if self.has_certificate != (self.key_file is not None or self.key_pem is not None):
+            missing = "key_file or key_pem" if self.has_certificate else "cert_file or cert_pem"
+            raise ValueError(f"certificate and key need each other: {missing} is missing")
+        return self
+
+    @property
+    def has_certificate(self) -> bool:
+        """Tell whether an own certificate is configured."""
+        return self.cert_file is not None or self.cert_pem is not None
+
+
+class TlsClientSettings(TlsSettings):
+    """TLS of a client (`tls:` of an exporter)."""
+
+    insecure: bool = Field(False, description="Connect without TLS.")
+    insecure_skip_verify: bool = Field(False, description="Use TLS without verifying the server's certificate.")
+    server_name_override: str | None = Field(
+        None, description="Name to expect in the server's certificate instead of the endpoint's."
+    )
+
+
+class TlsServerSettings(TlsSettings):
+    """TLS of a server (`tls:` of a receiver); `cert` and `key` are required."""
+
+    client_ca_file: str | None = Field(
+        None,
+        description="Path of the authorities (PEM) that sign clients' certificates; absent: clients need none.",
+    )
+
+    @model_validator(mode="after")
+    def _check_certificate(self) -> Self:
+        if not self.has_certificate:
+            raise ValueError("a server needs a certificate: add cert_file and key_file (or cert_pem and key_pem)")
+        return self
