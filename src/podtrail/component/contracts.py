@@ -7,7 +7,7 @@ All times are integer nanoseconds since the Unix epoch.
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol, Self, runtime_checkable
 
 from podtrail.otlp import Batch
 
@@ -20,6 +20,9 @@ class Receiver(AbstractAsyncContextManager["Receiver"], Protocol):
 
     Errors on entering that are the user's to mend (a port in use, a missing file) are `StartError`.
     """
+
+    finite: bool
+    """Whether `run` ends by itself when the source is exhausted; a server's never does."""
 
     async def run(self, consume: Consume) -> None:
         """Feed the pipelines; end when a finite source is exhausted. A cancelled run stops taking new work at once.
@@ -56,12 +59,15 @@ class Taken(NamedTuple):
 class Processor(Protocol):
     """A deterministic state machine: the same calls give the same answers, whatever the wall clock says.
 
+    Nothing refuses a span after taking it. A processor that guards the entrance has a method `admit(batch, now)` besides
+    that raises `Refused`; it is asked, in all pipelines that a batch goes to, before any of them takes it.
+
     The law of `deadline()`: it covers everything inside; calling `expire(d, …)` until it returns nothing moves it past
     `d`; it is None only when nothing waits; an early `expire` changes nothing.
     """
 
     def add(self, batch: Batch, now: int) -> Taken:
-        """Take a batch that arrives at `now`, never before the last `now`. Raises `Refused` before taking any of it."""
+        """Take a batch that arrives at `now`, never before the last `now`."""
 
     def expire(self, now: int, limit: int) -> Sequence[Batch]:
         """Return what leaves because time has passed, about `limit` spans at a time; still due? It is called again.
@@ -79,12 +85,16 @@ class Processor(Protocol):
         """Return the arrival of the oldest span inside: what a log in front of the pipeline must still keep."""
 
     def take_over(self, predecessor: Self, now: int) -> None:
-        """On reload: take what `predecessor` (same type, perhaps another configuration) holds, arrivals and all."""
+        """On reload: take what `predecessor` (same type, perhaps another configuration) holds, arrivals and all.
+
+        The predecessor holds nothing afterwards.
+        """
 
     def drain(self, now: int) -> Sequence[Batch]:
         """Shut down: let go of everything, deciding what is undecided."""
 
 
+@runtime_checkable
 class Observer(Protocol):
     """An extension that looks on: it is offered every batch that leaves a pipeline's processors, verdicts included."""
 

@@ -72,13 +72,13 @@ class Metrics:
     def __init__(self) -> None:
         self._instruments: dict[str, Instrument] = {}
 
-    def counter(self, name: str, help: str, labels: Sequence[str] = ()) -> Counter:  # noqa: A002 - Prometheus' word
+    def counter(self, name: str, help: str, labels: Sequence[str] = ()) -> Counter:
         """Return the counter of that name, made on first use."""
         found = self._instruments.setdefault(name, Counter(name, help, tuple(labels)))
         assert isinstance(found, Counter)
         return found
 
-    def gauge(self, name: str, help: str, labels: Sequence[str] = ()) -> Gauge:  # noqa: A002
+    def gauge(self, name: str, help: str, labels: Sequence[str] = ()) -> Gauge:
         """Return the gauge of that name, made on first use."""
         found = self._instruments.setdefault(name, Gauge(name, help, tuple(labels)))
         assert isinstance(found, Gauge)
@@ -87,7 +87,7 @@ class Metrics:
     def histogram(
         self,
         name: str,
-        help: str,  # noqa: A002
+        help: str,
         bounds: Sequence[float],
         labels: Sequence[str] = (),
     ) -> Histogram:

@@ -1,0 +1,62 @@
+"""The ledger read out: one line of accounts an exporter, with the equation checked.
+
+    received + created = delivered + sampled_out + rejected + dropped{reason} + in_memory + in_queue
+
+A span that two exporters get is owed twice, so the equation is kept for each of them.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from podtrail.component import Account
+from podtrail.pipeline.driver import Driver, Outlet
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """The sums of one exporter over all pipelines that feed it, in spans."""
+
+    exporter: str
+    received: int
+    created: int
+    delivered: int
+    sampled_out: int
+    rejected: int
+    in_memory: int
+    in_queue: int
+    dropped: Mapping[str, int] = field(default_factory=Counter)
+
+    @property
+    def missing(self) -> int:
+        """Spans that nobody can account for: 0 in a sound pipeline."""
+        out = self.delivered + self.sampled_out + self.rejected + sum(self.dropped.values())
+        return self.received + self.created - out - self.in_memory - self.in_queue
+
+
+def balance(exporter: str, feeding: Sequence[tuple[Driver, Outlet]], in_queue: int) -> Balance:
+    """Return the balance of one exporter, given the pipelines that feed it and what its queue holds."""
+    dropped: Counter[str] = Counter()
+    for driver, outlet in feeding:
+        dropped.update(driver.chain.account.dropped)
+        dropped.update(outlet.account.dropped)
+
+    def pipelines(name: str) -> int:
+        return sum(getattr(driver.chain.account, name) for driver, _ in feeding)
+
+    return Balance(
+        exporter=exporter,
+        received=pipelines("received") - sum(outlet.missed for _, outlet in feeding),
+        created=pipelines("created"),
+        delivered=sum(outlet.account.delivered for _, outlet in feeding),
+        sampled_out=pipelines("sampled_out"),
+        rejected=pipelines("rejected") + sum(outlet.account.rejected for _, outlet in feeding),
+        in_memory=sum(driver.chain.held() for driver, _ in feeding),
+        in_queue=in_queue,
+        dropped=dropped,
+    )
+
+
+def left_so_far(account: Account, held: int) -> int:
+    """Return how many spans have left a pipeline towards its exporters."""
+    return account.received + account.created - account.sampled_out - sum(account.dropped.values()) - held

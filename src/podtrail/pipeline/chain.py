@@ -1,0 +1,124 @@
+"""The processors of one pipeline in their order, told the time: the one place that drives them, live and in replay.
+
+Before a batch goes in at `now`, everything that was due by then happens first, each at its own time: in order of
+deadlines, among equal ones in the order of the pipeline. So the same arrivals give the same decisions, whether a
+socket or a recording brings them.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from podtrail.component import Account, Processor
+from podtrail.otlp import Batch
+
+
+@runtime_checkable
+class Gatekeeper(Protocol):
+    """A processor that may refuse: it is asked before any processor of any pipeline takes a batch."""
+
+    def admit(self, batch: Batch, now: int) -> None:
+        """Raise `Refused` when the batch can't be taken now."""
+
+
+class Chain:
+    """Drives processors. What comes out at the end gathers in `outbox`, for the caller to take."""
+
+    def __init__(self, processors: Sequence[Processor], account: Account) -> None:
+        self.processors = tuple(processors)
+        self.account = account
+        self.outbox: deque[Batch] = deque()
+        self._gatekeepers = [processor for processor in processors if isinstance(processor, Gatekeeper)]
+        # Per processor: what it had no room for, and what came for it behind that.
+        self._waiting: list[deque[Batch]] = [deque() for _ in processors]
+
+    def admit(self, batch: Batch, now: int) -> None:
+        """Raise `Refused` when one of the processors can't take a batch now."""
+        for gatekeeper in self._gatekeepers:
+            gatekeeper.admit(batch, now)
+
+    def add(self, batch: Batch, now: int) -> None:
+        """Take a batch. What is due by `now` must have been done (`advance`), and nothing be `blocked`."""
+        self.account.received += batch.span_count
+        self._feed(0, batch, now)
+
+    def advance(self, now: int, limit: int) -> bool:
+        """Do what is due by `now`, about `limit` spans' worth of it; return whether there is more to do."""
+        due = self.deadline()
+        if due is None or due > now:
+            return False
+        for at, processor in enumerate(self.processors):
+            if processor.deadline() == due:
+                self._expire(at, processor, due, limit)
+                break
+        due = self.deadline()
+        return due is not None and due <= now
+
+    def _expire(self, at: int, processor: Processor, due: int, limit: int) -> None:
+        held = processor.held()
+        out = processor.expire(due, limit)
+        for batch in out:
+            self._feed(at + 1, batch, due)
+        if self._waiting[at]:
+            self._retry(at, due)
+        elif not out and processor.deadline() == due and processor.held() == held:
+            raise RuntimeError(f"{type(processor).__name__} says it has work due at {due} and does none")
+
+    def _retry(self, at: int, now: int) -> None:
+        waiting = self._waiting[at]
+        offered = waiting.popleft()
+        taken = self.processors[at].add(offered, now)
+        for batch in taken.out:
+            self._feed(at + 1, batch, now)
+        if taken.rest is not None:
+            waiting.appendleft(taken.rest)
+        elif waiting:
+            self._retry(at, now)
+
+    def _feed(self, at: int, batch: Batch, now: int) -> None:
+        if at == len(self.processors):
+            self.outbox.append(batch)
+            return
+        if self._waiting[at]:
+            self._waiting[at].append(batch)
+            return
+        taken = self.processors[at].add(batch, now)
+        for out in taken.out:
+            self._feed(at + 1, out, now)
+        if taken.rest is not None:
+            self._waiting[at].append(taken.rest)
+
+    def deadline(self) -> int | None:
+        """Return when there is next something to do."""
+        return min((due for processor in self.processors if (due := processor.deadline()) is not None), default=None)
+
+    @property
+    def blocked(self) -> bool:
+        """Whether a processor has no room: no batch may be added until its deadline has been served."""
+        return any(self._waiting)
+
+    def held(self) -> int:
+        """Return the number of spans inside, `outbox` included."""
+        waiting = sum(batch.span_count for queue in self._waiting for batch in queue)
+        return sum(p.held() for p in self.processors) + waiting + sum(batch.span_count for batch in self.outbox)
+
+    def take_over(self, predecessor: "Chain", matching: Sequence[tuple[int, int]], now: int) -> None:
+        """On reload: each of our processors takes what its match in the predecessor holds, by `(ours, theirs)`."""
+        for ours, theirs in matching:
+            self.processors[ours].take_over(predecessor.processors[theirs], now)
+            for batch in predecessor._waiting[theirs]:
+                self._feed(ours, batch, now)
+            predecessor._waiting[theirs].clear()
+
+    def drain(self, now: int) -> None:
+        """Shut down: every processor lets go of everything, first to last."""
+        for at, processor in enumerate(self.processors):
+            for batch in processor.drain(now):
+                self._feed(at + 1, batch, now)
+            while self._waiting[at]:
+                self._retry_or_drain(at, processor, now)
+
+    def _retry_or_drain(self, at: int, processor: Processor, now: int) -> None:
+        self._retry(at, now)
+        for batch in processor.drain(now):
+            self._feed(at + 1, batch, now)

@@ -1,0 +1,179 @@
+"""A configuration come alive: every component made, wired and started in order, stopped in reverse.
+
+Start: extensions, exporters, their queues, timers of the pipelines, receivers last. Stop: receivers first, then what
+the pipelines hold goes into the queues, then the queues are emptied, within a deadline.
+
+On reload a graph follows another: what is configured as before goes on as it is (extensions, exporters and their
+queues), and processors take over what their predecessors hold.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from podtrail.component import Account, Consume, Exporter, Extension, Observer, Receiver
+from podtrail.config.types import DeliverySettings
+from podtrail.pipeline.book import Balance, balance, left_so_far
+from podtrail.pipeline.clock import Clock
+from podtrail.pipeline.driver import Driver, Outlet, admission
+from podtrail.pipeline.house import House, make_chain, matching
+from podtrail.pipeline.running import Running
+from podtrail.pipeline.sending import SendingQueue
+from podtrail.pipeline.settings import PipelineSettings, Settings
+
+
+class Graph:
+    """All components of a configuration, wired. `start`, then `run`, then `stop`; once each."""
+
+    def __init__(self, settings: Settings, house: House, clock: Clock, predecessor: "Graph | None" = None) -> None:
+        self.settings = settings
+        self._house = house
+        self._clock = clock
+        self._predecessor = predecessor
+        self._successor: Graph | None = None
+        self.extensions = {id: self._extension(id) for id in settings.service.extensions}
+        used = dict.fromkeys(id for pipeline in settings.pipelines for id in pipeline.exporters)
+        self.exporters = {id: self._exporter(id) for id in used}
+        self.queues = {id: self._queue(id) for id in used}
+        observers = [e.component for e in self.extensions.values() if isinstance(e.component, Observer)]
+        self.drivers = [self._driver(pipeline, observers) for pipeline in settings.pipelines]
+        used = dict.fromkeys(id for pipeline in settings.pipelines for id in pipeline.receivers)
+        self.receivers: dict[str, Running[Receiver]] = {
+            id: Running(settings.receivers[id], house.make(settings.receivers[id])) for id in used
+        }
+        self._timers: list[asyncio.Task[None]] = []
+        self._sources: dict[str, asyncio.Task[None]] = {}
+
+    def _extension(self, id: str) -> Running[Extension]:
+        settings = self.settings.extensions[id]
+        before = self._predecessor.extensions.get(id) if self._predecessor else None
+        if before and before.settings == settings:
+            return before
+        return Running(settings, self._house.make(settings))
+
+    def _exporter(self, id: str) -> Running[Exporter]:
+        settings = self.settings.exporters[id]
+        before = self._predecessor.exporters.get(id) if self._predecessor else None
+        if before and before.settings == settings:
+            return before
+        return Running(settings, self._house.make(settings))
+
+    def _queue(self, id: str) -> Running[SendingQueue]:
+        running = self.exporters[id]
+        if self._predecessor and self._predecessor.exporters.get(id) is running:
+            return self._predecessor.queues[id]
+        config = running.settings.config
+        delivery = config if isinstance(config, DeliverySettings) else None
+        context = self._house.context(id)
+        return Running(running.settings, SendingQueue(running.component, id, delivery, context.metrics, context.log))
+
+    def _driver(self, pipeline: PipelineSettings, observers: Sequence[Observer]) -> Driver:
+        before = self._predecessor.driver(pipeline.id) if self._predecessor else None
+        account = before.chain.account if before else Account()
+        chain = make_chain(pipeline, self.settings, self._house, account)
+        outlets = [Outlet(self.queues[id].component, id) for id in pipeline.exporters]
+        return Driver(pipeline.id, chain, outlets, observers, self._clock)
+
+    def driver(self, pipeline: str) -> Driver | None:
+        """Return the driver of a pipeline, None when there is no such pipeline."""
+        return next((driver for driver in self.drivers if driver.id == pipeline), None)
+
+    async def start(self) -> None:
+        """Start everything but the receivers' work. StartError names the component that can't; nothing is left open."""
+        try:
+            for running in (*self.extensions.values(), *self.exporters.values(), *self.queues.values()):
+                await running.start()
+            for receiver in self.receivers.values():
+                await receiver.start()
+        except BaseException:
+            await self._close()
+            raise
+        self._timers = [asyncio.create_task(driver.run(), name=f"timer of {driver.id}") for driver in self.drivers]
+        self._sources = {
+            id: asyncio.create_task(receiver.component.run(self._consume(id)), name=f"receiver {id}")
+            for id, receiver in self.receivers.items()
+        }
+
+    def _consume(self, receiver: str) -> Consume:
+        fed = zip(self.drivers, self.settings.pipelines, strict=True)
+        return admission([driver for driver, pipeline in fed if receiver in pipeline.receivers], self._clock)
+
+    async def run(self, *, finite_only: bool = False) -> None:
+        """Return when every receiver is exhausted; with `finite_only`, when those are that can be.
+
+        An error in a receiver or a timer ends the run with that error.
+        """
+        finite = {task for id, task in self._sources.items() if self.receivers[id].component.finite}
+        sources = set(self._sources.values())
+        awaited = finite if finite_only and finite else sources
+        pending = sources | set(self._timers)
+        while awaited & pending:
+            done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+
+    async def close_entrance(self) -> None:
+        """Stop the receivers and the timers; let go of ports and files of the receivers."""
+        tasks: list[asyncio.Task[Any]] = [*self._sources.values(), *self._timers]
+        for source in self._sources.values():
+            source.cancel()
+        await asyncio.wait(self._sources.values()) if self._sources else None
+        for receiver in self.receivers.values():
+            await receiver.stop()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def take_over(self) -> None:
+        """On reload, between the predecessor's `close_entrance` and its `stop`: take what its processors hold."""
+        assert self._predecessor is not None
+        self._predecessor._successor = self
+        for driver, pipeline in zip(self.drivers, self.settings.pipelines, strict=True):
+            old = self._predecessor.driver(driver.id)
+            if old is None:
+                continue
+            theirs = next(p for p in self._predecessor.settings.pipelines if p.id == driver.id)
+            pairs = matching(pipeline.processors, theirs.processors, self.settings, self._predecessor.settings)
+            before = left_so_far(old.chain.account, old.chain.held())
+            driver.chain.take_over(old.chain, pairs, self._clock.now())
+            accounts = {outlet.exporter: outlet for outlet in old.outlets}
+            for outlet in driver.outlets:
+                if outlet.exporter in accounts:
+                    outlet.account, outlet.missed = accounts[outlet.exporter].account, accounts[outlet.exporter].missed
+                else:
+                    outlet.missed = before
+
+    async def stop(self, seconds: float) -> None:
+        """Decide what is undecided, deliver within `seconds`, count the rest as dropped, let go of everything."""
+        await self.close_entrance()
+        try:
+            await asyncio.gather(*(driver.drain(seconds) for driver in self.drivers))
+            await asyncio.gather(*(running.component.drain(seconds) for running in self._own(self.queues).values()))
+        finally:
+            await self._close()
+
+    async def _close(self) -> None:
+        for group in (self.receivers, self._own(self.queues), self._own(self.exporters), self._own(self.extensions)):
+            for running in group.values():
+                await running.stop()
+
+    def _own(self, components: "dict[str, Running[Any]]") -> "dict[str, Running[Any]]":
+        """Return those components that did not pass to the successor (or belong to the predecessor still)."""
+        other = self._successor or (self._predecessor if self._predecessor and not self._timers else None)
+        kept = (
+            set()
+            if other is None
+            else {id(r) for r in (*other.extensions.values(), *other.exporters.values(), *other.queues.values())}
+        )
+        return {name: running for name, running in components.items() if id(running) not in kept}
+
+    def balances(self) -> Sequence[Balance]:
+        """Return the ledger, a line an exporter."""
+        return [
+            balance(
+                id,
+                [(d, o) for d in self.drivers for o in d.outlets if o.exporter == id],
+                self.queues[id].component.held(),
+            )
+            for id in self.exporters
+        ]

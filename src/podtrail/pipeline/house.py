@@ -1,0 +1,60 @@
+"""What all components of a running podtrail (or of one replay) share, and how they are made with it."""
+
+import logging
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from podtrail.component import Account, Context, Metrics
+from podtrail.pipeline.chain import Chain
+from podtrail.pipeline.settings import ComponentSettings, PipelineSettings, Settings
+
+_LOG = logging.getLogger("podtrail")
+
+
+def _unmeasured() -> int:
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """Shared by all components; outlives a reload."""
+
+    metrics: Metrics = field(default_factory=Metrics)
+    gates: frozenset[str] = frozenset()
+    memory_used: Callable[[], int] = _unmeasured
+    seed: int | None = None
+    """Of all randomness; None draws one."""
+
+    def context(self, id: str, pipeline: str = "", account: Account | None = None) -> Context:
+        """Return the context of one component instance."""
+        seed = None if self.seed is None else f"{self.seed}/{pipeline}/{id}"
+        return Context(
+            id=id,
+            pipeline=pipeline,
+            account=account or Account(),
+            metrics=self.metrics,
+            log=logging.LoggerAdapter(_LOG, {"component": id, "pipeline": pipeline}),
+            rng=random.Random(seed),  # noqa: S311 - sampling and jitter, not secrets
+            gates=self.gates,
+            memory_used=self.memory_used,
+        )
+
+    def make(self, settings: ComponentSettings, pipeline: str = "", account: Account | None = None) -> Any:
+        """Make a component."""
+        return settings.factory.create(settings.config, self.context(settings.id, pipeline, account))
+
+
+def make_chain(pipeline: PipelineSettings, settings: Settings, house: House, account: Account) -> Chain:
+    """Return the processors of one pipeline, an instance of each for it alone."""
+    return Chain([house.make(settings.processors[id], pipeline.id, account) for id in pipeline.processors], account)
+
+
+def matching(ours: Sequence[str], theirs: Sequence[str], new: Settings, old: Settings) -> list[tuple[int, int]]:
+    """Return the positions `(ours, theirs)` of the processors of the same id and type in two pipelines."""
+    return [
+        (at, list(theirs).index(id))
+        for at, id in enumerate(ours)
+        if id in theirs and new.processors[id].factory is old.processors[id].factory
+    ]

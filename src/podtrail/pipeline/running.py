@@ -1,0 +1,35 @@
+"""A component that was started, with what it takes to stop it."""
+
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from typing import Any, Generic, TypeVar
+
+from podtrail.component import StartError
+from podtrail.pipeline.settings import ComponentSettings
+
+T = TypeVar("T", bound=AbstractAsyncContextManager[Any])
+
+
+class Running(Generic[T]):
+    """Holds a component; may pass from one graph to the next, going on as it is."""
+
+    def __init__(self, settings: ComponentSettings, component: T) -> None:
+        self.settings = settings
+        self.component = component
+        self._stack: AsyncExitStack | None = None
+
+    async def start(self) -> None:
+        """Enter it, unless it was. StartError names it."""
+        if self._stack is not None:
+            return
+        stack = AsyncExitStack()
+        try:
+            await stack.enter_async_context(self.component)
+        except StartError as error:
+            raise StartError(f"{self.settings.id}: {error}") from error
+        self._stack = stack
+
+    async def stop(self) -> None:
+        """Leave it, if it was entered."""
+        stack, self._stack = self._stack, None
+        if stack is not None:
+            await stack.aclose()
