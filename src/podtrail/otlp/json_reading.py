@@ -1,0 +1,175 @@
+"""OTLP JSON to spans: the bytes that protobuf would have had, so that all behind it is the same.
+
+Keys are lowerCamelCase, unknown ones are ignored, null means absent. A key that stands twice in one object is an error
+where the object is read, since one of the two would be lost without a word.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, NoReturn, TypeAlias, cast
+
+from google.protobuf.descriptor import Descriptor
+from google.protobuf.descriptor import FieldDescriptor as Field
+from google.protobuf.message import Error as ProtobufError
+from google.protobuf.message import Message
+from opentelemetry.proto.trace.v1 import trace_pb2
+
+from podtrail.otlp.json_values import Unfit, kind_of, scalar_reader
+from podtrail.otlp.lite import REQUEST, RESOURCE_SPANS, SCOPE_SPANS, lite_type
+from podtrail.otlp.request import Intake, MalformedRequest, read_request
+from podtrail.otlp.scrutiny import Rejections
+
+_REQUEST = cast("Any", lite_type(REQUEST, {"resource_spans": None}))
+_RESOURCE_SPANS = cast("Any", lite_type(RESOURCE_SPANS, {"resource": None, "scope_spans": None, "schema_url": None}))
+_SCOPE_SPANS = cast("Any", lite_type(SCOPE_SPANS, {"scope": None, "spans": None, "schema_url": None}))
+
+_Object: TypeAlias = Mapping[str, object]
+_LONGEST_INTEGER = 40
+"""Digits beyond any field's range: such a number is read as a float, which takes no quadratic time."""
+
+
+class _Ambiguous(dict[str, object]):
+    """An object in which a key stood twice."""
+
+
+def read_json_request(raw: bytes) -> Intake:
+    """Return the groups of an ExportTraceServiceRequest in OTLP JSON, as `read_request` does for its protobuf form.
+
+    A span with a value that its field can't hold is rejected alone; a resource or scope with one costs its spans.
+
+    Raises:
+        MalformedRequest: not JSON in UTF-8 (the text says where), or not so formed that spans can be told apart.
+    """
+    rejections = Rejections()
+    request = _REQUEST()
+    for position, item in enumerate(_items(_parse(raw), "resourceSpans", "")):
+        where = f"resourceSpans[{position}]"
+        scopes = [
+            (scope, _items(scope, "spans", f"{where}.scopeSpans[{at}]"))
+            for at, scope in enumerate(_items(item, "scopeSpans", where))
+        ]
+        if (resource_spans := _resource_spans(item, scopes, rejections)) is not None:
+            request.resource_spans.append(resource_spans)
+    intake = read_request(request.SerializeToString())
+    reasons = [reason for reason in (rejections.reason(), intake.reason) if reason]
+    return Intake(intake.groups, rejections.count + intake.rejected, ", ".join(reasons))
+
+
+def _parse(raw: bytes) -> object:
+    try:
+        return json.loads(
+            raw.decode(), object_pairs_hook=_object, parse_int=_parse_int, parse_constant=_refuse_constant
+        )
+    except UnicodeDecodeError as error:
+        raise MalformedRequest(f"not JSON: not UTF-8 at byte {error.start}") from error
+    except json.JSONDecodeError as error:
+        raise MalformedRequest(f"not JSON: {error}") from error
+    except RecursionError as error:
+        raise MalformedRequest("JSON nested too deep") from error
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    read = dict(pairs)
+    return read if len(read) == len(pairs) else _Ambiguous(read)
+
+
+def _parse_int(digits: str) -> int | float:
+    return int(digits) if len(digits) <= _LONGEST_INTEGER else float(digits)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise MalformedRequest(f'not JSON: {name} without quotes, write "{name}"')
+
+
+def _items(parent: object, key: str, where: str) -> list[object]:
+    """Return the list under a key of the structure above spans; what is wrong there leaves no spans to reject."""
+    name = where or "the request"
+    if isinstance(parent, _Ambiguous):
+        raise MalformedRequest(f"{name} has a key twice")
+    if not isinstance(parent, dict):
+        raise MalformedRequest(f"{name} is {kind_of(parent)} instead of an object")
+    items = parent.get(key)
+    if items is None:
+        return []
+    if not isinstance(items, list):
+        raise MalformedRequest(f"{where + '.' if where else ''}{key} is {kind_of(items)} instead of a list")
+    return items
+
+
+def _resource_spans(item: object, scopes: list[tuple[object, list[object]]], rejections: Rejections) -> bytes | None:
+    try:
+        header = _encode(trace_pb2.ResourceSpans, item, "scopeSpans")
+    except Unfit as error:
+        rejections.add(f"a resource with {error}", sum(len(spans) for _, spans in scopes))
+        return None
+    message = _RESOURCE_SPANS.FromString(header)
+    for scope, spans in scopes:
+        if (scope_spans := _scope_spans(scope, spans, rejections)) is not None:
+            message.scope_spans.append(scope_spans)
+    return cast("bytes", message.SerializeToString())
+
+
+def _scope_spans(scope: object, spans: list[object], rejections: Rejections) -> bytes | None:
+    try:
+        message = _SCOPE_SPANS.FromString(_encode(trace_pb2.ScopeSpans, scope, "spans"))
+    except Unfit as error:
+        rejections.add(f"a scope with {error}", len(spans))
+        return None
+    for span in spans:
+        try:
+            message.spans.append(_encode(trace_pb2.Span, span, None))
+        except Unfit as error:
+            rejections.add(str(error))
+    return cast("bytes", message.SerializeToString())
+
+
+def _encode(kind: type[Message], value: object, left_out: str | None) -> bytes:
+    """Return the bytes of the message that a JSON value describes, but for one key. Unfit when it can't be one."""
+    try:
+        return kind(**_fields(cast("Descriptor", kind.DESCRIPTOR), value, left_out)).SerializeToString()
+    except (ProtobufError, RecursionError) as error:
+        raise Unfit("nesting too deep") from error
+
+
+def _fields(message: Descriptor, value: object, left_out: str | None = None) -> dict[str, Any]:
+    """Return a message's fields by their names in protobuf."""
+    if not isinstance(value, dict):
+        raise Unfit(f"{message.name} that is {kind_of(value)} instead of an object")
+    if isinstance(value, _Ambiguous):
+        raise Unfit(f"{message.name} that has a key twice")
+    plan = _plan(message)
+    read: dict[str, Any] = {}
+    oneof = ""
+    for key, inner in value.items():
+        if inner is None or key == left_out or (field := plan.get(key)) is None:
+            continue
+        name, reader, in_oneof = field
+        if in_oneof and oneof:
+            raise Unfit(f"{message.name} that has both {oneof} and {key}")
+        oneof = key if in_oneof else oneof
+        read[name] = reader(inner)
+    return read
+
+
+@cache
+def _plan(message: Descriptor) -> dict[str, tuple[str, Callable[[object], object], bool]]:
+    """Return a message's fields by JSON key: name, what reads a value, whether it is one of several kinds of value."""
+    return {
+        field.json_name: (field.name, _reader(field), field.containing_oneof is not None) for field in message.fields
+    }
+
+
+def _reader(field: Field) -> Callable[[object], object]:
+    inner = field.message_type
+    read = scalar_reader(field) if inner is None else lambda value: _fields(inner, value)
+    if not field.is_repeated:
+        return read
+    name = field.json_name
+
+    def read_all(values: object) -> list[object]:
+        if not isinstance(values, list):
+            raise Unfit(f"{name} that is {kind_of(values)} instead of a list")
+        return [read(value) for value in values]
+
+    return read_all
