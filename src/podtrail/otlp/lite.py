@@ -2,7 +2,8 @@
 
 A lite type has a few fields of an upstream message, under the same names and numbers; a field that holds a message is
 read as its bytes unless it is given a lite type of its own. What a lite type does not name it keeps as unknown fields,
-so that nothing is lost when it is written again.
+so that nothing is lost when it is written again. The types follow proto2, in which a field that is there but empty
+(`resource {}`) stays there.
 """
 
 from collections.abc import Mapping
@@ -43,7 +44,7 @@ def _freeze(shape: Shape) -> tuple[tuple[str, Any], ...]:
 
 @cache
 def _lite_type(message: Descriptor, shape: tuple[tuple[str, Any], ...]) -> type[Message]:
-    file = descriptor_pb2.FileDescriptorProto(name="podtrail/lite.proto", package="podtrail.lite", syntax="proto3")
+    file = descriptor_pb2.FileDescriptorProto(name="podtrail/lite.proto", package="podtrail.lite", syntax="proto2")
     _describe(file, "Root", message, shape)
     pool = descriptor_pool.DescriptorPool()
     pool.AddSerializedFile(file.SerializeToString())

@@ -6,7 +6,8 @@ A header (resource or scope) that can't be decoded costs the spans under it: nob
 from collections import Counter
 from typing import Any, cast
 
-from google.protobuf.message import DecodeError, Message
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1 import trace_pb2
 
 from podtrail.otlp.lite import REQUEST, RESOURCE_SPANS, SCOPE_SPANS, lite_type
@@ -75,7 +76,7 @@ def _resource_spans(raw: bytes, rejections: Rejections) -> bytes | None:
     lite = _RESOURCE_SPANS.FromString(raw)
     scopes = list(lite.scope_spans)
     lite.ClearField("scope_spans")
-    header = _decoded(trace_pb2.ResourceSpans, lite.SerializeToString())
+    header = _decoded_resource(lite.SerializeToString())
     if header is None:
         spans = sum(len(_SCOPE_SPANS.FromString(scope).spans) for scope in scopes)
         rejections.add("a resource that can't be decoded (invalid UTF-8 or nesting too deep)", spans)
@@ -90,13 +91,13 @@ def _scope_spans(raw: bytes, rejections: Rejections) -> bytes | None:
     lite = _SCOPE_SPANS.FromString(raw)
     spans = list(lite.spans)
     lite.ClearField("spans")
-    header = _decoded(trace_pb2.ScopeSpans, lite.SerializeToString())
+    header = _decoded_scope(lite.SerializeToString())
     if header is None:
         rejections.add("a scope that can't be decoded (invalid UTF-8 or nesting too deep)", len(spans))
         return None
     lite = _SCOPE_SPANS.FromString(header.SerializeToString())
     for span in spans:
-        decoded = _decoded(trace_pb2.Span, span)
+        decoded = _decoded_span(span)
         if decoded is None:
             rejections.add("content that can't be decoded (invalid UTF-8 or nesting too deep)")
         elif rejections.admits(span):
@@ -104,8 +105,20 @@ def _scope_spans(raw: bytes, rejections: Rejections) -> bytes | None:
     return cast("bytes", lite.SerializeToString())
 
 
-def _decoded(kind: type[Message], raw: bytes) -> Message | None:
+# Each is decoded at its depth within a request: a parser's limit on nesting counts from the request down.
+def _decoded_resource(resource_spans: bytes) -> trace_pb2.ResourceSpans | None:
+    request = _REQUEST(resource_spans=[resource_spans]).SerializeToString()
     try:
-        return kind.FromString(raw)
+        return ExportTraceServiceRequest.FromString(request).resource_spans[0]
     except DecodeError:
         return None
+
+
+def _decoded_scope(scope_spans: bytes) -> trace_pb2.ScopeSpans | None:
+    found = _decoded_resource(_RESOURCE_SPANS(scope_spans=[scope_spans]).SerializeToString())
+    return None if found is None else found.scope_spans[0]
+
+
+def _decoded_span(span: bytes) -> trace_pb2.Span | None:
+    found = _decoded_scope(_SCOPE_SPANS(spans=[span]).SerializeToString())
+    return None if found is None else found.spans[0]
