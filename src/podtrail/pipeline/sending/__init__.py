@@ -1,0 +1,15 @@
+"""Delivery: the chain around an exporter, from the outside in.
+
+    SendingQueue   admits, merges, hands to consumers, drains     queue.py
+    cut            keeps requests within what servers take        parcel.py
+    Retrying       tries again what is worth it, with back-off    retry.py
+    Attempt        one try within its time                        attempt.py
+    Books          every span ends in exactly one line            books.py
+
+The order has reasons: cutting stands before retrying, so that a piece the other side has taken is never sent again
+because its neighbour failed; the time limit is that of one try, so that waiting for the next costs none of it.
+"""
+
+from podtrail.pipeline.sending.queue import SendingQueue
+
+__all__ = ["SendingQueue"]

@@ -1,0 +1,46 @@
+"""One try to deliver a batch, within its time."""
+
+import asyncio
+import logging
+
+from podtrail.component import DeliveryError, Exporter, Permanent, Retryable
+from podtrail.otlp import Batch
+
+
+class Attempt:
+    """Tries an exporter once.
+
+    Each try is a task of its own, so that its end can be looked at whatever it is: what an exporter raises that it
+    should not costs the one batch and is shown with its traceback, not the queue and all that waits in it.
+    """
+
+    def __init__(self, exporter: Exporter, seconds: float | None, log: logging.LoggerAdapter[logging.Logger]) -> None:
+        """Try `exporter` for at most so many seconds, None for as long as it takes."""
+        self._exporter = exporter
+        self._seconds = seconds
+        self._log = log
+
+    async def send(self, batch: Batch) -> int:
+        """Return how many spans the other side rejected.
+
+        Raises:
+            Retryable: also when the time was up.
+            Permanent: also when the exporter itself failed.
+        """
+        task = asyncio.ensure_future(self._exporter.send(batch))
+        try:
+            await asyncio.wait({task}, timeout=self._seconds)
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait({task})
+        if task.cancelled():
+            raise Retryable(f"no answer within {self._seconds:g} s" if self._seconds else "cancelled by the exporter")
+        match task.exception():
+            case None:
+                return task.result()
+            case DeliveryError() as error:
+                raise error
+            case error:
+                self._log.error("the exporter failed on a batch", exc_info=error)
+                raise Permanent(f"the exporter failed: {type(error).__name__}: {error}")

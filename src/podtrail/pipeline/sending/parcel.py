@@ -1,0 +1,69 @@
+"""What leaves as one request: small batches put together, large ones cut."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from podtrail.component import Account
+from podtrail.otlp import Batch, Group, merge
+
+_MOST_SPANS = 8192
+_MOST_BYTES = (4 << 20) - (64 << 10)
+"""A gRPC server takes messages of 4 MiB unless it was told otherwise."""
+LARGEST_REQUEST = 64 << 20
+"""What the OTLP specification lets a client send at most."""
+_FRAMING = 16
+"""Room for a message's tag and length, generously."""
+
+
+@dataclass(slots=True)
+class Parcel:
+    """Batches of one account that wait to leave together."""
+
+    account: Account
+    cost: int
+    """What it takes of the queue's capacity."""
+    spans: int
+    """Spans in it that are not booked yet."""
+    size: int
+    """Bytes."""
+    batches: list[Batch] = field(default_factory=list)
+
+    def takes(self, account: Account, spans: int, size: int) -> bool:
+        """Say whether a batch of this size may join."""
+        return self.account is account and self.spans + spans <= _MOST_SPANS and self.size + size <= _MOST_BYTES
+
+    def pieces(self) -> Iterator[Batch]:
+        """Yield what is to be sent, request by request."""
+        return cut(merge(self.batches))
+
+
+def request_size(batch: Batch) -> int:
+    """Return the bytes a batch makes as a request, or a little more: headers shared by neighbours count each time."""
+    return sum([len(group[0]) + len(group[1]) + len(group[3]) + 2 * _FRAMING for group in batch.groups])
+
+
+def cut(batch: Batch) -> Iterator[Batch]:
+    """Yield a batch in pieces that servers take, whole groups each; verdicts go with the first piece.
+
+    A single group may exceed the bound: its size is for the caller to judge by `request_size`.
+    """
+    if request_size(batch) <= _MOST_BYTES:
+        yield batch
+        return
+    verdicts = batch.verdicts
+    piece: list[Group] = []
+    size = 0
+    resource = scope = None
+    for group in batch.groups:
+        more = len(group.spans) + _FRAMING
+        if group.resource != resource or group.scope != scope:
+            more += len(group.resource) + len(group.scope) + _FRAMING
+        if piece and size + more > _MOST_BYTES:
+            yield replace(batch, groups=piece, verdicts=verdicts)
+            verdicts = ()
+            piece, size = [], 0
+            more = len(group.spans) + len(group.resource) + len(group.scope) + 2 * _FRAMING
+        piece.append(group)
+        size += more
+        resource, scope = group.resource, group.scope
+    yield replace(batch, groups=piece, verdicts=verdicts)

@@ -1,0 +1,212 @@
+"""The queue in front of an exporter: what is admitted, who sends it, how it ends."""
+
+import asyncio
+import logging
+import random
+from collections import deque
+from dataclasses import replace
+from types import TracebackType
+from typing import Self
+
+from podtrail.component import Account, Exporter, Metrics, Permanent, Retryable
+from podtrail.config.types import DeliverySettings
+from podtrail.otlp import Batch
+from podtrail.pipeline.sending.attempt import Attempt
+from podtrail.pipeline.sending.books import Books
+from podtrail.pipeline.sending.parcel import LARGEST_REQUEST, Parcel, request_size
+from podtrail.pipeline.sending.plan import plan_for
+from podtrail.pipeline.sending.retry import Retrying
+
+_LINGER = 0.2
+"""Seconds that a parcel which could still grow waits at most while another is under way."""
+_VERDICT_SIZE = 512
+"""About what a verdict takes in memory, its spans aside."""
+
+
+class SendingQueue:
+    """Holds what an exporter has not delivered yet and books how it ended; one an exporter, fed by its pipelines.
+
+    Small batches of one account are merged while they wait: the first leaves at once, what comes while it is under way
+    leaves together. Consumers are tasks that live while there is work.
+    """
+
+    def __init__(
+        self,
+        exporter: Exporter,
+        exporter_id: str,
+        settings: DeliverySettings | None,
+        metrics: Metrics,
+        log: logging.LoggerAdapter[logging.Logger],
+        *,
+        rng: random.Random | None = None,
+    ) -> None:
+        """Make the queue of an exporter, which the caller enters and leaves around it.
+
+        Args:
+            exporter: its attribute `wants_verdicts` says whether batches keep their verdicts.
+            exporter_id: its id in the configuration, the label of its metrics.
+            settings: None for an exporter without (a file): nothing is dropped but what is permanently refused.
+            metrics: where the `otelcol_exporter_…` instruments live.
+            log: the exporter's log.
+            rng: draws the jitter between tries.
+        """
+        self._plan = plan = plan_for(settings)
+        self._books = Books(exporter_id, metrics, log)
+        self._wants_verdicts = bool(getattr(exporter, "wants_verdicts", False))
+        self._hurry = asyncio.Event()
+        self._retrying = Retrying(
+            Attempt(exporter, plan.timeout, log).send,
+            plan.backoff,
+            hurry=self._hurry,
+            rng=rng or random.Random(),  # noqa: S311 - jitter, not secrets
+            on_failure=self._books.trying_again,
+        )
+        self._line: deque[Parcel] = deque()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._used = 0
+        self._held = 0
+        self._released = asyncio.Event()
+        self._closed = False
+        labels = ("exporter",)
+        metrics.gauge("otelcol_exporter_queue_size", "What the queue holds, in its sizer's unit.", labels).read_from(
+            lambda: self._used, exporter_id
+        )
+        metrics.gauge("otelcol_exporter_queue_capacity", "What the queue may hold.", labels).read_from(
+            lambda: plan.capacity, exporter_id
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        await self.drain(0)
+
+    @property
+    def blocks(self) -> bool:
+        """Whether the pipeline is to wait for room instead of losing what does not fit."""
+        return self._plan.blocks
+
+    def held(self) -> int:
+        """Return the spans that wait or are under way."""
+        return self._held
+
+    def has_room(self, batch: Batch) -> bool:
+        """Say whether a batch is admitted. An empty queue admits anything, or a large batch would wait for ever."""
+        return self._closed or self._fits(self._cost(*self._weigh(batch)))
+
+    async def room(self) -> None:
+        """Return when something has left the queue, at once when nothing is in it."""
+        if self._used:
+            self._released.clear()
+            await self._released.wait()
+
+    def offer(self, batch: Batch, account: Account) -> None:
+        """Take a batch over and book its end in `account`; what does not fit is lost and counted as `queue_full`."""
+        if batch.verdicts and not self._wants_verdicts:
+            batch = replace(batch, verdicts=())
+        if not batch.groups and not batch.verdicts:
+            return
+        spans, size = self._weigh(batch)
+        if self._closed:
+            self._books.shut_down(account, spans)
+            return
+        cost = self._cost(spans, size)
+        last = self._line[-1] if self._line else None
+        if last is not None and not last.takes(account, spans, size):
+            last = None
+        if last is not None and self._plan.sizer == "requests":
+            cost = 0
+        if not self._fits(cost):
+            self._books.did_not_fit(account, spans)
+            return
+        if last is None:
+            last = Parcel(account, 0, 0, 0)
+            self._line.append(last)
+        last.batches.append(batch)
+        last.cost += cost
+        last.spans += spans
+        last.size += size
+        self._used += cost
+        self._held += spans
+        self._see_to_it()
+
+    async def drain(self, seconds: float) -> None:
+        """Deliver what is here, waits between tries cut short; after `seconds` what remains is dropped. Then closed."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        self._hurry.set()
+        self._see_to_it()
+        while self._tasks and (left := until - loop.time()) > 0:
+            await asyncio.wait(self._tasks, timeout=left)
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        while self._line:
+            self._finish(self._line.popleft())
+
+    def _weigh(self, batch: Batch) -> tuple[int, int]:
+        size = batch.size
+        if batch.verdicts and self._wants_verdicts:
+            size += sum(_VERDICT_SIZE + sum(len(group.spans) for group in v.groups) for v in batch.verdicts)
+        return batch.span_count, size
+
+    def _cost(self, spans: int, size: int) -> int:
+        return {"requests": 1, "items": spans, "bytes": size}[self._plan.sizer]
+
+    def _fits(self, cost: int) -> bool:
+        return self._used == 0 or self._used + cost <= self._plan.capacity
+
+    def _see_to_it(self) -> None:
+        """Start a consumer, unless what waits may still grow: it is the last in line and others are under way."""
+        if not self._tasks or len(self._line) > 1 or self._hurry.is_set():
+            self._start_consumer()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_LINGER, self._linger_no_more)
+
+    def _linger_no_more(self) -> None:
+        self._timer = None
+        self._start_consumer()
+
+    def _start_consumer(self) -> None:
+        if self._line and len(self._tasks) < self._plan.consumers:
+            task = asyncio.get_running_loop().create_task(self._consume())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _consume(self) -> None:
+        while self._line:
+            parcel = self._line.popleft()
+            try:
+                for piece in parcel.pieces():
+                    await self._deliver(piece, parcel)
+            finally:
+                self._finish(parcel)
+
+    async def _deliver(self, piece: Batch, parcel: Parcel) -> None:
+        spans = piece.span_count
+        if len(piece.groups) == 1 and (size := request_size(piece)) > LARGEST_REQUEST:
+            self._books.too_large(parcel.account, spans, size)
+        else:
+            try:
+                rejected = await self._retrying.send(piece)
+            except (Retryable, Permanent) as error:
+                self._books.gave_up(parcel.account, spans, error)
+            else:
+                self._books.delivered(parcel.account, spans, rejected)
+        parcel.spans -= spans
+        self._held -= spans
+
+    def _finish(self, parcel: Parcel) -> None:
+        """Let go of a parcel; spans in it that nothing was booked for were cut off by the end."""
+        self._books.shut_down(parcel.account, parcel.spans)
+        self._held -= parcel.spans
+        self._used -= parcel.cost
+        self._released.set()

@@ -1,0 +1,260 @@
+"""What the sending queue admits, merges, cuts and drains."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from podtrail.component import Account, Permanent, Retryable
+from podtrail.otlp import Verdict
+
+
+class Gate:
+    """An answer that waits until it is opened."""
+
+    def __init__(self) -> None:
+        self.opened = asyncio.Event()
+        self.inside = 0
+        self.most = 0
+
+    async def __call__(self, _: Any) -> int:
+        self.inside += 1
+        self.most = max(self.most, self.inside)
+        await self.opened.wait()
+        self.inside -= 1
+        return 0
+
+
+def test_what_comes_while_a_request_is_under_way_leaves_together(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        gate = Gate()
+        here = desk(scripted([gate]), steady())
+        here.queue.offer(make_batch(1), here.account)
+        await asyncio.sleep(0)
+        for _ in range(5):
+            here.queue.offer(make_batch(2), here.account)
+        gate.opened.set()
+        await here.settled()
+        assert [batch.span_count for _, batch in here.exporter.seen] == [1, 10]
+
+    run_virtually(main())
+
+
+def test_a_small_batch_lingers_but_a_moment_behind_a_stuck_one(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        here = desk(scripted([Retryable("down", after=100)]), steady())
+        here.queue.offer(make_batch(1), here.account)
+        await asyncio.sleep(0.1)
+        here.queue.offer(make_batch(2), here.account)
+        await here.settled()
+        assert here.exporter.times == [0, 0.3, 100]
+
+    run_virtually(main())
+
+
+def test_batches_of_different_accounts_are_never_merged(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        here, other = desk(scripted([2]), steady()), Account()
+        here.queue.offer(make_batch(3), here.account)
+        here.queue.offer(make_batch(4), other)
+        await here.settled()
+        assert (here.account.delivered, here.account.rejected, other.delivered) == (1, 2, 4)
+
+    run_virtually(main())
+
+
+def test_no_more_requests_are_under_way_than_consumers(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        gate = Gate()
+        here = desk(scripted([gate] * 9), steady(queue={"num_consumers": 3}))
+        for _ in range(9):
+            here.queue.offer(make_batch(5000), here.account)
+        await asyncio.sleep(1)
+        assert gate.inside == 3
+        gate.opened.set()
+        await here.settled()
+        assert gate.most == 3
+        assert here.account.delivered == 45_000
+
+    run_virtually(main())
+
+
+@pytest.mark.parametrize(("sizer", "size"), [("requests", 2), ("items", 10_000), ("bytes", 700_000)])
+def test_drops_and_counts_what_does_not_fit(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any, sizer: str, size: int
+) -> None:
+    async def main() -> None:
+        gate = Gate()
+        here = desk(scripted([gate] * 9), steady(queue={"sizer": sizer, "queue_size": size}))
+        for _ in range(3):
+            here.queue.offer(make_batch(5000), here.account)
+        assert not here.queue.has_room(make_batch(5000))
+        gate.opened.set()
+        await here.settled()
+        assert (here.account.delivered, here.account.dropped) == (10_000, {"queue_full": 5000})
+        shown = here.metrics.snapshot()
+        assert shown["otelcol_exporter_enqueue_failed_spans"] == {"exporter=otlp": 5000}
+        assert shown["otelcol_exporter_queue_capacity"] == {"exporter=otlp": size}
+        assert shown["otelcol_exporter_queue_size"] == {"exporter=otlp": 0}
+
+    run_virtually(main())
+
+
+def test_waiting_for_room_loses_nothing(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        queue = {"sizer": "items", "queue_size": 100, "block_on_overflow": True}
+        here = desk(scripted([Retryable("down")] * 3), steady(queue=queue))
+        assert here.queue.blocks
+        for _ in range(50):
+            while not here.queue.has_room(make_batch(40)):
+                await here.queue.room()
+            here.queue.offer(make_batch(40), here.account)
+            assert here.queue.held() <= 100
+        await here.settled()
+        assert here.account == Account(delivered=2000)
+
+    run_virtually(main())
+
+
+def test_a_batch_beyond_the_capacity_goes_when_the_queue_is_empty(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        here = desk(scripted(), steady(queue={"sizer": "items", "queue_size": 10}))
+        here.queue.offer(make_batch(11), here.account)
+        await here.settled()
+        assert here.account.delivered == 11
+
+    run_virtually(main())
+
+
+def test_a_queue_that_is_off_makes_the_pipeline_wait_for_each_delivery(
+    desk: Any, scripted: Any, steady: Any, make_batch: Any, run_virtually: Any
+) -> None:
+    async def main() -> None:
+        here = desk(scripted(), steady(queue={"enabled": False}))
+        here.queue.offer(make_batch(), here.account)
+        assert here.queue.blocks
+        assert not here.queue.has_room(make_batch())
+        await here.queue.room()
+        assert here.queue.has_room(make_batch())
+
+    run_virtually(main())
+
+
+def test_cuts_what_is_larger_than_servers_take(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        here = desk(scripted([0, Permanent("no")]), steady())
+        here.queue.offer(make_batch(10, groups=300, name="x" * 4000), here.account)
+        await here.settled()
+        sizes = [batch.size for _, batch in here.exporter.seen]
+        assert max(sizes) < 4 << 20
+        assert len(sizes) == 3
+        assert here.booked == 3000
+        assert here.account.dropped["permanent"] == here.exporter.seen[1][1].span_count
+
+    run_virtually(main())
+
+
+def test_a_group_that_no_request_can_carry_is_dropped_alone(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        here = desk(scripted(), steady())
+        small, large = make_batch(1), make_batch(65, name="x" * (1 << 20))
+        here.queue.offer(type(small)([*small.groups, *large.groups, *small.groups], 0), here.account)
+        await here.settled()
+        assert (here.account.delivered, here.account.dropped) == (2, {"too_large": 65})
+
+    run_virtually(main())
+
+
+def verdict(decision: str = "dropped") -> Verdict:
+    return Verdict(bytes(15) + b"\x01", "dropped", "", "no policy said yes", 2, 1, 3)
+
+
+def test_verdicts_reach_only_exporters_that_want_them(
+    run_virtually: Any, desk: Any, scripted: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        for wanted in (True, False):
+            exporter = scripted()
+            exporter.wants_verdicts = wanted
+            here = desk(exporter)
+            here.queue.offer(type(make_batch())([], 0, [verdict()]), here.account)
+            await here.queue.drain(1)
+            assert [batch.verdicts for _, batch in exporter.seen] == ([[verdict()]] if wanted else [])
+            assert here.account == Account()
+
+    run_virtually(main())
+
+
+def test_draining_ends_waits_and_delivers_what_is_left(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        here = desk(scripted([Retryable("down", after=300)] * 3), steady())
+        here.queue.offer(make_batch(2), here.account)
+        await asyncio.sleep(5)
+        await here.queue.drain(10)
+        assert here.exporter.times == [0, 5, 6, 7]
+        assert here.account == Account(delivered=2)
+
+    run_virtually(main())
+
+
+def test_what_is_not_delivered_in_time_is_counted_and_nothing_stays(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        gate = Gate()
+        here = desk(scripted([gate] * 20), steady(queue={"num_consumers": 2}))
+        for _ in range(4):
+            here.queue.offer(make_batch(5000), here.account)
+        await here.queue.drain(3)
+        assert asyncio.get_running_loop().time() == pytest.approx(3)
+        assert here.account.dropped == {"shutdown": 20_000}
+        assert here.queue.held() == 0
+        here.queue.offer(make_batch(1), here.account)
+        assert here.account.dropped == {"shutdown": 20_001}
+        assert len(asyncio.all_tasks()) == 1
+
+    run_virtually(main())
+
+
+def test_leaving_a_queue_twice_is_leaving_it_once(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        here = desk(scripted(), steady())
+        async with here.queue:
+            here.queue.offer(make_batch(), here.account)
+            await here.queue.drain(1)
+        await here.queue.drain(1)
+        assert here.account == Account(delivered=1)
+
+    run_virtually(main())
+
+
+def test_a_server_that_rejects_more_than_it_was_sent_does_not_spoil_the_books(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        here = desk(scripted([99]), steady())
+        here.queue.offer(make_batch(4), here.account)
+        await here.settled()
+        assert here.account == Account(rejected=4)
+
+    run_virtually(main())

@@ -1,0 +1,167 @@
+"""When a failed delivery is tried again, and when it is given up."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from podtrail.component import Permanent, Retryable
+
+
+def down(times: int) -> list[Retryable]:
+    return [Retryable("connection refused") for _ in range(times)]
+
+
+def test_waits_longer_from_try_to_try_up_to_the_longest_wait(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        retry = {"initial_interval": "1s", "multiplier": 2.0, "max_interval": "5s"}
+        here = desk(scripted(down(5)), steady(retry))
+        here.queue.offer(make_batch(), here.account)
+        await here.settled()
+        assert here.exporter.times == [0, 1, 3, 7, 12, 17]
+        assert here.account.delivered == 1
+
+    run_virtually(main())
+
+
+def test_has_the_collectors_defaults(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        here = desk(scripted(down(4)), steady())
+        here.queue.offer(make_batch(), here.account)
+        await here.settled()
+        assert here.exporter.times == [0, 5, 12.5, 23.75, 40.625]
+
+    run_virtually(main())
+
+
+def test_draws_each_wait_around_its_interval(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        here = desk(
+            scripted(down(20)), steady({"randomization_factor": 0.5, "multiplier": 1.0, "initial_interval": "2s"})
+        )
+        here.queue.offer(make_batch(), here.account)
+        await here.settled()
+        waits = [later - earlier for earlier, later in zip(here.exporter.times, here.exporter.times[1:], strict=False)]
+        assert len(set(waits)) > 10
+        assert all(1 <= wait <= 3 for wait in waits)
+
+    run_virtually(main())
+
+
+def test_waits_as_long_as_the_other_side_asks(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        here = desk(scripted([Retryable("slow down", after=42.0)]), steady())
+        here.queue.offer(make_batch(), here.account)
+        await here.settled()
+        assert here.exporter.times == [0, 42]
+
+    run_virtually(main())
+
+
+def test_gives_up_when_the_next_try_would_come_too_late(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        retry = {"initial_interval": "2s", "multiplier": 1.0, "max_interval": "2s", "max_elapsed_time": "5s"}
+        here = desk(scripted(down(99)), steady(retry))
+        here.queue.offer(make_batch(7), here.account)
+        await here.settled()
+        assert here.exporter.times == [0, 2, 4]
+        assert here.account.dropped == {"retries_exhausted": 7}
+        assert here.metrics.snapshot()["otelcol_exporter_send_failed_spans"] == {"exporter=otlp": 7}
+
+    run_virtually(main())
+
+
+def test_never_gives_up_without_a_limit(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        here = desk(scripted(down(3000)), steady({"max_elapsed_time": "0s"}))
+        here.queue.offer(make_batch(), here.account)
+        await here.settled()
+        assert here.account.delivered == 1
+
+    run_virtually(main())
+
+
+def test_tries_once_when_retrying_is_off(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        here = desk(scripted(down(1)), steady({"enabled": False}))
+        here.queue.offer(make_batch(), here.account)
+        await here.settled()
+        assert here.exporter.times == [0]
+        assert here.account.dropped == {"retries_exhausted": 1}
+
+    run_virtually(main())
+
+
+def test_never_repeats_what_was_refused_for_good(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        here = desk(scripted([Permanent("bad data")]), steady())
+        here.queue.offer(make_batch(3), here.account)
+        await here.settled()
+        assert here.exporter.times == [0]
+        assert here.account.dropped == {"permanent": 3}
+
+    run_virtually(main())
+
+
+def test_cuts_off_a_try_that_takes_too_long_and_tries_again(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def hang(_: Any) -> int:
+        await asyncio.Event().wait()
+        return 0
+
+    async def main() -> None:
+        here = desk(scripted([hang]), steady({"initial_interval": "1s"}, timeout="3s"))
+        here.queue.offer(make_batch(), here.account)
+        await here.settled()
+        assert here.exporter.times == [0, 4]
+        assert here.account.delivered == 1
+
+    run_virtually(main())
+
+
+def test_an_exporters_own_failure_costs_one_batch_and_shows_its_traceback(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        here = desk(scripted([ZeroDivisionError("oh")]), steady())
+        here.queue.offer(make_batch(2), here.account)
+        await here.settled()
+        here.queue.offer(make_batch(5), here.account)
+        await here.settled()
+        assert (here.account.delivered, here.account.dropped) == (5, {"permanent": 2})
+
+    run_virtually(main())
+    assert "ZeroDivisionError: oh" in caplog.text
+
+
+def test_an_outage_is_told_once_and_so_is_its_end(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        here = desk(scripted(down(9)), steady())
+        here.queue.offer(make_batch(), here.account)
+        await here.settled()
+
+    caplog.set_level("INFO")
+    run_virtually(main())
+    assert [record.message for record in caplog.records if record.name == "podtrail.test"] == [
+        "cannot deliver, trying again in 5.0 s: connection refused",
+        "delivers again",
+    ]
