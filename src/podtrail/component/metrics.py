@@ -32,10 +32,20 @@ class Gauge:
     help: str
     labels: tuple[str, ...]
     readers: dict[LabelValues, Callable[[], float]] = field(default_factory=dict)
+    source: Callable[[], Mapping[LabelValues, float]] | None = None
 
     def read_from(self, reader: Callable[[], float], *labels: str) -> None:
         """Have `reader` asked for the value of these label values."""
         self.readers[labels] = reader
+
+    def read_all_from(self, source: Callable[[], Mapping[LabelValues, float]]) -> None:
+        """Have `source` asked for label values and their values, where they are not known beforehand."""
+        self.source = source
+
+    def values(self) -> dict[LabelValues, float]:
+        """Return the value of each combination of label values now."""
+        values = {labels: read() for labels, read in self.readers.items()}
+        return values | dict(self.source()) if self.source else values
 
 
 @dataclass(slots=True)
@@ -107,7 +117,7 @@ class Metrics:
                 case Counter():
                     rows = [("", instrument.values)]
                 case Gauge():
-                    rows = [("", {labels: read() for labels, read in instrument.readers.items()})]
+                    rows = [("", instrument.values())]
                 case Histogram():
                     totals = {labels: float(sum(counts)) for labels, counts in instrument.counts.items()}
                     rows = [("_count", totals), ("_sum", instrument.sums)]

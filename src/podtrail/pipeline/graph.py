@@ -25,7 +25,15 @@ from podtrail.pipeline.settings import PipelineSettings, Settings
 class Graph:
     """All components of a configuration, wired. `start`, then `run`, then `stop`; once each."""
 
-    def __init__(self, settings: Settings, house: House, clock: Clock, predecessor: "Graph | None" = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        house: House,
+        clock: Clock,
+        *,
+        observers: Sequence[Observer] = (),
+        predecessor: "Graph | None" = None,
+    ) -> None:
         self.settings = settings
         self._house = house
         self._clock = clock
@@ -35,8 +43,8 @@ class Graph:
         used = dict.fromkeys(id for pipeline in settings.pipelines for id in pipeline.exporters)
         self.exporters = {id: self._exporter(id) for id in used}
         self.queues = {id: self._queue(id) for id in used}
-        observers = [e.component for e in self.extensions.values() if isinstance(e.component, Observer)]
-        self.drivers = [self._driver(pipeline, observers) for pipeline in settings.pipelines]
+        looking_on = [e.component for e in self.extensions.values() if isinstance(e.component, Observer)]
+        self.drivers = [self._driver(pipeline, [*observers, *looking_on]) for pipeline in settings.pipelines]
         used = dict.fromkeys(id for pipeline in settings.pipelines for id in pipeline.receivers)
         self.receivers: dict[str, Running[Receiver]] = {
             id: Running(settings.receivers[id], house.make(settings.receivers[id])) for id in used
@@ -166,6 +174,12 @@ class Graph:
             else {id(r) for r in (*other.extensions.values(), *other.exporters.values(), *other.queues.values())}
         )
         return {name: running for name, running in components.items() if id(running) not in kept}
+
+    def settled(self, arrived: int) -> bool:
+        """Say whether everything that arrived until then is decided and out of the queues."""
+        held = [p.held_since() for driver in self.drivers for p in driver.chain.processors]
+        queued = any(running.component.held() for running in self.queues.values())
+        return not queued and all(since is None or since > arrived for since in held)
 
     def balances(self) -> Sequence[Balance]:
         """Return the ledger, a line an exporter."""

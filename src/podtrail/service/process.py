@@ -1,0 +1,53 @@
+"""What the process itself costs: the Collector's process metrics, and the memory that limits are held against."""
+
+import gc
+import os
+import resource
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from podtrail.component import Metrics
+
+_STATM = Path("/proc/self/statm")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_FRESH_SECONDS = 0.2
+
+
+def resident_memory() -> Callable[[], int]:
+    """Return a function that tells the resident memory in bytes, read at most five times a second."""
+    last = (-1.0, 0)
+
+    def read() -> int:
+        nonlocal last
+        now = time.monotonic()
+        if now - last[0] > _FRESH_SECONDS:
+            last = (now, int(_STATM.read_text().split()[1]) * _PAGE)
+        return last[1]
+
+    return read
+
+
+def publish(metrics: Metrics, memory_used: Callable[[], int]) -> None:
+    """Make uptime, CPU seconds and resident memory readable under the Collector's names."""
+    started = time.monotonic()
+
+    def cpu() -> float:
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        return usage.ru_utime + usage.ru_stime
+
+    metrics.gauge("otelcol_process_uptime", "Uptime of the process in seconds.").read_from(
+        lambda: time.monotonic() - started
+    )
+    metrics.gauge("otelcol_process_cpu_seconds", "Total CPU user and system time in seconds.").read_from(cpu)
+    metrics.gauge("otelcol_process_memory_rss", "Total physical memory in bytes.").read_from(memory_used)
+
+
+def settle_garbage_collector() -> None:
+    """Take what was loaded at the start out of the collector's way, and let it look less often.
+
+    Held spans are bytes in lists of long-lived objects: full collections over them would be pauses that find nothing.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 1_000)

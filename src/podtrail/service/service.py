@@ -1,0 +1,190 @@
+"""A running podtrail: one graph at a time, signals, reload, own metrics."""
+
+import asyncio
+import logging
+import signal
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+from podtrail.component import Metrics, Observer, StartError
+from podtrail.config import ConfigError
+from podtrail.pipeline.book import Balance
+from podtrail.pipeline.clock import Clock
+from podtrail.pipeline.graph import Graph
+from podtrail.pipeline.house import House
+from podtrail.pipeline.settings import PipelineSettings, Settings
+from podtrail.service.ledger import publish_ledger
+from podtrail.service.logs import configure_logs
+from podtrail.service.process import publish, resident_memory, settle_garbage_collector
+
+SHUTDOWN_SECONDS = 10.0
+"""For deciding and delivering what is inside when podtrail is told to stop; what remains then is counted as lost."""
+
+_SETTLE_SECONDS = 0.05
+_LOG = logging.getLogger("podtrail")
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a run ended."""
+
+    balances: Sequence[Balance]
+    exhausted: bool
+    """Whether all finite sources were exhausted; otherwise a signal ended it."""
+    at_once: bool
+    """Whether a second signal cut the shutdown short: what `balances` shows in memory and in queues is lost."""
+
+
+class Service:
+    """Runs what `read` returns until it is told to stop, or until its sources are exhausted.
+
+    `read` gives the settings anew at each call: at the start and at each SIGHUP.
+    """
+
+    def __init__(
+        self, read: Callable[[], Settings], gates: frozenset[str] = frozenset(), observers: Sequence[Observer] = ()
+    ) -> None:
+        self._read = read
+        self._observers = observers
+        memory_used = resident_memory()
+        self.metrics = Metrics()
+        self._house = House(metrics=self.metrics, gates=gates, memory_used=memory_used)
+        self._clock = Clock()
+        self._signals: asyncio.Queue[signal.Signals] = asyncio.Queue()
+        self._graph: Graph | None = None
+        publish(self.metrics, memory_used)
+        publish_ledger(self.metrics, self.balances)
+
+    def balances(self) -> Sequence[Balance]:
+        """Return the ledger as it stands."""
+        return self._graph.balances() if self._graph else ()
+
+    async def run(self, *, exit_when_done: bool = False, when_done: Callable[[], None] | None = None) -> Ended:
+        """Run; return when all is stopped.
+
+        Args:
+            exit_when_done: end when every finite source is exhausted and all is decided and delivered.
+            when_done: called once, when that is so and the service goes on.
+
+        Raises:
+            ConfigError: the configuration can't be used.
+            StartError: a component can't start.
+        """
+        settings = self._read()
+        telemetry = settings.service.telemetry
+        configure_logs(telemetry.logs.level, telemetry.logs.encoding)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            loop.add_signal_handler(number, self._signals.put_nowait, number)
+        async with AsyncExitStack() as stack:
+            if telemetry.metrics.address is not None:
+                from podtrail.service.telemetry import MetricsServer  # noqa: PLC0415 - aiohttp is heavy
+
+                await stack.enter_async_context(MetricsServer(self.metrics, *telemetry.metrics.address))
+            self._graph = Graph(settings, self._house, self._clock, observers=self._observers)
+            await self._graph.start()
+            settle_garbage_collector()
+            _LOG.info("ready: %s", _described(settings))
+            exhausted = await self._serve(exit_when_done, when_done)
+            at_once = await self._stop()
+            return Ended(self._graph.balances(), exhausted, at_once)
+
+    async def _serve(self, exit_when_done: bool, when_done: Callable[[], None] | None) -> bool:
+        assert self._graph is not None
+        exhausted = False
+        told = asyncio.create_task(self._signals.get())
+        work: asyncio.Task[None] | None = asyncio.create_task(self._graph.run(finite_only=True))
+        try:
+            while True:
+                await asyncio.wait([task for task in (told, work) if task], return_when=asyncio.FIRST_COMPLETED)
+                if work and work.done():
+                    work.result()
+                    work = None
+                    if not exhausted:
+                        exhausted = True
+                        if exit_when_done:
+                            return True
+                        work = asyncio.create_task(self._go_on(when_done))
+                if told.done():
+                    number = told.result()
+                    if number != signal.SIGHUP:
+                        _LOG.info("%s: stopping", number.name)
+                        return exhausted
+                    told = asyncio.create_task(self._signals.get())
+                    if await self._reload():
+                        if work:
+                            work.cancel()
+                        exhausted = False
+                        work = asyncio.create_task(self._graph.run(finite_only=True))
+        finally:
+            told.cancel()
+            if work:
+                work.cancel()
+                await asyncio.gather(work, return_exceptions=True)
+
+    async def _go_on(self, when_done: Callable[[], None] | None) -> None:
+        """The finite sources are exhausted: wait until what they brought is decided and delivered, then serve on."""
+        assert self._graph is not None
+        rest = asyncio.create_task(self._graph.run())
+        try:
+            now = self._clock.now()
+            while not rest.done() and not self._graph.settled(now):
+                await asyncio.sleep(_SETTLE_SECONDS)
+            if when_done:
+                when_done()
+            await rest
+        finally:
+            rest.cancel()
+
+    async def _reload(self) -> bool:
+        """Validate what is configured now and swap to it; what can't be used leaves everything as it is."""
+        assert self._graph is not None
+        try:
+            settings = self._read()
+            graph = Graph(settings, self._house, self._clock, observers=self._observers, predecessor=self._graph)
+        except (ConfigError, StartError) as error:
+            _LOG.error("SIGHUP: nothing changed, the new configuration can't be used:\n%s", error)
+            return False
+        before = self._graph
+        await before.close_entrance()
+        graph.take_over()
+        await before.stop(SHUTDOWN_SECONDS)
+        self._graph = graph
+        try:
+            await graph.start()
+        except StartError as error:
+            _LOG.error("SIGHUP: the new configuration can't start, going back: %s", error)
+            self._graph = Graph(before.settings, self._house, self._clock, observers=self._observers, predecessor=graph)
+            self._graph.take_over()
+            await self._graph.start()
+            return True
+        _LOG.info("SIGHUP: reloaded: %s", _described(settings))
+        return True
+
+    async def _stop(self) -> bool:
+        """Shut down; return whether a further signal cut it short."""
+        assert self._graph is not None
+        stop = asyncio.create_task(self._graph.stop(SHUTDOWN_SECONDS))
+        told = asyncio.create_task(self._signals.get())
+        try:
+            while not stop.done():
+                await asyncio.wait([stop, told], return_when=asyncio.FIRST_COMPLETED)
+                if told.done() and not stop.done():
+                    if told.result() != signal.SIGHUP:
+                        stop.cancel()
+                        await asyncio.gather(stop, return_exceptions=True)
+                        return True
+                    told = asyncio.create_task(self._signals.get())
+            stop.result()
+        finally:
+            told.cancel()
+        return False
+
+
+def _described(settings: Settings) -> str:
+    def way(pipeline: PipelineSettings) -> str:
+        stages = (", ".join(pipeline.receivers), *pipeline.processors, ", ".join(pipeline.exporters))
+        return f"{pipeline.id}: {' -> '.join(stages)}"
+
+    return "; ".join(map(way, settings.pipelines))

@@ -1,0 +1,207 @@
+"""Replay: a configuration's processors fed from a recording, in virtual time, by the chain that also runs live.
+
+Receivers give way to the recording (every pipeline gets all of it), exporters to sinks. Nothing here reads a clock or
+waits, so a week of traces takes as long as its decisions.
+"""
+
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from podtrail.component import Account
+from podtrail.config import Document, load
+from podtrail.otlp import (
+    Batch,
+    Intake,
+    SpanView,
+    Value,
+    read_request,
+    resource_attributes,
+    scope_attributes,
+    scope_name,
+    split,
+)
+from podtrail.otlp.decisions import decision_line
+from podtrail.otlp.json import read_json_request
+from podtrail.pipeline.chain import Chain
+from podtrail.pipeline.house import House, make_chain
+from podtrail.pipeline.settings import Settings, read_settings
+from podtrail.recording import read_recording
+
+Config = str | Path | Mapping[str, Any]
+"""A configuration file's path, YAML text (it has a line break or a colon and space) or a mapping."""
+
+Arrivals = Iterable[tuple[int, bytes | Mapping[str, Any]]]
+"""Arrival in Unix nanoseconds with a serialized ExportTraceServiceRequest or an OTLP JSON mapping."""
+
+Recording = str | Path | Sequence[str | Path] | Arrivals
+
+_SLICE_SPANS = 8192
+
+
+class Scope(NamedTuple):
+    """An instrumentation scope."""
+
+    name: str
+    attributes: Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class ExportedSpan:
+    """A span as it reached an exporter."""
+
+    raw: bytes
+    resource_header: bytes
+    scope_header: bytes
+
+    @cached_property
+    def span(self) -> SpanView:
+        """The span itself."""
+        return SpanView(self.raw)
+
+    @property
+    def resource(self) -> Mapping[str, Value]:
+        """The attributes of its resource."""
+        return resource_attributes(self.resource_header)
+
+    @property
+    def scope(self) -> Scope:
+        """Its instrumentation scope."""
+        return Scope(scope_name(self.scope_header), scope_attributes(self.scope_header))
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a replay did."""
+
+    decisions: list[dict[str, Any]] = field(default_factory=list)
+    """Every verdict in order, in the form of the decisions file."""
+    exported: dict[str, list[ExportedSpan]] = field(default_factory=dict)
+    """By exporter id, in order."""
+    kept: dict[str, list[str]] = field(default_factory=dict)
+    """Trace id to span ids, both in hex, in order of emission."""
+    metrics: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """`{name: {"label=value,…" sorted: value}}`."""
+
+
+Sink = Callable[[str, Batch], None]
+"""Takes what leaves a pipeline: the pipeline's id and the batch."""
+
+
+class Replayer:
+    """Drives all pipelines of a configuration through recorded arrivals."""
+
+    def __init__(self, settings: Settings, sink: Sink, gates: Collection[str] = (), seed: int = 0) -> None:
+        self.house = House(gates=frozenset(gates), seed=seed)
+        self.chains: dict[str, Chain] = {
+            pipeline.id: make_chain(pipeline, settings, self.house, Account()) for pipeline in settings.pipelines
+        }
+        self.now = 0
+        self._sink = sink
+
+    def add(self, arrival: int, intake: Intake) -> None:
+        """Feed one recorded request. An arrival before the last one counts as simultaneous with it."""
+        self.now = max(self.now, arrival)
+        for pipeline, chain in self.chains.items():
+            self._advance(pipeline, chain, self.now)
+            while chain.blocked:
+                due = chain.deadline()
+                assert due is not None, "a processor without room must have a deadline"
+                self.now = max(self.now, due)
+                self._advance(pipeline, chain, self.now)
+        batch = Batch(intake.groups, self.now)
+        for pipeline, chain in self.chains.items():
+            chain.add(batch, self.now)
+            self._carry(pipeline, chain)
+
+    def finish(self, until: int | None = None) -> None:
+        """Let time pass to `until`, or until nothing waits any more, and shut the pipelines down there."""
+        for pipeline, chain in self.chains.items():
+            if until is not None:
+                self._advance(pipeline, chain, until)
+            while until is None and chain.held() and (due := chain.deadline()) is not None:
+                self._advance(pipeline, chain, due)
+                self.now = max(self.now, due)
+            chain.drain(max(self.now, until or 0))
+            self._carry(pipeline, chain)
+
+    def _advance(self, pipeline: str, chain: Chain, now: int) -> None:
+        while chain.advance(now, _SLICE_SPANS):
+            self._carry(pipeline, chain)
+        self._carry(pipeline, chain)
+
+    def _carry(self, pipeline: str, chain: Chain) -> None:
+        while chain.outbox:
+            self._sink(pipeline, chain.outbox.popleft())
+
+
+def read_config(config: Config) -> Document:
+    """Return the document of a configuration given as a path, as YAML text or as a mapping."""
+    if isinstance(config, Mapping):
+        return Document.from_mapping(config)
+    text = str(config)
+    if isinstance(config, str) and ("\n" in text or ": " in text):
+        return load([f"yaml:{text}"])
+    return load([text])
+
+
+def arrivals(recording: Recording) -> Iterable[tuple[int, Intake]]:
+    """Yield a recording's requests with their arrivals. Damage in a file raises ValueError naming its place."""
+    if isinstance(recording, str | Path):
+        recording = [recording]
+    for item in recording:
+        if isinstance(item, str | Path):
+            yield from _from_file(Path(item))
+            continue
+        arrival, request = item
+        if isinstance(request, Mapping):
+            yield arrival, read_json_request(json.dumps(request).encode())
+        else:
+            yield arrival, read_request(request)
+
+
+def _from_file(path: Path) -> Iterable[tuple[int, Intake]]:
+    raise NotImplementedError(path)
+
+
+def replay(
+    config: Config, recording: Recording, until: int | None = None, feature_gates: Collection[str] = ()
+) -> Run:
+    """Run a configuration's processors over a recording, in virtual time, and return what they did.
+
+    Args:
+        config: a whole configuration: a path, YAML text or a mapping.
+        recording: a path, several, or an iterable of `(arrival, request)`.
+        until: Unix nanoseconds at which the pipelines shut down; by default when everything is decided.
+        feature_gates: ids of the gates that are on.
+
+    Raises:
+        podtrail.config.ConfigError: with the text that `podtrail validate` prints.
+        podtrail.otlp.MalformedRequest: a request of the recording is none.
+    """
+    settings = read_settings(read_config(config), frozenset(feature_gates))
+    run = Run(exported={id: [] for pipeline in settings.pipelines for id in pipeline.exporters})
+    exporters = {pipeline.id: pipeline.exporters for pipeline in settings.pipelines}
+    seen: dict[tuple[str, str], str] = {}
+
+    def sink(pipeline: str, batch: Batch) -> None:
+        run.decisions.extend(decision_line(verdict) for verdict in batch.verdicts)
+        for group in batch.groups:
+            trace = group.trace_id.hex()
+            for raw in split(group.spans):
+                span = ExportedSpan(raw, group.resource, group.scope)
+                for exporter in exporters[pipeline]:
+                    run.exported[exporter].append(span)
+                # A span that leaves several pipelines is one span; one that leaves a pipeline twice is two.
+                key = (trace, span.span.span_id.hex())
+                if seen.setdefault(key, pipeline) == pipeline:
+                    run.kept.setdefault(trace, []).append(key[1])
+
+    replayer = Replayer(settings, sink, feature_gates)
+    for arrival, intake in arrivals(recording):
+        replayer.add(arrival, intake)
+    replayer.finish(until)
+    return Run(run.decisions, run.exported, run.kept, replayer.house.metrics.snapshot())
