@@ -7,7 +7,7 @@ written in protobuf's canonical form, is looked at span by span (`podtrail.otlp.
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import groupby
+from itertools import accumulate, groupby
 from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
@@ -31,8 +31,10 @@ _RESOURCE_SPANS_TAG = bytes([field_number(RESOURCE_SPANS, "scope_spans") << 3 | 
 # What every SDK writes first: the trace id's tag, length and 16 bytes, the span id's tag and length.
 _HEAD = slice(0, 20)
 _head_of = itemgetter(_HEAD)
+_span_id_of = itemgetter(slice(20, 28))
 _TRACE_ID_TAG, _SPAN_ID_TAG = b"\x0a\x10", b"\x12\x08"
-_NO_TRACE, _NO_SPAN = bytes(16), _SPAN_ID_TAG + bytes(8)
+_NO_TRACE, _NO_SPAN = bytes(16), bytes(8)
+_SHORT_FRAME = 3  # bytes of tag and length of a span of 128 to 16383 bytes
 
 
 class MalformedRequest(ValueError):
@@ -84,25 +86,28 @@ def _read_scope_spans(resource: bytes, raw: bytes, groups: list[Group], rejectio
         return
     message.ClearField("spans")
     scope: bytes = message.SerializeToString()
-    if _NO_SPAN in raw or not all(map(_is_regular, set(map(_head_of, spans)))):
+    heads = list(map(_head_of, spans))
+    runs = [(head, len(list(run))) for head, run in groupby(heads)]
+    if _NO_SPAN in map(_span_id_of, spans) or not all(map(_is_regular, {head for head, _ in runs})):
         spans = [rejections.regular(span) for span in spans if rejections.admits(span)]
+        runs = [(head, len(list(run))) for head, run in groupby(map(_head_of, spans))]
         raw = b""
+    if not spans:
+        return
     lengths = list(map(len, spans))
-    overhead = 3
-    if lengths and (min(lengths) < 1 << 7 or max(lengths) >= 1 << 14):
-        lengths = [length + 1 + _varint_size(length) for length in lengths]
-        overhead = 0
-    total = sum(lengths) + overhead * len(lengths)
-    at = len(scope)
-    if len(raw) != at + total or not raw.startswith(scope) or _insertion(scope, scope_spans=True) != at:
-        raw, at = frame(spans), 0
-    first = 0
-    for head, run in groupby(map(_head_of, spans)):
-        count = len(list(run))
-        last = first + count
-        end = at + sum(lengths[first:last]) + overhead * count
+    if min(lengths) >= 1 << 7 and max(lengths) < 1 << 14:
+        ends = list(accumulate(map(_SHORT_FRAME.__add__, lengths)))
+    else:
+        ends = list(accumulate(length + 1 + _varint_size(length) for length in lengths))
+    base = len(scope)
+    if len(raw) != base + ends[-1] or not raw.startswith(scope) or _insertion(scope, scope_spans=True) != base:
+        raw, base = frame(spans), 0
+    at, last = base, -1
+    for head, count in runs:
+        last += count
+        end = base + ends[last]
         groups.append(Group(resource, scope, head[2:18], raw[at:end], count))
-        first, at = last, end
+        at = end
 
 
 def _is_regular(head: bytes) -> bool:

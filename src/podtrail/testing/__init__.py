@@ -1,0 +1,17 @@
+"""For tests of pipelines, policies and components: replay in virtual time, contract checks, a pytest plugin."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from podtrail.testing.replay import ExportedSpan, Run, replay
+
+__all__ = ["ExportedSpan", "Run", "replay"]
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded on first use: the pytest plugin imports this package in every test run.
+    if name in __all__:
+        from podtrail.testing import replay as module  # noqa: PLC0415
+
+        return getattr(module, name)
+    raise AttributeError(name)

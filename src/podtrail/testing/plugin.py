@@ -1,0 +1,18 @@
+"""The pytest plugin: `replay` as a fixture, for tests of a policy file. Found by pytest through its entry point."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from podtrail.testing.replay import Run
+
+
+@pytest.fixture(name="replay")
+def _replay() -> Callable[..., "Run"]:
+    """Return `podtrail.testing.replay`: `run = replay("pipeline.yaml", "recording.otlp")`."""
+    # Imported when used: a test run that needs no pipeline should not pay for one.
+    from podtrail.testing import replay  # noqa: PLC0415
+
+    return replay
