@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from podtrail.testing.replay import ExportedSpan, Run, replay
+    from podtrail.testing.replayer import ExportedSpan, Run, replay
 
 __all__ = ["ExportedSpan", "Run", "replay"]
 
@@ -11,7 +11,7 @@ __all__ = ["ExportedSpan", "Run", "replay"]
 def __getattr__(name: str) -> Any:
     # Loaded on first use: the pytest plugin imports this package in every test run.
     if name in __all__:
-        from podtrail.testing import replay as module  # noqa: PLC0415
+        from podtrail.testing import replayer  # noqa: PLC0415
 
-        return getattr(module, name)
+        return getattr(replayer, name)
     raise AttributeError(name)

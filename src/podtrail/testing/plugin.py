@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from podtrail.testing.replay import Run
+    from podtrail.testing.replayer import Run
 
 
 @pytest.fixture(name="replay")
