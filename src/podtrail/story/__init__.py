@@ -1,0 +1,33 @@
+"""The story of a Pod as a pure function of spans and verdicts; page, terminal and reports only render it."""
+
+from podtrail.story.attempt import AttemptStory
+from podtrail.story.pod import PodState, PodStory
+from podtrail.story.rejection import Rejection, Why
+from podtrail.story.stories import Stories
+from podtrail.story.summary import Ledger, Summary, Waiting, summarize
+from podtrail.story.tree import Fate, LinkStory, SpanStory, TraceStory, tell_trace
+from podtrail.story.view import to_json
+from podtrail.story.words import ago, clip, duration, visible
+
+__all__ = [
+    "AttemptStory",
+    "Fate",
+    "Ledger",
+    "LinkStory",
+    "PodState",
+    "PodStory",
+    "Rejection",
+    "SpanStory",
+    "Stories",
+    "Summary",
+    "TraceStory",
+    "Waiting",
+    "Why",
+    "ago",
+    "clip",
+    "duration",
+    "summarize",
+    "tell_trace",
+    "to_json",
+    "visible",
+]

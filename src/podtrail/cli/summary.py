@@ -1,0 +1,118 @@
+"""The summary of a run on a terminal, or as JSON. Text from spans is escaped first; rich never sees its markup."""
+
+import json
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal, TextIO
+from urllib.parse import quote
+
+from podtrail.story import Ledger, Summary, Waiting, clip, duration, to_json, visible
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+_LABEL = 11
+_NUMBER = 6
+_REASON = 60
+
+
+def as_json(summary: Summary) -> str:
+    """Return the summary as one JSON object, the ledgers with their difference."""
+    told = to_json(summary)
+    assert isinstance(told, dict)
+    ledgers = [{**_object(ledger), "difference": ledger.difference} for ledger in summary.ledgers]
+    return json.dumps({**told, "balanced": summary.balanced, "ledgers": ledgers}, ensure_ascii=False)
+
+
+def _object(ledger: Ledger) -> dict[str, object]:
+    told = to_json(ledger)
+    assert isinstance(told, dict)
+    return dict(told)
+
+
+def print_summary(summary: Summary, out: TextIO, *, serving: bool = False, colour: bool | None = None) -> None:
+    """Print the summary. `serving`: the page stays until Ctrl-C; `colour`: by default on a terminal without NO_COLOR."""
+    from rich.console import Console
+
+    if colour is None:
+        colour = out.isatty() and not os.environ.get("NO_COLOR")
+    system: Literal["standard"] | None = "standard" if colour else None
+    console = Console(file=out, color_system=system, force_terminal=colour, highlight=False)
+    for line in _lines(summary, serving=serving):
+        console.print(line, soft_wrap=True)
+
+
+def _lines(summary: Summary, *, serving: bool) -> "list[Text]":
+    from rich.text import Text
+
+    lines = [Text(f"podtrail: done in {duration(summary.took)}")]
+    pods = sum(summary.pods.values())
+    if pods:
+        forgotten = f"; {summary.forgotten_pods:,} older are no longer held" if summary.forgotten_pods else ""
+        lines.append(_row("Pods", pods, _counts(summary.pods) + forgotten))
+    else:
+        lines.append(_row("Pods", 0, "none seen: no span was the root of a scheduling attempt (SchedulePod)"))
+    if summary.attempts:
+        lines.append(_row("Attempts", sum(summary.attempts.values()), _counts(summary.attempts)))
+    if summary.decided:
+        kept = sum(summary.kept.values())
+        by_policy = ", ".join(f"{visible(clip(policy))} {count:,}" for policy, count in summary.kept.items())
+        share = f"{kept:,} kept ({100 * kept / summary.decided:.0f} %)"
+        lines.append(_row("Traces", summary.decided, share + (f": {by_policy}" if by_policy else "")))
+    lines += [_ledger(ledger, label=len(summary.ledgers) > 1) for ledger in summary.ledgers]
+    if summary.links:
+        unresolved = f"; {summary.unresolved_links:,} not resolved" if summary.unresolved_links else ""
+        lines.append(_row("Links", sum(summary.links.values()), _counts(summary.links) + unresolved))
+    lines += _waiting(summary)
+    if summary.written:
+        lines.append(_row("Written", None, ", ".join(map(visible, summary.written))))
+    if summary.page:
+        ends = "   serving, Ctrl-C stops" if serving else ""
+        lines.append(_row("Page", None, visible(summary.page) + ends))
+    return lines
+
+
+def _row(label: str, number: int | None, rest: str, style: str = "") -> "Text":
+    from rich.text import Text
+
+    line = Text(f"{label:<{_LABEL}}")
+    if number is not None:
+        line.append(f"{number:>{_NUMBER},}".rjust(_NUMBER), "bold").append("  ")
+    return line.append(rest, style)
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {visible(clip(name))}" for name, count in counts.items())
+
+
+def _ledger(ledger: Ledger, *, label: bool) -> "Text":
+    dropped = sum(ledger.dropped.values())
+    reasons = ", ".join(f"{visible(reason)} {count:,}" for reason, count in ledger.dropped.items() if count)
+    created = f"+ {ledger.created:,} created " if ledger.created else ""
+    equation = (
+        f"{created}= {ledger.delivered:,} delivered + {ledger.sampled_out:,} sampled out"
+        f" + {ledger.rejected:,} rejected + {dropped:,} dropped{f' ({reasons})' if reasons else ''}"
+        f" + {ledger.in_memory:,} in memory + {ledger.in_queue:,} in queue"
+    )
+    if label:
+        equation += f"   {visible(ledger.label)}"
+    if not ledger.difference:
+        return _row("Spans", ledger.received, equation)
+    missing = f"{ledger.difference:,} missing" if ledger.difference > 0 else f"{-ledger.difference:,} too many"
+    return _row("Spans", ledger.received, f"{equation}   DOES NOT BALANCE: {missing}", "red")
+
+
+def _waiting(summary: Summary) -> "list[Text]":
+    lines = []
+    for at, waiting in enumerate(summary.waiting):
+        reason = visible(clip(waiting.reason, _REASON))
+        lines.append(_row("" if at else "Waiting", waiting.pods, f"{reason:<{_REASON}}  {_example(summary, waiting)}"))
+    if summary.more_waiting:
+        lines.append(_row("", summary.more_waiting, "for other reasons"))
+    return lines
+
+
+def _example(summary: Summary, waiting: Waiting) -> str:
+    if summary.page:
+        return f"{summary.page.rstrip('/')}/pods/{quote(waiting.key, safe='')}"
+    return f"e.g. {visible(clip(f'{waiting.namespace}/{waiting.name}'))}"

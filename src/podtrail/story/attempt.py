@@ -1,0 +1,213 @@
+"""One attempt to schedule a Pod, put together from its verdict and, where it was kept, its spans."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Self
+
+from podtrail.otlp import ROOT_NAME, Attempt, Group, SpanView, Verdict, read_attempt, split
+from podtrail.story.rejection import Rejection, Why, number, read_message, read_rejections, size, text
+
+_ROOT = ROOT_NAME.encode()
+_BIND_FAILED = re.compile(r"(?i)\bbind(ing)?\b")
+_MARKS = (b"plugin rejected", b"plugin: ", b"Cycle", b"scheduler.", _ROOT, b"preempt")
+_MAX_REJECTIONS = 64
+_MAX_TEXT = 4096
+_MAX_NAMES = 50
+_NO_WHY = Why()
+
+
+class Slowest(NamedTuple):
+    """The plugin call that took longest."""
+
+    point: str
+    plugin: str
+    duration: int
+    """Nanoseconds."""
+
+
+@dataclass(slots=True)
+class Findings:
+    """What the spans of one attempt tell beside its root. Spans may come in any order and in several batches."""
+
+    rejections: list[tuple[int, Rejection]] = field(default_factory=list)
+    """Each with its span's start: the order in which plugins were asked."""
+    nodes: int | None = None
+    evaluated: int | None = None
+    feasible: int | None = None
+    selected_node: str = ""
+    nominated_node: str = ""
+    cycle: int | None = None
+    binding: int | None = None
+    bind_error: str = ""
+    slowest: Slowest | None = None
+
+    @property
+    def size(self) -> int:
+        """About how many bytes these take in memory."""
+        return 500 + len(self.bind_error) + size([rejection for _, rejection in self.rejections])
+
+    def read(self, spans: bytes) -> Iterable[SpanView]:
+        """Take in framed spans of the attempt; yield its root or roots."""
+        for raw in split(spans):
+            if any(mark in raw for mark in _MARKS):
+                span = SpanView(raw)
+                self._read(span)
+                if span.name == ROOT_NAME:
+                    yield span
+
+    def _read(self, span: SpanView) -> None:
+        attributes = span.attributes
+        self.selected_node = text(attributes.get("scheduler.selected_node")) or self.selected_node
+        self.nominated_node = text(attributes.get("scheduler.nominated_node")) or self.nominated_node
+        for event in span.events:
+            self.nominated_node = text(event.attributes.get("scheduler.nominated_node")) or self.nominated_node
+        match span.name:
+            case "filter":
+                self.nodes = number(attributes.get("scheduler.nodes.total"))
+                self.evaluated = number(attributes.get("scheduler.nodes.evaluated"))
+                self.feasible = number(attributes.get("scheduler.nodes.feasible"))
+            case "schedulingCycle":
+                self.cycle = span.duration
+            case "bindingCycle":
+                self.binding = span.duration
+        if span.status.code == 2 and (span.name in ("bind", "preBind", "bindingCycle") or _binds(attributes)):
+            self.bind_error = span.status.message[:_MAX_TEXT] or self.bind_error or "the bind failed"
+        if span.name.startswith("plugin: "):
+            self._read_plugin(span)
+
+    def _read_plugin(self, span: SpanView) -> None:
+        room = _MAX_REJECTIONS - len(self.rejections)
+        told = [(span.start, _cut(rejection)) for rejection in read_rejections(span)][:room]
+        self.rejections += [one for one in told if one not in self.rejections]
+        point = text(span.attributes.get("scheduler.plugin.extension_point"))
+        took = number(span.attributes.get("scheduler.duration_ns")) or span.duration or 0
+        if not self.slowest or took > self.slowest.duration:
+            plugin = text(span.attributes.get("scheduler.plugin.name")) or span.name.removeprefix("plugin: ")
+            self.slowest = Slowest(point, plugin, took)
+
+
+def _cut(rejection: Rejection) -> Rejection:
+    return rejection._replace(reason=rejection.reason[:_MAX_TEXT], names=rejection.names[:_MAX_NAMES])
+
+
+def _binds(attributes: object) -> bool:
+    return isinstance(attributes, dict) and attributes.get("scheduler.plugin.extension_point") in ("bind", "preBind")
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptStory:
+    """One attempt as it is shown. Lengths of time are nanoseconds; None where no span tells."""
+
+    trace_id: bytes
+    span_id: bytes
+    number: int | None
+    """Its place among the Pod's attempts, from 1; None until it is known."""
+    start_unix_nano: int
+    end_unix_nano: int
+    result: str
+    """`Success`, `Unschedulable`, `Error`; "" where the root does not say."""
+    message: str
+    profile: str = ""
+    queue_wait: int | None = None
+    kept: bool = False
+    """Its spans left the pipeline, at least in part."""
+    decision: str = ""
+    """`sampled`, `not_sampled`, `dropped`; "" where no sampler decided."""
+    policy: str = ""
+    reason: str = ""
+    """The decision in words."""
+    why: Why = _NO_WHY
+    cycle: int | None = None
+    binding: int | None = None
+    bind_error: str = ""
+    selected_node: str = ""
+    nominated_node: str = ""
+    slowest: Slowest | None = None
+
+    @property
+    def duration(self) -> int | None:
+        """Nanoseconds from start to end, None where the times do not say."""
+        took = self.end_unix_nano - self.start_unix_nano
+        return took if self.start_unix_nano and took >= 0 else None
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes in memory."""
+        texts = (self.message, self.reason, self.policy, self.bind_error, self.why.preemption, self.selected_node)
+        return 700 + sum(map(len, texts)) + size(self.why.rejections)
+
+    @classmethod
+    def of(cls, attempt: Attempt, root: SpanView) -> Self:
+        """Return what an attempt's root tells."""
+        attributes = root.attributes
+        wait = attributes.get("scheduler.queue_wait_ms")
+        message = attempt.message[:_MAX_TEXT]
+        return cls(
+            trace_id=attempt.trace_id,
+            span_id=attempt.span_id,
+            number=number(attributes.get("podtrail.attempt.number", attributes.get("scheduler.attempts"))),
+            start_unix_nano=attempt.start,
+            end_unix_nano=attempt.end,
+            result=attempt.result,
+            message=message,
+            profile=attempt.profile,
+            queue_wait=int(wait * 1e6) if isinstance(wait, int | float) and 0 <= wait < 1e12 else None,
+            why=read_message(message) if attempt.result != "Success" else _NO_WHY,
+            bind_error=message if attempt.result == "Error" and _BIND_FAILED.search(message) else "",
+            selected_node=text(attributes.get("scheduler.selected_node")),
+            nominated_node=text(attributes.get("scheduler.nominated_node")),
+        )
+
+    def decided(self, verdict: Verdict) -> Self:
+        """Return it with a sampler's decision."""
+        return replace(self, decision=verdict.decision, policy=verdict.policy, reason=verdict.reason)
+
+    def joined(self, other: "AttemptStory") -> Self:
+        """Return it with what another telling of the same attempt knows better."""
+        return replace(
+            self,
+            number=self.number or other.number,
+            queue_wait=other.queue_wait if self.queue_wait is None else self.queue_wait,
+            kept=self.kept or other.kept,
+            decision=self.decision or other.decision,
+            policy=self.policy or other.policy,
+            reason=self.reason or other.reason,
+        )
+
+    def found(self, findings: Findings) -> Self:
+        """Return it with what its spans tell; the message's account stays where no span says who said no."""
+        why = self.why
+        if findings.rejections and self.result != "Success":
+            ordered = [rejection for _, rejection in sorted(findings.rejections, key=lambda told: told[0])]
+            of_nodes = tuple(rejection for rejection in ordered if rejection.point != "postFilter")
+            after = "; ".join(rejection.reason for rejection in ordered if rejection.point == "postFilter")
+            why = why._replace(preemption=why.preemption or after)
+            why = why._replace(rejections=of_nodes, message_only=False) if of_nodes else why
+        return replace(
+            self,
+            kept=True,
+            why=why._replace(
+                nodes=why.nodes if findings.nodes is None else findings.nodes,
+                evaluated=findings.evaluated,
+                feasible=why.feasible if findings.feasible is None else findings.feasible,
+            ),
+            cycle=findings.cycle,
+            binding=findings.binding,
+            bind_error=findings.bind_error or self.bind_error,
+            selected_node=findings.selected_node or self.selected_node,
+            nominated_node=findings.nominated_node or self.nominated_node,
+            slowest=findings.slowest,
+        )
+
+
+def read_root(span: SpanView) -> tuple[Attempt, AttemptStory] | None:
+    """Return the attempt that a span is the root of, with its story."""
+    attempt = read_attempt(span)
+    return (attempt, AttemptStory.of(attempt, span)) if attempt else None
+
+
+def read_roots(groups: Iterable[Group]) -> list[tuple[Attempt, AttemptStory]]:
+    """Return the attempts whose roots are among these groups of one trace, reading no other span."""
+    spans = [SpanView(raw) for group in groups if _ROOT in group.spans for raw in split(group.spans) if _ROOT in raw]
+    return [root for span in spans if (root := read_root(span))]

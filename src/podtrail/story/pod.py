@@ -1,0 +1,205 @@
+"""A Pod's story as it is shown: its state, its attempts in order, why it waits."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from podtrail.story.attempt import AttemptStory
+from podtrail.story.rejection import Rejection, Why
+from podtrail.story.words import duration
+
+PodState = Literal["error", "bind refused", "unschedulable", "preempting", "gated", "waiting", "binding", "scheduled"]
+STATES: tuple[PodState, ...] = (
+    "error",
+    "bind refused",
+    "unschedulable",
+    "preempting",
+    "gated",
+    "waiting",
+    "binding",
+    "scheduled",
+)
+"""By urgency."""
+
+_STILL_PREEMPTING = "terminating pod on the nominated node"
+
+
+@dataclass(frozen=True, slots=True)
+class PodFacts:
+    """What is known of a Pod beside its attempts."""
+
+    key: str
+    """Its uid; `namespace/name` where its spans have none."""
+    uid: str
+    namespace: str
+    name: str
+    gates: tuple[str, ...] = ()
+    gated_since: int | None = None
+    """Unix nanoseconds."""
+    forgotten: int = 0
+    """Attempts that were known and are no longer held."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodStory:
+    """What page, API and terminal say about one Pod, at one moment."""
+
+    key: str
+    uid: str
+    namespace: str
+    name: str
+    state: PodState
+    slow: bool
+    """Scheduled, but an attempt took longer than it should."""
+    since_unix_nano: int | None
+    """When it began to wait for a node, as far as its attempts tell."""
+    waiting: int | None
+    """Nanoseconds: up to now, or until it was scheduled."""
+    tries: int
+    last_try_unix_nano: int | None
+    node: str
+    """The node it runs on, was to be bound to or is nominated for; "" for none."""
+    gates: tuple[str, ...]
+    headline: str
+    """Why, in one line."""
+    same: int
+    """The latest attempts in a row that gave the same answer."""
+    seen: int
+    """Attempts whose answer is known."""
+    forgotten: int
+    attempts: tuple[AttemptStory, ...]
+    """By start; the oldest but the first are forgotten where there were too many."""
+
+    @property
+    def last(self) -> AttemptStory | None:
+        """The latest attempt."""
+        return self.attempts[-1] if self.attempts else None
+
+    @property
+    def blocker(self) -> Rejection | None:
+        """The refusal that stood on most nodes in the latest attempt."""
+        return max(self.last.why.rejections, key=lambda r: r.nodes or 0, default=None) if self.last else None
+
+
+def tell_pod(facts: PodFacts, attempts: Sequence[AttemptStory], now: int, slow_after: int) -> PodStory:
+    """Return the story of a Pod from its attempts in any order; `slow_after` is nanoseconds of one attempt."""
+    told = _numbered(attempts, facts.forgotten)
+    last = told[-1] if told else None
+    state = _state(facts, told)
+    since = _since(facts, told)
+    until = last.end_unix_nano if last and state == "scheduled" else now
+    slow = state == "scheduled" and any((attempt.duration or 0) >= slow_after for attempt in told)
+    return PodStory(
+        key=facts.key,
+        uid=facts.uid,
+        namespace=facts.namespace,
+        name=facts.name,
+        state=state,
+        slow=slow,
+        since_unix_nano=since,
+        waiting=None if since is None else max(0, until - since),
+        tries=facts.forgotten + len(told),
+        last_try_unix_nano=last.start_unix_nano if last else None,
+        node=_node(told, state),
+        gates=facts.gates,
+        headline=_headline(facts, told, state, slow),
+        same=_same(told),
+        seen=len(told),
+        forgotten=facts.forgotten,
+        attempts=tuple(told),
+    )
+
+
+def _numbered(attempts: Sequence[AttemptStory], forgotten: int) -> list[AttemptStory]:
+    """Give every attempt its place: as counted in the pipeline where its spans carry it, else behind the one before."""
+    told: list[AttemptStory] = []
+    for attempt in sorted(attempts, key=lambda one: (one.start_unix_nano, one.span_id)):
+        before = told[-1].number or 0 if told else 0
+        if len(told) == 1:
+            before += forgotten
+        told.append(replace(attempt, number=max(attempt.number or 0, before + 1)))
+    return told
+
+
+def _state(facts: PodFacts, told: Sequence[AttemptStory]) -> PodState:
+    if not told:
+        return "gated" if facts.gates else "waiting"
+    last = told[-1]
+    match last.result:
+        case "Success":
+            return "scheduled"
+        case "Error":
+            return "bind refused" if last.bind_error else "error"
+        case "":
+            return "binding" if last.selected_node else "waiting"
+        case _:
+            preempting = last.nominated_node or _STILL_PREEMPTING in last.message
+            return "preempting" if preempting else "unschedulable"
+
+
+def _since(facts: PodFacts, told: Sequence[AttemptStory]) -> int | None:
+    if not told:
+        return facts.gated_since
+    return told[0].start_unix_nano - (told[0].queue_wait or 0)
+
+
+def _node(told: Sequence[AttemptStory], state: PodState) -> str:
+    if state == "preempting":
+        return next((attempt.nominated_node for attempt in reversed(told) if attempt.nominated_node), "")
+    return told[-1].selected_node if told else ""
+
+
+def answer(attempt: AttemptStory) -> tuple[object, ...]:
+    """Return what makes two attempts have the same outcome."""
+    # Told from a message, the same refusals look different than told from spans; the message itself does not.
+    return (attempt.result, attempt.selected_node if attempt.result == "Success" else "", attempt.message)
+
+
+def _same(told: Sequence[AttemptStory]) -> int:
+    count = 0
+    for attempt in reversed(told):
+        if answer(attempt) != answer(told[-1]):
+            break
+        count += 1
+    return count
+
+
+def who_said_no(why: Why, most: int = 2) -> str:
+    """Return refusals in one line, most nodes first: `31 NodeAffinity, 2 NodeResourcesFit, 1 more`."""
+    counts: dict[str, int] = {}
+    for rejection in why.rejections:
+        who = rejection.plugin or rejection.reason
+        counts[who] = counts.get(who, 0) + (rejection.nodes or 0)
+    ordered = sorted(counts.items(), key=lambda item: -item[1])
+    parts = [f"{count:,} {who}" if count else who for who, count in ordered[:most]]
+    if len(ordered) > most:
+        parts.append(f"{len(ordered) - most} more")
+    return ", ".join(parts)
+
+
+def _headline(facts: PodFacts, told: Sequence[AttemptStory], state: PodState, slow: bool) -> str:
+    last = told[-1] if told else None
+    match state:
+        case "gated":
+            more = f", {len(facts.gates) - 1} more" if len(facts.gates) > 1 else ""
+            return f"gates: {facts.gates[0]}{more}"
+        case "bind refused":
+            return last.bind_error if last else ""
+        case "preempting":
+            node = _node(told, state)
+            return f"nominated {node}" if node else "waits for Pods to go"
+        case "scheduled" if slow:
+            return _slow(max(told, key=lambda attempt: attempt.duration or 0))
+        case "scheduled":
+            return f"on {last.selected_node}" if last and last.selected_node else ""
+        case _:
+            return who_said_no(last.why) if last else ""
+
+
+def _slow(attempt: AttemptStory) -> str:
+    took = attempt.duration or 0
+    if not attempt.slowest or not took:
+        return f"an attempt took {duration(took)}"
+    point, plugin, of_it = attempt.slowest
+    share = round(100 * min(of_it, took) / took)
+    return f"{point + ': ' if point else ''}{plugin} took {share} %"

@@ -1,0 +1,217 @@
+"""The index of Pods and their attempts, fed with what leaves a pipeline. Bounded; it is told the time."""
+
+from collections import Counter, OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from podtrail.otlp import Attempt as Root
+from podtrail.otlp import Batch, Group, SpanView, Verdict, split
+from podtrail.story.attempt import AttemptStory, Findings, read_root, read_roots
+from podtrail.story.pod import STATES, PodFacts, PodStory, tell_pod
+
+_LINK_TYPE = "podtrail.link.type"
+_LINK_MARK = _LINK_TYPE.encode()
+_MAX_FATES = 20_000
+_POD_SIZE = 600
+
+
+@dataclass(slots=True)
+class Tallies:
+    """Sums since the start; forgetting a Pod takes nothing from them."""
+
+    attempts: Counter[str] = field(default_factory=Counter)
+    """By result."""
+    decided: int = 0
+    """Traces that a sampler decided."""
+    kept: Counter[str] = field(default_factory=Counter)
+    """Traces sampled, by policy."""
+    links: Counter[str] = field(default_factory=Counter)
+    """Links on kept spans, by type."""
+    unresolved: int = 0
+    spans: int = 0
+    forgotten_pods: int = 0
+
+
+@dataclass(slots=True)
+class _Pod:
+    facts: PodFacts
+    attempts: dict[tuple[bytes, bytes], AttemptStory] = field(default_factory=dict)
+    size: int = _POD_SIZE
+
+
+class Stories:
+    """Every Pod that was heard of lately. `observe` what leaves the processors, then ask.
+
+    Spans and verdicts may come in one batch or by different ways, in any order, and more than once.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_pods: int = 20_000,
+        max_bytes: int = 64 << 20,
+        max_attempts: int = 100,
+        slow_after: int = 1_000_000_000,
+    ) -> None:
+        """Hold at most this many Pods, bytes (about) and attempts a Pod; an attempt is slow from `slow_after` ns."""
+        self.tallies = Tallies()
+        self._max_pods = max_pods
+        self._max_bytes = max_bytes
+        self._max_attempts = max(2, max_attempts)
+        self._slow_after = slow_after
+        self._pods: OrderedDict[str, _Pod] = OrderedDict()
+        self._key_of: dict[bytes, tuple[str, bytes]] = {}
+        self._findings: OrderedDict[bytes, tuple[Findings, int]] = OrderedDict()
+        self._fates: OrderedDict[bytes, Verdict] = OrderedDict()
+        self._size = 0
+        self._findings_size = 0
+
+    def observe(self, batch: Batch) -> None:
+        """Take note of verdicts, attempts, refusals and links in a batch; about 50 us an attempt."""
+        traces = _by_trace(batch.groups)
+        for verdict in batch.verdicts:
+            self._decide(verdict, read=verdict.trace_id not in traces)
+        for trace_id, groups in traces.items():
+            self._read(trace_id, groups)
+        self._forget()
+
+    def note_gated(self, uid: str, namespace: str, name: str, gates: Iterable[str], since: int | None = None) -> None:
+        """Take note of a Pod that the scheduler has not tried because of these gates; no gates: it may be tried now."""
+        pod = self._pod(uid, namespace, name)
+        pod.facts = replace(pod.facts, gates=tuple(gates), gated_since=pod.facts.gated_since or since)
+        self._forget()
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    @property
+    def size(self) -> int:
+        """About how many bytes are held."""
+        return self._size + self._findings_size
+
+    def pods(self, now: int) -> list[PodStory]:
+        """Return all Pods, the urgent first, then those that wait longest."""
+        told = [self._tell(pod, now) for pod in self._pods.values()]
+        return sorted(told, key=lambda pod: (STATES.index(pod.state), not pod.slow, -(pod.waiting or 0), pod.key))
+
+    def pod(self, key: str, now: int) -> PodStory | None:
+        """Return one Pod's story by its uid (or `namespace/name` where its spans have none)."""
+        pod = self._pods.get(key)
+        return self._tell(pod, now) if pod else None
+
+    def named(self, namespace: str, name: str, now: int) -> list[PodStory]:
+        """Return the Pods of a name: several where it was created anew."""
+        return [
+            self._tell(p, now) for p in self._pods.values() if (p.facts.namespace, p.facts.name) == (namespace, name)
+        ]
+
+    def attempt(self, trace_id: bytes, now: int) -> tuple[PodStory, AttemptStory] | None:
+        """Return the attempt that a trace records, with its Pod."""
+        key, span_id = self._key_of.get(trace_id, ("", b""))
+        pod = self.pod(key, now)
+        found = [one for one in pod.attempts if (one.trace_id, one.span_id) == (trace_id, span_id)] if pod else []
+        return (pod, found[0]) if pod and found else None
+
+    def verdict(self, trace_id: bytes) -> Verdict | None:
+        """Return what was decided about a trace lately, without its spans."""
+        return self._fates.get(trace_id)
+
+    def _tell(self, pod: _Pod, now: int) -> PodStory:
+        return tell_pod(pod.facts, list(pod.attempts.values()), now, self._slow_after)
+
+    def _decide(self, verdict: Verdict, *, read: bool) -> None:
+        if verdict.trace_id not in self._fates:
+            self.tallies.decided += 1
+            if verdict.decision == "sampled":
+                self.tallies.kept[verdict.policy] += 1
+            if len(self._fates) >= _MAX_FATES:
+                self._fates.popitem(last=False)
+        self._fates[verdict.trace_id] = replace(verdict, groups=(), votes={})
+        for root, story in read_roots(verdict.groups) if read else ():
+            self._note(root, story)
+        if verdict.trace_id in self._key_of:
+            key, span_id = self._key_of[verdict.trace_id]
+            self._put(self._pods[key], self._pods[key].attempts[verdict.trace_id, span_id].decided(verdict))
+
+    def _read(self, trace_id: bytes, groups: list[Group]) -> None:
+        self.tallies.spans += sum(group.span_count for group in groups)
+        self._count_links(groups)
+        findings, before = self._findings.get(trace_id, (Findings(), 0))
+        roots = [root for group in groups for span in findings.read(group.spans) if (root := read_root(span))]
+        if findings == Findings() and not roots:
+            return
+        self._findings[trace_id] = (findings, findings.size)
+        self._findings.move_to_end(trace_id)
+        self._findings_size += findings.size - before
+        for attempt, story in roots:
+            self._note(attempt, story)
+        if trace_id in self._key_of:
+            key, span_id = self._key_of[trace_id]
+            self._put(self._pods[key], self._pods[key].attempts[trace_id, span_id].found(findings))
+
+    def _count_links(self, groups: list[Group]) -> None:
+        for group in groups:
+            if _LINK_MARK not in group.spans:
+                continue
+            for raw in split(group.spans):
+                for link in SpanView(raw).links if _LINK_MARK in raw else ():
+                    kind = link.attributes.get(_LINK_TYPE)
+                    self.tallies.links[kind if isinstance(kind, str) else "other"] += 1
+                    self.tallies.unresolved += link.attributes.get("podtrail.link.resolved") is False
+
+    def _note(self, attempt: Root, story: AttemptStory) -> None:
+        pod = self._pod(attempt.pod_uid, attempt.namespace, attempt.name)
+        known = pod.attempts.get((story.trace_id, story.span_id))
+        if known is None:
+            self.tallies.attempts[story.result or "no result"] += 1
+            verdict = self._fates.get(story.trace_id)
+            story = story.decided(verdict) if verdict else story
+            self._key_of[story.trace_id] = (pod.facts.key, story.span_id)
+        self._put(pod, known.joined(story) if known else story)
+        if len(pod.attempts) > self._max_attempts:
+            # The first stays: it tells since when the Pod waits.
+            _, second = sorted(pod.attempts.values(), key=lambda one: one.start_unix_nano)[:2]
+            self._drop(pod, second)
+            pod.facts = replace(pod.facts, forgotten=pod.facts.forgotten + 1)
+
+    def _pod(self, uid: str, namespace: str, name: str) -> _Pod:
+        key = uid or f"{namespace}/{name}"
+        pod = self._pods.get(key)
+        if pod is None:
+            pod = self._pods[key] = _Pod(PodFacts(key, uid, namespace, name))
+            pod.size += 2 * len(key) + len(namespace) + len(name)
+            self._size += pod.size
+        self._pods.move_to_end(key)
+        return pod
+
+    def _put(self, pod: _Pod, story: AttemptStory) -> None:
+        before = pod.attempts.get((story.trace_id, story.span_id))
+        pod.attempts[story.trace_id, story.span_id] = story
+        grown = story.size - (before.size if before else 0)
+        pod.size += grown
+        self._size += grown
+
+    def _drop(self, pod: _Pod, story: AttemptStory) -> None:
+        del pod.attempts[story.trace_id, story.span_id]
+        self._key_of.pop(story.trace_id, None)
+        pod.size -= story.size
+        self._size -= story.size
+
+    def _forget(self) -> None:
+        while len(self._pods) > self._max_pods or (self._size > self._max_bytes and self._pods):
+            _, pod = self._pods.popitem(last=False)
+            for trace_id, _ in pod.attempts:
+                self._key_of.pop(trace_id, None)
+            self._size -= pod.size
+            self.tallies.forgotten_pods += 1
+        # Spans of one trace come close together: findings are only kept for those that may still come.
+        while self._findings_size > self._max_bytes // 8 or len(self._findings) > 2_000:
+            _, (_, size) = self._findings.popitem(last=False)
+            self._findings_size -= size
+
+
+def _by_trace(groups: Iterable[Group]) -> dict[bytes, list[Group]]:
+    traces: dict[bytes, list[Group]] = {}
+    for group in groups:
+        traces.setdefault(group.trace_id, []).append(group)
+    return traces

@@ -1,0 +1,155 @@
+"""What a run comes to: Pods, attempts, traces kept and why, the ledger, links, what Pods wait for."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from podtrail.component.ledger import Account
+from podtrail.story.pod import STATES, PodStory
+from podtrail.story.stories import Stories
+
+_MAX_WAITING = 5
+
+
+class Ledger(NamedTuple):
+    """One account with what is still inside; it balances, or spans went missing."""
+
+    label: str
+    """The pipeline, or the exporter where there are several."""
+    received: int
+    created: int
+    delivered: int
+    sampled_out: int
+    rejected: int
+    dropped: Mapping[str, int]
+    """By reason."""
+    in_memory: int
+    in_queue: int
+
+    @classmethod
+    def of(cls, label: str, account: Account, in_memory: int = 0, in_queue: int = 0) -> "Ledger":
+        """Return an account's sums at this moment, with the spans that processors and queues hold."""
+        return cls(
+            label,
+            account.received,
+            account.created,
+            account.delivered,
+            account.sampled_out,
+            account.rejected,
+            dict(account.dropped),
+            in_memory,
+            in_queue,
+        )
+
+    @property
+    def difference(self) -> int:
+        """Spans that came in but are nowhere; negative: more went out than came in; 0 when it balances."""
+        out = self.delivered + self.sampled_out + self.rejected + sum(self.dropped.values())
+        return self.received + self.created - out - self.in_memory - self.in_queue
+
+
+class Waiting(NamedTuple):
+    """Pods that wait for the same thing."""
+
+    pods: int
+    reason: str
+    """`NodeResourcesFit: Insufficient cpu`."""
+    namespace: str
+    name: str
+    key: str
+    """One of them, as an example."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The summary of a run, as it is printed."""
+
+    took: int
+    """Nanoseconds."""
+    pods: Mapping[str, int]
+    """By state, the most frequent first."""
+    forgotten_pods: int
+    """Older Pods that are counted in the sums only."""
+    attempts: Mapping[str, int]
+    """By result."""
+    decided: int
+    """Traces that a sampler decided."""
+    kept: Mapping[str, int]
+    """Traces kept, by policy."""
+    ledgers: Sequence[Ledger]
+    links: Mapping[str, int]
+    """By type."""
+    unresolved_links: int
+    waiting: Sequence[Waiting]
+    """The most frequent first."""
+    more_waiting: int
+    """Pods that wait for yet other things."""
+    written: Sequence[str]
+    """Files."""
+    page: str
+    """Where the page is served; "" where it is not."""
+
+    @property
+    def balanced(self) -> bool:
+        """No span is missing."""
+        return not any(ledger.difference for ledger in self.ledgers)
+
+
+def summarize(
+    stories: Stories,
+    *,
+    now: int,
+    took: int,
+    ledgers: Sequence[Ledger] = (),
+    written: Sequence[str] = (),
+    page: str = "",
+) -> Summary:
+    """Return the summary at `now` (Unix nanoseconds) of a run that took `took` nanoseconds."""
+    pods = stories.pods(now)
+    tallies = stories.tallies
+    states = Counter(pod.state for pod in pods)
+    waiting = _waiting(pods)
+    return Summary(
+        took=took,
+        pods=_by_count({state: states[state] for state in STATES if states[state]}),
+        forgotten_pods=tallies.forgotten_pods,
+        attempts=_by_count(tallies.attempts),
+        decided=tallies.decided,
+        kept=_by_count(tallies.kept),
+        ledgers=tuple(ledgers),
+        links=_by_count(tallies.links),
+        unresolved_links=tallies.unresolved,
+        waiting=waiting[:_MAX_WAITING],
+        more_waiting=sum(one.pods for one in waiting[_MAX_WAITING:]),
+        written=tuple(written),
+        page=page,
+    )
+
+
+def _by_count(counts: Mapping[str, int]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda item: -item[1]))
+
+
+def _waiting(pods: Sequence[PodStory]) -> list[Waiting]:
+    found: dict[str, Waiting] = {}
+    for pod in pods:
+        if pod.state in ("scheduled", "binding"):
+            continue
+        reason = _reason(pod)
+        one = found.get(reason, Waiting(0, reason, pod.namespace, pod.name, pod.key))
+        found[reason] = one._replace(pods=one.pods + 1)
+    return sorted(found.values(), key=lambda one: -one.pods)
+
+
+def _reason(pod: PodStory) -> str:
+    if pod.state == "gated":
+        return f"SchedulingGates: {', '.join(pod.gates)}"
+    if pod.state == "preempting":
+        return "Pods on their nominated node to go"
+    if pod.state == "bind refused" and pod.last:
+        return f"Bind: {pod.last.bind_error}"
+    blocker = pod.blocker
+    if not blocker:
+        return f"an attempt ({pod.state})"
+    return f"{blocker.plugin}: {blocker.reason}" if blocker.plugin else blocker.reason

@@ -1,0 +1,51 @@
+"""How times, lengths of time and foreign text are put in words, the same on page and terminal."""
+
+_SECOND = 1_000_000_000
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
+
+
+def duration(nanoseconds: int | None) -> str:
+    """Return a length of time in at most two units: `800 ns`, `8.1 ms`, `4.31 s`, `4m 12s`; `-` for None."""
+    if nanoseconds is None:
+        return "-"
+    if nanoseconds < 0:
+        return "-" + duration(-nanoseconds)
+    if nanoseconds < 60 * _SECOND:
+        for size, unit in ((_SECOND, "s"), (1_000_000, "ms"), (1_000, "us")):
+            # 0.9995 of a unit would be written as 1,000 of the smaller one.
+            if nanoseconds >= size * 0.9995:
+                return f"{nanoseconds / size:.3g} {unit}"
+        return f"{nanoseconds} ns"
+    rest = nanoseconds // _SECOND
+    parts: list[str] = []
+    for size, unit in _UNITS:
+        count, rest = divmod(rest, size)
+        if count or parts:
+            parts.append(f"{count}{unit}")
+    return " ".join(part for part in parts[:2] if not part.startswith("0"))
+
+
+def ago(then: int | None, now: int) -> str:
+    """Return how long ago a moment was, in whole seconds or more; `never` for None."""
+    if then is None:
+        return "never"
+    past = (now - then) // _SECOND * _SECOND
+    return "now" if past <= 0 else f"{duration(past)} ago"
+
+
+def visible(text: str) -> str:
+    r"""Return text from elsewhere in one line without power over a terminal or the direction of reading.
+
+    Control, format (bidirectional, zero width), surrogate and unassigned characters are shown as `\x1b` or `\u202e`.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
+
+
+def clip(text: str, width: int = 200) -> str:
+    """Return text with its middle left out where it is longer than `width` characters."""
+    if len(text) <= width:
+        return text
+    head = (width - 1) // 2
+    return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"

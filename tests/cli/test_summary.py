@@ -1,0 +1,83 @@
+import io
+import json
+
+from podtrail.cli.summary import as_json, print_summary
+from podtrail.component import Account
+from podtrail.otlp import Link
+from podtrail.story import Ledger, Stories, Summary, summarize
+from podtrail.testing.attempts import START, MadeAttempt, no_room
+
+PAGE = "http://localhost:15927/"
+
+
+def run(*, page: str = "", account: Account | None = None, name: str = "web-0") -> Summary:
+    stories = Stories()
+    link = Link(b"t" * 16, b"s" * 8, {"podtrail.link.type": "creation", "podtrail.link.resolved": False})
+    stories.observe(no_room(name=name, links=[link]).batch())
+    stories.observe(MadeAttempt(uid="b").batch("not_sampled", ""))
+    account = account or Account(received=9_840, delivered=7_001, sampled_out=2_815)
+    ledger = Ledger.of("traces", account, in_memory=9_840 - 7_001 - 2_815)
+    written = ["out/kept.jsonl", "out/decisions.jsonl"]
+    return summarize(stories, now=START + 10**9, took=6_800_000_000, ledgers=[ledger], written=written, page=page)
+
+
+def printed(summary: Summary, *, colour: bool | None = None, serving: bool = False) -> str:
+    out = io.StringIO()
+    print_summary(summary, out, serving=serving, colour=colour)
+    return out.getvalue()
+
+
+def test_the_summary_reads_as_rows() -> None:
+    assert printed(run()).splitlines() == [
+        "podtrail: done in 6.8 s",
+        "Pods            2  1 unschedulable, 1 scheduled",
+        "Attempts        2  1 Unschedulable, 1 Success",
+        "Traces          2  1 kept (50 %): failed 1",
+        "Spans       9,840  = 7,001 delivered + 2,815 sampled out + 0 rejected + 0 dropped + 24 in memory + 0 in queue",
+        "Links           1  1 creation; 1 not resolved",
+        "Waiting         1  NodeAffinity: no match                                        e.g. default/web-0",
+        "Written    out/kept.jsonl, out/decisions.jsonl",
+    ]
+
+
+def test_with_a_page_the_example_is_where_the_pod_is_told_of() -> None:
+    lines = printed(run(page=PAGE), serving=True).splitlines()
+    assert lines[6].endswith("http://localhost:15927/pods/1f3c0a52-0000-4000-8000-000000000001")
+    assert lines[-1] == "Page       http://localhost:15927/   serving, Ctrl-C stops"
+
+
+def test_a_ledger_that_does_not_balance_is_red_and_names_the_difference() -> None:
+    account = Account(received=100, delivered=10)
+    account.drop("late_span", 3)
+    text = printed(run(account=account), colour=True)
+    (line,) = [line for line in text.splitlines() if "Spans" in line]
+    assert "3 dropped (late_span 3)" in line
+    assert "DOES NOT BALANCE: 63 missing" in line
+    assert "\x1b[31m" in line
+
+
+def test_several_exporters_have_a_labelled_row_each() -> None:
+    ledgers = [Ledger.of("otlp_grpc", Account()), Ledger.of("file", Account(created=1, delivered=1))]
+    text = printed(summarize(Stories(), now=START, took=1, ledgers=ledgers))
+    rows = [line for line in text.splitlines() if line.startswith("Spans")]
+    assert [row.rsplit(" ", 1)[1] for row in rows] == ["otlp_grpc", "file"]
+    assert "+ 1 created = 1 delivered" in rows[1]
+
+
+def test_hostile_names_have_no_power_over_the_terminal() -> None:
+    text = printed(run(name="a\x1b]8;;http://x\x07[/][bold]\u202eb\nc"))
+    assert "a\\x1b]8;;http://x\\x07[/][bold]\\u202eb\\nc" in text
+    assert "\x1b" not in text
+
+
+def test_a_run_without_attempts_says_so() -> None:
+    text = printed(summarize(Stories(), now=START, took=1))
+    assert "none seen: no span was the root of a scheduling attempt (SchedulePod)" in text
+
+
+def test_json_says_the_same() -> None:
+    told = json.loads(as_json(run(page=PAGE)))
+    assert told["pods"] == {"unschedulable": 1, "scheduled": 1}
+    assert told["kept"] == {"failed": 1}
+    assert told["ledgers"][0]["inMemory"] == 24
+    assert (told["ledgers"][0]["difference"], told["balanced"], told["page"]) == (0, True, PAGE)

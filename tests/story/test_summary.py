@@ -1,0 +1,50 @@
+from podtrail.component import Account
+from podtrail.story import Ledger, Stories, Summary, Waiting, summarize
+from podtrail.testing.attempts import START, MadeAttempt, no_room
+
+NOW = START + 10**11
+
+
+def some_run() -> Summary:
+    stories = Stories()
+    for n in range(3):
+        stories.observe(no_room(uid=f"u{n}", name=f"web-{n}").batch())
+    stories.observe(MadeAttempt(uid="a").batch("not_sampled", ""))
+    stories.observe(MadeAttempt(uid="b", result="Error", bind_error="frozen").batch("sampled", "slow"))
+    stories.note_gated("g", "default", "gated", ["example.com/quota"])
+    return summarize(stories, now=NOW, took=6_800_000_000)
+
+
+def test_everything_is_counted_the_most_frequent_first() -> None:
+    summary = some_run()
+    assert list(summary.pods.items()) == [("unschedulable", 3), ("bind refused", 1), ("gated", 1), ("scheduled", 1)]
+    assert list(summary.attempts.items()) == [("Unschedulable", 3), ("Success", 1), ("Error", 1)]
+    assert (summary.decided, dict(summary.kept)) == (5, {"failed": 3, "slow": 1})
+
+
+def test_waiting_pods_are_gathered_by_what_they_wait_for_with_an_example() -> None:
+    assert list(some_run().waiting) == [
+        Waiting(3, "NodeAffinity: no match", "default", "web-0", "u0"),
+        Waiting(1, "Bind: frozen", "default", "web-0", "b"),
+        Waiting(1, "SchedulingGates: example.com/quota", "default", "gated", "g"),
+    ]
+
+
+def test_a_ledger_balances_or_names_the_difference() -> None:
+    account = Account(received=100, created=2, delivered=60, sampled_out=30, rejected=1)
+    account.drop("late_span", 3)
+    assert Ledger.of("traces", account, in_memory=5, in_queue=3).difference == 0
+    assert Ledger.of("traces", account).difference == 8
+
+
+def test_other_reasons_than_the_five_most_frequent_are_summed_up() -> None:
+    stories = Stories()
+    for n in range(8):
+        stories.note_gated(f"g{n}", "default", f"pod-{n}", [f"example.com/gate-{n}"])
+    summary = summarize(stories, now=NOW, took=1)
+    assert (len(summary.waiting), summary.more_waiting) == (5, 3)
+
+
+def test_an_empty_run_is_an_empty_summary() -> None:
+    summary = summarize(Stories(), now=NOW, took=1)
+    assert (dict(summary.pods), dict(summary.attempts), list(summary.waiting), summary.balanced) == ({}, {}, [], True)
