@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from podtrail.component import Account
-from podtrail.config import Document, load
+from podtrail.config import Document
 from podtrail.otlp import (
     Batch,
     Intake,
@@ -29,7 +29,7 @@ from podtrail.otlp.json import read_json_request
 from podtrail.pipeline.chain import Chain
 from podtrail.pipeline.house import House, make_chain
 from podtrail.pipeline.settings import Settings, read_settings
-from podtrail.recording import read_recording
+from podtrail.recording import Damage, read_recording
 
 Config = str | Path | Mapping[str, Any]
 """A configuration file's path, YAML text (it has a line break or a colon and space) or a mapping."""
@@ -144,8 +144,8 @@ def read_config(config: Config) -> Document:
         return Document.from_mapping(config)
     text = str(config)
     if isinstance(config, str) and ("\n" in text or ": " in text):
-        return load([f"yaml:{text}"])
-    return load([text])
+        return Document.from_text(text)
+    return Document.load([text])
 
 
 def arrivals(recording: Recording) -> Iterable[tuple[int, Intake]]:
@@ -164,7 +164,10 @@ def arrivals(recording: Recording) -> Iterable[tuple[int, Intake]]:
 
 
 def _from_file(path: Path) -> Iterable[tuple[int, Intake]]:
-    raise NotImplementedError(path)
+    for record in read_recording(path):
+        if isinstance(record, Damage):
+            raise ValueError(f"{path}: {record}")
+        yield record.arrival, record.intake
 
 
 def replay(
