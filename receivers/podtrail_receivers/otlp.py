@@ -1,0 +1,180 @@
+"""The `otlp` receiver: spans over gRPC and HTTP, as every OpenTelemetry SDK and Collector sends them."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
+from functools import partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from pydantic import Field, model_validator
+
+from podtrail.component import Context, Factory, Refused, StartError
+from podtrail.component.contracts import Consume
+from podtrail.config.types import Model
+from podtrail.otlp import Batch, Intake, MalformedRequest, read_request
+from podtrail.otlp.responses import export_response, export_response_json
+from podtrail.transport.settings import GrpcServerSettings, HttpServerSettings
+from podtrail.transport.status import Encoding, RequestError
+
+if TYPE_CHECKING:
+    from podtrail.transport.grpc_server import GrpcServer
+    from podtrail.transport.http_server import HttpServer
+
+_GRACE = 2.0
+"""Seconds that requests under way get when the receiver stops."""
+_RETRY_AFTER = 1.0
+"""Seconds after which a refused sender may try again, when the pipeline does not say."""
+_OFF_LOOP = 1 << 20
+"""Bytes of a request from which it is decoded in a thread, so that other requests are served meanwhile."""
+
+
+class Protocols(Model):
+    """Which protocols are served: those that are named, `grpc:` alone for one with its defaults."""
+
+    grpc: GrpcServerSettings | None = Field(None, description="Serve gRPC.")
+    http: HttpServerSettings | None = Field(None, description="Serve HTTP, protobuf and JSON on one port.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named_is_served(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        return {
+            name: {} if settings is None and name in cls.model_fields else settings for name, settings in data.items()
+        }
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.grpc is None and self.http is None:
+            raise ValueError("names no protocol: add grpc: or http: or both")
+        return self
+
+
+class Config(Model):
+    """Receive OTLP traces."""
+
+    protocols: Protocols = Field(description="What is served: `grpc`, `http` or both; only what is named.")
+
+
+class OtlpReceiver:
+    """Serves what its configuration names. An acknowledged request is one that all its pipelines have taken."""
+
+    def __init__(self, config: Config, context: Context) -> None:
+        self._config = config
+        self._id = context.id
+        self._log = context.log
+        self._consume: Consume | None = None
+        self._servers: dict[str, GrpcServer | HttpServer] = {}
+        self._handing: set[asyncio.Task[None]] = set()
+        self._stack = AsyncExitStack()
+        metrics = context.metrics
+        labels = ("receiver", "transport")
+        self._accepted = metrics.counter("otelcol_receiver_accepted_spans", "Spans that the pipelines took.", labels)
+        self._refused = metrics.counter(
+            "otelcol_receiver_refused_spans", "Spans that the pipelines refused; their sender keeps them.", labels
+        )
+        self._rejected = metrics.counter(
+            "podtrail_receiver_rejected_spans", "Invalid spans, rejected alone as a partial success.", labels
+        )
+        self._failed = metrics.counter(
+            "podtrail_receiver_failed_requests",
+            "Requests whose spans could not be told: malformed, too large, cut off.",
+            (*labels, "reason"),
+        )
+
+    @property
+    def endpoints(self) -> dict[str, str]:
+        """Where it listens, by protocol, ports filled in that the system chose."""
+        return {protocol: server.endpoint for protocol, server in self._servers.items()}
+
+    async def __aenter__(self) -> Self:
+        """Bind all ports, or none."""
+        protocols = self._config.protocols
+        async with AsyncExitStack() as stack:
+            if protocols.grpc is not None:
+                from podtrail.transport.grpc_server import GrpcServer
+
+                with self._named("grpc"):
+                    grpc_server = GrpcServer(
+                        protocols.grpc, partial(self._export, "grpc"), partial(self._count, "grpc")
+                    )
+                    self._servers["grpc"] = await stack.enter_async_context(grpc_server)
+            if protocols.http is not None:
+                from podtrail.transport.http_server import HttpServer
+
+                with self._named("http"):
+                    http_server = HttpServer(
+                        protocols.http, partial(self._export, "http"), partial(self._count, "http")
+                    )
+                    self._servers["http"] = await stack.enter_async_context(http_server)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    async def run(self, consume: Consume) -> None:
+        """Serve until cancelled; then take nothing new, and let what is under way end."""
+        self._consume = consume
+        try:
+            for protocol, server in self._servers.items():
+                await server.start()
+                self._log.info("listening on %s (%s)", server.endpoint, protocol)
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.gather(*[server.stop(_GRACE) for server in self._servers.values()])
+            for handing in self._handing:
+                handing.cancel()
+
+    @contextmanager
+    def _named(self, protocol: str) -> Iterator[None]:
+        try:
+            yield
+        except StartError as error:
+            raise StartError(f"receivers::{self._id}::protocols::{protocol}: {error}") from error
+
+    def _count(self, transport: str, error: RequestError) -> None:
+        if error.reason != "overloaded":  # whose spans were counted
+            self._failed.add(1, self._id, transport, error.reason)
+            self._log.debug("%s request failed: %s", transport, error.message)
+
+    async def _export(self, transport: str, raw: bytes, encoding: Encoding) -> bytes:
+        intake = await _decoded(raw, encoding)
+        spans = sum([group.span_count for group in intake.groups])
+        if spans:
+            # A client that gives up cancels its request, but a batch can't be taken by half.
+            handing = asyncio.create_task(self._hand_over(transport, Batch(intake.groups, arrived=0), spans))
+            self._handing.add(handing)
+            handing.add_done_callback(self._handing.discard)
+            await asyncio.shield(handing)
+        if intake.rejected:
+            self._rejected.add(intake.rejected, self._id, transport)
+        respond = export_response if encoding is Encoding.PROTOBUF else export_response_json
+        return respond(intake.rejected, intake.reason)
+
+    async def _hand_over(self, transport: str, batch: Batch, spans: int) -> None:
+        assert self._consume is not None
+        try:
+            await self._consume(batch)
+        except Refused as refused:
+            self._refused.add(spans, self._id, transport)
+            after = _RETRY_AFTER if refused.after is None else refused.after
+            raise RequestError.overloaded(refused.reason, after) from refused
+        self._accepted.add(spans, self._id, transport)
+
+
+async def _decoded(raw: bytes, encoding: Encoding) -> Intake:
+    if encoding is Encoding.PROTOBUF:
+        read = read_request
+    else:
+        from podtrail.otlp.json import read_json_request as read
+    try:
+        return read(raw) if len(raw) < _OFF_LOOP else await asyncio.to_thread(read, raw)
+    except MalformedRequest as error:
+        raise RequestError.malformed(str(error)) from error
+
+
+FACTORY = Factory(kind="receiver", type="otlp", Config=Config, create=OtlpReceiver)

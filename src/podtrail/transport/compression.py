@@ -1,0 +1,78 @@
+"""Decompression that stops as soon as too much comes out, so that a bomb costs no more than the limit."""
+
+import zlib
+from collections.abc import Iterator
+
+import zstandard
+
+_STEP = 1 << 18
+"""Bytes that zlib puts out at a time."""
+_ZSTD_STEP = 256
+"""Bytes that zstd takes in at a time. Each of its blocks (at least 4 bytes) yields up to 128 KiB: 8 MiB a step."""
+_ZSTD_WINDOW = 1 << 23
+"""What RFC 8878 asks every decoder to support; a larger window would be memory that a sender makes us take."""
+
+ENCODINGS = ("gzip", "deflate", "zstd")
+_ZLIB_WRAPPER = {"gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
+
+
+class TooLarge(Exception):
+    """More than the limit comes out."""
+
+
+class Undecodable(ValueError):
+    """Not compressed as said, damaged, or cut off."""
+
+
+def decompress(raw: bytes, encoding: str, limit: int) -> bytes:
+    """Return what `raw` holds, at most `limit` bytes. gzip may have several members, zstd several frames.
+
+    Raises:
+        TooLarge: more would come out; no more than `limit` and a few MiB were ever held.
+        Undecodable: damaged, cut off, or not of this encoding (one of `ENCODINGS`).
+    """
+    pieces: list[bytes] = []
+    total = 0
+    for piece in _unzstd(raw) if encoding == "zstd" else _inflate(raw, encoding):
+        total += len(piece)
+        if total > limit:
+            raise TooLarge
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def _inflate(raw: bytes, encoding: str) -> Iterator[bytes]:
+    rest = raw
+    while True:
+        member = zlib.decompressobj(_ZLIB_WRAPPER[encoding])
+        try:
+            while not member.eof:
+                piece = member.decompress(rest, _STEP)
+                rest = member.unconsumed_tail
+                if not piece and not rest and not member.eof:
+                    raise Undecodable(f"the {encoding} data is cut off")
+                yield piece
+        except zlib.error as error:
+            raise Undecodable(f"the {encoding} data is damaged: {error}") from error
+        rest = member.unused_data
+        if not rest:
+            return
+        if encoding != "gzip":
+            raise Undecodable(f"{len(rest)} bytes follow the {encoding} data")
+
+
+def _unzstd(raw: bytes) -> Iterator[bytes]:
+    decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
+    frame = decompressor.decompressobj()
+    at = 0
+    try:
+        while at < len(raw):
+            if frame.eof:
+                frame = decompressor.decompressobj()
+            step = raw[at : at + _ZSTD_STEP]
+            yield frame.decompress(step)
+            at += len(step) - len(frame.unused_data)
+    except zstandard.ZstdError as error:
+        raise Undecodable(f"the zstd data is damaged: {error}") from error
+    if not frame.eof:
+        raise Undecodable("the zstd data is cut off")

@@ -1,0 +1,189 @@
+"""OTLP over gRPC: one method on the event loop, raw bytes in and out.
+
+Messages are decompressed here and not in grpcio, which can't stop at a limit, knows no multi-member gzip, and answers
+damage with a retryable-looking INTERNAL. It tells nobody which coding a message came in, but a serialized request
+can't begin like a gzip header (wire type 7 does not exist).
+"""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import grpc
+import grpc.aio
+
+from podtrail.component import StartError
+from podtrail.config.types import MILLISECOND, KeepaliveServerSettings, TlsServerSettings, host_port
+from podtrail.otlp.responses import retry_info, status
+from podtrail.transport.compression import TooLarge, Undecodable, decompress
+from podtrail.transport.listen import bind
+from podtrail.transport.settings import GrpcServerSettings
+from podtrail.transport.status import Encoding, Export, Failed, RequestError
+from podtrail.transport.tls_server import ServerPems, read_pems
+
+SERVICE = "opentelemetry.proto.collector.trace.v1.TraceService"
+METHOD = "Export"
+
+_STATUS = {code.value[0]: code for code in grpc.StatusCode}
+_GZIP_MAGIC = b"\x1f\x8b"
+_ZLIB_CMF = 0x78
+_OFF_LOOP = 1 << 14
+"""Compressed bytes from which a message is decompressed in a thread: a bomb of this size takes 10 ms or so."""
+
+
+class GrpcServer:
+    """Listens from entering on, serves from `start` to `stop`."""
+
+    def __init__(self, settings: GrpcServerSettings, export: Export, failed: Failed) -> None:
+        self._settings = settings
+        self._export = export
+        self._failed = failed
+        self._server: grpc.aio.Server | None = None
+        self.endpoint = settings.endpoint
+        """Where it listens; with the port that the system chose when that of the settings is 0."""
+
+    async def __aenter__(self) -> Self:
+        """Bind. StartError when that is not possible."""
+        method: grpc.RpcMethodHandler[bytes, bytes] = grpc.unary_unary_rpc_method_handler(self._serve)
+        server = grpc.aio.server(options=_options(self._settings))
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {METHOD: method}),))
+        self.endpoint = _listen(server, self._settings)
+        self._server = server
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop(0)
+
+    async def start(self) -> None:
+        """Begin to serve."""
+        assert self._server is not None
+        await self._server.start()
+
+    async def stop(self, grace: float) -> None:
+        """Take no new requests and give those under way `grace` seconds."""
+        if self._server is not None:
+            await self._server.stop(grace)
+            self._server = None
+
+    async def _serve(self, raw: bytes, context: grpc.aio.ServicerContext[Any, Any]) -> bytes:
+        try:
+            if raw[:1] in (b"\x1f", b"\x78"):
+                raw = await _decompressed(raw, self._settings.limit)
+            return await self._export(raw, Encoding.PROTOBUF)
+        except RequestError as error:
+            self._failed(error)
+            return await _abort(context, error)
+
+
+async def _decompressed(raw: bytes, limit: int) -> bytes:
+    if raw.startswith(_GZIP_MAGIC):
+        encoding = "gzip"
+    elif raw[0] == _ZLIB_CMF and int.from_bytes(raw[:2], "big") % 31 == 0:
+        encoding = "deflate"
+    else:
+        return raw
+    try:
+        if len(raw) < _OFF_LOOP:
+            return decompress(raw, encoding, limit)
+        return await asyncio.to_thread(decompress, raw, encoding, limit)
+    except TooLarge as error:
+        raise RequestError.too_large(limit) from error
+    except Undecodable as error:
+        raise RequestError.malformed(str(error)) from error
+
+
+async def _abort(context: grpc.aio.ServicerContext[Any, Any], error: RequestError) -> bytes:
+    trailers: list[tuple[str, str | bytes]] = [
+        ("grpc-status-details-bin", status(error.code, error.message, error.retry_after))
+    ]
+    if error.retry_after is not None:
+        # The Python SDK looks for the delay here, the others in the status details.
+        trailers.append(("google.rpc.retryinfo-bin", retry_info(error.retry_after)))
+    await context.abort(_STATUS[error.code], error.message, tuple(trailers))
+    return b""
+
+
+def _options(settings: GrpcServerSettings) -> Sequence[tuple[str, Any]]:
+    options: list[tuple[str, Any]] = [
+        ("grpc.max_receive_message_length", settings.limit),
+        ("grpc.per_message_decompression", 0),
+        # Otherwise a second server would share the port in silence, and every other connection would go there.
+        ("grpc.so_reuseport", 0),
+    ]
+    if settings.max_concurrent_streams:
+        options.append(("grpc.max_concurrent_streams", settings.max_concurrent_streams))
+    if settings.keepalive is not None:
+        options += _keepalive(settings.keepalive)
+    return options
+
+
+def _keepalive(settings: KeepaliveServerSettings) -> list[tuple[str, Any]]:
+    server, policy = settings.server_parameters, settings.enforcement_policy
+    times = {
+        "grpc.max_connection_idle_ms": server.max_connection_idle,
+        "grpc.max_connection_age_ms": server.max_connection_age,
+        "grpc.max_connection_age_grace_ms": server.max_connection_age_grace,
+        "grpc.keepalive_time_ms": server.time,
+        "grpc.keepalive_timeout_ms": server.timeout,
+        "grpc.http2.min_ping_interval_without_data_ms": policy.min_time,
+    }
+    options: list[tuple[str, Any]] = [
+        (name, min(-(-value // MILLISECOND), 2**31 - 1)) for name, value in times.items() if value
+    ]
+    return [*options, ("grpc.keepalive_permit_without_calls", int(policy.permit_without_stream))]
+
+
+def _listen(server: grpc.aio.Server, settings: GrpcServerSettings) -> str:
+    if settings.transport == "unix":
+        address = f"unix:{settings.endpoint}"
+    else:
+        host, port = host_port(settings.endpoint)
+        if port:
+            # grpcio does not say why it can't bind; the system does.
+            for probe in bind(settings.endpoint):
+                probe.close()
+        address = f"{f'[{host}]' if ':' in host else host or '[::]'}:{port}"
+    try:
+        if settings.tls is None:
+            bound = server.add_insecure_port(address)
+        else:
+            bound = server.add_secure_port(address, _credentials(settings.tls))
+    except RuntimeError as error:
+        raise StartError(f"can't listen on {settings.endpoint}: {error}") from error
+    return settings.endpoint if settings.transport == "unix" else f"{settings.endpoint.rpartition(':')[0]}:{bound}"
+
+
+def _credentials(settings: TlsServerSettings) -> grpc.ServerCredentials:
+    pems = read_pems(settings)
+    if not settings.reload_interval:
+        return grpc.ssl_server_credentials(
+            [(pems.key, pems.certificate)],
+            pems.client_authorities,
+            require_client_auth=pems.client_authorities is not None,
+        )
+    due = time.monotonic_ns() + settings.reload_interval
+
+    def renewed() -> grpc.ServerCertificateConfiguration | None:
+        """Return what new connections are to be served with; None: the same as before."""
+        nonlocal due
+        if time.monotonic_ns() < due:
+            return None
+        due = time.monotonic_ns() + settings.reload_interval
+        try:
+            return _configuration(read_pems(settings))
+        except StartError:
+            return None  # a certificate that is just being replaced: the old one still serves
+
+    return grpc.dynamic_ssl_server_credentials(
+        _configuration(pems),
+        renewed,  # type: ignore[arg-type]  # None is documented, but not in the stubs
+        require_client_authentication=pems.client_authorities is not None,
+    )
+
+
+def _configuration(pems: ServerPems) -> grpc.ServerCertificateConfiguration:
+    return grpc.ssl_server_certificate_configuration([(pems.key, pems.certificate)], pems.client_authorities)

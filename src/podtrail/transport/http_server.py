@@ -1,0 +1,191 @@
+"""OTLP over HTTP: POST of protobuf or JSON to one path, every error a google.rpc.Status in the request's encoding."""
+
+import asyncio
+import logging
+import ssl
+from types import TracebackType
+from typing import Self
+
+from aiohttp import hdrs, web
+
+from podtrail.component import StartError
+from podtrail.config.types import SECOND
+from podtrail.transport.compression import TooLarge, Undecodable, decompress
+from podtrail.transport.cors import cors_headers, preflight_headers
+from podtrail.transport.http_protocol import Protocol, error_response, request_encoding
+from podtrail.transport.listen import bind
+from podtrail.transport.settings import HttpServerSettings
+from podtrail.transport.status import Code, Export, Failed, RequestError
+from podtrail.transport.tls_server import load_certificate, read_pems, ssl_context
+
+_CODINGS = {
+    "": "",
+    "identity": "",
+    "gzip": "gzip",
+    "x-gzip": "gzip",
+    "deflate": "deflate",
+    "zlib": "deflate",
+    "zstd": "zstd",
+}
+_OFF_LOOP = 1 << 14
+"""Compressed bytes from which a body is decompressed in a thread."""
+_no_access_log = logging.getLogger(f"{__name__}.access")
+_no_access_log.disabled = True
+_LINGER = 5.0
+"""Seconds for which the rest of a refused body is read, so that its sender gets to see the answer."""
+
+
+class HttpServer:
+    """Listens from entering on, serves from `start` to `stop`."""
+
+    def __init__(self, settings: HttpServerSettings, export: Export, failed: Failed) -> None:
+        self._settings = settings
+        self._export = export
+        self._failed = failed
+        self._codings = {_CODINGS[name] for name in settings.compression_algorithms}
+        self._listeners: list[asyncio.Server] = []
+        self._connections: web.Server | None = None
+        self._renewal: asyncio.Task[None] | None = None
+        self.endpoint = settings.endpoint
+        """Where it listens; with the port that the system chose when that of the settings is 0."""
+
+    async def __aenter__(self) -> Self:
+        """Bind. StartError when that is not possible."""
+        tls = self._settings.tls
+        context = ssl_context(tls) if tls is not None else None
+        loop = asyncio.get_running_loop()
+        connections = web.Server(self._handle)
+        idle_timeout = self._settings.idle_timeout / SECOND
+
+        def protocol() -> Protocol:
+            return Protocol(
+                connections,
+                loop=loop,
+                keepalive_timeout=idle_timeout,
+                lingering_time=_LINGER,
+                auto_decompress=False,
+                access_log=_no_access_log,
+            )
+
+        for listener in bind(self._settings.endpoint):
+            port = listener.getsockname()[1]
+            self._listeners.append(await loop.create_server(protocol, sock=listener, ssl=context, start_serving=False))
+        self.endpoint = f"{self._settings.endpoint.rpartition(':')[0]}:{port}"
+        self._connections = connections
+        if context is not None and tls is not None and tls.reload_interval:
+            self._renewal = asyncio.create_task(self._renew(context))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop(0)
+
+    async def start(self) -> None:
+        """Begin to serve."""
+        for listener in self._listeners:
+            await listener.start_serving()
+
+    async def stop(self, grace: float) -> None:
+        """Take no new requests and give those under way `grace` seconds."""
+        for listener in self._listeners:
+            listener.close()
+        self._listeners.clear()
+        if self._renewal is not None:
+            self._renewal.cancel()
+            self._renewal = None
+        if self._connections is not None:
+            self._connections.pre_shutdown()
+            await self._connections.shutdown(grace)
+            self._connections = None
+
+    async def _renew(self, context: ssl.SSLContext) -> None:
+        """Read the certificate anew at each interval; new connections get it."""
+        tls = self._settings.tls
+        assert tls is not None
+        while True:
+            await asyncio.sleep(tls.reload_interval / SECOND)
+            try:
+                load_certificate(context, read_pems(tls))
+            except StartError:
+                continue  # a certificate that is just being replaced: the old one still serves
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        response: web.Response
+        try:
+            response = await self._answer(request)
+        except RequestError as error:
+            self._failed(error)
+            response = error_response(request, error)
+            if error.http_status == 405:
+                response.headers[hdrs.ALLOW] = "POST, OPTIONS"
+            elif error.http_status == 415:
+                response.headers[hdrs.ACCEPT_ENCODING] = ", ".join(sorted(self._codings - {""})) or "identity"
+        for name, value in cors_headers(self._settings.cors, request.headers.get(hdrs.ORIGIN)).items():
+            response.headers.setdefault(name, value)
+        return response
+
+    async def _answer(self, request: web.BaseRequest) -> web.Response:
+        if request.path != self._settings.traces_url_path:
+            message = f"nothing here; traces go to {self._settings.traces_url_path}"
+            raise RequestError(Code.NOT_FOUND, 404, message, reason="not_found")
+        if request.method == hdrs.METH_OPTIONS:
+            return web.Response(
+                status=204,
+                headers={hdrs.ALLOW: "POST, OPTIONS"} | preflight_headers(self._settings.cors, request.headers),
+            )
+        if request.method != hdrs.METH_POST:
+            message = f"{request.method} is not served; send traces with POST"
+            raise RequestError(Code.UNIMPLEMENTED, 405, message, reason="method")
+        encoding = request_encoding(request)
+        if encoding is None:
+            raise RequestError.unsupported(
+                f"content type {request.content_type} is not read; application/x-protobuf and application/json are"
+            )
+        raw = await self._body(request)
+        return web.Response(body=await self._export(raw, encoding), content_type=encoding.value)
+
+    async def _body(self, request: web.BaseRequest) -> bytes:
+        coding = self._coding(request)
+        limit = self._settings.max_request_body_size
+        if (request.content_length or 0) > limit:
+            raise RequestError.too_large(limit)
+        if request.headers.get(hdrs.EXPECT, "").lower() == "100-continue":
+            await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            request.writer.output_size = 0
+        raw = await self._received(request, limit)
+        if not coding:
+            return raw
+        try:
+            if len(raw) < _OFF_LOOP:
+                return decompress(raw, coding, limit)
+            return await asyncio.to_thread(decompress, raw, coding, limit)
+        except TooLarge as error:
+            raise RequestError.too_large(limit) from error
+        except Undecodable as error:
+            raise RequestError.malformed(str(error)) from error
+
+    def _coding(self, request: web.BaseRequest) -> str:
+        named = request.headers.get(hdrs.CONTENT_ENCODING, "").strip().lower()
+        coding = _CODINGS.get(named)
+        if coding is None or coding not in self._codings:
+            raise RequestError.unsupported(f"content encoding {named!r} is not read")
+        return coding
+
+    async def _received(self, request: web.BaseRequest, limit: int) -> bytes:
+        pieces: list[bytes] = []
+        total = 0
+        seconds = self._settings.read_timeout / SECOND
+        try:
+            async with asyncio.timeout(seconds or None):
+                async for piece in request.content.iter_any():
+                    total += len(piece)
+                    if total > limit:
+                        raise RequestError.too_large(limit)
+                    pieces.append(piece)
+        except TimeoutError as error:
+            message = f"the request did not arrive within {seconds:g} s"
+            raise RequestError(Code.DEADLINE_EXCEEDED, 408, message, reason="timeout") from error
+        except web.RequestPayloadError as error:
+            raise RequestError.malformed(f"the body is damaged: {error}") from error
+        return b"".join(pieces)

@@ -1,0 +1,68 @@
+"""How a server says no: one exception that each transport translates to its own status."""
+
+from collections.abc import Awaitable, Callable
+from enum import IntEnum, StrEnum
+from typing import Self
+
+
+class Encoding(StrEnum):
+    """How a request is written, and so its answer."""
+
+    PROTOBUF = "application/x-protobuf"
+    JSON = "application/json"
+
+
+Export = Callable[[bytes, Encoding], Awaitable[bytes]]
+"""Serves one decompressed request and returns the encoded response. Raises `RequestError`."""
+
+
+Failed = Callable[["RequestError"], None]
+"""Told of every request that is answered with an error."""
+
+
+class Code(IntEnum):
+    """The canonical codes of gRPC (google.rpc.Code) that a server here answers with."""
+
+    INVALID_ARGUMENT = 3
+    DEADLINE_EXCEEDED = 4
+    NOT_FOUND = 5
+    RESOURCE_EXHAUSTED = 8
+    UNIMPLEMENTED = 12
+    INTERNAL = 13
+    UNAVAILABLE = 14
+
+
+class RequestError(Exception):
+    """A request that is answered with an error."""
+
+    def __init__(
+        self, code: Code, http_status: int, message: str, *, reason: str, retry_after: float | None = None
+    ) -> None:
+        """Say what to answer; `reason` is one word for metrics, `retry_after` seconds, None where it is of no use."""
+        super().__init__(message)
+        self.code = code
+        self.http_status = http_status
+        self.message = message
+        self.reason = reason
+        self.retry_after = retry_after
+
+    @classmethod
+    def malformed(cls, message: str) -> Self:
+        """The content can't be decoded and never will be."""
+        return cls(Code.INVALID_ARGUMENT, 400, message, reason="malformed")
+
+    @classmethod
+    def too_large(cls, limit: int) -> Self:
+        """Larger than `limit` bytes, before or after decompression: not to be tried again."""
+        message = f"the request is larger than {limit} bytes, before or after decompression"
+        return cls(Code.RESOURCE_EXHAUSTED, 413, message, reason="too_large")
+
+    @classmethod
+    def overloaded(cls, message: str, retry_after: float) -> Self:
+        """Nothing was taken; worth trying again after some seconds."""
+        return cls(Code.UNAVAILABLE, 503, message, reason="overloaded", retry_after=retry_after)
+
+    @classmethod
+    def unsupported(cls, message: str) -> Self:
+        """A content type or coding that nobody here reads."""
+        return cls(Code.INVALID_ARGUMENT, 415, message, reason="unsupported")
