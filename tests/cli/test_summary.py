@@ -5,7 +5,7 @@ from podtrail.cli.summary import as_json, print_summary
 from podtrail.component import Account
 from podtrail.otlp import Link
 from podtrail.story import Ledger, Stories, Summary, summarize
-from podtrail.testing.attempts import START, MadeAttempt, no_room
+from podtrail.testing.attempts import MadeAttempt, no_room
 
 PAGE = "http://localhost:15927/"
 
@@ -18,7 +18,7 @@ def run(*, page: str = "", account: Account | None = None, name: str = "web-0") 
     account = account or Account(received=9_840, delivered=7_001, sampled_out=2_815)
     ledger = Ledger.of("traces", account, in_memory=9_840 - 7_001 - 2_815)
     written = ["out/kept.jsonl", "out/decisions.jsonl"]
-    return summarize(stories, now=START + 10**9, took=6_800_000_000, ledgers=[ledger], written=written, page=page)
+    return summarize(stories, took=6_800_000_000, ledgers=[ledger], written=written, page=page)
 
 
 def printed(summary: Summary, *, colour: bool | None = None, serving: bool = False) -> str:
@@ -58,7 +58,7 @@ def test_a_ledger_that_does_not_balance_is_red_and_names_the_difference() -> Non
 
 def test_several_exporters_have_a_labelled_row_each() -> None:
     ledgers = [Ledger.of("otlp_grpc", Account()), Ledger.of("file", Account(created=1, delivered=1))]
-    text = printed(summarize(Stories(), now=START, took=1, ledgers=ledgers))
+    text = printed(summarize(Stories(), took=1, ledgers=ledgers))
     rows = [line for line in text.splitlines() if line.startswith("Spans")]
     assert [row.rsplit(" ", 1)[1] for row in rows] == ["otlp_grpc", "file"]
     assert "+ 1 created = 1 delivered" in rows[1]
@@ -71,7 +71,7 @@ def test_hostile_names_have_no_power_over_the_terminal() -> None:
 
 
 def test_a_run_without_attempts_says_so() -> None:
-    text = printed(summarize(Stories(), now=START, took=1))
+    text = printed(summarize(Stories(), took=1))
     assert "none seen: no span was the root of a scheduling attempt (SchedulePod)" in text
 
 

@@ -1,8 +1,6 @@
 from podtrail.component import Account
 from podtrail.story import Ledger, Stories, Summary, Waiting, summarize
-from podtrail.testing.attempts import START, MadeAttempt, no_room
-
-NOW = START + 10**11
+from podtrail.testing.attempts import MadeAttempt, no_room
 
 
 def some_run() -> Summary:
@@ -12,7 +10,7 @@ def some_run() -> Summary:
     stories.observe(MadeAttempt(uid="a").batch("not_sampled", ""))
     stories.observe(MadeAttempt(uid="b", result="Error", bind_error="frozen").batch("sampled", "slow"))
     stories.note_gated("g", "default", "gated", ["example.com/quota"])
-    return summarize(stories, now=NOW, took=6_800_000_000)
+    return summarize(stories, took=6_800_000_000)
 
 
 def test_everything_is_counted_the_most_frequent_first() -> None:
@@ -41,10 +39,10 @@ def test_other_reasons_than_the_five_most_frequent_are_summed_up() -> None:
     stories = Stories()
     for n in range(8):
         stories.note_gated(f"g{n}", "default", f"pod-{n}", [f"example.com/gate-{n}"])
-    summary = summarize(stories, now=NOW, took=1)
+    summary = summarize(stories, took=1)
     assert (len(summary.waiting), summary.more_waiting) == (5, 3)
 
 
 def test_an_empty_run_is_an_empty_summary() -> None:
-    summary = summarize(Stories(), now=NOW, took=1)
+    summary = summarize(Stories(), took=1)
     assert (dict(summary.pods), dict(summary.attempts), list(summary.waiting), summary.balanced) == ({}, {}, [], True)

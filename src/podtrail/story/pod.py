@@ -20,6 +20,7 @@ STATES: tuple[PodState, ...] = (
     "scheduled",
 )
 """By urgency."""
+_URGENCY = {state: at for at, state in enumerate(STATES)}
 
 _STILL_PREEMPTING = "terminating pod on the nominated node"
 
@@ -42,7 +43,7 @@ class PodFacts:
 
 @dataclass(frozen=True, slots=True)
 class PodStory:
-    """What page, API and terminal say about one Pod, at one moment."""
+    """What page, API and terminal say about one Pod."""
 
     key: str
     uid: str
@@ -53,8 +54,8 @@ class PodStory:
     """Scheduled, but an attempt took longer than it should."""
     since_unix_nano: int | None
     """When it began to wait for a node, as far as its attempts tell."""
-    waiting: int | None
-    """Nanoseconds: up to now, or until it was scheduled."""
+    until_unix_nano: int | None
+    """When it was scheduled; None while it waits."""
     tries: int
     last_try_unix_nano: int | None
     node: str
@@ -70,6 +71,12 @@ class PodStory:
     attempts: tuple[AttemptStory, ...]
     """By start; the oldest but the first are forgotten where there were too many."""
 
+    def waiting(self, now: int) -> int | None:
+        """Return for how many nanoseconds it has waited, at `now`; None where that is not known."""
+        if self.since_unix_nano is None:
+            return None
+        return max(0, (now if self.until_unix_nano is None else self.until_unix_nano) - self.since_unix_nano)
+
     @property
     def last(self) -> AttemptStory | None:
         """The latest attempt."""
@@ -81,13 +88,11 @@ class PodStory:
         return max(self.last.why.rejections, key=lambda r: r.nodes or 0, default=None) if self.last else None
 
 
-def tell_pod(facts: PodFacts, attempts: Sequence[AttemptStory], now: int, slow_after: int) -> PodStory:
+def tell_pod(facts: PodFacts, attempts: Sequence[AttemptStory], slow_after: int) -> PodStory:
     """Return the story of a Pod from its attempts in any order; `slow_after` is nanoseconds of one attempt."""
     told = _numbered(attempts, facts.forgotten)
     last = told[-1] if told else None
     state = _state(facts, told)
-    since = _since(facts, told)
-    until = last.end_unix_nano if last and state == "scheduled" else now
     slow = state == "scheduled" and any((attempt.duration or 0) >= slow_after for attempt in told)
     return PodStory(
         key=facts.key,
@@ -96,8 +101,8 @@ def tell_pod(facts: PodFacts, attempts: Sequence[AttemptStory], now: int, slow_a
         name=facts.name,
         state=state,
         slow=slow,
-        since_unix_nano=since,
-        waiting=None if since is None else max(0, until - since),
+        since_unix_nano=_since(facts, told),
+        until_unix_nano=last.end_unix_nano if last and state == "scheduled" else None,
         tries=facts.forgotten + len(told),
         last_try_unix_nano=last.start_unix_nano if last else None,
         node=_node(told, state),
@@ -108,6 +113,11 @@ def tell_pod(facts: PodFacts, attempts: Sequence[AttemptStory], now: int, slow_a
         forgotten=facts.forgotten,
         attempts=tuple(told),
     )
+
+
+def urgency(pod: PodStory) -> tuple[int, bool, int, str]:
+    """Return what Pods are ordered by: state, then who waits longest."""
+    return (_URGENCY[pod.state], not pod.slow, pod.since_unix_nano or 0, pod.key)
 
 
 def _numbered(attempts: Sequence[AttemptStory], forgotten: int) -> list[AttemptStory]:

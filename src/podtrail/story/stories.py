@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from podtrail.otlp import Attempt as Root
 from podtrail.otlp import Batch, Group, SpanView, Verdict, split
 from podtrail.story.attempt import AttemptStory, Findings, read_root, read_roots
-from podtrail.story.pod import STATES, PodFacts, PodStory, tell_pod
+from podtrail.story.pod import PodFacts, PodStory, tell_pod, urgency
 
 _LINK_TYPE = "podtrail.link.type"
 _LINK_MARK = _LINK_TYPE.encode()
@@ -37,6 +37,8 @@ class _Pod:
     facts: PodFacts
     attempts: dict[tuple[bytes, bytes], AttemptStory] = field(default_factory=dict)
     size: int = _POD_SIZE
+    told: PodStory | None = None
+    """Its story, until something new is known."""
 
 
 class Stories:
@@ -89,26 +91,23 @@ class Stories:
         """About how many bytes are held."""
         return self._size + self._findings_size
 
-    def pods(self, now: int) -> list[PodStory]:
+    def pods(self) -> list[PodStory]:
         """Return all Pods, the urgent first, then those that wait longest."""
-        told = [self._tell(pod, now) for pod in self._pods.values()]
-        return sorted(told, key=lambda pod: (STATES.index(pod.state), not pod.slow, -(pod.waiting or 0), pod.key))
+        return sorted(map(self._tell, self._pods.values()), key=urgency)
 
-    def pod(self, key: str, now: int) -> PodStory | None:
+    def pod(self, key: str) -> PodStory | None:
         """Return one Pod's story by its uid (or `namespace/name` where its spans have none)."""
         pod = self._pods.get(key)
-        return self._tell(pod, now) if pod else None
+        return self._tell(pod) if pod else None
 
-    def named(self, namespace: str, name: str, now: int) -> list[PodStory]:
+    def named(self, namespace: str, name: str) -> list[PodStory]:
         """Return the Pods of a name: several where it was created anew."""
-        return [
-            self._tell(p, now) for p in self._pods.values() if (p.facts.namespace, p.facts.name) == (namespace, name)
-        ]
+        return [self._tell(p) for p in self._pods.values() if (p.facts.namespace, p.facts.name) == (namespace, name)]
 
-    def attempt(self, trace_id: bytes, now: int) -> tuple[PodStory, AttemptStory] | None:
+    def attempt(self, trace_id: bytes) -> tuple[PodStory, AttemptStory] | None:
         """Return the attempt that a trace records, with its Pod."""
         key, span_id = self._key_of.get(trace_id, ("", b""))
-        pod = self.pod(key, now)
+        pod = self.pod(key)
         found = [one for one in pod.attempts if (one.trace_id, one.span_id) == (trace_id, span_id)] if pod else []
         return (pod, found[0]) if pod and found else None
 
@@ -116,8 +115,10 @@ class Stories:
         """Return what was decided about a trace lately, without its spans."""
         return self._fates.get(trace_id)
 
-    def _tell(self, pod: _Pod, now: int) -> PodStory:
-        return tell_pod(pod.facts, list(pod.attempts.values()), now, self._slow_after)
+    def _tell(self, pod: _Pod) -> PodStory:
+        if pod.told is None:
+            pod.told = tell_pod(pod.facts, list(pod.attempts.values()), self._slow_after)
+        return pod.told
 
     def _decide(self, verdict: Verdict, *, read: bool) -> None:
         if verdict.trace_id not in self._fates:
@@ -182,11 +183,13 @@ class Stories:
             pod.size += 2 * len(key) + len(namespace) + len(name)
             self._size += pod.size
         self._pods.move_to_end(key)
+        pod.told = None
         return pod
 
     def _put(self, pod: _Pod, story: AttemptStory) -> None:
         before = pod.attempts.get((story.trace_id, story.span_id))
         pod.attempts[story.trace_id, story.span_id] = story
+        pod.told = None
         grown = story.size - (before.size if before else 0)
         pod.size += grown
         self._size += grown

@@ -99,14 +99,13 @@ class Summary:
 def summarize(
     stories: Stories,
     *,
-    now: int,
     took: int,
     ledgers: Sequence[Ledger] = (),
     written: Sequence[str] = (),
     page: str = "",
 ) -> Summary:
-    """Return the summary at `now` (Unix nanoseconds) of a run that took `took` nanoseconds."""
-    pods = stories.pods(now)
+    """Return the summary of a run that took `took` nanoseconds."""
+    pods = stories.pods()
     tallies = stories.tallies
     states = Counter(pod.state for pod in pods)
     waiting = _waiting(pods)
