@@ -1,0 +1,157 @@
+"""Configuration of clients, in the Collector's words (configgrpc, confighttp)."""
+
+import os
+import re
+from typing import Any, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from podtrail.config.types import (
+    SECOND,
+    ClientEndpoint,
+    DeliverySettings,
+    Headers,
+    KeepaliveSettings,
+    NonNegativeDuration,
+    Target,
+    TlsClientSettings,
+    client_target,
+)
+from podtrail.transport.client_environment import merged_with_environment
+
+TRACES_PATH = "/v1/traces"
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER_VALUE = re.compile(r"[\x20-\x7e\t]*")
+_GRPC_NAME = re.compile(r"[0-9a-z_.-]+")
+_NO_RELOAD = "reload_interval is not offered by a client: certificates are read at the start and on SIGHUP"
+
+
+class ClientSettings(DeliverySettings):
+    """What both kinds of client have in common."""
+
+    tls: TlsClientSettings | None = Field(None, description="TLS; absent: verified against the system's authorities.")
+    headers: Headers = Field(default_factory=dict, description="Headers sent with every request; values are secrets.")
+
+    @field_validator("headers")
+    @classmethod
+    def _check_headers(cls, headers: Headers) -> Headers:
+        for name, value in headers.items():
+            if not _HEADER_NAME.fullmatch(name):
+                raise ValueError(f"{name!r} can't be the name of a header")
+            if not _HEADER_VALUE.fullmatch(value.get_secret_value()):
+                raise ValueError(f"the value of {name!r} has characters that no header can carry")
+        return headers
+
+    @field_validator("tls")
+    @classmethod
+    def _check_reload(cls, tls: TlsClientSettings | None) -> TlsClientSettings | None:
+        if tls is not None and tls.reload_interval:
+            raise ValueError(_NO_RELOAD)
+        return tls
+
+
+class GrpcClientSettings(ClientSettings):
+    """A gRPC client. What it leaves out may come from `OTEL_EXPORTER_OTLP_…`."""
+
+    endpoint: ClientEndpoint = Field(
+        description="Where to send: host:port, http://host:port (plain text), https://host:port or unix:///path. "
+        "Without it OTEL_EXPORTER_OTLP_ENDPOINT must be set."
+    )
+    compression: Literal["gzip", "none", ""] = Field("gzip", description="`gzip` or `none`.")
+    keepalive: KeepaliveSettings | None = Field(None, description="Keepalive of the connection.")
+    wait_for_ready: bool = Field(
+        False, description="Let a try wait for the connection within its timeout instead of failing at once."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_environment(cls, data: Any) -> Any:
+        merged = merged_with_environment(data, os.environ)
+        if isinstance(merged, dict) and "traces_endpoint" in merged and "traces_endpoint" not in data:
+            merged["endpoint"] = merged.pop("traces_endpoint")
+        return merged
+
+    @field_validator("compression", mode="before")
+    @classmethod
+    def _no_zstd(cls, value: Any) -> Any:
+        if value == "zstd":
+            raise ValueError("zstd can't be sent over gRPC (its library has gzip only): use gzip, or otlp_http")
+        return value
+
+    @field_validator("headers")
+    @classmethod
+    def _check_metadata(cls, headers: Headers) -> Headers:
+        for name in headers:
+            if not _GRPC_NAME.fullmatch(name.lower()) or name.lower().startswith("grpc-"):
+                raise ValueError(f"{name!r} can't be the name of a header in gRPC")
+        return headers
+
+    @field_validator("tls")
+    @classmethod
+    def _check_tls(cls, tls: TlsClientSettings | None) -> TlsClientSettings | None:
+        if tls is not None and tls.min_version is not None:
+            raise ValueError("min_version can't be honoured by gRPC (its library has no such option): remove it")
+        if tls is not None and tls.insecure_skip_verify:
+            raise ValueError(
+                "insecure_skip_verify can't be honoured by gRPC (its library has no such option): "
+                "give the server's certificate as ca_file, and its name as server_name_override"
+            )
+        return tls
+
+    @model_validator(mode="after")
+    def _check_target(self) -> Self:
+        if self.target.scheme in ("http", "https") and self.target.path not in ("", "/"):
+            raise ValueError(f"{self.endpoint!r} has a path, which gRPC does not use: remove it, or use otlp_http")
+        return self
+
+    @property
+    def target(self) -> Target:
+        """The endpoint, read."""
+        return client_target(self.endpoint)
+
+    @property
+    def plain(self) -> bool:
+        """Whether to connect without TLS: as the scheme says, else as `tls::insecure` does."""
+        if self.target.scheme in ("http", "https", "unix"):
+            return self.target.scheme != "https"
+        return self.tls is not None and self.tls.insecure
+
+
+class HttpClientSettings(ClientSettings):
+    """An HTTP client. What it leaves out may come from `OTEL_EXPORTER_OTLP_…`."""
+
+    timeout: NonNegativeDuration = Field(30 * SECOND, description="Longest time one try may take; 0s: no limit.")
+    endpoint: str | None = Field(
+        None,
+        description="Base URL to send to, `/v1/traces` is added. Without it OTEL_EXPORTER_OTLP_ENDPOINT must be set.",
+    )
+    traces_endpoint: str | None = Field(None, description="The whole URL to send to, used as it is.")
+    encoding: Literal["proto", "json"] = Field("proto", description="How requests are written: `proto` or `json`.")
+    compression: Literal["gzip", "zstd", "none", ""] = Field("gzip", description="`gzip`, `zstd` or `none`.")
+    proxy_url: str | None = Field(None, description="HTTP proxy to go through; the environment's are not used.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_environment(cls, data: Any) -> Any:
+        return merged_with_environment(data, os.environ)
+
+    @field_validator("endpoint", "traces_endpoint", "proxy_url")
+    @classmethod
+    def _check_url(cls, text: str | None) -> str | None:
+        if text is not None and client_target(text).scheme not in ("http", "https"):
+            raise ValueError(f"{text!r} is not a URL: write http://host:port or https://host:port")
+        return text
+
+    @model_validator(mode="after")
+    def _check_endpoints(self) -> Self:
+        if self.endpoint is None and self.traces_endpoint is None:
+            raise ValueError("endpoint is missing: give the backend's URL, for example http://localhost:4318")
+        return self
+
+    @property
+    def url(self) -> str:
+        """Where requests are posted to."""
+        if self.traces_endpoint is not None:
+            return self.traces_endpoint
+        assert self.endpoint is not None
+        return self.endpoint.rstrip("/") + TRACES_PATH
