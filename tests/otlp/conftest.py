@@ -4,7 +4,7 @@ import math
 import struct
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import pytest
 from google.protobuf.descriptor import FieldDescriptor as Field
@@ -16,7 +16,10 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
 settings.register_profile(
-    "podtrail", deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    "podtrail",
+    deadline=None,
+    max_examples=150,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("podtrail")
 
@@ -79,7 +82,7 @@ def _message(random: Random, kind: type[M], depth: int, *, unknown: bool) -> M:
         elif depth > 9:
             continue
         else:
-            inner: type[Message] = field.message_type._concrete_class
+            inner: type[Message] = cast("Any", field.message_type)._concrete_class
             values = [_message(random, inner, depth + 1, unknown=unknown) for _ in range(count)]
         if field.is_repeated:
             getattr(message, field.name).extend(values)
