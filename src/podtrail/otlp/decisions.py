@@ -1,0 +1,40 @@
+"""Decisions as lines: what a sampler decided about a trace, in the form in which it is written to a file."""
+
+from typing import Any
+
+from podtrail.otlp.attempt import attempt_of
+from podtrail.otlp.verdict import Verdict
+
+
+def decision_line(verdict: Verdict) -> dict[str, Any]:
+    """Return a verdict as a mapping for JSON, in OTLP's manner: ids in hex, nanoseconds since the epoch as strings.
+
+    Always `traceId`, `decision`, `policy`, `reason`, `decidedAtUnixNano`, `arrivedAtUnixNano`, `spans` and `votes`; of a
+    scheduling attempt also `rootSpanId`, `startTimeUnixNano`, `endTimeUnixNano`, `podUid`, `podNamespace`, `podName`,
+    `result`, `profile` and `message`, each where the attempt says it.
+    """
+    line: dict[str, Any] = {
+        "traceId": verdict.trace_id.hex(),
+        "decision": verdict.decision,
+        "policy": verdict.policy,
+        "reason": verdict.reason,
+        "decidedAtUnixNano": str(verdict.decided_at),
+        "arrivedAtUnixNano": str(verdict.arrived),
+        "spans": verdict.spans,
+        "votes": dict(verdict.votes),
+    }
+    attempt = attempt_of(verdict.groups)
+    if attempt is not None:
+        told = {
+            "rootSpanId": attempt.span_id.hex(),
+            "startTimeUnixNano": str(attempt.start),
+            "endTimeUnixNano": str(attempt.end),
+            "podUid": attempt.pod_uid,
+            "podNamespace": attempt.namespace,
+            "podName": attempt.name,
+            "result": attempt.result,
+            "profile": attempt.profile,
+            "message": attempt.message,
+        }
+        line.update({key: value for key, value in told.items() if value})
+    return line
