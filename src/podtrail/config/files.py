@@ -1,0 +1,51 @@
+"""Reads a configuration file as text; whatever can go wrong with it is a clear problem."""
+
+import codecs
+from pathlib import Path
+from typing import Final
+
+from podtrail.config.problem import ConfigError, Position, Problem, Source
+
+_LARGEST: Final = 16 * 1024 * 1024
+_UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def read_text(path: str) -> str:
+    """Return the text of a UTF-8 file, with or without a byte order mark.
+
+    Raises:
+        ConfigError: it is missing, a directory, unreadable, huge or not UTF-8.
+    """
+    data = _read(path)
+    if data.startswith(_UTF16) or (b"\0" in data[:2] and len(data) > 1):
+        raise _error(path, "is UTF-16, not UTF-8", "save it as UTF-8")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        before = data[data.rfind(b"\n", 0, error.start) + 1 : error.start]
+        position = Position(Source(path), line, len(before.decode("utf-8", "replace")) + 1)
+        what = f"is not UTF-8: the byte 0x{data[error.start]:02x} can't stand here"
+        raise ConfigError([Problem(position, (), what, "save the file as UTF-8")]) from None
+
+
+def _read(path: str) -> bytes:
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(_LARGEST + 1)
+    except FileNotFoundError:
+        raise _error(path, "there is no such file", "check the path of --config") from None
+    except IsADirectoryError:
+        raise _error(path, "is a directory, not a file", "name the YAML file in it") from None
+    except PermissionError:
+        raise _error(path, "can't be read: permission denied", "check the file's owner and mode") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise _error(path, f"can't be read: {reason}", "") from None
+    if len(data) > _LARGEST:
+        raise _error(path, f"is larger than {_LARGEST >> 20} MiB", "is this a configuration?")
+    return data
+
+
+def _error(path: str, message: str, hint: str) -> ConfigError:
+    return ConfigError([Problem(Position(Source(path)), (), message, hint)])

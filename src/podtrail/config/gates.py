@@ -1,0 +1,36 @@
+"""Feature gates: behaviour that is switched with `--feature-gates=a,-b`."""
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from podtrail.config.problem import did_you_mean
+
+RECORD_POLICY: Final = "processor.tailsamplingprocessor.recordpolicy"
+
+KNOWN_GATES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        RECORD_POLICY: "Record the deciding policy on the instrumentation scope of kept spans "
+        "(tailsampling.policy, tailsampling.composite_policy, tailsampling.cached_decision).",
+    }
+)
+"""Every gate and what it does; all are off by default."""
+
+
+def parse_gates(values: Iterable[str]) -> frozenset[str]:
+    """Return the gates that are on after `a,+b,-c` lists, later ones over earlier ones.
+
+    Raises:
+        ValueError: an unknown gate; the text lists the known ones.
+    """
+    on: set[str] = set()
+    for value in values:
+        for word in filter(None, (part.strip() for part in value.split(","))):
+            name = word.removeprefix("-") if word.startswith("-") else word.removeprefix("+")
+            if name not in KNOWN_GATES:
+                raise ValueError(f"unknown feature gate {name!r}; {did_you_mean(name, tuple(KNOWN_GATES))}")
+            if word.startswith("-"):
+                on.discard(name)
+            else:
+                on.add(name)
+    return frozenset(on)

@@ -1,0 +1,115 @@
+"""What podtrail says about itself: `service::telemetry` in the Collector's forms."""
+
+from typing import Any, Final, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from podtrail.config.endpoint import Endpoint, host_port
+from podtrail.config.model import Model, WarningPath
+
+_PORT: Final = 8888
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class PrometheusReader(Model):
+    """A page in Prometheus' text format. Names are the Collector's own, no suffix is ever added."""
+
+    host: str = Field("localhost", description="Host or address to listen on.")
+    port: int = Field(_PORT, ge=0, le=65_535, description="Port to listen on; 0: any free one.")
+    without_type_suffix: bool = Field(True, description="Only `true`: names carry no `_total`.")
+    without_units: bool = Field(True, description="Only `true`: names carry no unit.")
+    without_scope_info: bool = Field(True, description="Only `true`: no scope labels.")
+
+    @field_validator("without_type_suffix", "without_units", "without_scope_info")
+    @classmethod
+    def _only_true(cls, value: bool) -> bool:
+        if not value:
+            raise ValueError("can only be true: podtrail's metric names carry no suffixes or scope labels")
+        return value
+
+
+class PullExporter(Model):
+    """How metrics are offered."""
+
+    prometheus: PrometheusReader = Field(description="A page for Prometheus.")
+
+
+class PullReader(Model):
+    """Metrics that somebody fetches."""
+
+    exporter: PullExporter = Field(description="How they are offered.")
+
+
+class Reader(Model):
+    """One way in which metrics leave the process."""
+
+    pull: PullReader = Field(description="Metrics that somebody fetches; the only kind there is.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _explain_push(cls, data: Any) -> Any:
+        if isinstance(data, dict) and "periodic" in data:
+            raise ValueError("periodic is not offered: own metrics are pulled, use pull::exporter::prometheus")
+        return data
+
+
+class MetricsTelemetry(Model):
+    """podtrail's own metrics."""
+
+    level: Literal["none", "basic", "normal", "detailed"] = Field(
+        "normal", description="`none` switches the metrics page off; the other levels give the same metrics."
+    )
+    readers: tuple[Reader, ...] | None = Field(
+        None, max_length=1, description="Where metrics are offered; absent: localhost:8888; an empty list: nowhere."
+    )
+    address: Endpoint | None = Field(None, description="Older form of one Prometheus reader: host:port.")
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        if self.address is not None and self.readers is not None:
+            raise ValueError("address and readers are both given: keep readers")
+        return self
+
+    @property
+    def endpoint(self) -> tuple[str, int] | None:
+        """Host and port of the metrics page, None when there is none."""
+        if self.level == "none":
+            return None
+        if self.address is not None:
+            return host_port(self.address)
+        if self.readers is None:
+            return "localhost", _PORT
+        for reader in self.readers:
+            return reader.pull.exporter.prometheus.host, reader.pull.exporter.prometheus.port
+        return None
+
+    def warnings(self) -> list[tuple[WarningPath, str]]:
+        """Warn of a page that is open to the network."""
+        if self.endpoint is None or self.endpoint[0] in _LOOPBACK:
+            return []
+        path: WarningPath = ("address",) if self.address is not None else ("readers",)
+        return [(path, f"the metrics page listens on {self.endpoint[0] or 'every interface'}, not only on this host")]
+
+
+class LogsTelemetry(Model):
+    """podtrail's own log on standard error."""
+
+    level: Literal["debug", "info", "warn", "error"] = Field("info", description="Least level that is written.")
+    encoding: Literal["console", "json"] | None = Field(
+        None, description="`console` for people, `json` for machines; absent: console on a terminal, else json."
+    )
+
+    @field_validator("level", mode="before")
+    @classmethod
+    def _any_case(cls, value: Any) -> Any:
+        return value.lower() if isinstance(value, str) else value
+
+
+class TelemetrySettings(Model):
+    """What podtrail says about itself."""
+
+    metrics: MetricsTelemetry = Field(default_factory=MetricsTelemetry, description="Own metrics.")
+    logs: LogsTelemetry = Field(default_factory=LogsTelemetry, description="Own log on standard error.")
+    resource: dict[str, str | None] = Field(
+        default_factory=dict, description="Attributes that describe this process, put on its log lines and metrics."
+    )

@@ -1,0 +1,160 @@
+"""Lets a model read a part of a configuration; its complaints become problems at the very key or value."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from podtrail.config.complaints import Complaint, describe
+from podtrail.config.model import Model
+from podtrail.config.nodes import ListNode, MapNode, Node, ScalarNode, child, descend, place_of, plain, put
+from podtrail.config.problem import Path, Problem
+from podtrail.config.shape import Shape, shapes_at
+
+M = TypeVar("M", bound=BaseModel)
+_SMALL = 100_000
+
+
+class Validator:
+    """Reads parts of one configuration tree, gathering problems and warnings of all of them."""
+
+    def __init__(self, root: Node) -> None:
+        self.problems: list[Problem] = []
+        self.warnings: list[Problem] = []
+        self._root = root
+
+    def problem(
+        self, path: Path, message: str, hint: str = "", *, value: bool = False, shown: Path | None = None
+    ) -> None:
+        """Note a problem at the key (or with `value` the value) of a path; reports show `shown` instead if given."""
+        place = place_of(self._root, path, value=value)
+        self.problems.append(Problem(place, path if shown is None else shown, message, hint))
+
+    def warn(self, path: Path, message: str, hint: str = "") -> None:
+        """Note what is legal but hardly meant."""
+        self.warnings.append(Problem(place_of(self._root, path), path, message, hint))
+
+    def read(self, model: type[M], path: Path) -> M | None:
+        """Return the model of what stands at a path (nothing there: its defaults), None when it is wrong."""
+        node = descend(self._root, path)
+        if node is None or (isinstance(node, ScalarNode) and node.value is None):
+            node = MapNode({}, place_of(self._root, path))
+        if not isinstance(node, MapNode):
+            self.problem(path, "must be a map of settings", value=True)
+            return None
+        errors: list[ErrorDetails] = []
+        for _ in range(2):  # the second time with numbers from the environment as the text that was wanted
+            try:
+                read = model.model_validate(plain(node))
+            except ValidationError as error:
+                errors = error.errors(include_url=False)
+                respelled = _respell(node, errors)
+                if respelled is node:
+                    break
+                node = respelled
+            else:
+                self._warn_of(read, model, node, path)
+                return read
+        self.problems.extend(_problems(model, node, errors, path, place_of(self._root, path)))
+        return None
+
+    def _warn_of(self, read: BaseModel, model: type[BaseModel], node: Node, path: Path) -> None:
+        for below, text in _warnings(read):
+            self.warn((*path, *below), text)
+        for below, number in _bare_durations((Shape(model),), node, ()):
+            self.warn((*path, *below), f"{number} without a unit is {number} nanoseconds", f"did you mean {number}s?")
+
+
+def _respell(node: Node, errors: Sequence[ErrorDetails]) -> Node:
+    """Put the original text where text is wanted and a reference gave a number, as the Collector does."""
+    for error in errors:
+        path = _path(node, error["loc"])
+        found = descend(node, path)
+        if error["type"] == "string_type" and found is not None and found.spelled is not None:
+            node = put(node, path, ScalarNode(found.spelled, found.position, None, found.origin))
+    return node
+
+
+def _path(node: Node, location: tuple[str | int, ...]) -> Path:
+    """Return the keys of a pydantic location that exist: tags of unions and names of validators stand among them."""
+    path: list[str | int] = []
+    for key in location:
+        found = child(node, key)
+        if found is not None:
+            node = found
+            path.append(key)
+    return tuple(path)
+
+
+def _problems(
+    model: type[BaseModel], node: Node, errors: Sequence[ErrorDetails], above: Path, fallback: Any
+) -> Iterator[Problem]:
+    """Yield one problem a place; what the alternatives of a union say about one place is joined."""
+    by_place: dict[Path, list[Complaint]] = {}
+    for error in errors:
+        path = _owner(node, error)
+        complaint = describe(error, model, path, node)
+        by_place.setdefault(complaint.path, []).append(complaint)
+    for path, complaints in by_place.items():
+        secret = any(shape.is_secret for shape in shapes_at(model, path))
+        position = place_of(node, path, value=complaints[0].at_value) if path else fallback
+        if descend(node, path) is None and len(path) == 1:
+            position = fallback
+        messages = list(dict.fromkeys(complaint.message for complaint in complaints))
+        hints = list(dict.fromkeys(complaint.hint for complaint in complaints if complaint.hint))
+        yield Problem(position, (*above, *path), " or ".join(messages), "; ".join(hints), secret)
+
+
+def _owner(node: Node, error: ErrorDetails) -> Path:
+    """Return the path that an error is about; for a missing key that of the map that lacks it.
+
+    A union's tag may be spelled like a key of the map, so the map is told by its content.
+    """
+    path = _path(node, error["loc"])
+    if error["type"] != "missing":
+        return path
+    for end in range(len(path), -1, -1):
+        found = descend(node, path[:end])
+        if isinstance(found, MapNode) and _same(plain(found), error["input"]):
+            return path[:end]
+    return path
+
+
+def _same(one: Any, other: Any) -> bool:
+    if not (isinstance(one, Mapping) and isinstance(other, Mapping)):
+        return False
+    return {k: v for k, v in one.items() if v is not None} == {k: v for k, v in other.items() if v is not None}
+
+
+def _warnings(value: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
+    """Yield what a model and the models in it warn of."""
+    if isinstance(value, Model):
+        for below, text in value.warnings():
+            yield (*path, *below), text
+    if isinstance(value, BaseModel):
+        for name, field in type(value).model_fields.items():
+            yield from _warnings(getattr(value, name), (*path, field.alias or name))
+    elif isinstance(value, Mapping):
+        for key, below in value.items():
+            yield from _warnings(below, (*path, key))
+    elif isinstance(value, list | tuple):
+        for at, below in enumerate(value):
+            yield from _warnings(below, (*path, at))
+
+
+def _bare_durations(found: Sequence[Shape], node: Node, path: Path) -> Iterator[tuple[Path, int]]:
+    """Yield durations given as small bare numbers: those are nanoseconds, which nobody means."""
+    match node:
+        case ScalarNode(value=int(number)) if 0 < abs(number) < _SMALL and any(shape.is_duration for shape in found):
+            yield path, number
+        case MapNode():
+            for key, entry in node.entries.items():
+                below = [inner for shape in found for inner in shape.below(key)]
+                yield from _bare_durations(below, entry.value, (*path, key))
+        case ListNode():
+            for at, item in enumerate(node.items):
+                below = [inner for shape in found for inner in shape.below(at)]
+                yield from _bare_durations(below, item, (*path, at))
+        case _:
+            pass

@@ -1,0 +1,238 @@
+"""From a configuration document to settings: which components, which pipelines, everything checked together."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from podtrail.component import Factory, Kind, registry
+from podtrail.config import ConfigError, Document, Problem
+from podtrail.config.ids import parse_id
+from podtrail.config.nodes import ListNode, MapNode, ScalarNode, child, descend
+from podtrail.config.problem import Path, did_you_mean, in_order
+from podtrail.config.telemetry import TelemetrySettings
+from podtrail.config.validation import Validator
+
+_SECTIONS: Final[Mapping[str, Kind]] = {
+    "receivers": "receiver",
+    "processors": "processor",
+    "exporters": "exporter",
+    "extensions": "extension",
+}
+_TOP: Final = (*_SECTIONS, "service")
+_OTHER_SIGNALS: Final = frozenset({"metrics", "logs", "profiles"})
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentSettings:
+    """One configured component."""
+
+    id: str
+    """`type` or `type/name`, as the user wrote it."""
+    factory: Factory
+    config: Any
+    """An instance of the factory's `Config`."""
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineSettings:
+    """One pipeline: ids of its components, in the order of the configuration."""
+
+    id: str
+    receivers: tuple[str, ...]
+    processors: tuple[str, ...]
+    exporters: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceSettings:
+    """What runs beside the pipelines."""
+
+    extensions: tuple[str, ...] = ()
+    telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """A configuration that is right as a whole. Components that nothing uses are in the maps but in no pipeline."""
+
+    receivers: Mapping[str, ComponentSettings]
+    processors: Mapping[str, ComponentSettings]
+    exporters: Mapping[str, ComponentSettings]
+    extensions: Mapping[str, ComponentSettings]
+    pipelines: tuple[PipelineSettings, ...]
+    service: ServiceSettings
+    gates: frozenset[str] = frozenset()
+    warnings: tuple[Problem, ...] = ()
+    """What is legal but hardly meant."""
+
+
+def read_settings(document: Document, gates: frozenset[str] = frozenset()) -> Settings:
+    """Check a document as a whole; import the modules of the configured components and no others.
+
+    Raises:
+        ConfigError: with every problem of the document.
+    """
+    return _Reading(document).settings(gates)
+
+
+class _Reading:
+    """One pass over a document; problems gather in the validator."""
+
+    def __init__(self, document: Document) -> None:
+        self._root = document.root
+        self._unset = document.warnings
+        self._check = Validator(document.root)
+
+    def settings(self, gates: frozenset[str]) -> Settings:
+        for key in self._root.entries:
+            if key == "connectors":
+                self._check.problem((key,), "podtrail has no connectors", "remove them and the pipelines they feed")
+            elif key not in _TOP:
+                self._check.problem((key,), f"unknown key {key!r}", did_you_mean(key, _TOP, "keys here"))
+        sections = {section: self._components(section) for section in _SECTIONS}
+        service, pipelines = self._service(sections)
+        if self._check.problems:
+            raise ConfigError(self._check.problems)
+        self._warn_of_unused(sections, service, pipelines)
+        ready = {name: {i: c for i, c in section.items() if c is not None} for name, section in sections.items()}
+        return Settings(
+            receivers=ready["receivers"],
+            processors=ready["processors"],
+            exporters=ready["exporters"],
+            extensions=ready["extensions"],
+            pipelines=pipelines,
+            service=service,
+            gates=gates,
+            warnings=in_order((*self._unset, *self._check.warnings)),
+        )
+
+    def _map(self, path: Path) -> MapNode | None:
+        """Return the map at a path; None when there is none, which is a problem unless nothing is there."""
+        node = descend(self._root, path)
+        if node is None or isinstance(node, MapNode):
+            return node
+        if not (isinstance(node, ScalarNode) and node.value is None):
+            self._check.problem(path, "must be a map", value=True)
+        return None
+
+    def _components(self, section: str) -> dict[str, ComponentSettings | None]:
+        """Return the components of a section; None stands for one that is wrong, so that references to it are not."""
+        found: dict[str, ComponentSettings | None] = {}
+        node = self._map((section,))
+        for text in node.entries if node is not None else ():
+            found[text] = self._component(section, text)
+        return found
+
+    def _component(self, section: str, text: str) -> ComponentSettings | None:
+        path = (section, text)
+        kind = _SECTIONS[section]
+        try:
+            type_name = parse_id(text).type
+        except ValueError as error:
+            self._check.problem(path, str(error))
+            return None
+        factory = registry.find(kind, type_name)
+        if factory is None:
+            hint = did_you_mean(type_name, registry.types(kind), f"{section} there are")
+            elsewhere = next((of for of, other in _SECTIONS.items() if type_name in registry.types(other)), None)
+            if elsewhere is not None:
+                hint = f"{type_name} belongs under {elsewhere}"
+            self._check.problem(path, f"unknown {kind} type {type_name!r}", hint)
+            return None
+        config = self._check.read(factory.Config, path)
+        return None if config is None else ComponentSettings(text, factory, config)
+
+    def _service(
+        self, sections: Mapping[str, Mapping[str, Any]]
+    ) -> tuple[ServiceSettings, tuple[PipelineSettings, ...]]:
+        known = ("extensions", "pipelines", "telemetry")
+        if child(self._root, "service") is None:
+            self._check.problem(("service",), "is required", "service::pipelines::traces says what runs")
+            return ServiceSettings(), ()
+        node = self._map(("service",))
+        for key in node.entries if node is not None else ():
+            if key not in known:
+                self._check.problem(("service", key), f"unknown key {key!r}", did_you_mean(key, known, "keys here"))
+        path = ("service", "extensions")
+        extensions = self._references(path, "extension", path, sections["extensions"])
+        telemetry = self._check.read(TelemetrySettings, ("service", "telemetry"))
+        return ServiceSettings(extensions, telemetry or TelemetrySettings()), self._pipelines(sections)
+
+    def _pipelines(self, sections: Mapping[str, Mapping[str, Any]]) -> tuple[PipelineSettings, ...]:
+        above = ("service", "pipelines")
+        node = self._map(above)
+        if node is None or not node.entries:
+            self._check.problem(above, "must have at least one pipeline", "add service::pipelines::traces")
+            return ()
+        found = (self._pipeline((*above, text), text, sections) for text in node.entries)
+        return tuple(pipeline for pipeline in found if pipeline is not None)
+
+    def _pipeline(self, path: Path, text: str, sections: Mapping[str, Mapping[str, Any]]) -> PipelineSettings | None:
+        try:
+            signal = parse_id(text).type
+        except ValueError as error:
+            self._check.problem(path, str(error))
+            return None
+        if signal in _OTHER_SIGNALS:
+            self._check.problem(path, f"podtrail handles traces only, not {signal}", "remove this pipeline")
+            return None
+        if signal != "traces":
+            self._check.problem(path, f"unknown signal {signal!r}", "a pipeline is called traces or traces/name")
+            return None
+        node = self._map(path)
+        known = ("receivers", "processors", "exporters")
+        for key in node.entries if node is not None else ():
+            if key not in known:
+                self._check.problem((*path, key), f"unknown key {key!r}", did_you_mean(key, known, "keys here"))
+        lists = {name: self._references((*path, name), _SECTIONS[name], path, sections[name]) for name in known}
+        for name in ("receivers", "exporters"):
+            if not lists[name] and not self._given(path, name):
+                self._check.problem(path, f"must have at least one {_SECTIONS[name]}", f"list its {name}")
+        return PipelineSettings(text, **lists)
+
+    def _given(self, path: Path, name: str) -> bool:
+        """Tell whether something stands in a list, right or wrong."""
+        node = descend(self._root, (*path, name))
+        if isinstance(node, ListNode):
+            return bool(node.items)
+        return not (node is None or (isinstance(node, ScalarNode) and node.value is None))
+
+    def _references(self, path: Path, kind: str, shown: Path, configured: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the ids in a list of references, each checked; reports name `shown`, as the Collector does."""
+        node = descend(self._root, path)
+        if node is None or (isinstance(node, ScalarNode) and node.value is None):
+            return ()
+        if not isinstance(node, ListNode):
+            self._check.problem(path, "must be a list of ids", "write for example [otlp, batch]", value=True)
+            return ()
+        found: list[str] = []
+        for at, item in enumerate(node.items):
+            text = item.value if isinstance(item, ScalarNode) else None
+            if not isinstance(text, str):
+                self._check.problem((*path, at), "must be an id", "write type or type/name", value=True)
+            elif text in found:
+                self._check.problem((*path, at), f'references {kind} "{text}" more than once', "keep one", shown=shown)
+            else:
+                found.append(text)
+                if text not in configured:
+                    hint = did_you_mean(text, tuple(configured), f"{kind}s configured")
+                    message = f'references {kind} "{text}" which is not configured'
+                    self._check.problem((*path, at), message, hint or f"configure it under {kind}s", shown=shown)
+        return tuple(found)
+
+    def _warn_of_unused(
+        self,
+        sections: Mapping[str, Mapping[str, Any]],
+        service: ServiceSettings,
+        pipelines: tuple[PipelineSettings, ...],
+    ) -> None:
+        used = {
+            "receivers": {i for pipeline in pipelines for i in pipeline.receivers},
+            "processors": {i for pipeline in pipelines for i in pipeline.processors},
+            "exporters": {i for pipeline in pipelines for i in pipeline.exporters},
+            "extensions": set(service.extensions),
+        }
+        for section, components in sections.items():
+            where = "service::extensions" if section == "extensions" else "a pipeline"
+            for unused in components.keys() - used[section]:
+                self._check.warn((section, unused), "is configured but not used", f"list it in {where}, or remove it")
