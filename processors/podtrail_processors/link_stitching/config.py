@@ -1,0 +1,74 @@
+"""What a user can set."""
+
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from podtrail.config.types import SECOND, Model, NonNegativeDuration, PositiveDuration
+
+_MIB = 1 << 20
+
+
+class Config(Model):
+    """Settings of `link_stitching`.
+
+    What is remembered is bounded by numbers of entries of bounded size; a Pod, an attempt, a trace or a waiting link
+    takes less than 1 KiB each, so the defaults stay below about 100 MiB in the worst case, held spans included.
+    """
+
+    reorder_wait: NonNegativeDuration = Field(
+        default=5 * SECOND,
+        description="How long spans with links, attempts above all, are held, so that what started earlier but arrives "
+        "or is decided later is still counted and linked in order. `0s` holds nothing.",
+    )
+    ttl: PositiveDuration = Field(
+        default=900 * SECOND,
+        description="How long a Pod, a trace or a link that waits for its target is remembered after it was last seen. "
+        "Longer than the longest pause between two attempts (the scheduler retries after 5 minutes at the latest).",
+    )
+    max_pods: int = Field(default=20_000, ge=1, description="Pods remembered; the one not seen for longest goes first.")
+    max_attempts: int = Field(
+        default=60_000,
+        ge=1,
+        description="Attempts remembered of all Pods together; the Pod not seen for longest is forgotten first.",
+    )
+    max_attempts_per_pod: int = Field(
+        default=16,
+        ge=2,
+        description="Attempts remembered of one Pod. Older ones are forgotten but stay counted, so numbers go on.",
+    )
+    max_traces: int = Field(
+        default=100_000,
+        ge=1,
+        description="Traces of which is remembered whether they were kept, and if not why, so that links to them can "
+        "be marked.",
+    )
+    max_waiting_links: int = Field(
+        default=20_000,
+        ge=1,
+        description="Spans remembered that were linked to but have not been seen; they get their back-links when they "
+        "arrive.",
+    )
+    max_held_mib: int = Field(
+        default=32,
+        ge=1,
+        description="MiB of spans held for `reorder_wait`; beyond it the longest held leave early.",
+    )
+    amendments: bool = Field(
+        default=True,
+        description="Send a small span `podtrail.amendment` as the child of a span that has left already when another "
+        "span turns out to link to it. Without it, such a link is seen from its own side only.",
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.max_attempts < self.max_attempts_per_pod:
+            raise ValueError("max_attempts must be at least max_attempts_per_pod")
+        if self.ttl <= self.reorder_wait:
+            raise ValueError("ttl must be longer than reorder_wait")
+        return self
+
+    @property
+    def max_held_bytes(self) -> int:
+        """`max_held_mib` in bytes."""
+        return self.max_held_mib * _MIB

@@ -1,0 +1,88 @@
+"""The vocabulary of links: what we write on them, and how they are told apart.
+
+A link's type names the relation of the two spans. The side that has the link by itself, and the one that is told of it
+(`podtrail.link.back`), carry the same type, but for attempts of one Pod, which have an order.
+"""
+
+from typing import Final
+
+from podtrail.otlp import Link, SpanView, Value
+from podtrail_processors.link_stitching.fate import Fate
+from podtrail_processors.link_stitching.neighbours import bound_pod, synced_pod
+
+TYPE: Final = "podtrail.link.type"
+RESOLVED: Final = "podtrail.link.resolved"
+"""Whether the target's trace was kept, as far as we know."""
+TARGET: Final = "podtrail.link.target"
+"""Why it is not resolved: `dropped` (by a sampler) or `unknown` (not received, or longer ago than is remembered)."""
+POLICY: Final = "podtrail.link.target.policy"
+REASON: Final = "podtrail.link.target.reason"
+"""For a dropped target: the sampler's policy and its reason in words."""
+BACK: Final = "podtrail.link.back"
+"""True on what the linked side was told; absent on the link itself."""
+INFERRED: Final = "podtrail.inferred"
+"""True on a link that no span carried: concluded from names, uids and times."""
+
+PREVIOUS_ATTEMPT: Final = "previous-attempt"
+NEXT_ATTEMPT: Final = "next-attempt"
+CREATION: Final = "creation"
+BINDING: Final = "binding"
+SCHEDULING: Final = "scheduling"
+
+TYPES: Final = frozenset({PREVIOUS_ATTEMPT, NEXT_ATTEMPT, CREATION, BINDING, SCHEDULING})
+
+MOST_LINKS: Final = 128
+"""Links looked at on one span: the limit that SDKs set. What is beyond passes as it came."""
+
+
+def key_of(link: Link) -> bytes:
+    """Return the 24 bytes of trace and span id that a link points to; b"" when it can't point to a span."""
+    whole = len(link.trace_id) == 16 and len(link.span_id) == 8 and any(link.trace_id) and any(link.span_id)
+    return link.trace_id + link.span_id if whole else b""
+
+
+def is_back_link(link: Link) -> bool:
+    """Say whether a link was written as the other side of one."""
+    return link.attributes.get(BACK) is True
+
+
+def outcome(fate: Fate | None) -> dict[str, Value]:
+    """Return the attributes that tell whether a link leads anywhere."""
+    if fate is None:
+        return {RESOLVED: False, TARGET: "unknown"}
+    if fate.kept:
+        return {RESOLVED: True}
+    return {RESOLVED: False, TARGET: "dropped", POLICY: fate.policy, REASON: fate.reason}
+
+
+def forward(target: bytes, kind: str, fate: Fate | None, *, inferred: bool = False) -> Link:
+    """Return a link of our own to a span."""
+    attributes: dict[str, Value] = {TYPE: kind, **outcome(fate)}
+    if inferred:
+        attributes[INFERRED] = True
+    return Link(target[:16], target[16:], attributes)
+
+
+def backward(source: bytes, kind: str, *, inferred: bool = False) -> Link:
+    """Return the other side of a link that `source` has."""
+    attributes: dict[str, Value] = {TYPE: kind, RESOLVED: True, BACK: True}
+    if inferred:
+        attributes[INFERRED] = True
+    return Link(source[:16], source[16:], attributes)
+
+
+def typed(kind: str) -> dict[str, Value]:
+    """Return the attribute of a link's type; nothing when there is none to tell."""
+    return {TYPE: kind} if kind else {}
+
+
+def kind_by_bearer(span: SpanView) -> str:
+    """Return the type of a link by the span that has it; "" when that does not tell."""
+    if bound_pod(span):
+        return BINDING
+    return SCHEDULING if synced_pod(span) else ""
+
+
+def key_of_span(span: SpanView) -> bytes:
+    """Return the 24 bytes of trace and span id of a span."""
+    return span.trace_id + span.span_id

@@ -1,0 +1,216 @@
+"""What stitching remembers: Pods with their attempts, fates of traces, links that wait. All of it bounded."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import partial
+
+from podtrail.component import Counter as Metric
+from podtrail.otlp import Attempt, Group, Link, SpanView, Verdict, read_attempt, split
+from podtrail_processors.link_stitching.config import Config
+from podtrail_processors.link_stitching.fate import Fate, fate_of
+from podtrail_processors.link_stitching.numbering import Chain, Known, declared_number
+from podtrail_processors.link_stitching.recent import Reason, Recent
+
+ATTEMPT_MARK = b"SchedulePod"
+
+_LONGEST_UID = 128
+_LONGEST_PLACE = 512
+_MOST_WAITING_PER_SPAN = 128
+
+# Bytes that an entry takes at most, as measured: what the gauge of memory multiplies.
+_POD_BYTES, _ATTEMPT_BYTES, _TRACE_BYTES, _LINK_BYTES = 700, 600, 400, 900
+
+
+def read_roots(group: Group) -> Iterator[tuple[Attempt, int]]:
+    """Yield the attempts whose root is in the group, each with the number that the scheduler declared (0: none)."""
+    if ATTEMPT_MARK in group.spans:
+        for raw in split(group.spans):
+            if ATTEMPT_MARK in raw and (attempt := read_attempt(view := SpanView(raw))):
+                yield attempt, declared_number(view)
+
+
+class Memory:
+    """All that is remembered. Times are pipeline time unless said otherwise."""
+
+    def __init__(self, config: Config, forgotten: Metric, late: Metric, labels: tuple[str, ...]) -> None:
+        self._config = config
+        self._metric = forgotten
+        self._late = late
+        self._labels = labels
+        self._pods: Recent[str, Chain] = Recent(config.max_pods, config.ttl, self._pod_forgotten)
+        self._attempts: dict[bytes, Known] = {}
+        self._uids: dict[str, str] = {}
+        self._fates: Recent[bytes, Fate] = Recent(config.max_traces, config.ttl, partial(self._count, "trace"))
+        self._waiting: Recent[bytes, dict[bytes, Link]] = Recent(
+            config.max_waiting_links, config.ttl, self._link_forgotten
+        )
+        self._awaited: Counter[bytes] = Counter()
+        self._links = 0
+
+    def _count(self, what: str, _key: object, _value: object, reason: Reason) -> None:
+        self._metric.add(1, *self._labels, what, reason)
+
+    def expire(self, now: int) -> None:
+        """Forget what is too old."""
+        self._pods.expire(now)
+        self._fates.expire(now)
+        self._waiting.expire(now)
+
+    def sizes(self) -> Mapping[str, int]:
+        """Return how many entries there are of each kind."""
+        return {
+            "pod": len(self._pods),
+            "attempt": len(self._attempts),
+            "trace": len(self._fates),
+            "link": self._links,
+        }
+
+    def size(self) -> int:
+        """Return an upper estimate of the bytes that all entries take."""
+        return (
+            len(self._pods) * _POD_BYTES
+            + len(self._attempts) * _ATTEMPT_BYTES
+            + len(self._fates) * _TRACE_BYTES
+            + self._links * _LINK_BYTES
+        )
+
+    def move_in(self, other: "Memory") -> None:
+        """Take what another remembers, as far as there is room; meant for an empty memory."""
+        self._uids = dict(other._uids)
+        self._attempts = dict(other._attempts)
+        self._awaited = Counter(other._awaited)
+        self._links = other._links
+        self._fates.move_in(other._fates)
+        self._pods.move_in(other._pods)
+        self._waiting.move_in(other._waiting)
+        for _, chain, _ in self._pods.dated():
+            for old in chain.trim(self._config.max_attempts_per_pod):
+                self._attempt_forgotten(old, "full")
+        self._bound()
+
+    def _bound(self) -> None:
+        while len(self._attempts) > self._config.max_attempts:
+            self._pods.forget_oldest()
+        while self._links > self._config.max_waiting_links:
+            self._waiting.forget_oldest()
+
+    # Traces
+
+    def keep(self, trace_id: bytes, at: int, now: int) -> None:
+        """Remember that spans of a trace passed; `at` is the start of one of them."""
+        fate = self._fates.get(trace_id)
+        self._fates.put(trace_id, fate if fate and fate.kept else Fate(kept=True, at=at), now)
+
+    def fate(self, trace_id: bytes) -> Fate | None:
+        """Return what became of a trace; None when nothing is known."""
+        return self._fates.get(trace_id)
+
+    def decide(self, verdict: Verdict, now: int) -> None:
+        """Learn from a sampler's verdict. Of what it kept the spans themselves will tell."""
+        if verdict.decision == "sampled":
+            return
+        known_fate = self._fates.get(verdict.trace_id)
+        if known_fate and known_fate.kept:
+            return
+        fate = fate_of(verdict)
+        self._fates.put(verdict.trace_id, fate, now)
+        for group in verdict.groups:
+            for attempt, declared in read_roots(group):
+                self.learn(attempt, declared, fate, now)
+
+    # Attempts
+
+    def learn(self, attempt: Attempt, declared: int, fate: Fate, now: int) -> None:
+        """Remember an attempt that passed or was dropped. One without a Pod's uid is nobody's: it is not remembered."""
+        uid = attempt.pod_uid
+        if not uid or len(uid) > _LONGEST_UID:
+            return
+        place = f"{attempt.namespace}/{attempt.name}" if attempt.namespace and attempt.name else ""
+        chain = self._pods.get(uid) or Chain(uid, place if len(place) <= _LONGEST_PLACE else "")
+        self._pods.put(uid, chain, now)
+        if chain.place:
+            self._uids[chain.place] = uid
+        known = self._attempts.get(attempt.trace_id + attempt.span_id)
+        if known is not None:
+            known.fate = fate if fate.kept else known.fate
+            return
+        if not chain.reaches(attempt):
+            self._late.add(1, *self._labels)
+            return
+        known = self._attempts[attempt.trace_id + attempt.span_id] = Known.of(attempt, declared, fate)
+        if chain.insert(known):
+            self._late.add(1, *self._labels)
+        for old in chain.trim(self._config.max_attempts_per_pod):
+            self._attempt_forgotten(old, "full")
+        self._bound()
+
+    def attempt(self, key: bytes) -> Known | None:
+        """Return the attempt with this trace and span id."""
+        return self._attempts.get(key)
+
+    def chain(self, uid: str) -> Chain | None:
+        """Return the attempts of a Pod."""
+        return self._pods.get(uid)
+
+    def chain_at(self, place: str) -> Chain | None:
+        """Return the attempts of the Pod that was seen last under `namespace/name`."""
+        uid = self._uids.get(place)
+        return None if uid is None else self._pods.get(uid)
+
+    def _pod_forgotten(self, uid: str, chain: Chain, reason: Reason) -> None:
+        self._metric.add(1, *self._labels, "pod", reason)
+        for known in chain.attempts:
+            self._attempt_forgotten(known, reason)
+        if self._uids.get(chain.place) == uid:
+            del self._uids[chain.place]
+
+    def _attempt_forgotten(self, known: Known, reason: Reason) -> None:
+        self._attempts.pop(known.key, None)
+        self._metric.add(1, *self._labels, "attempt", reason)
+
+    # Links that wait for the span they point to
+
+    def awaits(self, trace_id: bytes) -> bool:
+        """Say whether a span of this trace was linked to and has not been told yet."""
+        return trace_id in self._awaited
+
+    def wait(self, target: bytes, source: bytes, back_link: Link, now: int) -> None:
+        """Keep a back-link for a span, both given by their trace and span id, until `target` comes by."""
+        waiting = self._waiting.get(target)
+        if waiting is None:
+            waiting = {}
+        if source not in waiting and len(waiting) < _MOST_WAITING_PER_SPAN:
+            waiting[source] = back_link
+            self._awaited[target[:16]] += 1
+            self._links += 1
+        self._waiting.put(target, waiting, now)
+        self._bound()
+
+    def withdraw(self, target: bytes, source: bytes) -> Link | None:
+        """Take back a back-link that still waits; None when it was delivered or forgotten."""
+        waiting = self._waiting.get(target)
+        link = waiting.pop(source, None) if waiting else None
+        if link is not None:
+            self._release(target, 1)
+        if waiting is not None and not waiting:
+            self._waiting.pop(target)
+        return link
+
+    def claim(self, target: bytes) -> list[Link]:
+        """Return all that waits for a span, and wait no longer."""
+        waiting = self._waiting.pop(target)
+        if not waiting:
+            return []
+        self._release(target, len(waiting))
+        return list(waiting.values())
+
+    def _link_forgotten(self, target: bytes, waiting: dict[bytes, Link], reason: Reason) -> None:
+        self._metric.add(len(waiting), *self._labels, "link", reason)
+        self._release(target, len(waiting))
+
+    def _release(self, target: bytes, links: int) -> None:
+        trace_id = target[:16]
+        self._links -= links
+        self._awaited[trace_id] -= links
+        if self._awaited[trace_id] <= 0:
+            del self._awaited[trace_id]

@@ -1,0 +1,134 @@
+"""The chain of a Pod's attempts: which number each has, and which came before and after it.
+
+The rule: attempts are ordered by their start. The number of an attempt is that of the one before it plus one, or what
+its root says in `scheduler.attempts` if that is more. So numbers are right without that attribute when all attempts
+were seen (kept or sampled out, in any order within the reorder window); with it they are also right for a Pod whose
+first attempts happened before this memory began; and they go on when the scheduler restarts and counts from one again.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+
+from podtrail.otlp import Attempt, SpanView
+from podtrail_processors.link_stitching.fate import Fate
+
+DECLARED = "scheduler.attempts"
+"""Attribute of the root: the scheduler's own count of attempts for this Pod, this one included."""
+
+_MAX_DECLARED = 1 << 31
+
+
+def declared_number(root: SpanView) -> int:
+    """Return what the scheduler counted; 0 when the root does not say or says nonsense."""
+    value = root.attributes.get(DECLARED)
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < _MAX_DECLARED else 0
+
+
+@dataclass(slots=True)
+class Known:
+    """An attempt as it is remembered."""
+
+    trace_id: bytes
+    span_id: bytes
+    pod_uid: str
+    start: int
+    end: int
+    succeeded: bool
+    declared: int
+    fate: Fate
+    number: int = 0
+    """1 for the first."""
+    left: bool = False
+    """Whether its span has left with its number on it."""
+    told_next: bool = False
+    """Whether its span was told of the attempt after it."""
+    told_sync: bool = False
+    """Whether its span was told of the kubelet's first `syncPod`."""
+
+    @classmethod
+    def of(cls, attempt: Attempt, declared: int, fate: Fate) -> "Known":
+        """Return what is worth remembering of an attempt."""
+        return cls(
+            trace_id=attempt.trace_id,
+            span_id=attempt.span_id,
+            pod_uid=attempt.pod_uid,
+            start=attempt.start,
+            end=attempt.end,
+            succeeded=attempt.result == "Success",
+            declared=declared,
+            fate=fate,
+        )
+
+    @property
+    def key(self) -> bytes:
+        """Trace id and span id, 24 bytes."""
+        return self.trace_id + self.span_id
+
+
+_order = attrgetter("start", "span_id")
+
+
+class Chain:
+    """The remembered attempts of one Pod by start."""
+
+    def __init__(self, uid: str, place: str) -> None:
+        self.uid = uid
+        self.place = place
+        """`namespace/name`; "" when unknown."""
+        self._attempts: list[Known] = []
+        self._counted = 0
+        self._horizon: tuple[int, bytes] = (-1, b"")
+
+    def __len__(self) -> int:
+        return len(self._attempts)
+
+    @property
+    def attempts(self) -> Sequence[Known]:
+        """By start."""
+        return self._attempts
+
+    def reaches(self, attempt: Attempt) -> bool:
+        """Say whether there is a place for an attempt: it did not start before those counted but forgotten."""
+        return (attempt.start, attempt.span_id) > self._horizon
+
+    def insert(self, known: Known) -> bool:
+        """Give an attempt its place and number; return whether attempts after it had left with theirs already."""
+        at = bisect_left(self._attempts, _order(known), key=_order)
+        self._attempts.insert(at, known)
+        number = self._attempts[at - 1].number if at else self._counted
+        for later in self._attempts[at:]:
+            number = later.number = max(number + 1, later.declared)
+        return any(later.left for later in self._attempts[at + 1 :])
+
+    def trim(self, limit: int) -> list[Known]:
+        """Forget the earliest beyond `limit`, but go on counting from them."""
+        surplus = self._attempts[: max(0, len(self._attempts) - limit)]
+        if surplus:
+            del self._attempts[: len(surplus)]
+            self._counted = surplus[-1].number
+            self._horizon = _order(surplus[-1])
+        return surplus
+
+    def before(self, known: Known) -> Known | None:
+        """Return the attempt before this one; None when it is not known, so also behind a gap."""
+        at = bisect_left(self._attempts, _order(known), key=_order)
+        previous = self._attempts[at - 1] if at else None
+        return previous if previous and previous.number == known.number - 1 else None
+
+    def after(self, known: Known) -> Known | None:
+        """Return the attempt after this one; None when it is not known, so also before a gap."""
+        at = bisect_right(self._attempts, _order(known), key=_order)
+        following = self._attempts[at] if at < len(self._attempts) else None
+        return following if following and following.number == known.number + 1 else None
+
+    def running_at(self, time: int) -> Known | None:
+        """Return the attempt that started last, at `time` or before it."""
+        at = bisect_right(self._attempts, time, key=attrgetter("start"))
+        return self._attempts[at - 1] if at else None
+
+    def success_before(self, time: int) -> Known | None:
+        """Return the last attempt that started before `time` and succeeded."""
+        at = bisect_right(self._attempts, time, key=attrgetter("start"))
+        return next((known for known in reversed(self._attempts[:at]) if known.succeeded), None)

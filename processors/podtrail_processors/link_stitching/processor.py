@@ -1,0 +1,167 @@
+"""The state machine: what concerns a Pod's story is held for the reorder window, all else passes at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from operator import attrgetter
+
+from podtrail.component import Context, Taken
+from podtrail.otlp import Batch, Group, span_reader
+from podtrail_processors.link_stitching.amendment import amendment_groups
+from podtrail_processors.link_stitching.config import Config
+from podtrail_processors.link_stitching.fate import Fate
+from podtrail_processors.link_stitching.memory import ATTEMPT_MARK, Memory, read_roots
+from podtrail_processors.link_stitching.neighbours import is_neighbour
+from podtrail_processors.link_stitching.stitcher import Stitcher
+from podtrail_processors.link_stitching.waiting_room import WaitingRoom
+
+_read = span_reader(("links", "start_time_unix_nano"))
+_links_of = attrgetter("links")
+
+
+@dataclass(slots=True)
+class _Leaving:
+    """A batch in the making."""
+
+    groups: list[Group] = field(default_factory=list)
+    arrived: int = 0
+    spans: int = 0
+
+
+class LinkStitching:
+    """The processor `link_stitching`."""
+
+    def __init__(self, config: Config, context: Context) -> None:
+        metrics = context.metrics
+        self._config = config
+        self._account = context.account
+        self._labels = (context.id,)
+        self._memory = Memory(
+            config,
+            metrics.counter(
+                "otelcol_processor_link_stitching_forgotten",
+                "What is no longer remembered, by kind and by why: `ttl` or `full`.",
+                ("processor", "what", "reason"),
+            ),
+            metrics.counter(
+                "otelcol_processor_link_stitching_late_attempts",
+                "Attempts that came after later ones of their Pod had left with their numbers.",
+                ("processor",),
+            ),
+            self._labels,
+        )
+        self._room = WaitingRoom()
+        self._stitcher = Stitcher(self._memory, self._room, context, amend=config.amendments)
+        self._amended = metrics.counter(
+            "otelcol_processor_link_stitching_amendments", "Amendment spans sent.", ("processor",)
+        )
+        self._early = metrics.counter(
+            "otelcol_processor_link_stitching_left_early", "Spans that left early for want of room.", ("processor",)
+        )
+        remembered = metrics.gauge(
+            "otelcol_processor_link_stitching_remembered", "Entries remembered.", ("processor", "pipeline", "what")
+        )
+        for what in self._memory.sizes():
+            remembered.read_from(partial(self._remembered, what), context.id, context.pipeline, what)
+        metrics.gauge(
+            "otelcol_processor_link_stitching_memory_bytes",
+            "Estimated bytes of what is remembered and held.",
+            ("processor", "pipeline"),
+        ).read_from(lambda: self._memory.size() + self._room.size, context.id, context.pipeline)
+
+    def _remembered(self, what: str) -> int:
+        return self._memory.sizes()[what]
+
+    def add(self, batch: Batch, now: int) -> Taken:
+        """Take a batch: learn from it, hold what is to be stitched, pass on the rest at once."""
+        self._memory.expire(now)
+        for verdict in batch.verdicts:
+            self._memory.decide(verdict, now)
+        passing: list[Group] = []
+        held = 0
+        for group in batch.groups:
+            if self._concerns(group, now):
+                self._hold(group, batch.arrived, now)
+                held += 1
+            else:
+                passing.append(group)
+        if not held:
+            return Taken([batch])
+        out: list[Batch] = []
+        if passing or batch.verdicts:
+            out.append(Batch(passing, batch.arrived, batch.verdicts))
+        return Taken([*out, *self._overflow(now)])
+
+    def _concerns(self, group: Group, now: int) -> bool:
+        spans = _read(group.spans)
+        self._memory.keep(group.trace_id, spans[0].start_time_unix_nano, now)
+        return (
+            ATTEMPT_MARK in group.spans
+            or any(map(_links_of, spans))
+            or is_neighbour(group.spans)
+            or self._memory.awaits(group.trace_id)
+        )
+
+    def _hold(self, group: Group, arrived: int, now: int) -> None:
+        fate = self._memory.fate(group.trace_id) or Fate(kept=True)
+        for attempt, declared in read_roots(group):
+            self._memory.learn(attempt, declared, fate, now)
+        self._room.put(group, arrived, now + self._config.reorder_wait)
+        self._stitcher.announce(group, now)
+
+    def _overflow(self, now: int) -> list[Batch]:
+        """Return what can't stay: all that is due already (nothing waits with `reorder_wait: 0s`), and what is most."""
+        out = self.expire(now, self._room.spans) if self._config.reorder_wait == 0 else ()
+        early = _Leaving()
+        while self._room.size > self._config.max_held_bytes:
+            self._stitch(early, now)
+        if early.groups:
+            self._early.add(early.spans, *self._labels)
+        return [*out, *self._gone(early)]
+
+    def _stitch(self, leaving: _Leaving, now: int) -> None:
+        held = self._room.take()
+        leaving.groups.append(self._stitcher.stitch(held.group, now))
+        leaving.spans += held.group.span_count
+        leaving.arrived = min(leaving.arrived or held.arrived, held.arrived)
+
+    def _gone(self, leaving: _Leaving) -> list[Batch]:
+        if not leaving.groups:
+            return []
+        amendments = self._stitcher.take_amendments()
+        if amendments:
+            self._account.created += len(amendments)
+            self._amended.add(len(amendments), *self._labels)
+        return [Batch([*leaving.groups, *amendment_groups(amendments)], leaving.arrived)]
+
+    def expire(self, now: int, limit: int) -> Sequence[Batch]:
+        """Let go of what was held for long enough, in the order in which it came."""
+        leaving = _Leaving()
+        while leaving.spans < limit and (due := self._room.due()) is not None and due <= now:
+            self._stitch(leaving, now)
+        return self._gone(leaving)
+
+    def deadline(self) -> int | None:
+        """Return when the first of the held spans leaves."""
+        return self._room.due()
+
+    def held(self) -> int:
+        """Return the number of spans held."""
+        return self._room.spans
+
+    def held_since(self) -> int | None:
+        """Return the arrival of the oldest span held."""
+        return self._room.oldest()
+
+    def take_over(self, predecessor: "LinkStitching", now: int) -> None:
+        """Take what the predecessor holds, with its deadlines, and what it remembers, as far as there is room here."""
+        self._memory.move_in(predecessor._memory)
+        self._memory.expire(now)
+        self._room.move_in(predecessor._room)
+
+    def drain(self, now: int) -> Sequence[Batch]:
+        """Let go of everything, numbered and linked by what is known now."""
+        leaving = _Leaving()
+        while self._room:
+            self._stitch(leaving, now)
+        return self._gone(leaving)

@@ -1,0 +1,71 @@
+"""A memory of bounded size and age."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator
+from typing import Generic, Literal, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+Reason = Literal["ttl", "full"]
+
+
+class Recent(Generic[K, V]):
+    """Values by key, in the order in which they were last put: beyond `limit` or older than `ttl` they are forgotten.
+
+    `forgotten` is told of each; it is not called for what is popped. Times must not go backwards.
+    """
+
+    def __init__(self, limit: int, ttl: int, forgotten: Callable[[K, V, Reason], None]) -> None:
+        self._entries: OrderedDict[K, tuple[int, V]] = OrderedDict()
+        self._limit = limit
+        self._ttl = ttl
+        self._forgotten = forgotten
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, key: K) -> bool:
+        return key in self._entries
+
+    def get(self, key: K) -> V | None:
+        """Return a value without making it younger."""
+        entry = self._entries.get(key)
+        return None if entry is None else entry[1]
+
+    def put(self, key: K, value: V, now: int) -> None:
+        """Remember a value as just seen."""
+        self._entries[key] = (now, value)
+        self._entries.move_to_end(key)
+        if len(self._entries) > self._limit:
+            self.forget_oldest()
+
+    def pop(self, key: K) -> V | None:
+        """Take a value out."""
+        entry = self._entries.pop(key, None)
+        return None if entry is None else entry[1]
+
+    def forget_oldest(self) -> None:
+        """Forget what was not put for longest. KeyError when there is nothing."""
+        self._forget("full")
+
+    def expire(self, now: int) -> None:
+        """Forget what has reached its age."""
+        while self._entries:
+            seen, _ = next(iter(self._entries.values()))
+            if seen + self._ttl > now:
+                return
+            self._forget("ttl")
+
+    def _forget(self, reason: Reason) -> None:
+        key, (_, value) = self._entries.popitem(last=False)
+        self._forgotten(key, value, reason)
+
+    def dated(self) -> Iterator[tuple[K, V, int]]:
+        """Yield key, value and when it was last put, oldest first."""
+        for key, (seen, value) in self._entries.items():
+            yield key, value, seen
+
+    def move_in(self, other: "Recent[K, V]") -> None:
+        """Take what another remembers, with its ages; meant for an empty memory."""
+        for key, value, seen in other.dated():
+            self.put(key, value, seen)

@@ -1,0 +1,76 @@
+"""The groups that are held for the reorder window, by when they are due."""
+
+from collections import Counter
+from collections.abc import Iterable
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from podtrail.otlp import Group, span_reader
+
+_read_ids = span_reader(("span_id",))
+
+
+class Held(NamedTuple):
+    """A group inside. Ordered by when it is due, then by when it came."""
+
+    due: int
+    order: int
+    arrived: int
+    group: Group
+
+
+class WaitingRoom:
+    """Held groups. What is due first comes out first."""
+
+    def __init__(self) -> None:
+        self._heap: list[Held] = []
+        self._keys: Counter[bytes] = Counter()
+        self._order = 0
+        self.spans = 0
+        self.size = 0
+        """Bytes of the held spans."""
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def put(self, group: Group, arrived: int, due: int) -> None:
+        """Take a group in."""
+        self._order += 1
+        heappush(self._heap, Held(due, self._order, arrived, group))
+        self._keys.update(_keys_of(group))
+        self.spans += group.span_count
+        self.size += len(group.spans)
+
+    def take(self) -> Held:
+        """Take out what is due first. IndexError when nothing is inside."""
+        held = heappop(self._heap)
+        group = held.group
+        for key in _keys_of(group):
+            self._keys[key] -= 1
+            if not self._keys[key]:
+                del self._keys[key]
+        self.spans -= group.span_count
+        self.size -= len(group.spans)
+        return held
+
+    def due(self) -> int | None:
+        """Return when the next is due."""
+        return self._heap[0].due if self._heap else None
+
+    def oldest(self) -> int | None:
+        """Return the earliest arrival inside."""
+        return min((held.arrived for held in self._heap), default=None)
+
+    def holds(self, span: bytes) -> bool:
+        """Say whether the span with this trace and span id (24 bytes) is inside."""
+        return span in self._keys
+
+    def move_in(self, other: "WaitingRoom") -> None:
+        """Take in all that another holds, with its arrivals and deadlines, and leave that one empty."""
+        while other:
+            held = other.take()
+            self.put(held.group, held.arrived, held.due)
+
+
+def _keys_of(group: Group) -> Iterable[bytes]:
+    return [group.trace_id + span.span_id for span in _read_ids(group.spans)]
