@@ -69,9 +69,9 @@ class Span(Operation):
         self.recording = self._otel.is_recording()
         self.context = set_span_in_context(self._otel, context)
 
-    def add_event(self, name: str, attributes: Fields = _NO_FIELDS) -> None:
-        """Records an event of the OpenTelemetry span that is also a step in the log."""
-        now = self._clock()
+    def add_event(self, name: str, attributes: Fields = _NO_FIELDS, at: int | None = None) -> None:
+        """Records an event of the OpenTelemetry span that is also a step in the log; now unless told otherwise."""
+        now = self._clock() if at is None else at
         self.items.append(Step(name, now, attributes))
         if self.recording:
             assert self._otel is not None
@@ -101,11 +101,14 @@ class Span(Operation):
         finally:
             detach(token)
 
-    def end(self, threshold: int) -> None:
-        """Ends the span. When this is a root, it and all in it that reached their thresholds (ns) are logged."""
+    def end(self, threshold: int, at: int | None = None) -> None:
+        """Ends the span, at `at` if it was over before now.
+
+        When this is a root, it and all in it that reached their thresholds (ns) are logged.
+        """
         if self.ended is not None:
             return
-        self.ended = self._clock()
+        self.ended = self._clock() if at is None else at
         self.threshold = threshold
         if self.recording:
             assert self._otel is not None

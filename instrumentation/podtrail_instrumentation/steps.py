@@ -39,7 +39,7 @@ class Operation:
         self.started = started
         self.ended: int | None = None
         self.threshold: int | None = None
-        self.items: list[Union[Step, Operation]] = []
+        self.items: list[Step | Operation] = []
 
     def was_long(self) -> bool:
         """Whether it is over and reached its threshold."""

@@ -1,0 +1,1 @@
+"""Clusters that the scheduler can work on."""

@@ -1,0 +1,35 @@
+"""The slow plugins of a workload."""
+
+from collections.abc import Sequence
+
+from podtrail_scheduler.framework.extension_points import Plugin
+from podtrail_scheduler.framework.handle import Handle
+from podtrail_scheduler.objects import Pod
+from podtrail_scheduler.plugins.slow import CallLater, SlowPermit, SlowPreBind, SlowScore, Takes
+from podtrail_scheduler.workload import SlowPlugin
+
+
+def make_slow_plugins(faults: Sequence[SlowPlugin], handle: Handle, call_later: CallLater) -> list[Plugin]:
+    """A plugin for each fault."""
+    return [_make(fault, handle, call_later) for fault in faults]
+
+
+def _make(fault: SlowPlugin, handle: Handle, call_later: CallLater) -> Plugin:
+    match fault.extension_point:
+        case "score":
+            return SlowScore(fault.name, handle, _takes(fault))
+        case "permit":
+            return SlowPermit(fault.name, handle, _takes(fault), call_later)
+        case "preBind":
+            return SlowPreBind(fault.name, handle, _takes(fault))
+
+
+def _takes(fault: SlowPlugin) -> Takes:
+    kinds = frozenset(fault.kinds)
+
+    def takes(pod: Pod) -> int:
+        kind, _, number = pod.name.rpartition("-")
+        concerned = (not kinds or kind in kinds) and int(number) % fault.every == 0
+        return fault.takes if concerned else 0
+
+    return takes

@@ -1,0 +1,28 @@
+"""What plugins leave for themselves and each other within one attempt."""
+
+from typing import TypeVar
+
+Value = TypeVar("Value")
+
+
+class CycleState:
+    """Values by their type, so that a reader knows what it gets, and the plugins that asked to be skipped."""
+
+    __slots__ = ("_values", "binding_annotations", "skip_filter", "skip_score")
+
+    def __init__(self) -> None:
+        self._values: dict[type, object] = {}
+        self.skip_filter: set[str] = set()
+        self.skip_score: set[str] = set()
+        self.binding_annotations: dict[str, str] = {}
+        """What the binder writes on the Pod with the same request that binds it."""
+
+    def write(self, value: object) -> None:
+        """Keeps `value`, in place of an earlier one of its type."""
+        self._values[type(value)] = value
+
+    def read(self, kind: type[Value]) -> Value:
+        """The value of type `kind`; KeyError when its plugin did not run."""
+        value = self._values[kind]
+        assert isinstance(value, kind)
+        return value

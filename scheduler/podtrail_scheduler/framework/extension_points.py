@@ -1,0 +1,174 @@
+"""The extension points, in the order in which they run. A plugin has a `name` and the methods of those it serves.
+
+A method returns None for success. Nodes are what the cluster looked like when the attempt began; a plugin never
+changes them.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from podtrail_scheduler.objects import Pod
+from podtrail_scheduler.queueing.entry import QueuedPod
+from podtrail_scheduler.queueing.events import Registration
+
+from .cycle_state import CycleState
+from .node_info import NodeInfo
+from .status import Status
+
+MAX_SCORE = 100
+
+
+class Plugin(Protocol):
+    """What every plugin has."""
+
+    @property
+    def name(self) -> str:
+        """The name in configurations, statuses and spans."""
+        ...
+
+
+@runtime_checkable
+class EventsPlugin(Plugin, Protocol):
+    """Says which events of the cluster may turn a refusal of its own."""
+
+    def events_to_register(self) -> Sequence[Registration]:
+        """The events and, for each, the hint that looks closer."""
+        ...
+
+
+@runtime_checkable
+class PreEnqueuePlugin(Plugin, Protocol):
+    """Keeps a Pod out of the active queue (gated) until it says otherwise."""
+
+    def pre_enqueue(self, pod: Pod) -> Status | None:
+        """Whether `pod` may be scheduled at all yet."""
+        ...
+
+
+@runtime_checkable
+class QueueSortPlugin(Plugin, Protocol):
+    """Orders the active queue; a profile has exactly one."""
+
+    def sort_key(self, entry: QueuedPod) -> tuple[int, ...]:
+        """The Pod with the smallest key is next."""
+        ...
+
+
+@runtime_checkable
+class PreFilterPlugin(Plugin, Protocol):
+    """Looks at Pod and cluster once an attempt; Skip spares the plugin's Filter, a refusal ends the attempt."""
+
+    def pre_filter(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status | None:
+        """Prepares `filter`."""
+        ...
+
+
+@runtime_checkable
+class FilterPlugin(Plugin, Protocol):
+    """Says whether a Pod fits a node."""
+
+    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        """None when it fits."""
+        ...
+
+
+class PostFilterResult(NamedTuple):
+    """What came of trying to make room: the text about it and the node that will have some.
+
+    `nominated_node` is empty to give up an earlier nomination, None to leave it.
+    """
+
+    status: Status | None
+    nominated_node: str | None = ""
+
+
+@runtime_checkable
+class PostFilterPlugin(Plugin, Protocol):
+    """Tries to make room when no node fits."""
+
+    def post_filter(self, state: CycleState, pod: Pod, refusals: Mapping[str, Status]) -> PostFilterResult:
+        """`refusals` has the status of each node that was looked at."""
+        ...
+
+
+@runtime_checkable
+class PreScorePlugin(Plugin, Protocol):
+    """Looks at the nodes that fit, once; Skip spares the plugin's Score."""
+
+    def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status | None:
+        """Prepares `score`."""
+        ...
+
+
+@runtime_checkable
+class ScorePlugin(Plugin, Protocol):
+    """Rates nodes."""
+
+    def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
+        """0 to 100, or anything if the plugin normalizes."""
+        ...
+
+
+@runtime_checkable
+class NormalizeScorePlugin(ScorePlugin, Protocol):
+    """Brings its scores to 0 to 100 when all are known."""
+
+    def normalize(self, scores: Sequence[int]) -> list[int]:
+        """The scores in the same order."""
+        ...
+
+
+@runtime_checkable
+class ReservePlugin(Plugin, Protocol):
+    """Keeps something for a Pod on the chosen node."""
+
+    def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Takes it."""
+        ...
+
+    def unreserve(self, state: CycleState, pod: Pod, node_name: str) -> None:
+        """Gives it back; also called when `reserve` was not."""
+        ...
+
+
+class PermitResult(NamedTuple):
+    """The answer, and with Wait for how long at most (nanoseconds)."""
+
+    status: Status | None
+    timeout: int = 0
+
+
+@runtime_checkable
+class PermitPlugin(Plugin, Protocol):
+    """Lets a Pod bind, refuses it, or has it wait."""
+
+    def permit(self, state: CycleState, pod: Pod, node_name: str) -> PermitResult:
+        """The answer."""
+        ...
+
+
+@runtime_checkable
+class PreBindPlugin(Plugin, Protocol):
+    """Does what must be done before a Pod can run on the node."""
+
+    def pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """May take its time: other Pods are scheduled meanwhile."""
+        ...
+
+
+@runtime_checkable
+class BindPlugin(Plugin, Protocol):
+    """Binds a Pod, or passes it to the next binder with Skip."""
+
+    def bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Binds."""
+        ...
+
+
+@runtime_checkable
+class PostBindPlugin(Plugin, Protocol):
+    """Is told of a bound Pod."""
+
+    def post_bind(self, state: CycleState, pod: Pod, node_name: str) -> None:
+        """Cleans up."""
+        ...

@@ -1,0 +1,77 @@
+# ruff: noqa: ARG002 - a plugin is given what its extension point has, used or not
+"""Plugins that take their time for some Pods: the faults of a workload.
+
+They refuse nothing and score every node alike, so they change when things happen and not what happens.
+"""
+
+from collections.abc import Callable, Sequence
+
+from podtrail_scheduler.framework.cycle_state import CycleState
+from podtrail_scheduler.framework.extension_points import PermitResult
+from podtrail_scheduler.framework.handle import Handle
+from podtrail_scheduler.framework.node_info import NodeInfo
+from podtrail_scheduler.framework.status import SKIP, Code, Status
+from podtrail_scheduler.objects import Pod
+
+Takes = Callable[[Pod], int]
+"""For how many nanoseconds a Pod keeps the plugin busy; 0 for those it leaves alone."""
+CallLater = Callable[[int, Callable[[], None]], None]
+
+
+class SlowScore:
+    """A Score plugin that asks somebody slow: the whole scheduler waits."""
+
+    def __init__(self, name: str, handle: Handle, takes: Takes) -> None:
+        self.name = name
+        self._clock = handle.clock
+        self._takes = takes
+        self._asked = ""
+
+    def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status | None:
+        """Skips for the Pods it leaves alone."""
+        self._asked = ""
+        return None if self._takes(pod) else SKIP
+
+    def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
+        """Waits at the first node, for all."""
+        if self._asked != pod.uid:
+            self._asked = pod.uid
+            self._clock.sleep(self._takes(pod))
+        return 0
+
+
+class SlowPermit:
+    """A Permit plugin that has Pods wait: the binding cycle waits."""
+
+    def __init__(self, name: str, handle: Handle, takes: Takes, call_later: CallLater) -> None:
+        self.name = name
+        self._handle = handle
+        self._takes = takes
+        self._call_later = call_later
+
+    def permit(self, state: CycleState, pod: Pod, node_name: str) -> PermitResult:
+        """Waits for an approval that comes in time."""
+        duration = self._takes(pod)
+        if not duration:
+            return PermitResult(None)
+        self._call_later(duration, lambda: self._allow(pod.uid))
+        return PermitResult(Status(Code.WAIT), 2 * duration)
+
+    def _allow(self, uid: str) -> None:
+        waiting = self._handle.waiting.get(uid)
+        if waiting is not None:
+            waiting.allow(self.name)
+
+
+class SlowPreBind:
+    """A PreBind plugin that prepares something slow, such as a volume: the binding cycle waits."""
+
+    def __init__(self, name: str, handle: Handle, takes: Takes) -> None:
+        self.name = name
+        self._clock = handle.clock
+        self._takes = takes
+
+    def pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Waits."""
+        self._clock.sleep(self._takes(pod))
+        return None
