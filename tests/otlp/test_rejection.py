@@ -201,6 +201,21 @@ def test_thousands_of_damaged_requests_lose_no_span_uncounted(generated: list[Ex
     assert 300 < sum(readable) < 2900
 
 
+def test_thousands_of_damaged_spans_cost_no_other(generated: list[ExportTraceServiceRequest]) -> None:
+    random = Random(5927)
+    outcomes = [0, 0]
+    for sent in generated:
+        damaged = _mutated(sent.resource_spans[0].scope_spans[0].spans[0].SerializeToString(), random)
+        raw = _within_request(_span(), damaged, _span(span_id=b"neighbor"))
+        assert _check_nothing_is_lost(raw)
+        intake = read_request(raw)
+        assert intake.rejected in (0, 1)
+        spans = [span for group in intake.groups for span in split(group.spans)]
+        assert (spans[0], spans[-1]) == (_span(), _span(span_id=b"neighbor"))
+        outcomes[intake.rejected] += 1
+    assert min(outcomes) > 300
+
+
 @given(raw=st.binary(max_size=200))
 def test_arbitrary_bytes_are_read_or_malformed(raw: bytes) -> None:
     _check_nothing_is_lost(raw)
