@@ -1,0 +1,15 @@
+"""`tail_sampling`: holds the spans of a trace until it can be judged, and keeps or drops it as a whole.
+
+The Collector's processor of that name, decision for decision, with policies for scheduling attempts.
+"""
+
+from podtrail.component import Context, Factory
+from podtrail_processors.tail_sampling.config import Config
+from podtrail_processors.tail_sampling.processor import TailSampling
+
+
+def _create(config: Config, context: Context) -> TailSampling:
+    return TailSampling(config, context)
+
+
+FACTORY = Factory(kind="processor", type="tail_sampling", Config=Config, create=_create)

@@ -1,0 +1,118 @@
+"""The configuration of `tail_sampling`: the Collector's keys, and `maximum_held_mib`."""
+
+from typing import Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from podtrail.config.types import SECOND, Duration, Model, WarningPath
+from podtrail_processors.tail_sampling.lenient import Int64, Uint64
+from podtrail_processors.tail_sampling.policies import conjunction, negation
+from podtrail_processors.tail_sampling.policies.leaves import Leaf
+
+_MOST_SHARDS = 256
+
+
+class TopPolicy(Leaf):
+    """A policy of the list."""
+
+    and_: conjunction.And = Field(conjunction.And(), alias="and", description="Traces that several policies agree on.")
+    not_: negation.Config = Field(negation.Config(), alias="not", description="The opposite of one policy.")
+    drop: conjunction.Drop = Field(
+        conjunction.Drop(), description="Traces that several policies agree on are dropped, whatever others say."
+    )
+
+    @model_validator(mode="after")
+    def _can_be_made(self) -> "TopPolicy":
+        if not self.name:
+            raise ValueError("policy name cannot be empty")
+        self.create()
+        return self
+
+
+class DecisionCache(Model):
+    """How many decided traces are remembered, so that late spans follow them after the trace itself is forgotten."""
+
+    sampled_cache_size: Int64 = Field(0, description="How many kept traces are remembered; 0: no cache.")
+    non_sampled_cache_size: Int64 = Field(0, description="How many traces that were not kept are remembered; 0: none.")
+
+
+class Config(Model):
+    """Settings of `tail_sampling`."""
+
+    decision_wait: Duration = Field(
+        30 * SECOND, description="A trace is decided so long after its first span; whole seconds count, at least one."
+    )
+    decision_wait_after_root_received: Duration = Field(
+        0, description="Or so long after its root arrived, if that is earlier; 0: off. Above a second whole ones count."
+    )
+    num_traces: Uint64 = Field(
+        50_000, description="How many traces are held; beyond that the oldest is lost without a decision."
+    )
+    maximum_held_mib: Uint64 = Field(
+        0, description="How many MiB of spans are held; beyond that the oldest traces are decided early. 0: no bound."
+    )
+    policies: tuple[TopPolicy, ...] = Field((), description="A trace is kept when one of them says yes.")
+    decision_cache: DecisionCache = Field(DecisionCache(), description="Remembers decisions for late spans.")
+    sample_on_first_match: bool = Field(False, description="Ask no further policy once one has said yes.")
+    drop_pending_traces_on_shutdown: bool = Field(
+        False, description="At shutdown lose what is undecided instead of deciding on what is there."
+    )
+    maximum_trace_size_bytes: Uint64 = Field(
+        0, description="A trace that grows beyond this is not kept, whatever the policies say; 0: no limit."
+    )
+    expected_new_traces_per_sec: Uint64 = Field(0, description="Accepted from the Collector; nothing depends on it.")
+    num_shards: Uint64 = Field(1, description="Accepted from the Collector; traces are not divided into shards here.")
+    sampling_strategy: Literal["trace-complete", "span-ingest"] = Field(
+        "trace-complete", description="Decide on whole traces; `span-ingest` is not supported yet."
+    )
+    block_on_overflow: bool = Field(False, description="Must be false: blocking at `num_traces` is not supported yet.")
+    tail_storage: None = Field(None, description="Must be absent: storage extensions are not supported yet.")
+
+    @field_validator("policies")
+    @classmethod
+    def _names_are_unique(cls, policies: tuple[TopPolicy, ...]) -> tuple[TopPolicy, ...]:
+        seen: set[str] = set()
+        for policy in policies:
+            if policy.name in seen:
+                raise ValueError(f"duplicate policy name {policy.name!r}")
+            seen.add(policy.name)
+        return policies
+
+    @field_validator("num_shards")
+    @classmethod
+    def _few_shards(cls, shards: int) -> int:
+        if shards > _MOST_SHARDS:
+            raise ValueError(f"must not exceed {_MOST_SHARDS}")
+        return shards
+
+    @field_validator("sampling_strategy")
+    @classmethod
+    def _whole_traces(cls, strategy: str) -> str:
+        if strategy != "trace-complete":
+            raise ValueError(f"{strategy!r} is not supported yet; supported is 'trace-complete'")
+        return strategy
+
+    @field_validator("block_on_overflow")
+    @classmethod
+    def _no_blocking(cls, block: bool) -> bool:
+        if block:
+            raise ValueError("is not supported yet: leave it out, or bound memory with maximum_held_mib")
+        return block
+
+    @field_validator("tail_storage", mode="before")
+    @classmethod
+    def _no_storage(cls, storage: Any) -> None:
+        if storage is not None:
+            raise ValueError("is not supported yet: traces are held in memory")
+
+    def warnings(self) -> list[tuple[WarningPath, str]]:
+        """Return what is accepted without doing anything, and what keeps nothing."""
+        found: list[tuple[WarningPath, str]] = []
+        if self.expected_new_traces_per_sec:
+            found.append((("expected_new_traces_per_sec",), "has no effect: nothing is allocated in advance"))
+        if self.num_shards > 1:
+            text = "has no effect: traces are not divided, num_traces and the caches hold for all of them together"
+            found.append((("num_shards",), text))
+        if not self.policies:
+            found.append((("policies",), "without a policy no trace is kept"))
+        return found

@@ -1,0 +1,95 @@
+"""A trace while it is held: its spans as chunks of bytes, and where headers change."""
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from podtrail.otlp import Decision, Group
+from podtrail_processors.tail_sampling.evidence import Header
+
+_MOST_HEADERS = 4096
+
+
+class Headers:
+    """Makes equal headers one object, so that a million traces of one process share one."""
+
+    def __init__(self) -> None:
+        self._known: dict[Header, Header] = {}
+
+    def intern(self, resource: bytes, scope: bytes) -> Header:
+        """Return the one header of this content."""
+        if len(self._known) >= _MOST_HEADERS:
+            self._known.clear()
+        header = Header(resource, scope)
+        return self._known.setdefault(header, header)
+
+
+class Decided(NamedTuple):
+    """What became of a trace that is remembered for its late spans."""
+
+    decision: Decision
+    at: int | None
+    """When it was decided, Unix nanoseconds; None when not by its policies."""
+
+
+FORGOTTEN = Decided("not_sampled", None)
+"""The state of a trace that nobody asks for any more, while a queue still holds it."""
+
+
+class _Turn(NamedTuple):
+    """Another header from here on."""
+
+    header: Header
+    chunks: int
+    spans: int
+
+
+class HeldTrace:
+    """A trace: its chunks in order of arrival. Small, for there are many: no object a span, none a header."""
+
+    __slots__ = ("_turns", "arrived", "chunks", "due", "header", "measured", "span_count", "state", "trace_id")
+
+    def __init__(self, trace_id: bytes, header: Header, arrived: int, due: int) -> None:
+        self.trace_id = trace_id
+        self.arrived = arrived
+        self.due = due
+        self.chunks: list[bytes] = []
+        self.span_count = 0
+        self.header = header
+        """The header of the last chunk."""
+        self.state: Decided | None = None
+        """None while it is undecided."""
+        self.measured = 0
+        """Its size as the Collector measures it; 0 when nobody asked."""
+        self._turns: list[_Turn] | None = None
+
+    def turn_to(self, header: Header) -> None:
+        """Put what is added from here on under another header."""
+        if self._turns is None:
+            self._turns = [_Turn(self.header, 0, 0)]
+        self._turns.append(_Turn(header, len(self.chunks), self.span_count))
+        self.header = header
+
+    def headers(self) -> Sequence[Header]:
+        """Return its headers in order of arrival."""
+        return (self.header,) if self._turns is None else [turn.header for turn in self._turns]
+
+    def groups(self, joined: bytes) -> Sequence[Group]:
+        """Return its spans as groups. `joined`: its chunks put together."""
+        if self._turns is None:
+            return (Group(self.header.resource, self.header.scope, self.trace_id, joined, self.span_count),)
+        groups: list[Group] = []
+        end = _Turn(self.header, len(self.chunks), self.span_count)
+        at = 0
+        for turn, following in zip(self._turns, chain(self._turns[1:], [end]), strict=True):
+            last = at + sum(map(len, self.chunks[turn.chunks : following.chunks]))
+            spans = following.spans - turn.spans
+            groups.append(Group(turn.header.resource, turn.header.scope, self.trace_id, joined[at:last], spans))
+            at = last
+        return groups
+
+    def close(self, state: Decided) -> None:
+        """Let go of its spans."""
+        self.state = state
+        self.chunks = []
+        self._turns = None

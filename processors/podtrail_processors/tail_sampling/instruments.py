@@ -1,0 +1,52 @@
+"""The sampler's own metrics, under the Collector's names.
+
+Its two measures of execution time are left out: a processor is told the time and can't measure any.
+"""
+
+from collections.abc import Callable
+
+from podtrail.component import Metrics
+
+_PREFIX = "otelcol_processor_tail_sampling_"
+_AGES = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0)
+
+
+def label_of(component_id: str, policy: str) -> str:
+    """Return the value of the label `policy`: with the component's name before it if it has one."""
+    _, _, name = component_id.partition("/")
+    return f"{name}.{policy}" if name else policy
+
+
+class Instruments:
+    """The instruments, made once. Spans and traces are counted, ages are whole seconds."""
+
+    def __init__(self, metrics: Metrics, traces_held: Callable[[], float]) -> None:
+        self.new_traces = metrics.counter(_PREFIX + "new_trace_id_received", "Traces of which a first span came.")
+        self.decided = metrics.counter(
+            _PREFIX + "global_count_traces_sampled", "Traces decided, by decision.", ("sampled", "decision")
+        )
+        self.votes = metrics.counter(
+            _PREFIX + "count_traces_sampled", "Votes of the policies.", ("policy", "sampled", "decision")
+        )
+        self.executions = metrics.counter(
+            _PREFIX + "sampling_policy_execution_count", "How often a policy was asked.", ("policy",)
+        )
+        self.from_cache = metrics.counter(
+            _PREFIX + "early_releases_from_cache_decision",
+            "Late spans that followed a remembered decision.",
+            ("sampled",),
+        )
+        self.too_early = metrics.counter(
+            _PREFIX + "sampling_trace_dropped_too_early", "Traces that had been evicted when they were to be decided."
+        )
+        self.too_large = metrics.counter(_PREFIX + "traces_dropped_too_large", "Traces over maximum_trace_size_bytes.")
+        self.decided_early = metrics.counter(
+            _PREFIX + "traces_decided_early", "Traces decided before their time to stay within maximum_held_mib."
+        )
+        self.late_age = metrics.histogram(
+            _PREFIX + "sampling_late_span_age", "From the decision to the arrival of a late span, in seconds.", _AGES
+        )
+        self.removal_age = metrics.histogram(
+            _PREFIX + "sampling_trace_removal_age", "From a trace's arrival to its removal, in seconds.", _AGES
+        )
+        metrics.gauge(_PREFIX + "sampling_traces_on_memory", "Traces in memory.").read_from(traces_held)

@@ -1,0 +1,26 @@
+"""Which policy decided, written on the instrumentation scope of kept spans: the Collector's gate `recordpolicy`."""
+
+from collections.abc import Collection
+from functools import lru_cache
+
+from podtrail.otlp import Group, set_scope_attributes
+
+_GATE = "processor.tailsamplingprocessor.recordpolicy"
+
+
+def records_policy(gates: Collection[str]) -> bool:
+    """Say whether the gate is on, under its full id or its last part."""
+    return _GATE in gates or _GATE.rpartition(".")[2] in gates
+
+
+def marked(group: Group, policy: str, *, cached: bool = False) -> Group:
+    """Return a group whose scope names the policy; `cached`: these spans follow a remembered decision."""
+    return group._replace(scope=_marked(group.scope, policy, cached))
+
+
+@lru_cache(maxsize=1024)
+def _marked(scope: bytes, policy: str, cached: bool) -> bytes:
+    attributes: dict[str, str | bool] = {"tailsampling.policy": policy} if policy else {}
+    if cached:
+        attributes["tailsampling.cached_decision"] = True
+    return set_scope_attributes(scope, {**attributes})

@@ -1,0 +1,38 @@
+"""`boolean_attribute`: traces of which a resource or span has an attribute that is true (or false)."""
+
+from pydantic import Field
+
+from podtrail.otlp import Decision
+from podtrail_processors.tail_sampling.evidence import Evidence
+from podtrail_processors.tail_sampling.policies.attribute import FIELDS, Lookup, verdict
+from podtrail_processors.tail_sampling.policy import Block, Policy
+
+
+class BooleanAttribute:
+    """Says yes when the attribute has the value somewhere; a value of another type counts as false."""
+
+    fields = FIELDS
+
+    def __init__(self, key: str, value: bool, inverted: bool) -> None:
+        self.reason = f"{key} is {'nowhere' if inverted else ''} {str(value).lower()}".replace("  ", " ")
+        self._lookup = Lookup(key)
+        self._value = value
+        self._inverted = inverted
+
+    def vote(self, trace: Evidence) -> Decision:
+        """Look the attribute up."""
+        wanted = self._value
+        matched = any((found.value is True) is wanted for found in self._lookup.values(trace))
+        return verdict(matched=matched, inverted=self._inverted)
+
+
+class Config(Block):
+    """Settings of `boolean_attribute`."""
+
+    key: str = Field("", description="The attribute, of a resource or a span.")
+    value: bool = Field(False, description="The value it must have.")
+    invert_match: bool = Field(False, description="Keep the traces in which it has that value nowhere.")
+
+    def create(self) -> Policy:
+        """Return the policy."""
+        return BooleanAttribute(self.key, self.value, self.invert_match)

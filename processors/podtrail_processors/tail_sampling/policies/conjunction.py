@@ -1,0 +1,55 @@
+"""`and` and `drop`: traces that all of several policies say yes to are kept, or dropped whatever others say."""
+
+from collections.abc import Sequence
+from itertools import chain
+
+from pydantic import Field
+
+from podtrail.otlp import Decision
+from podtrail_processors.tail_sampling.evidence import Evidence
+from podtrail_processors.tail_sampling.policies import negation
+from podtrail_processors.tail_sampling.policies.leaves import Leaf
+from podtrail_processors.tail_sampling.policy import Block, Policy
+
+
+class Part(Leaf):
+    """A policy within `and` or `drop`."""
+
+    not_: negation.Config = Field(negation.Config(), alias="not", description="The opposite of one policy.")
+
+
+class All:
+    """Gives its decision when all of its policies say yes; without policies, always."""
+
+    def __init__(self, policies: Sequence[Policy], decision: Decision) -> None:
+        self.fields = frozenset(chain.from_iterable(policy.fields for policy in policies))
+        self.reason = " and ".join(policy.reason for policy in policies) or "no condition is given"
+        self._votes = [policy.vote for policy in policies]
+        self._decision = decision
+
+    def vote(self, trace: Evidence) -> Decision:
+        """Ask the policies in order, until one says no."""
+        for vote in self._votes:
+            if vote(trace) != "sampled":
+                return "not_sampled"
+        return self._decision
+
+
+class And(Block):
+    """Settings of `and`."""
+
+    and_sub_policy: tuple[Part, ...] = Field((), description="The policies that must all say yes.")
+
+    def create(self) -> Policy:
+        """Return the policy. ValueError when a part can't be made."""
+        return All([part.create() for part in self.and_sub_policy], "sampled")
+
+
+class Drop(Block):
+    """Settings of `drop`."""
+
+    drop_sub_policy: tuple[Part, ...] = Field((), description="The policies that must all say yes.")
+
+    def create(self) -> Policy:
+        """Return the policy. ValueError when a part can't be made."""
+        return All([part.create() for part in self.drop_sub_policy], "dropped")

@@ -1,0 +1,67 @@
+"""`latency`: traces that took longer than a threshold, from their first start to their last end."""
+
+from collections.abc import Iterable
+from operator import attrgetter
+
+from pydantic import Field
+
+from podtrail.config.types import MILLISECOND
+from podtrail.otlp import Decision
+from podtrail_processors.tail_sampling.evidence import Evidence
+from podtrail_processors.tail_sampling.lenient import Int64
+from podtrail_processors.tail_sampling.policy import Block, Policy
+
+_start_of = attrgetter("start_time_unix_nano")
+_end_of = attrgetter("end_time_unix_nano")
+
+
+class Latency:
+    """Says yes when, after any span in order of arrival, the trace so far took long enough but not too long.
+
+    As in the Collector, whole milliseconds are compared (cut off towards zero), the lower bound is exclusive, the upper
+    one inclusive, and a start of 0 counts as not set. So with an upper bound the order of arrival matters: a trace that
+    grows through the range is kept.
+    """
+
+    fields = frozenset({"start_time_unix_nano", "end_time_unix_nano"})
+
+    def __init__(self, threshold_ms: int, upper_threshold_ms: int) -> None:
+        self.reason = f"it took longer than {threshold_ms} ms"
+        if upper_threshold_ms:
+            self.reason += f" and at most {upper_threshold_ms} ms"
+        self._least = _shortest(threshold_ms + 1)
+        self._beyond = _shortest(upper_threshold_ms + 1) if upper_threshold_ms else None
+
+    def vote(self, trace: Evidence) -> Decision:
+        """Compare the time the trace took."""
+        spans = trace.spans
+        start = min(map(_start_of, spans))
+        if start and self._beyond is None:
+            return "sampled" if max(map(_end_of, spans)) - start >= self._least else "not_sampled"
+        return self._vote_in_order(zip(map(_start_of, spans), map(_end_of, spans), strict=True))
+
+    def _vote_in_order(self, times: Iterable[tuple[int, int]]) -> Decision:
+        first = last = 0
+        for start, end in times:
+            if not first or start < first:
+                first = start
+            last = max(last, end)
+            if self._least <= last - first and (self._beyond is None or last - first < self._beyond):
+                return "sampled"
+        return "not_sampled"
+
+
+def _shortest(milliseconds: int) -> int:
+    """Return the shortest time in nanoseconds that makes as many whole milliseconds."""
+    return milliseconds * MILLISECOND if milliseconds > 0 else (milliseconds - 1) * MILLISECOND + 1
+
+
+class Config(Block):
+    """Settings of `latency`."""
+
+    threshold_ms: Int64 = Field(0, description="Keep traces that took longer than this, in milliseconds.")
+    upper_threshold_ms: Int64 = Field(0, description="But not longer than this, in milliseconds; 0: no limit.")
+
+    def create(self) -> Policy:
+        """Return the policy."""
+        return Latency(self.threshold_ms, self.upper_threshold_ms)

@@ -1,0 +1,96 @@
+"""The policies that stand for themselves: each may be listed on its own or be part of `and`, `not` and `drop`.
+
+A new one takes a module beside this one and a line here.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ConfigDict, Field, model_validator
+
+from podtrail.config.types import Model
+from podtrail_processors.tail_sampling.policies.always_sample import Config as AlwaysSample
+from podtrail_processors.tail_sampling.policies.boolean_attribute import Config as BooleanAttribute
+from podtrail_processors.tail_sampling.policies.latency import Config as Latency
+from podtrail_processors.tail_sampling.policies.numeric_attribute import Config as NumericAttribute
+from podtrail_processors.tail_sampling.policies.probabilistic import Config as Probabilistic
+from podtrail_processors.tail_sampling.policies.scheduling_result import Config as SchedulingResult
+from podtrail_processors.tail_sampling.policies.slow_attempt import Config as SlowAttempt
+from podtrail_processors.tail_sampling.policies.span_count import Config as SpanCount
+from podtrail_processors.tail_sampling.policies.status_code import Config as StatusCode
+from podtrail_processors.tail_sampling.policies.string_attribute import Config as StringAttribute
+from podtrail_processors.tail_sampling.policies.trace_flags import Config as TraceFlags
+from podtrail_processors.tail_sampling.policy import Block, Policy
+
+_LATER = frozenset({"bytes_limiting", "composite", "ottl_condition", "rate_limiting", "trace_state"})
+
+
+class Leaf(Model):
+    """A policy: its name, its type and, under a key like the type, its settings.
+
+    Settings of other types are checked but unused, an unknown key is passed over if a map stands under it: all as in
+    the Collector.
+    """
+
+    model_config = ConfigDict(extra="allow", populate_by_name=False)
+
+    name: str = Field("", description="The name that verdicts and metrics show.")
+    type: str = Field("", description="The type of the policy.")
+    always_sample: AlwaysSample = Field(AlwaysSample(), description="Every trace.")
+    boolean_attribute: BooleanAttribute = Field(
+        BooleanAttribute(), description="Traces with an attribute that is true, or false."
+    )
+    latency: Latency = Field(Latency(), description="Traces that took longer than a threshold.")
+    numeric_attribute: NumericAttribute = Field(
+        NumericAttribute(), description="Traces with an integer attribute within bounds."
+    )
+    probabilistic: Probabilistic = Field(Probabilistic(), description="A share of all traces.")
+    scheduling_result: SchedulingResult = Field(
+        SchedulingResult(), description="Scheduling attempts that ended in one of these results."
+    )
+    slow_attempt: SlowAttempt = Field(
+        SlowAttempt(), description="Scheduling attempts that took too long, in all or in a part."
+    )
+    span_count: SpanCount = Field(SpanCount(), description="Traces by their number of spans.")
+    status_code: StatusCode = Field(StatusCode(), description="Traces with a span of this status.")
+    string_attribute: StringAttribute = Field(
+        StringAttribute(), description="Traces with an attribute of one of these values."
+    )
+    trace_flags: TraceFlags = Field(TraceFlags(), description="Traces of which a span carries the sampled flag.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_the_collector_reads_it(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        known = cls.types() | {"name", "type"}
+        for key, value in data.items():
+            if key not in known and value is not None and not isinstance(value, Mapping):
+                raise ValueError(f"unknown key {key!r}; a policy has name, type and {', '.join(sorted(cls.types()))}")
+        return {key: value for key, value in data.items() if value is not None}
+
+    @classmethod
+    def types(cls) -> frozenset[str]:
+        """Return the types that may stand here."""
+        names = {field.alias or name for name, field in cls.model_fields.items()}
+        return frozenset(names - {"name", "type"})
+
+    def create(self) -> Policy:
+        """Return the policy. ValueError when its type is unknown here or its settings can't be met."""
+        types = self.types()
+        if self.type not in types:
+            raise ValueError(self._unknown(types))
+        for name, field in type(self).model_fields.items():
+            if (field.alias or name) == self.type:
+                block = getattr(self, name)
+                assert isinstance(block, Block)
+                return block.create()
+        raise AssertionError(self.type)
+
+    def _unknown(self, types: frozenset[str]) -> str:
+        supported = f"supported here are {', '.join(sorted(types))}"
+        if not self.type:
+            return f"a policy without type; {supported}"
+        if self.type in _LATER:
+            return f"the policy type {self.type!r} is not supported yet; {supported}"
+        return f"unknown sampling policy type {self.type!r}; {supported}"

@@ -1,0 +1,48 @@
+"""`numeric_attribute`: traces of which a resource or span has an integer attribute within bounds."""
+
+from pydantic import Field
+
+from podtrail.otlp import Decision
+from podtrail_processors.tail_sampling.evidence import Evidence
+from podtrail_processors.tail_sampling.lenient import Int64
+from podtrail_processors.tail_sampling.policies.attribute import FIELDS, Lookup, verdict
+from podtrail_processors.tail_sampling.policy import Block, Policy
+
+_LEAST, _MOST = -(2**63), 2**63 - 1
+
+
+class NumericAttribute:
+    """Says yes when the attribute lies between the bounds somewhere; a value that is no integer counts as 0."""
+
+    fields = FIELDS
+
+    def __init__(self, key: str, least: int, most: int, inverted: bool) -> None:
+        bounds = [f"at least {least}"] * (least != _LEAST) + [f"at most {most}"] * (most != _MOST)
+        self.reason = f"{key} is {'nowhere ' if inverted else ''}{' and '.join(bounds)}"
+        self._lookup = Lookup(key)
+        self._least = least
+        self._most = most
+        self._inverted = inverted
+
+    def vote(self, trace: Evidence) -> Decision:
+        """Look the attribute up."""
+        matched = any(
+            self._least <= (found.value if type(found.value) is int else 0) <= self._most
+            for found in self._lookup.values(trace)
+        )
+        return verdict(matched=matched, inverted=self._inverted)
+
+
+class Config(Block):
+    """Settings of `numeric_attribute`. A bound of 0 counts as absent, as in the Collector."""
+
+    key: str = Field("", description="The attribute, of a resource or a span.")
+    min_value: Int64 = Field(0, description="The least value, inclusive; 0: no bound.")
+    max_value: Int64 = Field(0, description="The largest value, inclusive; 0: no bound.")
+    invert_match: bool = Field(False, description="Keep the traces in which it lies within the bounds nowhere.")
+
+    def create(self) -> Policy:
+        """Return the policy. ValueError without any bound."""
+        if not self.min_value and not self.max_value:
+            raise ValueError("min_value or max_value must be given, and not as 0")
+        return NumericAttribute(self.key, self.min_value or _LEAST, self.max_value or _MOST, self.invert_match)

@@ -1,0 +1,67 @@
+"""`probabilistic`: a share of all traces, chosen by their trace id, as the Collector chooses them.
+
+FNV-1a (64 bits) over salt and trace id, so that samplers with the same salt choose the same traces.
+"""
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+
+from pydantic import Field
+
+from podtrail.otlp import Decision
+from podtrail_processors.tail_sampling.evidence import Evidence
+from podtrail_processors.tail_sampling.policy import Block, Policy
+
+_DEFAULT_SALT = "default-hash-seed"
+_OFFSET, _PRIME, _MASK = 0xCBF29CE484222325, 0x100000001B3, 2**64 - 1
+_MANTISSA = 64
+
+
+def fnv1a(data: Iterable[int], state: int = _OFFSET) -> int:
+    """Return the FNV-1a hash of bytes; `state` is the hash of what stands before them."""
+    for byte in data:
+        state = ((state ^ byte) * _PRIME) & _MASK
+    return state
+
+
+def threshold(percentage: float) -> int:
+    """Return the largest hash that is sampled: the share of the largest hash, computed with a 64-bit mantissa."""
+    ratio = percentage / 100
+    if ratio <= 0:
+        return 0
+    if ratio >= 1:
+        return _MASK
+    share = Fraction(ratio) * _MASK
+    scale = Fraction(2) ** (_MANTISSA - 1 - math.floor(math.log2(share)))
+    if round(share * scale).bit_length() > _MANTISSA:
+        scale /= 2
+    return int(round(share * scale) / scale)
+
+
+class Probabilistic:
+    """Says yes when the hash of the trace id does not exceed the threshold."""
+
+    fields: frozenset[str] = frozenset()
+
+    def __init__(self, percentage: float, salt: str) -> None:
+        self.reason = f"it is among the {percentage:g}% chosen by trace id"
+        self._threshold = threshold(percentage)
+        self._salted = fnv1a((salt or _DEFAULT_SALT).encode())
+
+    def vote(self, trace: Evidence) -> Decision:
+        """Hash the trace id."""
+        return "sampled" if fnv1a(trace.trace_id, self._salted) <= self._threshold else "not_sampled"
+
+
+class Config(Block):
+    """Settings of `probabilistic`."""
+
+    hash_salt: str = Field("", description="Samplers with the same salt choose the same traces.")
+    sampling_percentage: float = Field(0.0, description="The share of traces to keep, in percent.")
+
+    def create(self) -> Policy:
+        """Return the policy. ValueError when the percentage is not a number."""
+        if math.isnan(self.sampling_percentage):
+            raise ValueError("sampling_percentage is not a number")
+        return Probabilistic(self.sampling_percentage, self.hash_salt)

@@ -1,0 +1,52 @@
+"""`scheduling_result`: scheduling attempts that ended in one of these results (KEP-5927's `scheduler.result`)."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from podtrail.otlp import ROOT_NAME, Decision, read_key_value
+from podtrail_processors.tail_sampling.evidence import Evidence
+from podtrail_processors.tail_sampling.policy import Block, Policy
+
+_KEY = "scheduler.result"
+_KEY_BYTES = _KEY.encode()
+_ROOT = ROOT_NAME.encode()
+
+
+class SchedulingResult:
+    """Says yes when a `SchedulePod` span has one of the results."""
+
+    fields = frozenset({"name", "attributes"})
+
+    def __init__(self, results: frozenset[str]) -> None:
+        self.reason = f"the attempt ended {' or '.join(sorted(results))}"
+        self._results = results
+        self._encoded = [result.encode() for result in results]
+
+    def vote(self, trace: Evidence) -> Decision:
+        """Look at the roots; phases and plugins have results of their own, which do not count here."""
+        raw = trace.raw
+        if not (_KEY_BYTES in raw and _ROOT in raw and any(result in raw for result in self._encoded)):
+            return "not_sampled"
+        for span in trace.detailed:
+            if span.name == _ROOT:
+                for pair in span.attributes:
+                    if _KEY_BYTES in pair:
+                        key, value = read_key_value(pair)
+                        if key == _KEY and value in self._results:
+                            return "sampled"
+        return "not_sampled"
+
+
+class Config(Block):
+    """Settings of `scheduling_result`."""
+
+    results: tuple[Literal["Success", "Unschedulable", "Error"], ...] = Field(
+        (), description="The results to keep: Success, Unschedulable, Error; at least one."
+    )
+
+    def create(self) -> Policy:
+        """Return the policy. ValueError without any result."""
+        if not self.results:
+            raise ValueError("results must name at least one of Success, Unschedulable, Error")
+        return SchedulingResult(frozenset(self.results))

@@ -1,0 +1,105 @@
+"""`slow_attempt`: scheduling attempts that took too long, as a whole, in a phase, in a plugin or in the queue.
+
+Names are KEP-5927's: the root `SchedulePod` with `scheduler.queue_wait_ms`, phases by their span name (`filter`),
+plugins as `plugin: <Name>`.
+"""
+
+from collections.abc import Mapping
+
+from pydantic import Field
+
+from podtrail.config.types import MILLISECOND, PositiveDuration, format_duration
+from podtrail.otlp import ROOT_NAME, Decision, SpanFields, read_key_value
+from podtrail_processors.tail_sampling.evidence import Evidence
+from podtrail_processors.tail_sampling.policy import Block, Policy
+
+_ROOT = ROOT_NAME.encode()
+_WAIT = "scheduler.queue_wait_ms"
+_WAIT_BYTES = _WAIT.encode()
+_PLUGIN_PREFIX = "plugin: "
+
+
+class SlowAttempt:
+    """Says yes when a span of a given name took longer than its limit. Nothing is said about traces without a root.
+
+    Spans without start or end, or that end before they start, have no length and are passed over.
+    """
+
+    fields = frozenset({"name", "start_time_unix_nano", "end_time_unix_nano"})
+
+    def __init__(self, limits: Mapping[str, int]) -> None:
+        self.reason = "it took longer than allowed: " + ", ".join(
+            f"{name} {format_duration(limit)}" for name, limit in limits.items()
+        )
+        self._limits = {name.encode(): limit for name, limit in limits.items()}
+
+    def vote(self, trace: Evidence) -> Decision:
+        """Compare the length of every span that has a limit."""
+        if _ROOT in trace.raw and any(self._is_slow(span) for span in trace.spans):
+            return "sampled"
+        return "not_sampled"
+
+    def _is_slow(self, span: SpanFields) -> bool:
+        limit = self._limits.get(span.name)
+        start = span.start_time_unix_nano
+        return limit is not None and start > 0 and span.end_time_unix_nano - start > limit
+
+
+class SlowQueue:
+    """Says yes when the Pod of a `SchedulePod` waited in the queue longer than the limit, or when `also` says yes."""
+
+    fields = frozenset({"name", "attributes"})
+
+    def __init__(self, limit: int, also: SlowAttempt | None) -> None:
+        self.reason = f"its Pod waited longer than {format_duration(limit)} in the queue"
+        if also:
+            self.fields |= also.fields
+            self.reason += f" or {also.reason}"
+        self._limit = limit
+        self._also = also
+
+    def vote(self, trace: Evidence) -> Decision:
+        """Look at the wait that the roots tell."""
+        if self._also and self._also.vote(trace) == "sampled":
+            return "sampled"
+        if _WAIT_BYTES in trace.raw:
+            for span in trace.detailed:
+                if span.name == _ROOT and self._waited(span) > self._limit:
+                    return "sampled"
+        return "not_sampled"
+
+    @staticmethod
+    def _waited(span: SpanFields) -> float:
+        for pair in span.attributes:
+            if _WAIT_BYTES in pair:
+                key, value = read_key_value(pair)
+                if key == _WAIT and isinstance(value, int | float):
+                    return value * MILLISECOND
+        return 0
+
+
+class Config(Block):
+    """Settings of `slow_attempt`."""
+
+    threshold: PositiveDuration | None = Field(None, description="Keep attempts that took longer than this.")
+    phases: dict[str, PositiveDuration] = Field(
+        {}, description="Keep attempts with a phase (filter, score, bindingCycle, …) longer than this."
+    )
+    plugins: dict[str, PositiveDuration] = Field(
+        {}, description="Keep attempts in which a plugin took longer than this in one phase."
+    )
+    queue_wait: PositiveDuration | None = Field(
+        None, description="Keep attempts whose Pod had waited in the scheduling queue longer than this."
+    )
+
+    def create(self) -> Policy:
+        """Return the policy. ValueError without any limit."""
+        limits = dict(self.phases) | {_PLUGIN_PREFIX + name: limit for name, limit in self.plugins.items()}
+        if self.threshold is not None:
+            limits[ROOT_NAME] = self.threshold
+        spans = SlowAttempt(limits) if limits else None
+        if self.queue_wait is not None:
+            return SlowQueue(self.queue_wait, spans)
+        if spans is None:
+            raise ValueError("threshold, phases, plugins or queue_wait must be given")
+        return spans

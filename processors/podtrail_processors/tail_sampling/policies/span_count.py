@@ -1,0 +1,35 @@
+"""`span_count`: traces by their number of spans."""
+
+from pydantic import Field
+
+from podtrail.otlp import Decision
+from podtrail_processors.tail_sampling.evidence import Evidence
+from podtrail_processors.tail_sampling.lenient import Int32
+from podtrail_processors.tail_sampling.policy import Block, Policy
+
+
+class SpanCount:
+    """Says yes when the number of spans lies between the bounds, both inclusive."""
+
+    fields: frozenset[str] = frozenset()
+
+    def __init__(self, least: int, most: int) -> None:
+        self.reason = f"it has {least} spans or more" + (f", at most {most}" if most else "")
+        self._least = least
+        self._most = most or None
+
+    def vote(self, trace: Evidence) -> Decision:
+        """Compare the number of spans."""
+        count = trace.span_count
+        return "sampled" if count >= self._least and (self._most is None or count <= self._most) else "not_sampled"
+
+
+class Config(Block):
+    """Settings of `span_count`."""
+
+    min_spans: Int32 = Field(0, description="Keep traces of at least so many spans.")
+    max_spans: Int32 = Field(0, description="And of at most so many; 0: no limit.")
+
+    def create(self) -> Policy:
+        """Return the policy."""
+        return SpanCount(self.min_spans, self.max_spans)

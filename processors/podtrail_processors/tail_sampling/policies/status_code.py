@@ -1,0 +1,47 @@
+"""`status_code`: traces with a span that ended in one of these statuses."""
+
+from collections.abc import Sequence
+from operator import attrgetter
+
+from pydantic import Field
+
+from podtrail.otlp import Decision, status_code
+from podtrail_processors.tail_sampling.evidence import Evidence
+from podtrail_processors.tail_sampling.lenient import Texts
+from podtrail_processors.tail_sampling.policy import Block, Policy
+
+_CODES = {"UNSET": 0, "OK": 1, "ERROR": 2}
+_status_of = attrgetter("status")
+
+
+class StatusCode:
+    """Says yes when any span has one of the codes."""
+
+    fields = frozenset({"status"})
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.reason = f"a span has status {' or '.join(names)}"
+        self._codes = frozenset(_CODES[name] for name in names)
+
+    def vote(self, trace: Evidence) -> Decision:
+        """Look at the status of every span; equal ones are decoded once."""
+        codes = self._codes
+        for status in set(map(_status_of, trace.spans)):
+            if status_code(status) in codes:
+                return "sampled"
+        return "not_sampled"
+
+
+class Config(Block):
+    """Settings of `status_code`."""
+
+    status_codes: Texts = Field((), description="The statuses to keep: OK, ERROR, UNSET; at least one.")
+
+    def create(self) -> Policy:
+        """Return the policy. ValueError for no status or an unknown one."""
+        if not self.status_codes:
+            raise ValueError("status_codes must name at least one of OK, ERROR, UNSET")
+        for name in self.status_codes:
+            if name not in _CODES:
+                raise ValueError(f"unknown status code {name!r}; there are OK, ERROR and UNSET")
+        return StatusCode(self.status_codes)

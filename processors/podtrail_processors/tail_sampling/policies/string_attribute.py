@@ -1,0 +1,67 @@
+"""`string_attribute`: traces of which a resource or span has a text attribute with one of these values."""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+from pydantic import Field
+
+from podtrail.otlp import Decision
+from podtrail_processors.tail_sampling.evidence import Evidence
+from podtrail_processors.tail_sampling.lenient import Int64, Texts
+from podtrail_processors.tail_sampling.policies.attribute import FIELDS, Lookup, verdict
+from podtrail_processors.tail_sampling.policy import Block, Policy
+from podtrail_processors.tail_sampling.re2 import compile_re2
+
+_CACHE_SIZE = 128
+
+
+class StringAttribute:
+    """Says yes when the attribute matches somewhere; a value that is no text counts as empty.
+
+    An empty text never matches on a span; on a resource a regular expression may match it, as in the Collector.
+    """
+
+    fields = FIELDS
+
+    def __init__(self, key: str, matches: Callable[[str], bool], reason: str, inverted: bool) -> None:
+        self.reason = reason
+        self._lookup = Lookup(key)
+        self._matches = matches
+        self._inverted = inverted
+
+    def vote(self, trace: Evidence) -> Decision:
+        """Look the attribute up."""
+        for value, on_resource in self._lookup.values(trace):
+            text = value if isinstance(value, str) else ""
+            if (text or on_resource) and self._matches(text):
+                return verdict(matched=True, inverted=self._inverted)
+        return verdict(matched=False, inverted=self._inverted)
+
+
+def _expressions(patterns: Sequence[str], cache_size: int) -> Callable[[str], bool]:
+    compiled = [compile_re2(pattern) for pattern in patterns]
+
+    @lru_cache(maxsize=cache_size if cache_size > 0 else _CACHE_SIZE)
+    def matches(text: str) -> bool:
+        return any(pattern.search(text) for pattern in compiled)
+
+    return matches
+
+
+class Config(Block):
+    """Settings of `string_attribute`."""
+
+    key: str = Field("", description="The attribute, of a resource or a span.")
+    values: Texts = Field((), description="The values, exact or as regular expressions (RE2) that are searched for.")
+    enabled_regex_matching: bool = Field(False, description="Take `values` as regular expressions.")
+    cache_max_size: Int64 = Field(0, description="How many answers of regular expressions are remembered; 0: 128.")
+    invert_match: bool = Field(False, description="Keep the traces in which no value matches.")
+
+    def create(self) -> Policy:
+        """Return the policy. ValueError for a regular expression that is none."""
+        if self.enabled_regex_matching:
+            matches = _expressions(self.values, self.cache_max_size)
+        else:
+            matches = frozenset(self.values).difference([""]).__contains__
+        reason = f"{self.key} is {'none' if self.invert_match else 'one'} of {', '.join(self.values)}"
+        return StringAttribute(self.key, matches, reason, self.invert_match)

@@ -1,0 +1,33 @@
+"""`trace_flags`: traces of which any span carries the sampled flag (W3C trace context, flag bit 0)."""
+
+from operator import attrgetter
+
+from pydantic import ConfigDict
+
+from podtrail.otlp import Decision
+from podtrail_processors.tail_sampling.evidence import Evidence
+from podtrail_processors.tail_sampling.policy import Block, Policy
+
+_SAMPLED = 1
+_flags_of = attrgetter("flags")
+
+
+class TraceFlags:
+    """Says yes when a span's flags have the sampled bit."""
+
+    fields = frozenset({"flags"})
+    reason = "a span carries the sampled flag"
+
+    def vote(self, trace: Evidence) -> Decision:
+        """Look at the flags of every span."""
+        return "sampled" if any(flags & _SAMPLED for flags in set(map(_flags_of, trace.spans))) else "not_sampled"
+
+
+class Config(Block):
+    """Has no settings; what stands there is passed over, as in the Collector."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    def create(self) -> Policy:
+        """Return the policy."""
+        return TraceFlags()

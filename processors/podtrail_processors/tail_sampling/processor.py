@@ -1,0 +1,305 @@
+"""The state machine: traces come in, wait for their time, are judged and leave, as a whole or not at all."""
+
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple, Self
+
+from podtrail.component import Context, Taken
+from podtrail.config.types import SECOND
+from podtrail.otlp import Batch, Group, Verdict, span_reader
+from podtrail_processors.tail_sampling.config import Config
+from podtrail_processors.tail_sampling.evicted import Evicted
+from podtrail_processors.tail_sampling.evidence import Evidence
+from podtrail_processors.tail_sampling.held import FORGOTTEN, Decided, Headers, HeldTrace
+from podtrail_processors.tail_sampling.instruments import Instruments
+from podtrail_processors.tail_sampling.judge import Judge, Judgement
+from podtrail_processors.tail_sampling.marks import marked, records_policy
+from podtrail_processors.tail_sampling.remembered import DecisionCache
+from podtrail_processors.tail_sampling.waiting import Waiting
+
+_MIB = 2**20
+_TRACE_COST = 8
+"""What deciding a trace costs beside its spans, in spans."""
+_SLICE = 4096
+"""How many spans leave in one batch at shutdown."""
+_NO_PARENT = (b"", bytes(8))
+_TOO_LARGE = Judgement("not_sampled", "", "it is larger than maximum_trace_size_bytes", {})
+_EVICTED = Judgement("dropped", "", "evicted undecided: num_traces", {})
+_PENDING = Judgement("dropped", "", "undecided at shutdown: drop_pending_traces_on_shutdown", {})
+
+
+class _Outcome(NamedTuple):
+    """What leaves."""
+
+    groups: list[Group]
+    verdicts: list[Verdict]
+
+    def batches(self, arrived: int) -> Sequence[Batch]:
+        return (Batch(self.groups, arrived, self.verdicts),) if self.groups or self.verdicts else ()
+
+
+class TailSampling:
+    """Holds traces until they are due, then keeps or drops each as a whole."""
+
+    def __init__(self, config: Config, context: Context) -> None:
+        self._config = config
+        self._account = context.account
+        self._wait = _whole_seconds(config.decision_wait) or SECOND
+        after_root = config.decision_wait_after_root_received
+        self._wait_after_root = _whole_seconds(after_root) or max(0, after_root)
+        self._room = max(1, config.num_traces)
+        self._room_bytes = config.maximum_held_mib * _MIB
+        self._records = records_policy(context.gates)
+        self._inspects = bool(self._wait_after_root or config.maximum_trace_size_bytes)
+        self._parents = span_reader({"parent_span_id"})
+        self._judge = Judge(config.policies, first_match=config.sample_on_first_match, component_id=context.id)
+        self._kept_ids = DecisionCache(config.decision_cache.sampled_cache_size)
+        self._other_ids = DecisionCache(config.decision_cache.non_sampled_cache_size)
+        self._remembers = bool(self._kept_ids) or bool(self._other_ids)
+        self._instruments = Instruments(context.metrics, lambda: len(self._traces))
+        self._headers = Headers()
+        self._traces: dict[bytes, HeldTrace] = {}
+        self._order: deque[HeldTrace] = deque()
+        self._waiting = Waiting()
+        self._evicted = Evicted(self._room)
+        self._spans = 0
+        self._bytes = 0
+        self._newest = 0
+        self._floor = (0, 0)
+
+    def add(self, batch: Batch, now: int) -> Taken:
+        """File spans under their traces. Late spans of kept traces leave at once, so do verdicts on evicted ones."""
+        out = _Outcome([], list(batch.verdicts))
+        arrived, due = batch.arrived, now + self._wait
+        self._note_arrival(arrived, due)
+        traces, opened = self._traces, 0
+        resource = scope = b""
+        header = self._headers.intern(resource, scope)
+        for group in batch.groups:
+            if self._remembers and self._follow_remembered(group, out.groups):
+                continue
+            if group[0] is not resource or group[1] is not scope:
+                resource, scope = group[0], group[1]
+                header = self._headers.intern(resource, scope)
+            trace = traces.get(group[2])
+            if trace is None:
+                opened += 1
+                trace = self._open(HeldTrace(group[2], header, arrived, due), now, out)
+            elif trace.state is not None:
+                self._follow(trace.state, group, now, out.groups)
+                continue
+            elif trace.header is not header:
+                trace.turn_to(header)
+            chunk, count = group[3], group[4]
+            trace.chunks.append(chunk)
+            trace.span_count += count
+            self._spans += count
+            self._bytes += len(chunk)
+            if self._inspects:
+                self._inspect(trace, group, now, out)
+        if opened:
+            self._instruments.new_traces.add(opened)
+        if self._room_bytes and self._bytes > self._room_bytes:
+            self._relieve(now, out)
+        return Taken(out.batches(arrived))
+
+    def expire(self, now: int, limit: int) -> Sequence[Batch]:
+        """Judge traces that are due, in the order in which they fell due, until about `limit` spans were looked at."""
+        out = _Outcome([], [])
+        counted = self._evicted.settle(now, self._traces) if self._evicted else None
+        if counted:
+            self._instruments.too_early.add(counted)
+        arrived, work = now, 0
+        while work < limit and (trace := self._waiting.next()) is not None and trace.due <= now:
+            work += trace.span_count + _TRACE_COST
+            arrived = min(arrived, trace.arrived)
+            self._decide(trace, now, out)
+        if not work:
+            return () if counted is None else (Batch((), now),)
+        self._judge.report(self._instruments)
+        return out.batches(arrived)
+
+    def deadline(self) -> int | None:
+        """Return when the next trace falls due."""
+        trace = self._waiting.next()
+        counted = self._evicted.deadline()
+        if trace is None or counted is None:
+            return counted if trace is None else trace.due
+        return min(trace.due, counted)
+
+    def held(self) -> int:
+        """Return the number of spans of undecided traces."""
+        return self._spans
+
+    def held_since(self) -> int | None:
+        """Return the arrival of the oldest undecided span, or an earlier time if arrivals were out of order."""
+        oldest = self._waiting.oldest()
+        if oldest is None:
+            return None
+        floor, until = self._floor
+        return min(floor, oldest.arrived) if oldest.due <= until else oldest.arrived
+
+    def take_over(self, predecessor: Self, now: int) -> None:
+        """Take what another sampler holds and remembers. Times stay as they were, the policies are these."""
+        self._headers = predecessor._headers
+        self._kept_ids.take_over(predecessor._kept_ids)
+        self._other_ids.take_over(predecessor._other_ids)
+        for trace in predecessor._order:
+            if trace.state is FORGOTTEN:
+                continue
+            self._order.append(trace)
+            self._traces[trace.trace_id] = trace
+            if trace.state is None:
+                self._waiting.add(trace)
+        self._evicted, predecessor._evicted = predecessor._evicted, self._evicted
+        self._spans, self._bytes = predecessor._spans, predecessor._bytes
+        self._newest, self._floor = predecessor._newest, predecessor._floor
+        predecessor._traces, predecessor._order, predecessor._waiting = {}, deque(), Waiting()
+        predecessor._spans = predecessor._bytes = 0
+        while len(self._traces) > self._room and self._order[0].state is not None:
+            self._forget(self._order[0], now)
+
+    def drain(self, now: int) -> Sequence[Batch]:
+        """Judge everything on what is there, or lose it where `drop_pending_traces_on_shutdown` says so."""
+        batches: list[Batch] = []
+        pending = self._config.drop_pending_traces_on_shutdown
+        out, arrived, work = _Outcome([], []), now, 0
+        for trace in self._waiting:
+            arrived = min(arrived, trace.arrived)
+            work += trace.span_count + _TRACE_COST
+            if pending:
+                self._account.drop("undecided_at_shutdown", trace.span_count)
+                self._leave(trace, b"".join(trace.chunks), _PENDING, now, out)
+                self._forget(trace, now)
+            else:
+                self._decide(trace, now, out)
+            if work >= _SLICE:
+                batches += out.batches(arrived)
+                out, arrived, work = _Outcome([], []), now, 0
+        batches += out.batches(arrived)
+        evicted = self._evicted.settle_all(self._traces)
+        if evicted and not pending:
+            self._instruments.too_early.add(evicted)
+        self._judge.report(self._instruments)
+        return batches
+
+    def _note_arrival(self, arrived: int, due: int) -> None:
+        """Keep `held_since` right when arrivals come out of order: until `due`, nothing later is claimed."""
+        if arrived >= self._newest:
+            self._newest = arrived
+        else:
+            floor, until = self._floor
+            self._floor = (min(floor, arrived) if self._spans and floor else arrived, max(until, due))
+
+    def _open(self, trace: HeldTrace, now: int, out: _Outcome) -> HeldTrace:
+        if len(self._traces) >= self._room:
+            self._make_room(now, out)
+        self._traces[trace.trace_id] = trace
+        self._order.append(trace)
+        self._waiting.add(trace)
+        return trace
+
+    def _make_room(self, now: int, out: _Outcome) -> None:
+        """Let go of the oldest trace in memory; if it is undecided, it is lost."""
+        oldest = self._order[0]
+        if oldest.state is None:
+            self._account.drop("evicted_undecided", oldest.span_count)
+            self._evicted.add(oldest.trace_id, oldest.due)
+            self._leave(oldest, b"".join(oldest.chunks), _EVICTED, now, out)
+        self._forget(oldest, now)
+
+    def _follow_remembered(self, group: Group, groups: list[Group]) -> bool:
+        """Have late spans follow a decision that is remembered; return whether there is one."""
+        policy = self._kept_ids.get(group.trace_id)
+        if policy is not None:
+            groups.append(marked(group, policy, cached=True) if self._records else group)
+            self._instruments.from_cache.add(group.span_count, "true")
+            return True
+        if self._other_ids.get(group.trace_id) is None:
+            return False
+        self._account.sampled_out += group.span_count
+        self._instruments.from_cache.add(group.span_count, "false")
+        return True
+
+    def _follow(self, decided: Decided, group: Group, now: int, groups: list[Group]) -> None:
+        """Have late spans follow the decision on a trace that is still in memory."""
+        if decided.decision == "sampled":
+            groups.append(group)
+        else:
+            self._account.sampled_out += group.span_count
+        if decided.at is not None:
+            self._instruments.late_age.observe((now - decided.at) // SECOND)
+
+    def _inspect(self, trace: HeldTrace, group: Group, now: int, out: _Outcome) -> None:
+        """See whether these spans of a trace bring its decision nearer."""
+        if self._wait_after_root and any(span.parent_span_id in _NO_PARENT for span in self._parents(group.spans)):
+            self._waiting.advance(trace, now + self._wait_after_root)
+        most = self._config.maximum_trace_size_bytes
+        if most:
+            trace.measured += _measure(group)
+            if trace.measured > most:
+                self._instruments.too_large.add(1)
+                self._account.sampled_out += trace.span_count
+                self._leave(trace, b"".join(trace.chunks), _TOO_LARGE, now, out)
+                self._release(trace, _TOO_LARGE, None, now)
+
+    def _relieve(self, now: int, out: _Outcome) -> None:
+        """Decide the oldest traces until the rest stays within the bound."""
+        early = 0
+        while self._bytes > self._room_bytes and (oldest := self._waiting.oldest()) is not None:
+            self._decide(oldest, now, out)
+            early += 1
+        self._instruments.decided_early.add(early)
+        self._judge.report(self._instruments)
+
+    def _decide(self, trace: HeldTrace, now: int, out: _Outcome) -> None:
+        chunks = trace.chunks
+        joined = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        evidence = Evidence(trace.trace_id, joined, trace.span_count, trace.headers(), self._judge.readers)
+        judgement = self._judge.judge(evidence)
+        self._leave(trace, joined, judgement, now, out)
+        if judgement.decision != "sampled":
+            self._account.sampled_out += trace.span_count
+        self._release(trace, judgement, now, now)
+
+    def _leave(self, trace: HeldTrace, joined: bytes, judgement: Judgement, now: int, out: _Outcome) -> None:
+        """Let a trace's spans go, with a verdict and, if it is kept, to the next processor."""
+        decision, policy, reason, votes = judgement
+        groups = trace.groups(joined)
+        if decision == "sampled":
+            if self._records:
+                groups = [marked(group, policy) for group in groups]
+            out.groups.extend(groups)
+        self._spans -= trace.span_count
+        self._bytes -= len(joined)
+        out.verdicts.append(
+            Verdict(trace.trace_id, decision, policy, reason, now, trace.arrived, trace.span_count, votes, groups)
+        )
+
+    def _release(self, trace: HeldTrace, judgement: Judgement, decided_at: int | None, now: int) -> None:
+        """Remember a decision: in a cache if there is one, else by keeping the emptied trace."""
+        cache = self._kept_ids if judgement.decision == "sampled" else self._other_ids
+        if cache.put(trace.trace_id, judgement.policy):
+            self._forget(trace, now)
+        else:
+            trace.close(Decided(judgement.decision, decided_at))
+
+    def _forget(self, trace: HeldTrace, now: int) -> None:
+        del self._traces[trace.trace_id]
+        trace.close(FORGOTTEN)
+        order = self._order
+        while order and order[0].state is FORGOTTEN:
+            order.popleft()
+        self._instruments.removal_age.observe((now - trace.arrived) // SECOND)
+
+
+def _whole_seconds(duration: int) -> int:
+    """Return a duration cut to whole seconds, as the Collector's timer does."""
+    return max(0, duration // SECOND * SECOND)
+
+
+def _measure(group: Group) -> int:
+    """Return the size of a group as one ResourceSpans message, where the Collector always writes resource and scope."""
+    scope_spans = (len(group.scope) or 2) + len(group.spans)
+    length = max(1, -(-scope_spans.bit_length() // 7))
+    return (len(group.resource) or 2) + 1 + length + scope_spans

@@ -1,0 +1,41 @@
+"""Decisions remembered after their trace is forgotten: the Collector's decision cache."""
+
+from collections import OrderedDict
+
+_TAIL = slice(8, 16)
+
+
+class DecisionCache:
+    """The least recently used go first. Keyed by the last 8 bytes of the trace id alone, as in the Collector."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._policies: OrderedDict[bytes, str] = OrderedDict()
+
+    def put(self, trace_id: bytes, policy: str) -> bool:
+        """Remember who decided about a trace; return whether there is room for any."""
+        if self._size <= 0:
+            return False
+        tail = trace_id[_TAIL]
+        self._policies[tail] = policy
+        self._policies.move_to_end(tail)
+        if len(self._policies) > self._size:
+            self._policies.popitem(last=False)
+        return True
+
+    def get(self, trace_id: bytes) -> str | None:
+        """Return the policy ("" for none) that decided about a trace, None when nothing is remembered."""
+        tail = trace_id[_TAIL]
+        policy = self._policies.get(tail)
+        if policy is not None:
+            self._policies.move_to_end(tail)
+        return policy
+
+    def take_over(self, predecessor: "DecisionCache") -> None:
+        """Remember what another cache does, the oldest first, as far as there is room."""
+        for tail, policy in predecessor._policies.items():
+            self.put(tail.rjust(16, b"\0"), policy)
+
+    def __bool__(self) -> bool:
+        """Say whether anything can be remembered."""
+        return self._size > 0
