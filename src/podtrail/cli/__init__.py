@@ -1,0 +1,41 @@
+"""The command line: one module a command, imported when it is called.
+
+Exit codes: 0 done; 1 the work failed or an expectation did not hold; 2 usage or configuration.
+"""
+
+import importlib
+from typing import Final
+
+import click
+
+_COMMANDS: Final = {
+    "run": ("run", "Run the pipelines of a configuration."),
+    "validate": ("validate", "Check a configuration and report everything that is wrong."),
+    "components": ("components", "List the components there are."),
+    "print-config": ("print_config", "Print the configuration, merged and resolved, without secrets."),
+    "replay": ("replay", "Run recorded traces through a configuration's processors, in virtual time."),
+}
+
+
+class _Lazy(click.Group):
+    """Knows its commands by name and help; imports only the one that is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in _COMMANDS:
+            return None
+        command = importlib.import_module(f"podtrail.cli.{_COMMANDS[cmd_name][0]}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
+
+
+@click.command(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="podtrail")
+def main() -> None:
+    """podtrail keeps the scheduling attempts worth keeping and stitches them into the story of a Pod."""

@@ -5,7 +5,7 @@ aliases bounded and never recursive, one document.
 """
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import yaml
 from yaml.reader import ReaderError
@@ -32,6 +32,13 @@ _HINTS: Final = (
     ("found undefined alias", "define the anchor (&name) above the alias (*name)"),
     ("found unexpected end of stream", "a quote or bracket is not closed"),
 )
+
+
+class _Mark(Protocol):
+    """A place as PyYAML's parsers give it, counted from 0."""
+
+    line: int
+    column: int
 
 
 class _Loader(yaml.CSafeLoader):
@@ -70,6 +77,7 @@ def _compose(text: str, source: Source, at: Position | None) -> yaml.Node | None
     try:
         loader = _Loader(text)
         try:
+            _check_depth(text, source, at)
             node = loader.get_node() if loader.check_node() else None
             second = loader.get_node() if loader.check_node() else None
         finally:
@@ -95,9 +103,22 @@ def _compose(text: str, source: Source, at: Position | None) -> yaml.Node | None
     return node
 
 
+def _check_depth(text: str, source: Source, at: Position | None) -> None:
+    """Refuse nesting before it is composed: PyYAML's parser composes recursively on the C stack."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > _DEEPEST:
+                place = at or _position(source, event.start_mark)
+                raise ConfigError([Problem(place, (), f"is nested more than {_DEEPEST} levels deep")])
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
 def _syntax_problem(error: yaml.MarkedYAMLError, source: Source, at: Position | None) -> Problem:
     mark = error.problem_mark or error.context_mark
-    position = at or (_position(source, mark) if mark is not None else Position(source))
+    position = at or _position(source, mark)
     what = error.problem or "can't be parsed"
     hint = next((hint for words, hint in _HINTS if words in what), "")
     line = source.lines[mark.line] if mark is not None and mark.line < len(source.lines) else ""
@@ -107,7 +128,9 @@ def _syntax_problem(error: yaml.MarkedYAMLError, source: Source, at: Position | 
     return Problem(position, (), f"is not YAML: {context}{what}", hint)
 
 
-def _position(source: Source, mark: yaml.Mark, end: yaml.Mark | None = None) -> Position:
+def _position(source: Source, mark: _Mark | None, end: _Mark | None = None) -> Position:
+    if mark is None:
+        return Position(source)
     width = end.column - mark.column if end is not None and end.line == mark.line else 1
     return Position(source, mark.line + 1, mark.column + 1, max(1, width))
 
@@ -134,7 +157,7 @@ class _Build:
         if id(node) in self._open:
             self.problems.append(Problem(place, path, "contains itself through an alias", "write the value out"))
             return ScalarNode(None, place)
-        if len(path) >= _DEEPEST:
+        if len(path) > _DEEPEST:  # through aliases
             raise ConfigError([*self.problems, Problem(place, path[:3], f"is nested more than {_DEEPEST} levels deep")])
         self._open.add(id(node))
         built = self._map(node, path) if isinstance(node, yaml.MappingNode) else self._list(node, path)

@@ -1,0 +1,42 @@
+"""`podtrail components`: which receivers, processors, exporters and extensions there are."""
+
+import json
+
+import click
+
+from podtrail.component import Factory, registry
+from podtrail.config import printable
+
+
+@click.command("components")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+def command(as_json: bool) -> None:
+    """List the components there are, with the older names that are accepted, too."""
+    factories = list(registry.all_factories())
+    if as_json:
+        click.echo(json.dumps([_described(factory) for factory in factories], indent=2))
+        return
+    rows = [("KIND", "TYPE", "OLDER NAMES", "WHAT IT IS"), *map(_row, factories)]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=False))
+        click.echo("  ".join((*cells, row[3])).rstrip())
+
+
+def _row(factory: Factory) -> tuple[str, str, str, str]:
+    return factory.kind, printable(factory.type), printable(", ".join(factory.aliases)), printable(summary(factory))
+
+
+def _described(factory: Factory) -> dict[str, object]:
+    return {
+        "kind": factory.kind,
+        "type": factory.type,
+        "older_names": list(factory.aliases),
+        "summary": summary(factory),
+    }
+
+
+def summary(factory: Factory) -> str:
+    """Return the first line of what the configuration says about itself; empty when it says nothing."""
+    own = factory.Config.__dict__.get("__doc__")
+    return own.strip().splitlines()[0] if own and own.strip() else ""
