@@ -53,7 +53,7 @@ class Reader(Model):
         return data
 
 
-class MetricsTelemetry(Model):
+class MetricsConfig(Model):
     """podtrail's own metrics."""
 
     level: Literal["none", "basic", "normal", "detailed"] = Field(
@@ -91,7 +91,7 @@ class MetricsTelemetry(Model):
         return [(path, f"the metrics page listens on {self.endpoint[0] or 'every interface'}, not only on this host")]
 
 
-class LogsTelemetry(Model):
+class LogsConfig(Model):
     """podtrail's own log on standard error."""
 
     level: Literal["debug", "info", "warn", "error"] = Field("info", description="Least level that is written.")
@@ -105,11 +105,9 @@ class LogsTelemetry(Model):
         return value.lower() if isinstance(value, str) else value
 
 
-class TelemetrySettings(Model):
+class TelemetryConfig(Model):
     """What podtrail says about itself."""
 
-    metrics: MetricsTelemetry = Field(default_factory=MetricsTelemetry, description="Own metrics.")
-    logs: LogsTelemetry = Field(default_factory=LogsTelemetry, description="Own log on standard error.")
-    resource: dict[str, str | None] = Field(
-        default_factory=dict, description="Attributes that describe this process, put on its log lines and metrics."
-    )
+    metrics: MetricsConfig = Field(default_factory=MetricsConfig, description="Own metrics.")
+    logs: LogsConfig = Field(default_factory=LogsConfig, description="Own log on standard error.")
+    resource: dict[str, str | None] = Field(default_factory=dict, description="Attributes that describe this process.")

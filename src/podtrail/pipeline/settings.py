@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from podtrail.component import Factory, Kind, registry
 from podtrail.config import ConfigError, Document, Problem
 from podtrail.config.ids import parse_id
 from podtrail.config.nodes import ListNode, MapNode, ScalarNode, child, descend
 from podtrail.config.problem import Path, did_you_mean, in_order
-from podtrail.config.telemetry import TelemetrySettings
+from podtrail.config.telemetry import TelemetryConfig
 from podtrail.config.validation import Validator
 
 _SECTIONS: Final[Mapping[str, Kind]] = {
@@ -41,6 +41,33 @@ class PipelineSettings:
     receivers: tuple[str, ...]
     processors: tuple[str, ...]
     exporters: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsSettings:
+    """podtrail's own metrics."""
+
+    level: Literal["none", "basic", "normal", "detailed"] = "normal"
+    address: tuple[str, int] | None = ("localhost", 8888)
+    """Host and port of the metrics page, None when there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogsSettings:
+    """podtrail's own log."""
+
+    level: Literal["debug", "info", "warn", "error"] = "info"
+    encoding: Literal["console", "json"] | None = None
+    """None: console on a terminal, else json."""
+
+
+@dataclass(frozen=True, slots=True)
+class TelemetrySettings:
+    """What podtrail says about itself."""
+
+    metrics: MetricsSettings = field(default_factory=MetricsSettings)
+    logs: LogsSettings = field(default_factory=LogsSettings)
+    resource: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +182,8 @@ class _Reading:
                 self._check.problem(("service", key), f"unknown key {key!r}", did_you_mean(key, known, "keys here"))
         path = ("service", "extensions")
         extensions = self._references(path, "extension", path, sections["extensions"])
-        telemetry = self._check.read(TelemetrySettings, ("service", "telemetry"))
-        return ServiceSettings(extensions, telemetry or TelemetrySettings()), self._pipelines(sections)
+        telemetry = self._check.read(TelemetryConfig, ("service", "telemetry")) or TelemetryConfig()
+        return ServiceSettings(extensions, _telemetry(telemetry)), self._pipelines(sections)
 
     def _pipelines(self, sections: Mapping[str, Mapping[str, Any]]) -> tuple[PipelineSettings, ...]:
         above = ("service", "pipelines")
@@ -236,3 +263,11 @@ class _Reading:
             where = "service::extensions" if section == "extensions" else "a pipeline"
             for unused in components.keys() - used[section]:
                 self._check.warn((section, unused), "is configured but not used", f"list it in {where}, or remove it")
+
+
+def _telemetry(config: TelemetryConfig) -> TelemetrySettings:
+    return TelemetrySettings(
+        MetricsSettings(config.metrics.level, config.metrics.endpoint),
+        LogsSettings(config.logs.level, config.logs.encoding),
+        {key: value for key, value in config.resource.items() if value is not None},
+    )
