@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+from podtrail_receivers.otlp import FACTORY
 
 from podtrail.component import Context, Refused
 from podtrail.otlp import Batch, split
-from podtrail_receivers.otlp import FACTORY
 
 
 class Served:

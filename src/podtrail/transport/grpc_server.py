@@ -21,7 +21,7 @@ from podtrail.transport.compression import TooLarge, Undecodable, decompress
 from podtrail.transport.listen import bind
 from podtrail.transport.settings import GrpcServerSettings
 from podtrail.transport.status import Encoding, Export, Failed, RequestError
-from podtrail.transport.tls_server import ServerPems, read_pems
+from podtrail.transport.tls_server import ServerPems, read_pems, ssl_context
 
 SERVICE = "opentelemetry.proto.collector.trace.v1.TraceService"
 METHOD = "Export"
@@ -32,6 +32,8 @@ _ZLIB_CMF = 0x78
 _OFF_LOOP = 1 << 14
 """Compressed bytes from which a message is decompressed in a thread: a bomb of this size takes 10 ms or so."""
 
+_TRIES, _PAUSE = 100, 0.01
+
 
 class GrpcServer:
     """Listens from entering on, serves from `start` to `stop`."""
@@ -41,6 +43,7 @@ class GrpcServer:
         self._export = export
         self._failed = failed
         self._server: grpc.aio.Server | None = None
+        self._started = False
         self.endpoint = settings.endpoint
         """Where it listens; with the port that the system chose when that of the settings is 0."""
 
@@ -61,13 +64,18 @@ class GrpcServer:
     async def start(self) -> None:
         """Begin to serve."""
         assert self._server is not None
+        self._started = True
         await self._server.start()
 
     async def stop(self, grace: float) -> None:
         """Take no new requests and give those under way `grace` seconds."""
         if self._server is not None:
+            if not self._started:
+                await self._server.start()  # grpcio lets go of a port only when it stops, and stops only what runs
             await self._server.stop(grace)
             self._server = None
+            if self._settings.transport == "tcp":
+                await _freed(self.endpoint)
 
     async def _serve(self, raw: bytes, context: grpc.aio.ServicerContext[Any, Any]) -> bytes:
         try:
@@ -157,7 +165,20 @@ def _listen(server: grpc.aio.Server, settings: GrpcServerSettings) -> str:
     return settings.endpoint if settings.transport == "unix" else f"{settings.endpoint.rpartition(':')[0]}:{bound}"
 
 
+async def _freed(endpoint: str) -> None:
+    """Wait until a stopped server has let go of its port, which grpcio does a few milliseconds later in a thread."""
+    for _ in range(_TRIES):
+        try:
+            for probe in bind(endpoint):
+                probe.close()
+        except StartError:
+            await asyncio.sleep(_PAUSE)
+        else:
+            return
+
+
 def _credentials(settings: TlsServerSettings) -> grpc.ServerCredentials:
+    ssl_context(settings)  # says what is wrong with a certificate, which grpcio keeps to itself
     pems = read_pems(settings)
     if not settings.reload_interval:
         return grpc.ssl_server_credentials(

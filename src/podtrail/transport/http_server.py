@@ -186,6 +186,9 @@ class HttpServer:
         except TimeoutError as error:
             message = f"the request did not arrive within {seconds:g} s"
             raise RequestError(Code.DEADLINE_EXCEEDED, 408, message, reason="timeout") from error
+        except ConnectionError as error:
+            message = "the connection ended before the request did"
+            raise RequestError(Code.INVALID_ARGUMENT, 400, message, reason="cut_off") from error
         except web.RequestPayloadError as error:
             raise RequestError.malformed(f"the body is damaged: {error}") from error
         return b"".join(pieces)
