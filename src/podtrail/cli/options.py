@@ -30,16 +30,6 @@ def config_options(*, required: bool = True) -> Callable[[F], F]:
 
 
 _CONFIG_HELP = "A path, file:PATH, env:NAME or 'yaml:a::b: value'. Repeatable; a later one is laid over the earlier."
-_SET_HELP),
-            click.option("--config", multiple=True, required=required, metavar="SOURCE", help=_CONFIG_HELP),
-        ):
-            command = option(command)
-        return command
-
-    return decorate
-
-
-_CONFIG_HELP = "Configuration: a path, file:PATH, env:NAME or 'yaml:a::b: value'. Repeatable; later ones are laid over earlier ones."
 _SET_HELP = "Set one value last of all, for example processors.batch.timeout=2s. Repeatable."
 _GATES_HELP = "Switch feature gates on, or with a minus off. Repeatable."
 
