@@ -1,0 +1,148 @@
+"""A file that grows by whole messages, used from one thread.
+
+A write that fails half-way is taken back, so that what stands in the file is always whole; what a crash leaves behind
+is cut off when the file is continued.
+"""
+
+import logging
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+from podtrail.component import StartError
+from podtrail_exporters.file import RotationSettings
+from podtrail_exporters.file.form import Damaged, Foreign, Form
+from podtrail_exporters.file.rotation import backup_path, expired, now_for_names
+
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+_MIB = 1 << 20
+
+
+class LogFile:
+    """Opened by `open`, then written to; a device or pipe is written to but never cut or rotated."""
+
+    def __init__(
+        self, path: Path, form: Form, rotation: RotationSettings | None, log: logging.LoggerAdapter[logging.Logger]
+    ) -> None:
+        """Describe the file."""
+        self.path = path
+        self._form = form
+        self._rotation = rotation
+        self._log = log
+        self._fd = -1
+        self._regular = True
+        self._dirty = False
+
+    def open(self, *, append: bool, create_directory: bool) -> Self:
+        """Open the file, continue or empty it.
+
+        Raises:
+            StartError: it can't be opened, or continuing would spoil what it holds.
+        """
+        try:
+            if create_directory:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._fd = os.open(self.path, _FLAGS, 0o644)
+            self._regular = stat.S_ISREG(os.fstat(self._fd).st_mode)
+            if self._regular and append:
+                self._continue()
+            elif self._regular:
+                os.ftruncate(self._fd, 0)
+            self._remove_expired()
+        except OSError as error:
+            self.close()
+            hint = ": create the directory, or set create_directory: true" if _lacks_directory(self.path) else ""
+            raise StartError(f"can't write {self.path}: {error.strerror}{hint}") from error
+        except Foreign as error:
+            self.close()
+            raise StartError(f"can't append to {self.path}: {error}; move it away, or set append: false") from error
+        return self
+
+    def close(self) -> None:
+        """Force everything onto the disk and close. OSError when that fails; closed all the same."""
+        fd, self._fd = self._fd, -1
+        if fd < 0:
+            return
+        try:
+            if self._dirty and self._regular:
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def make_room(self, size: int) -> None:
+        """Begin a new file if `size` more bytes would make this one too large. OSError leaves the old one in use."""
+        if self._rotation is None or not self._regular:
+            return
+        held = self.mark()
+        if held and held + size > self._rotation.max_megabytes * _MIB:
+            self._set_aside()
+
+    def mark(self) -> int:
+        """Return where the next write begins."""
+        return os.fstat(self._fd).st_size if self._regular else 0
+
+    def write(self, data: bytes) -> None:
+        """Append. After an OSError part of it may stand in the file: go `back_to` the mark."""
+        self._dirty = True
+        left = memoryview(data)
+        while left:
+            left = left[os.write(self._fd, left) :]
+
+    def back_to(self, mark: int) -> None:
+        """Take back what was written since `mark`."""
+        if self._regular:
+            os.ftruncate(self._fd, mark)
+
+    def sync(self) -> None:
+        """Force onto the disk what was written since the last time."""
+        if self._dirty and self._regular:
+            os.fsync(self._fd)
+            self._dirty = False
+
+    def _continue(self) -> None:
+        size = self.mark()
+        try:
+            with self.path.open("rb") as file:
+                end, closing = self._form.end(file)
+        except Damaged as error:
+            self._log.warning("%s is damaged and set aside: %s", self.path, error)
+            self._set_aside()
+            return
+        if end < size:
+            self._log.warning("cut %d bytes of an unfinished message off the end of %s", size - end, self.path)
+            os.ftruncate(self._fd, end)
+        self.write(closing)
+
+    def _set_aside(self) -> None:
+        localtime = self._rotation is not None and self._rotation.localtime
+        backup = backup_path(self.path, now_for_names(localtime=localtime))
+        self.path.rename(backup)
+        try:
+            fd = os.open(self.path, _FLAGS, 0o644)
+        except OSError:
+            backup.rename(self.path)
+            raise
+        old, self._fd = self._fd, fd
+        try:
+            os.fsync(old)
+        finally:
+            os.close(old)
+        self._remove_expired()
+
+    def _remove_expired(self) -> None:
+        rotation = self._rotation
+        if rotation is None:
+            return
+        now = now_for_names(localtime=rotation.localtime)
+        for backup in expired(self.path, now=now, max_days=rotation.max_days, max_backups=rotation.max_backups):
+            with suppress(FileNotFoundError):
+                backup.unlink()
+
+
+def _lacks_directory(path: Path) -> bool:
+    try:
+        return not path.parent.exists()
+    except OSError:
+        return False
