@@ -117,7 +117,7 @@ BAD = [
     ({"attributes": [{"value": {"boolValue": "true"}}]}, "boolValue that is a string instead of a boolean"),
     ({"attributes": [{"value": {"bytesValue": "a"}}]}, "bytesValue that is not base64"),
     ({"attributes": [{"value": {"doubleValue": "1,5"}}]}, "doubleValue that is no number"),
-    ({"attributes": [{"value": {"intValue": 1, "boolValue": True}}]}, "AnyValue that has both intValue and boolValue"),
+    ({"attributes": [{"value": {"intValue": 1, "boolValue": True}}]}, "AnyValue that has both boolValue and intValue"),
     ({"links": [{"spanId": "0"}]}, "spanId that is not hex"),
     ({"events": [{"timeUnixNano": "never"}]}, "timeUnixNano that is no integer"),
 ]

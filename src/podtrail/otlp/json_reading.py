@@ -5,11 +5,10 @@ where the object is read, since one of the two would be lost without a word.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
-from typing import Any, NoReturn, TypeAlias, cast
+from typing import Any, NoReturn, cast
 
-from google.protobuf.descriptor import Descriptor
 from google.protobuf.descriptor import FieldDescriptor as Field
 from google.protobuf.message import Error as ProtobufError
 from google.protobuf.message import Message
@@ -24,7 +23,6 @@ _REQUEST = cast("Any", lite_type(REQUEST, {"resource_spans": None}))
 _RESOURCE_SPANS = cast("Any", lite_type(RESOURCE_SPANS, {"resource": None, "scope_spans": None, "schema_url": None}))
 _SCOPE_SPANS = cast("Any", lite_type(SCOPE_SPANS, {"scope": None, "spans": None, "schema_url": None}))
 
-_Object: TypeAlias = Mapping[str, object]
 _LONGEST_INTEGER = 40
 """Digits beyond any field's range: such a number is read as a float, which takes no quadratic time."""
 
@@ -126,43 +124,43 @@ def _scope_spans(scope: object, spans: list[object], rejections: Rejections) -> 
 
 def _encode(kind: type[Message], value: object, left_out: str | None) -> bytes:
     """Return the bytes of the message that a JSON value describes, but for one key. Unfit when it can't be one."""
+    if isinstance(value, dict) and left_out in value:
+        value = {key: inner for key, inner in value.items() if key != left_out}
     try:
-        return kind(**_fields(cast("Descriptor", kind.DESCRIPTOR), value, left_out)).SerializeToString()
+        return kind(**_message_reader(kind.DESCRIPTOR)(value)).SerializeToString()
     except (ProtobufError, RecursionError) as error:
         raise Unfit("nesting too deep") from error
 
 
-def _fields(message: Descriptor, value: object, left_out: str | None = None) -> dict[str, Any]:
-    """Return a message's fields by their names in protobuf."""
-    if not isinstance(value, dict):
-        raise Unfit(f"{message.name} that is {kind_of(value)} instead of an object")
-    if isinstance(value, _Ambiguous):
-        raise Unfit(f"{message.name} that has a key twice")
-    plan = _plan(message)
-    read: dict[str, Any] = {}
-    oneof = ""
-    for key, inner in value.items():
-        if inner is None or key == left_out or (field := plan.get(key)) is None:
-            continue
-        name, reader, in_oneof = field
-        if in_oneof and oneof:
-            raise Unfit(f"{message.name} that has both {oneof} and {key}")
-        oneof = key if in_oneof else oneof
-        read[name] = reader(inner)
+@cache
+def _message_reader(message: Any) -> Callable[[object], dict[str, Any]]:
+    """Return what reads an object to a message's fields under their names in protobuf."""
+    plan: dict[str, tuple[str, Callable[[object], object]]] = {}
+    one_of_them = all(field.containing_oneof is not None for field in message.fields)
+
+    def read(value: object) -> dict[str, Any]:
+        if type(value) is not dict:
+            twice = isinstance(value, _Ambiguous)
+            fault = "has a key twice" if twice else f"is {kind_of(value)} instead of an object"
+            raise Unfit(f"{message.name} that {fault}")
+        if not plan:  # not before: messages hold messages of their own kind
+            plan.update({field.json_name: (field.name, _field_reader(field)) for field in message.fields})
+        fields = {}
+        for key, inner in value.items():
+            if inner is not None and key in plan:
+                name, read_field = plan[key]
+                fields[name] = read_field(inner)
+        if one_of_them and len(fields) > 1:
+            raise Unfit(
+                f"{message.name} that has both {' and '.join(key for key in plan if value.get(key) is not None)}"
+            )
+        return fields
+
     return read
 
 
-@cache
-def _plan(message: Descriptor) -> dict[str, tuple[str, Callable[[object], object], bool]]:
-    """Return a message's fields by JSON key: name, what reads a value, whether it is one of several kinds of value."""
-    return {
-        field.json_name: (field.name, _reader(field), field.containing_oneof is not None) for field in message.fields
-    }
-
-
-def _reader(field: Field) -> Callable[[object], object]:
-    inner = field.message_type
-    read = scalar_reader(field) if inner is None else lambda value: _fields(inner, value)
+def _field_reader(field: Field) -> Callable[[object], object]:
+    read = scalar_reader(field) if field.message_type is None else _message_reader(field.message_type)
     if not field.is_repeated:
         return read
     name = field.json_name

@@ -13,7 +13,9 @@ from google.protobuf.descriptor import FieldDescriptor as Field
 
 _HEX = frozenset({"trace_id", "span_id", "parent_span_id"})
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?", re.ASCII)
-_DIGITS = re.compile(r"-?[0-9]{1,20}", re.ASCII)
+_NEGATIVE = re.compile(r"-[0-9]{1,19}", re.ASCII)
+_MOST_DIGITS = 20
+"""Of an integer in 64 bits. More are read as a float, which takes no quadratic time, and are out of range."""
 _TO_STANDARD_BASE64 = str.maketrans("-_", "+/")
 _NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
@@ -30,7 +32,7 @@ def scalar_reader(field: Field) -> Callable[[object], object]:
     name = field.json_name
     match field.type:
         case Field.TYPE_STRING:
-            return lambda value: _string(name, value)
+            return lambda value: value if isinstance(value, str) and value.isascii() else _string(name, value)
         case Field.TYPE_BYTES if field.name in _HEX:
             return lambda value: _hex(name, value)
         case Field.TYPE_BYTES:
@@ -129,10 +131,10 @@ def _enum(name: str, value: object) -> int:
 
 def _integer(name: str, value: object, low: int, high: int) -> int:
     if isinstance(value, str):
-        if _DIGITS.fullmatch(value):
+        if len(value) <= _MOST_DIGITS and value.isascii() and value.isdigit():
             value = int(value)
         elif _NUMBER.fullmatch(value):
-            value = float(value)
+            value = int(value) if _NEGATIVE.fullmatch(value) else float(value)
         else:
             raise Unfit(f"{name} that is no integer")
     if isinstance(value, bool) or not isinstance(value, (int, float)):
