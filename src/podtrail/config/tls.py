@@ -17,11 +17,11 @@ class TlsSettings(Model):
         None,
         description="Path of the authorities (PEM) that sign the other side's certificate; absent: the system's.",
     )
-    ca_pem: str | None = Field(None, description="The same as text.")
+    ca_pem: str | None = Field(None, description="The same, the PEM text itself.")
     cert_file: str | None = Field(None, description="Path of the own certificate chain (PEM).")
-    cert_pem: str | None = Field(None, description="The same as text.")
+    cert_pem: str | None = Field(None, description="The same, the PEM text itself.")
     key_file: str | None = Field(None, description="Path of the own private key (PEM).")
-    key_pem: Secret | None = Field(None, description="The same as text.")
+    key_pem: Secret | None = Field(None, description="The same, the PEM text itself.")
     min_version: TlsVersion | None = Field(
         None, description='Oldest TLS version to accept, "1.2" or "1.3"; 1.2 when absent.'
     )

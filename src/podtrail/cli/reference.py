@@ -1,0 +1,176 @@
+"""Writes the configuration reference from the configuration classes: `python -m podtrail.cli.reference`.
+
+Every component has a table of its keys; settings that stand inside others have tables of their own below it, and those
+that many components share stand once, at the end.
+"""
+
+from collections.abc import Iterable, Iterator
+from inspect import cleandoc
+from typing import Any, Final, Literal, get_args, get_origin
+
+import annotated_types
+import click
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from podtrail.component import Factory, registry
+from podtrail.config.duration import format_duration
+from podtrail.config.gates import KNOWN_GATES
+from podtrail.config.shape import Shape, field_shapes
+from podtrail.config.telemetry import TelemetryConfig
+
+_SHARED: Final = "podtrail.config."
+_NAMES: Final[dict[type, str]] = {bool: "boolean", int: "integer", float: "number", str: "text"}
+_SIGNS: Final = {"gt": ">", "ge": "≥", "lt": "<", "le": "≤"}
+_INTRODUCTION: Final = """\
+# Configuration reference
+
+Written by `python -m podtrail.cli.reference` from the configuration classes; don't edit it by hand.
+
+A configuration is a YAML file in the OpenTelemetry Collector's format. Keys that are not listed are refused. A duration
+is text such as `300ms`, `1.5s`, `2m` or `1h30m`. `${env:NAME}`, `${env:NAME:-default}` and `${file:path}` stand for
+what they refer to, `$$` for a dollar sign. A key without a value has its default. Secrets are never printed.
+"""
+
+
+Found = dict[type[BaseModel], str]
+"""Models and what their tables are called, in the order in which they were found."""
+
+
+def reference(factories: Iterable[Factory]) -> str:
+    """Return the reference of these components as Markdown."""
+    shared: Found = {}
+    parts = [_INTRODUCTION]
+    kind = ""
+    for factory in factories:
+        if factory.kind != kind:
+            kind = factory.kind
+            parts.append(f"## {kind.capitalize()}s\n")
+        parts.append(f"### `{factory.type}`\n")
+        if factory.aliases:
+            parts.append(f"Older names: {', '.join(f'`{name}`' for name in factory.aliases)}.\n")
+        parts.extend(_sections({factory.Config: ""}, shared))
+    parts.append("## Telemetry\n\nUnder `service::telemetry`.\n")
+    parts.extend(_sections({TelemetryConfig: ""}, shared))
+    parts.append("## Shared settings\n")
+    parts.extend(_sections(shared, shared))
+    parts.append("## Feature gates\n\nSwitched with `--feature-gates=a,-b`; all are off by default.\n")
+    parts.append(_table(("Gate", "What it does"), [(f"`{name}`", text) for name, text in KNOWN_GATES.items()]))
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _sections(found: Found, shared: Found) -> Iterator[str]:
+    """Yield a table for each model found, and for those found in them, unless they belong to the shared ones."""
+    written: set[type[BaseModel]] = set()
+    while waiting := [model for model in found if model not in written]:
+        for model in waiting:
+            written.add(model)
+            if found[model]:
+                yield f"#### {found[model]}\n"
+            if model.__doc__ and "__doc__" in vars(model):
+                yield f"{cleandoc(model.__doc__)}\n"
+            rows = [_row(key, field, found[model], found, shared) for key, field in _fields(model)]
+            yield _table(("Key", "Type", "Default", "Meaning"), rows) if rows else "No keys.\n"
+
+
+def _fields(model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
+    for name, field in model.model_fields.items():
+        yield field.alias or name, field
+
+
+def _row(key: str, field: FieldInfo, title: str, found: Found, shared: Found) -> tuple[str, ...]:
+    above = title.split(" ")[0].strip("`")
+    path = f"{above}::{key}" if above and above[0].islower() else key
+    kinds = dict.fromkeys(_kind(shape, path, found, shared) for shape in field_shapes(field))
+    named = [kind for kind in kinds if kind]
+    return f"`{key}`", " or ".join(named), _default(field), field.description or ""
+
+
+def _kind(shape: Shape, path: str, found: Found, shared: Found) -> str:
+    """Say what stands there; note models for a table of their own."""
+    if shape.type is type(None):
+        return ""
+    if shape.is_secret:
+        return "secret text"
+    if shape.is_duration:
+        return "duration"
+    if shape.model is not None:
+        return f"settings, see {_noted(shape.model, path, found, shared)}"
+    if get_origin(shape.type) is Literal:
+        return ", ".join(f"`{_written(word)}`" for word in get_args(shape.type))
+    for index, word, inside in ((0, "list", "[]"), ("key", "map", "::*")):
+        below = list(shape.below(index))
+        if below:
+            kinds = dict.fromkeys(_kind(inner, path + inside, found, shared) for inner in below)
+            return f"{word} of {' or '.join(kind for kind in kinds if kind)}"
+    return _NAMES.get(shape.type, getattr(shape.type, "__name__", str(shape.type))) + _bounds(shape)
+
+
+def _noted(model: type[BaseModel], path: str, found: Found, shared: Found) -> str:
+    if found is shared or (model.__module__.startswith(_SHARED) and model.__module__ != TelemetryConfig.__module__):
+        shared.setdefault(model, f"`{model.__name__}`")
+        return f"[{shared[model]}](#{model.__name__.lower()})"
+    return found.setdefault(model, _titled(model, path)).split(" ")[0]
+
+
+def _titled(model: type[BaseModel], path: str) -> str:
+    """Return the path, and for one of several alternatives what tells it from the others."""
+    field = model.model_fields.get("type")
+    words = get_args(field.annotation) if field is not None and get_origin(field.annotation) is Literal else ()
+    return f"`{path}` with `type: {words[0]}`" if len(words) == 1 else f"`{path}`"
+
+
+def _bounds(shape: Shape) -> str:
+    signs = [
+        f"{sign} {getattr(note, name)}"
+        for note in shape.metadata
+        for name, sign in _SIGNS.items()
+        if isinstance(note, annotated_types.BaseMetadata) and getattr(note, name, None) is not None
+    ]
+    return f" {', '.join(signs)}" if signs else ""
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    value = field.get_default(call_default_factory=True, validated_data={})
+    if isinstance(value, BaseModel) or value is None:
+        return ""
+    if any(shape.is_duration for shape in field_shapes(field)) and isinstance(value, int):
+        return f"`{format_duration(value)}`"
+    return f"`{_written(value)}`"
+
+
+def _written(value: Any) -> str:
+    """Return a default as YAML writes it in one line."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case BaseModel():
+            return "{}"
+        case tuple() | list() | set() | frozenset():
+            return f"[{', '.join(map(_written, value))}]"
+        case dict():
+            return "{" + ", ".join(f"{key}: {_written(below)}" for key, below in value.items()) + "}"
+        case "":
+            return '""'
+        case _:
+            return str(value)
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "".join(f"| {' | '.join(_cell(cell) for cell in line)} |\n" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def main() -> None:
+    """Print the reference of all components."""
+    click.echo(reference(registry.all_factories()), nl=False)
+
+
+if __name__ == "__main__":
+    main()
