@@ -1,5 +1,6 @@
 """The configuration of `tail_sampling`: the Collector's keys, and `maximum_held_mib`."""
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -10,6 +11,7 @@ from podtrail_processors.tail_sampling.policies import conjunction, negation
 from podtrail_processors.tail_sampling.policies.leaves import Leaf
 
 _MOST_SHARDS = 256
+_ZERO_WHEN_NULL = ("decision_wait", "num_traces")
 
 
 class TopPolicy(Leaf):
@@ -67,6 +69,14 @@ class Config(Model):
     )
     block_on_overflow: bool = Field(False, description="Must be false: blocking at `num_traces` is not supported yet.")
     tail_storage: None = Field(None, description="Must be absent: storage extensions are not supported yet.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_zero(cls, data: Any) -> Any:
+        """Read `num_traces:` without a value as the Collector does: as 0, not as its default."""
+        if isinstance(data, Mapping):
+            return {key: 0 if value is None and key in _ZERO_WHEN_NULL else value for key, value in data.items()}
+        return data
 
     @field_validator("policies")
     @classmethod

@@ -1,6 +1,6 @@
 """The trace that is being decided on, decoded no further than its policies ask."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from podtrail.otlp import SpanFields, span_reader
@@ -15,20 +15,29 @@ class Header(NamedTuple):
     scope: bytes
 
 
-class Readers(NamedTuple):
+class Reads(NamedTuple):
+    """The fields of spans that a policy reads, under OTLP's names."""
+
+    plain: frozenset[str] = frozenset()
+    """Of every trace, from `Evidence.spans`."""
+    detailed: frozenset[str] = frozenset()
+    """Of few traces, from `Evidence.detailed`: attributes and what goes with them."""
+
+    @staticmethod
+    def union(of: Iterable["Reads"]) -> "Reads":
+        """Return all that these read."""
+        reads = list(of)
+        return Reads(
+            frozenset().union(*(read.plain for read in reads)), frozenset().union(*(read.detailed for read in reads))
+        )
+
+
+class Readers:
     """How to read spans for a set of policies: their plain fields in one go, attributes only when it comes to them."""
 
-    plain: Read
-    detailed: Read
-
-
-def readers_for(fields: Iterable[Collection[str]]) -> Readers:
-    """Return the readers for policies that read these fields; one that reads `attributes` gets all its fields there."""
-    plain: set[str] = set()
-    detailed: set[str] = set()
-    for wanted in fields:
-        (detailed if "attributes" in wanted else plain).update(wanted)
-    return Readers(span_reader(plain), span_reader(detailed))
+    def __init__(self, reads: Reads) -> None:
+        self.plain: Read = span_reader(reads.plain)
+        self.detailed: Read = span_reader(reads.detailed)
 
 
 class Evidence:
@@ -51,14 +60,14 @@ class Evidence:
 
     @property
     def spans(self) -> Sequence[SpanFields]:
-        """The spans in order of arrival, with the fields of the policies that read no attributes."""
+        """The spans in order of arrival, with the plain fields that its policies read."""
         if self._plain is None:
             self._plain = self._readers.plain(self.raw)
         return self._plain
 
     @property
     def detailed(self) -> Sequence[SpanFields]:
-        """The spans in order of arrival, with the fields of the policies that read attributes."""
+        """The spans in order of arrival, with the detailed fields that its policies read."""
         if self._detailed is None:
             self._detailed = self._readers.detailed(self.raw)
         return self._detailed

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from podtrail.otlp import Decision
 from podtrail_processors.tail_sampling.config import TopPolicy
-from podtrail_processors.tail_sampling.evidence import Evidence, readers_for
+from podtrail_processors.tail_sampling.evidence import Evidence, Readers, Reads
 from podtrail_processors.tail_sampling.instruments import Instruments, label_of
 from podtrail_processors.tail_sampling.policy import Policy
 
@@ -42,7 +42,7 @@ class Judge:
         self._first_match = first_match
         self._seen: dict[tuple[Decision, ...], Mapping[str, Decision]] = {}
         self._judged: dict[Decision, int] = {}
-        self.readers = readers_for(voter.policy.fields for voter in self._voters)
+        self.readers = Readers(Reads.union(voter.policy.reads for voter in self._voters))
 
     def judge(self, trace: Evidence) -> Judgement:
         """Return what becomes of a trace."""

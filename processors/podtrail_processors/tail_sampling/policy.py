@@ -5,15 +5,15 @@ from typing import Protocol
 
 from podtrail.config.types import Model
 from podtrail.otlp import Decision
-from podtrail_processors.tail_sampling.evidence import Evidence
+from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 
 
 class Policy(Protocol):
     """Votes on traces. Deterministic, and keeps nothing between two traces."""
 
     @property
-    def fields(self) -> frozenset[str]:
-        """The span fields it reads, under OTLP's names; empty when it can do without decoding."""
+    def reads(self) -> Reads:
+        """The span fields it reads; none when it can do without decoding."""
 
     @property
     def reason(self) -> str:

@@ -14,6 +14,7 @@ from podtrail_processors.tail_sampling.held import FORGOTTEN, Decided, Headers, 
 from podtrail_processors.tail_sampling.instruments import Instruments
 from podtrail_processors.tail_sampling.judge import Judge, Judgement
 from podtrail_processors.tail_sampling.marks import marked, records_policy
+from podtrail_processors.tail_sampling.measure import measure
 from podtrail_processors.tail_sampling.remembered import DecisionCache
 from podtrail_processors.tail_sampling.waiting import Waiting
 
@@ -51,7 +52,7 @@ class TailSampling:
         self._room_bytes = config.maximum_held_mib * _MIB
         self._records = records_policy(context.gates)
         self._inspects = bool(self._wait_after_root or config.maximum_trace_size_bytes)
-        self._parents = span_reader({"parent_span_id"})
+        self._read_parts = span_reader({"parent_span_id", "status"})
         self._judge = Judge(config.policies, first_match=config.sample_on_first_match, component_id=context.id)
         self._kept_ids = DecisionCache(config.decision_cache.sampled_cache_size)
         self._other_ids = DecisionCache(config.decision_cache.non_sampled_cache_size)
@@ -75,6 +76,7 @@ class TailSampling:
         traces, opened = self._traces, 0
         resource = scope = b""
         header = self._headers.intern(resource, scope)
+        followed: set[tuple[int, bytes]] = set()
         for group in batch.groups:
             if self._remembers and self._follow_remembered(group, out.groups):
                 continue
@@ -86,7 +88,10 @@ class TailSampling:
                 opened += 1
                 trace = self._open(HeldTrace(group[2], header, arrived, due), now, out)
             elif trace.state is not None:
-                self._follow(trace.state, group, now, out.groups)
+                self._follow(trace.state, group, out.groups)
+                if trace.state.at is not None and (id(resource), group[2]) not in followed:
+                    followed.add((id(resource), group[2]))
+                    self._instruments.late_age.observe((now - trace.state.at) // SECOND)
                 continue
             elif trace.header is not header:
                 trace.turn_to(header)
@@ -170,7 +175,7 @@ class TailSampling:
             if pending:
                 self._account.drop("undecided_at_shutdown", trace.span_count)
                 self._leave(trace, b"".join(trace.chunks), _PENDING, now, out)
-                self._forget(trace, now)
+                trace.close(FORGOTTEN)
             else:
                 self._decide(trace, now, out)
             if work >= _SLICE:
@@ -221,22 +226,21 @@ class TailSampling:
         self._instruments.from_cache.add(group.span_count, "false")
         return True
 
-    def _follow(self, decided: Decided, group: Group, now: int, groups: list[Group]) -> None:
+    def _follow(self, decided: Decided, group: Group, groups: list[Group]) -> None:
         """Have late spans follow the decision on a trace that is still in memory."""
         if decided.decision == "sampled":
             groups.append(group)
         else:
             self._account.sampled_out += group.span_count
-        if decided.at is not None:
-            self._instruments.late_age.observe((now - decided.at) // SECOND)
 
     def _inspect(self, trace: HeldTrace, group: Group, now: int, out: _Outcome) -> None:
         """See whether these spans of a trace bring its decision nearer."""
-        if self._wait_after_root and any(span.parent_span_id in _NO_PARENT for span in self._parents(group.spans)):
+        spans = self._read_parts(group.spans)
+        if self._wait_after_root and any(span.parent_span_id in _NO_PARENT for span in spans):
             self._waiting.advance(trace, now + self._wait_after_root)
         most = self._config.maximum_trace_size_bytes
         if most:
-            trace.measured += _measure(group)
+            trace.measured += measure(group, spans)
             if trace.measured > most:
                 self._instruments.too_large.add(1)
                 self._account.sampled_out += trace.span_count
@@ -296,10 +300,3 @@ class TailSampling:
 def _whole_seconds(duration: int) -> int:
     """Return a duration cut to whole seconds, as the Collector's timer does."""
     return max(0, duration // SECOND * SECOND)
-
-
-def _measure(group: Group) -> int:
-    """Return the size of a group as one ResourceSpans message, where the Collector always writes resource and scope."""
-    scope_spans = (len(group.scope) or 2) + len(group.spans)
-    length = max(1, -(-scope_spans.bit_length() // 7))
-    return (len(group.resource) or 2) + 1 + length + scope_spans

@@ -6,14 +6,14 @@ from typing import Any
 from pydantic import ConfigDict, model_validator
 
 from podtrail.otlp import Decision
-from podtrail_processors.tail_sampling.evidence import Evidence
+from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.policy import Block, Policy
 
 
 class AlwaysSample:
     """Says yes to everything."""
 
-    fields: frozenset[str] = frozenset()
+    reads = Reads()
     reason = "everything is kept"
 
     def vote(self, trace: Evidence) -> Decision:  # noqa: ARG002 - the protocol's

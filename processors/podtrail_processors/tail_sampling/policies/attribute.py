@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from podtrail.otlp import Decision, Value, read_key_value, resource_attributes
-from podtrail_processors.tail_sampling.evidence import Evidence
+from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 
-FIELDS = frozenset({"attributes"})
+READS = Reads(detailed=frozenset({"attributes"}))
 
 
 class Found(NamedTuple):

@@ -4,14 +4,14 @@ from pydantic import Field
 
 from podtrail.otlp import Decision
 from podtrail_processors.tail_sampling.evidence import Evidence
-from podtrail_processors.tail_sampling.policies.attribute import FIELDS, Lookup, verdict
+from podtrail_processors.tail_sampling.policies.attribute import READS, Lookup, verdict
 from podtrail_processors.tail_sampling.policy import Block, Policy
 
 
 class BooleanAttribute:
     """Says yes when the attribute has the value somewhere; a value of another type counts as false."""
 
-    fields = FIELDS
+    reads = READS
 
     def __init__(self, key: str, value: bool, inverted: bool) -> None:
         self.reason = f"{key} is {'nowhere' if inverted else ''} {str(value).lower()}".replace("  ", " ")

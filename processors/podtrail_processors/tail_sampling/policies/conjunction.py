@@ -1,12 +1,11 @@
 """`and` and `drop`: traces that all of several policies say yes to are kept, or dropped whatever others say."""
 
 from collections.abc import Sequence
-from itertools import chain
 
 from pydantic import Field
 
 from podtrail.otlp import Decision
-from podtrail_processors.tail_sampling.evidence import Evidence
+from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.policies import negation
 from podtrail_processors.tail_sampling.policies.leaves import Leaf
 from podtrail_processors.tail_sampling.policy import Block, Policy
@@ -22,7 +21,7 @@ class All:
     """Gives its decision when all of its policies say yes; without policies, always."""
 
     def __init__(self, policies: Sequence[Policy], decision: Decision) -> None:
-        self.fields = frozenset(chain.from_iterable(policy.fields for policy in policies))
+        self.reads = Reads.union(policy.reads for policy in policies)
         self.reason = " and ".join(policy.reason for policy in policies) or "no condition is given"
         self._votes = [policy.vote for policy in policies]
         self._decision = decision

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from podtrail.config.types import MILLISECOND
 from podtrail.otlp import Decision
-from podtrail_processors.tail_sampling.evidence import Evidence
+from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.lenient import Int64
 from podtrail_processors.tail_sampling.policy import Block, Policy
 
@@ -23,7 +23,7 @@ class Latency:
     grows through the range is kept.
     """
 
-    fields = frozenset({"start_time_unix_nano", "end_time_unix_nano"})
+    reads = Reads(plain=frozenset({"start_time_unix_nano", "end_time_unix_nano"}))
 
     def __init__(self, threshold_ms: int, upper_threshold_ms: int) -> None:
         self.reason = f"it took longer than {threshold_ms} ms"

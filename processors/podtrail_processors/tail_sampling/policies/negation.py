@@ -12,7 +12,7 @@ class Not:
     """Says yes when its policy says no."""
 
     def __init__(self, policy: Policy) -> None:
-        self.fields = policy.fields
+        self.reads = policy.reads
         self.reason = f"it is not so that {policy.reason}"
         self._policy = policy
 

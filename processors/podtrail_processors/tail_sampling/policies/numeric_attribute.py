@@ -5,7 +5,7 @@ from pydantic import Field
 from podtrail.otlp import Decision
 from podtrail_processors.tail_sampling.evidence import Evidence
 from podtrail_processors.tail_sampling.lenient import Int64
-from podtrail_processors.tail_sampling.policies.attribute import FIELDS, Lookup, verdict
+from podtrail_processors.tail_sampling.policies.attribute import READS, Lookup, verdict
 from podtrail_processors.tail_sampling.policy import Block, Policy
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
@@ -14,7 +14,7 @@ _LEAST, _MOST = -(2**63), 2**63 - 1
 class NumericAttribute:
     """Says yes when the attribute lies between the bounds somewhere; a value that is no integer counts as 0."""
 
-    fields = FIELDS
+    reads = READS
 
     def __init__(self, key: str, least: int, most: int, inverted: bool) -> None:
         bounds = [f"at least {least}"] * (least != _LEAST) + [f"at most {most}"] * (most != _MOST)

@@ -10,7 +10,7 @@ from fractions import Fraction
 from pydantic import Field
 
 from podtrail.otlp import Decision
-from podtrail_processors.tail_sampling.evidence import Evidence
+from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.policy import Block, Policy
 
 _DEFAULT_SALT = "default-hash-seed"
@@ -42,7 +42,7 @@ def threshold(percentage: float) -> int:
 class Probabilistic:
     """Says yes when the hash of the trace id does not exceed the threshold."""
 
-    fields: frozenset[str] = frozenset()
+    reads = Reads()
 
     def __init__(self, percentage: float, salt: str) -> None:
         self.reason = f"it is among the {percentage:g}% chosen by trace id"

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from podtrail.otlp import ROOT_NAME, Decision, read_key_value
-from podtrail_processors.tail_sampling.evidence import Evidence
+from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.policy import Block, Policy
 
 _KEY = "scheduler.result"
@@ -16,7 +16,7 @@ _ROOT = ROOT_NAME.encode()
 class SchedulingResult:
     """Says yes when a `SchedulePod` span has one of the results."""
 
-    fields = frozenset({"name", "attributes"})
+    reads = Reads(detailed=frozenset({"name", "attributes"}))
 
     def __init__(self, results: frozenset[str]) -> None:
         self.reason = f"the attempt ended {' or '.join(sorted(results))}"

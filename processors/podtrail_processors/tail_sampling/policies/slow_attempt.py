@@ -10,7 +10,7 @@ from pydantic import Field
 
 from podtrail.config.types import MILLISECOND, PositiveDuration, format_duration
 from podtrail.otlp import ROOT_NAME, Decision, SpanFields, read_key_value
-from podtrail_processors.tail_sampling.evidence import Evidence
+from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.policy import Block, Policy
 
 _ROOT = ROOT_NAME.encode()
@@ -25,7 +25,7 @@ class SlowAttempt:
     Spans without start or end, or that end before they start, have no length and are passed over.
     """
 
-    fields = frozenset({"name", "start_time_unix_nano", "end_time_unix_nano"})
+    reads = Reads(plain=frozenset({"name", "start_time_unix_nano", "end_time_unix_nano"}))
 
     def __init__(self, limits: Mapping[str, int]) -> None:
         self.reason = "it took longer than allowed: " + ", ".join(
@@ -48,12 +48,12 @@ class SlowAttempt:
 class SlowQueue:
     """Says yes when the Pod of a `SchedulePod` waited in the queue longer than the limit, or when `also` says yes."""
 
-    fields = frozenset({"name", "attributes"})
+    reads = Reads(detailed=frozenset({"name", "attributes"}))
 
     def __init__(self, limit: int, also: SlowAttempt | None) -> None:
         self.reason = f"its Pod waited longer than {format_duration(limit)} in the queue"
         if also:
-            self.fields |= also.fields
+            self.reads = Reads.union([self.reads, also.reads])
             self.reason += f" or {also.reason}"
         self._limit = limit
         self._also = also

@@ -6,7 +6,7 @@ from operator import attrgetter
 from pydantic import Field
 
 from podtrail.otlp import Decision, status_code
-from podtrail_processors.tail_sampling.evidence import Evidence
+from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.lenient import Texts
 from podtrail_processors.tail_sampling.policy import Block, Policy
 
@@ -17,7 +17,7 @@ _status_of = attrgetter("status")
 class StatusCode:
     """Says yes when any span has one of the codes."""
 
-    fields = frozenset({"status"})
+    reads = Reads(plain=frozenset({"status"}))
 
     def __init__(self, names: Sequence[str]) -> None:
         self.reason = f"a span has status {' or '.join(names)}"

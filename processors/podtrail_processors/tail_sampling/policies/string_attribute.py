@@ -8,7 +8,7 @@ from pydantic import Field
 from podtrail.otlp import Decision
 from podtrail_processors.tail_sampling.evidence import Evidence
 from podtrail_processors.tail_sampling.lenient import Int64, Texts
-from podtrail_processors.tail_sampling.policies.attribute import FIELDS, Lookup, verdict
+from podtrail_processors.tail_sampling.policies.attribute import READS, Lookup, verdict
 from podtrail_processors.tail_sampling.policy import Block, Policy
 from podtrail_processors.tail_sampling.re2 import compile_re2
 
@@ -21,7 +21,7 @@ class StringAttribute:
     An empty text never matches on a span; on a resource a regular expression may match it, as in the Collector.
     """
 
-    fields = FIELDS
+    reads = READS
 
     def __init__(self, key: str, matches: Callable[[str], bool], reason: str, inverted: bool) -> None:
         self.reason = reason

@@ -5,7 +5,7 @@ from operator import attrgetter
 from pydantic import ConfigDict
 
 from podtrail.otlp import Decision
-from podtrail_processors.tail_sampling.evidence import Evidence
+from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.policy import Block, Policy
 
 _SAMPLED = 1
@@ -15,7 +15,7 @@ _flags_of = attrgetter("flags")
 class TraceFlags:
     """Says yes when a span's flags have the sampled bit."""
 
-    fields = frozenset({"flags"})
+    reads = Reads(plain=frozenset({"flags"}))
     reason = "a span carries the sampled flag"
 
     def vote(self, trace: Evidence) -> Decision:
