@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
+from google.protobuf.message import Message
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -11,6 +12,9 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from podtrail.otlp import frame, read_request, split, write_request
 
 Flat = list[tuple[bytes, bytes, bytes]]
+
+_MARK = b"\xca\xbb\x01\x07foreign"
+"""Field 3001 with seven bytes."""
 
 
 @given(sent=...)
@@ -77,6 +81,31 @@ def test_an_interleaved_trace_keeps_its_order_in_groups_of_its_own() -> None:
     groups = read_request(sent.SerializeToString()).groups
     assert [(group.trace_id[0], group.span_count) for group in groups] == [(1, 1), (2, 1), (1, 2), (2, 1)]
     assert [Span.FromString(raw).span_id[0] for group in groups for raw in split(group.spans)] == [1, 2, 3, 4, 5]
+
+
+def _mark(message: Message) -> int:
+    """Put a field that nobody knows into a message and all within it; return how many."""
+    marked = 1
+    for field, value in message.ListFields():
+        if field.message_type is not None:
+            marked += sum(map(_mark, value if field.is_repeated else [value]))
+    message.MergeFromString(_MARK)
+    return marked
+
+
+def test_unknown_fields_survive_at_every_level(
+    generated: Sequence[ExportTraceServiceRequest], flat: Callable[[bytes], Flat]
+) -> None:
+    for original in generated[:1000]:
+        sent = ExportTraceServiceRequest()
+        sent.CopyFrom(original)
+        marked = sum(map(_mark, sent.resource_spans))
+        raw = sent.SerializeToString()
+        groups = read_request(raw).groups
+        assert flat(write_request(groups)) == flat(raw)
+        assert raw.count(_MARK) == marked
+        headers = {(group.resource, group.scope) for group in groups}
+        assert all(_MARK in resource and _MARK in scope for resource, scope in headers)
 
 
 def test_what_holds_no_span_makes_no_group() -> None:
