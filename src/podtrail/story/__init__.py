@@ -1,22 +1,25 @@
 """The story of a Pod as a pure function of spans and verdicts; page, terminal and reports only render it."""
 
 from podtrail.story.attempt import AttemptStory
-from podtrail.story.pod import PodState, PodStory
+from podtrail.story.pod import PodState, PodStory, answer
 from podtrail.story.rejection import Rejection, Why
+from podtrail.story.sentence import sentence
 from podtrail.story.stories import Stories
 from podtrail.story.summary import Ledger, Summary, Waiting, summarize
-from podtrail.story.tree import Fate, LinkStory, SpanStory, TraceStory, tell_trace
+from podtrail.story.tree import BackLink, Fate, LinkStory, SpanRow, SpanStory, TraceStory, link_type, tell_trace
 from podtrail.story.view import to_json
 from podtrail.story.words import ago, clip, duration, visible
 
 __all__ = [
     "AttemptStory",
+    "BackLink",
     "Fate",
     "Ledger",
     "LinkStory",
     "PodState",
     "PodStory",
     "Rejection",
+    "SpanRow",
     "SpanStory",
     "Stories",
     "Summary",
@@ -24,8 +27,11 @@ __all__ = [
     "Waiting",
     "Why",
     "ago",
+    "answer",
     "clip",
     "duration",
+    "link_type",
+    "sentence",
     "summarize",
     "tell_trace",
     "to_json",

@@ -57,6 +57,10 @@ class Stories:
     ) -> None:
         """Hold at most this many Pods, bytes (about) and attempts a Pod; an attempt is slow from `slow_after` ns."""
         self.tallies = Tallies()
+        self.latest = 0
+        """End of the latest attempt seen, Unix nanoseconds; 0 before the first: where the source's clock stands."""
+        self.changes = 0
+        """Grows with everything that may change a Pod's story."""
         self._max_pods = max_pods
         self._max_bytes = max_bytes
         self._max_attempts = max(2, max_attempts)
@@ -184,11 +188,13 @@ class Stories:
             self._size += pod.size
         self._pods.move_to_end(key)
         pod.told = None
+        self.changes += 1
         return pod
 
     def _put(self, pod: _Pod, story: AttemptStory) -> None:
         before = pod.attempts.get((story.trace_id, story.span_id))
         pod.attempts[story.trace_id, story.span_id] = story
+        self.latest = max(self.latest, story.end_unix_nano)
         pod.told = None
         grown = story.size - (before.size if before else 0)
         pod.size += grown

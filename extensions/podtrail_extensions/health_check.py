@@ -1,0 +1,112 @@
+"""The `health_check` extension: one address that says whether the pipelines run, for probes (as the Collector's)."""
+
+import json
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from pydantic import Field
+
+from podtrail.component import Context, Factory, StartError
+from podtrail.config.types import Endpoint, Model, format_duration
+
+if TYPE_CHECKING:
+    from aiohttp.web import BaseRequest, Response
+
+_NEVER = "0001-01-01T00:00:00Z"
+_SECOND = 1_000_000_000
+
+
+class ResponseBody(Model):
+    """Bodies in place of the JSON."""
+
+    healthy: str = Field("", description="Body while the pipelines run; empty: JSON with status and uptime.")
+    unhealthy: str = Field("", description="Body while they do not; empty: JSON with the status.")
+
+
+class Config(Model):
+    """Answer probes over HTTP: 200 while the pipelines run, else 503."""
+
+    endpoint: Endpoint = Field("localhost:13133", description="Where to listen, host:port.")
+    path: str = Field("/", pattern="^/", description="Path to answer at; one that ends in / answers below it as well.")
+    response_body: ResponseBody | None = Field(None, description="Bodies to answer with; absent: JSON.")
+
+
+class HealthCheck:
+    """Listens from entering on. Unavailable until `ready()`, and again after `not_ready()`."""
+
+    def __init__(self, config: Config, context: Context) -> None:
+        self._config = config
+        self._id = context.id
+        self._log = context.log
+        self._since: int | None = None
+        self._stack = AsyncExitStack()
+        self.endpoint = config.endpoint
+        """Where it listens; with the port that the system chose when that of the configuration is 0."""
+
+    def ready(self) -> None:
+        """Say from now on that the pipelines run."""
+        if self._since is None:
+            self._since = time.time_ns()
+
+    def not_ready(self) -> None:
+        """Say from now on that they do not."""
+        self._since = None
+
+    async def __aenter__(self) -> Self:
+        """Listen. StartError when that is not possible."""
+        from aiohttp import web
+
+        from podtrail.transport.listen import bind
+
+        try:
+            listeners = bind(self._config.endpoint)
+        except StartError as error:
+            raise StartError(f"extensions::{self._id}: {error}") from error
+        async with AsyncExitStack() as stack:
+            answer: Callable[[BaseRequest], Awaitable[Response]] = self._answer
+            runner = web.ServerRunner(web.Server(answer, access_log=None), handle_signals=False, shutdown_timeout=0.5)
+            stack.push_async_callback(runner.cleanup)
+            await runner.setup()
+            for listener in listeners:
+                await web.SockSite(runner, listener).start()
+            self._stack = stack.pop_all()
+        self.endpoint = f"{self._config.endpoint.rpartition(':')[0]}:{listeners[0].getsockname()[1]}"
+        self._log.info("answering probes on http://%s%s", self.endpoint, self._config.path)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.not_ready()
+        await self._stack.aclose()
+
+    async def _answer(self, request: "BaseRequest") -> "Response":
+        from aiohttp import web
+
+        path = self._config.path
+        if request.path != path and not (path.endswith("/") and request.path.startswith(path)):
+            return web.Response(status=404, text="404 page not found\n")
+        status = 503 if self._since is None else 200
+        bodies = self._config.response_body
+        body = "" if bodies is None else bodies.unhealthy if self._since is None else bodies.healthy
+        if body:
+            return web.Response(status=status, text=body)
+        return web.Response(status=status, text=json.dumps(_state(self._since)), content_type="application/json")
+
+
+def _state(since: int | None) -> dict[str, str]:
+    if since is None:
+        return {"status": "Server not available", "upSince": _NEVER, "uptime": ""}
+    up_since = datetime.fromtimestamp(since / _SECOND, UTC).isoformat().replace("+00:00", "Z")
+    return {"status": "Server available", "upSince": up_since, "uptime": format_duration(time.time_ns() - since)}
+
+
+def _create(config: Config, context: Context) -> HealthCheck:
+    return HealthCheck(config, context)
+
+
+FACTORY = Factory(kind="extension", type="health_check", aliases=("healthcheck",), Config=Config, create=_create)

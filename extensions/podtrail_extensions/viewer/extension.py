@@ -1,0 +1,110 @@
+"""The running viewer: takes kept spans over OTLP/gRPC, verdicts as an observer, and serves the page."""
+
+import asyncio
+import logging
+import time
+from contextlib import AsyncExitStack
+from types import TracebackType
+from typing import Self
+
+from aiohttp import web
+
+from podtrail.component import Context, StartError
+from podtrail.otlp import Batch, MalformedRequest, read_request
+from podtrail.otlp.responses import export_response
+from podtrail.story import Stories
+from podtrail.transport.grpc_server import GrpcServer
+from podtrail.transport.listen import bind
+from podtrail.transport.settings import GrpcServerSettings
+from podtrail.transport.status import Encoding, RequestError
+from podtrail_extensions.viewer import Config
+from podtrail_extensions.viewer.site import Backend, Site
+from podtrail_extensions.viewer.store import TraceStore
+
+_MIB = 1 << 20
+_SHARE_OF_STORIES = 4
+"""A quarter of the memory holds Pods and their attempts, the rest their spans."""
+_OFF_LOOP = 1 << 20
+"""Bytes of a request from which it is decoded in a thread."""
+_ANOTHER_CLOCK = 600 * 1_000_000_000
+"""So far from ours, in nanoseconds, a source's clock is its own: simulated, or of a recording."""
+_GRACE = 1.0
+
+
+class Viewer:
+    """An embedded backend and its page. Entering binds both ports and serves; leaving lets go of them."""
+
+    def __init__(self, config: Config, context: Context) -> None:
+        share = config.max_mib * _MIB // _SHARE_OF_STORIES
+        self.stories = Stories(max_bytes=share)
+        self.store = TraceStore(config.max_mib * _MIB - share)
+        self._config = config
+        self._id = context.id
+        self._log = context.log
+        self._stack = AsyncExitStack()
+        self._foreign = False
+        self.page = ""
+        """Where the page is served, once it is."""
+        self.otlp_endpoint = ""
+        """Where spans come in, once they can."""
+
+    async def __aenter__(self) -> Self:
+        """Bind both ports and serve. StartError when one can't be had."""
+        async with AsyncExitStack() as stack:
+            settings = GrpcServerSettings(endpoint=self._config.otlp_endpoint)
+            try:
+                server = await stack.enter_async_context(GrpcServer(settings, self._export, self._failed))
+                listeners = bind(self._config.endpoint)
+            except StartError as error:
+                raise StartError(f"extensions::{self._id}: {error}") from error
+            await server.start()
+            stack.push_async_callback(server.stop, _GRACE)
+            self.otlp_endpoint = server.endpoint
+            backend = Backend(server.endpoint, self._config.max_mib, time.time_ns())
+            site = Site(self.stories, self.store, backend, self._config.allowed_hosts, self.now)
+            # Pages are not access-logged: whoever looks is on this machine or was let through to it.
+            runner = web.AppRunner(site.application(), handle_signals=False, access_log=None, shutdown_timeout=_GRACE)
+            stack.push_async_callback(runner.cleanup)
+            await runner.setup()
+            for listener in listeners:
+                await web.SockSite(runner, listener).start()
+            host = self._config.endpoint.rpartition(":")[0] or "localhost"
+            self.page = f"http://{host}:{listeners[0].getsockname()[1]}/"
+            self._stack = stack.pop_all()
+        self._log.info("page on %s, spans on %s (grpc)", self.page, self.otlp_endpoint)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    def observe(self, pipeline: str, batch: Batch) -> None:  # noqa: ARG002 - Observer's signature
+        """Take note of the verdicts that leave a pipeline; the spans come over OTLP."""
+        if batch.verdicts:
+            self._take(Batch((), batch.arrived, batch.verdicts))
+
+    def now(self) -> int:
+        """Return the time by the source's clock, Unix nanoseconds: ours, unless its spans are of another age.
+
+        Simulated and recorded time stands where its latest attempt ended.
+        """
+        return self.stories.latest if self._foreign else time.time_ns()
+
+    def _take(self, batch: Batch) -> None:
+        before = self.stories.latest
+        self.stories.observe(batch)
+        if self.stories.latest != before:
+            self._foreign = abs(time.time_ns() - self.stories.latest) > _ANOTHER_CLOCK
+
+    async def _export(self, raw: bytes, _encoding: Encoding) -> bytes:
+        try:
+            intake = await asyncio.to_thread(read_request, raw) if len(raw) > _OFF_LOOP else read_request(raw)
+        except MalformedRequest as error:
+            raise RequestError.malformed(str(error)) from error
+        self.store.put(intake.groups)
+        self._take(Batch(intake.groups, time.time_ns()))
+        return export_response(intake.rejected, intake.reason)
+
+    def _failed(self, error: RequestError) -> None:
+        self._log.log(logging.DEBUG, "request failed: %s", error.message)

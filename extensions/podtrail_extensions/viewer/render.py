@@ -1,0 +1,119 @@
+"""From view models to HTML: the template environment and the few functions that templates may call.
+
+Every value that a template puts out passes `finalize`: control and direction characters become visible, long text is
+cut in the middle. What that returns is escaped by jinja2; nothing here marks text as safe.
+"""
+
+from datetime import UTC, datetime
+from importlib.resources import files
+from urllib.parse import quote, urlencode
+
+from jinja2 import DictLoader, Environment, StrictUndefined
+from markupsafe import Markup
+
+from podtrail.story import ago, clip, duration, visible
+from podtrail_extensions.viewer.views import Filter
+
+_WIDTH = 200
+AXIS = 1000
+"""Width of the waterfall's drawing, in its own units."""
+_LEAST = 4
+_SERVICES = 6
+
+
+class Whole(str):
+    """Text that is shown in full length."""
+
+    __slots__ = ()
+
+
+def environment() -> Environment:
+    """Return the environment with all templates loaded."""
+    folder = files(__package__) / "templates"
+    sources = {one.name: one.read_text(encoding="utf-8") for one in folder.iterdir() if one.name.endswith(".html")}
+    env = Environment(
+        loader=DictLoader(sources),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=finalize,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    env.filters |= {"duration": duration, "number": number, "utc": utc, "iso": iso, "whole": Whole}
+    env.globals |= {
+        "ago": ago,
+        "bar": bar,
+        "hue": hue,
+        "pod_path": pod_path,
+        "trace_path": trace_path,
+        "list_path": list_path,
+        "ticks": ticks,
+    }
+    return env
+
+
+def finalize(value: object) -> object:
+    """Return what a template may put out in place of a value."""
+    if isinstance(value, Markup) or not isinstance(value, str):
+        return value
+    return visible(value if isinstance(value, Whole) else clip(value, _WIDTH))
+
+
+def number(value: int | None) -> str:
+    """Return a number with its thousands apart; `-` for None."""
+    return "-" if value is None else f"{value:,}"
+
+
+def _moment(unix_nano: int) -> datetime:
+    try:
+        return datetime.fromtimestamp(unix_nano // 1_000_000_000, UTC)
+    except (OverflowError, OSError, ValueError):
+        return datetime.fromtimestamp(0, UTC)
+
+
+def utc(unix_nano: int | None) -> str:
+    """Return a moment as a clock shows it, in UTC."""
+    return "-" if unix_nano is None else _moment(unix_nano).strftime("%H:%M:%S")
+
+
+def iso(unix_nano: int) -> str:
+    """Return a moment for machines and tooltips."""
+    return _moment(unix_nano).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def pod_path(key: str) -> Whole:
+    """Return the address of a Pod's page."""
+    return Whole(f"/pods/{quote(key, safe='')}")
+
+
+def trace_path(trace_id: bytes, span_id: bytes = b"") -> Whole:
+    """Return the address of a trace's page, at one of its spans."""
+    at = f"?span={span_id.hex()}#s-{span_id.hex()}" if span_id else ""
+    return Whole(f"/traces/{trace_id.hex()}{at}")
+
+
+def list_path(wanted: Filter, **changes: str | int) -> Whole:
+    """Return the address of the list of Pods with a filter; changing it starts at the first page."""
+    target = wanted._replace(after=0)._replace(**changes)  # type: ignore[arg-type] # named by the templates
+    query = {name: value for name, value in target._asdict().items() if value != Filter._field_defaults[name]}
+    return Whole("/?" + urlencode(query) if query else "/")
+
+
+def bar(offset: int, length: int | None, whole: int) -> tuple[int, int]:
+    """Return start and width of a span's bar on the axis, at least a line that can be seen."""
+    if whole <= 0:
+        return 0, AXIS
+    start = min(AXIS - _LEAST, max(0, offset * AXIS // whole))
+    width = max(_LEAST, (length or 0) * AXIS // whole)
+    return start, min(width, AXIS - start)
+
+
+def ticks(whole: int) -> tuple[str, ...]:
+    """Return the words under the axis: start, quarters, end."""
+    return tuple("0" if not part else duration(whole * part // 4) for part in range(5))
+
+
+def hue(service: str) -> int:
+    """Return the number of a service's colour: the same on every page."""
+    return sum(service.encode("utf-8", "surrogatepass")) % _SERVICES

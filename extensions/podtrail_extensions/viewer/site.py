@@ -1,0 +1,173 @@
+"""The page's addresses: what is asked for, answered as HTML or JSON."""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from importlib.resources import files
+
+from aiohttp import web
+from jinja2 import Environment
+
+from podtrail.story import Stories, to_json
+from podtrail_extensions.viewer.guard import add_headers, refusal
+from podtrail_extensions.viewer.render import environment
+from podtrail_extensions.viewer.store import TraceStore
+from podtrail_extensions.viewer.views import MAX_QUERY, SORTS, Filter, Views
+
+_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_HEX = frozenset("0123456789abcdef")
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """What every page's frame tells."""
+
+    otlp_endpoint: str
+    max_mib: int
+    since: int
+    """Unix nanoseconds: nothing older is held."""
+
+
+class BadQuery(ValueError):
+    """A query that can't be answered; the text says why."""
+
+
+class Site:
+    """Serves pages and API from stories and store."""
+
+    def __init__(
+        self,
+        stories: Stories,
+        store: TraceStore,
+        backend: Backend,
+        allowed_hosts: tuple[str, ...],
+        now: Callable[[], int],
+    ) -> None:
+        """Make it; `now` gives Unix nanoseconds of the source's clock."""
+        self._stories = stories
+        self._store = store
+        self._backend = backend
+        self._allowed_hosts = allowed_hosts
+        self._now = now
+        self._views = Views(stories, store)
+        self._templates: Environment = environment()
+        self._static = {
+            one.name: (one.read_bytes(), _TYPES[one.name[one.name.rindex(".") :]])
+            for one in (files(__package__) / "static").iterdir()
+        }
+
+    def application(self) -> web.Application:
+        """Return the aiohttp application."""
+        application = web.Application(middlewares=[self._guard])
+        application.on_response_prepare.append(add_headers)
+        application.add_routes(
+            [
+                web.get("/", self._pods),
+                web.get("/pods/{key}", self._pod),
+                web.get("/traces/{id}", self._trace),
+                web.get("/api/v1/pods", self._api_pods),
+                web.get("/api/v1/pods/{key}", self._api_pod),
+                web.get("/api/v1/traces/{id}", self._api_trace),
+                web.get("/api/v1/changes", self._api_changes),
+                web.get("/static/{name}", self._file),
+            ]
+        )
+        return application
+
+    @web.middleware
+    async def _guard(
+        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        refused = refusal(request.method, request.headers, self._allowed_hosts)
+        if refused:
+            return self._problem(request, *refused)
+        try:
+            return await handler(request)
+        except BadQuery as error:
+            return self._problem(request, 400, str(error))
+        except web.HTTPNotFound:
+            return self._problem(request, 404, "There is no such page.")
+
+    def _problem(self, request: web.Request, status: int, words: str) -> web.Response:
+        if request.path.startswith("/api/"):
+            return _json({"error": words}, status)
+        title = HTTPStatus(status).phrase
+        response = self._page("problem.html", {"status": status, "title": title, "words": words}, status)
+        if status == HTTPStatus.METHOD_NOT_ALLOWED:
+            response.headers["Allow"] = "GET, HEAD"
+        return response
+
+    def _page(self, template: str, context: Mapping[str, object], status: int = 200) -> web.Response:
+        frame = {"backend": self._backend, "store": self._store, "stories": self._stories, "now": self._now()}
+        text = self._templates.get_template(template).render({**frame, **context})
+        return web.Response(text=text, status=status, content_type="text/html")
+
+    async def _pods(self, request: web.Request) -> web.Response:
+        return self._page("pods.html", {"view": self._views.pods(_filter(request))})
+
+    async def _api_pods(self, request: web.Request) -> web.Response:
+        return _json(to_json(self._views.pods(_filter(request))))
+
+    async def _pod(self, request: web.Request) -> web.Response:
+        view = self._views.pod(request.match_info["key"], self._now())
+        if view is None:
+            return self._page("no_pod.html", {"key": request.match_info["key"]}, 404)
+        return self._page("pod.html", {"view": view})
+
+    async def _api_pod(self, request: web.Request) -> web.Response:
+        view = self._views.pod(request.match_info["key"], self._now())
+        return _json(to_json(view)) if view else _json({"error": "this Pod is not held"}, 404)
+
+    async def _trace(self, request: web.Request) -> web.Response:
+        trace_id, span_id = _trace_and_span(request)
+        view = self._views.trace(trace_id, span_id)
+        if view is None:
+            fate = self._views.fate(trace_id)
+            return self._page("no_trace.html", {"trace_id": trace_id.hex(), "fate": fate}, 404)
+        return self._page("trace.html", {"view": view})
+
+    async def _api_trace(self, request: web.Request) -> web.Response:
+        trace_id, span_id = _trace_and_span(request)
+        view = self._views.trace(trace_id, span_id)
+        return _json(to_json(view)) if view else _json({"error": self._views.fate(trace_id).words}, 404)
+
+    async def _api_changes(self, _request: web.Request) -> web.Response:
+        return _json({"changes": self._stories.changes})
+
+    async def _file(self, request: web.Request) -> web.Response:
+        found = self._static.get(request.match_info["name"])
+        if not found:
+            raise web.HTTPNotFound
+        return web.Response(body=found[0], content_type=found[1], charset="utf-8")
+
+
+def _json(value: object, status: int = 200) -> web.Response:
+    return web.Response(text=json.dumps(value, ensure_ascii=True), status=status, content_type="application/json")
+
+
+def _filter(request: web.Request) -> Filter:
+    query = request.query
+    wanted = Filter(
+        q=query.get("q", "").strip(),
+        state=query.get("state", Filter().state),
+        sort=query.get("sort", Filter().sort),
+    )
+    after = query.get("after", "0")
+    if len(wanted.q) > MAX_QUERY or len(wanted.state) > MAX_QUERY:
+        raise BadQuery(f"A filter has at most {MAX_QUERY} characters.")
+    if wanted.sort not in SORTS:
+        raise BadQuery(f"sort is one of {', '.join(SORTS)}.")
+    if not (after.isascii() and after.isdecimal() and len(after) < 9):
+        raise BadQuery("after is the number of Pods to pass over.")
+    return wanted._replace(after=int(after))
+
+
+def _trace_and_span(request: web.Request) -> tuple[bytes, bytes]:
+    return _id(request.match_info["id"], 32, "trace"), _id(request.query.get("span", ""), 16, "span")
+
+
+def _id(text: str, digits: int, what: str) -> bytes:
+    if (not text and what == "span") or (len(text) == digits and _HEX.issuperset(text.lower())):
+        return bytes.fromhex(text)
+    raise BadQuery(f"A {what} id has {digits} hexadecimal digits.")

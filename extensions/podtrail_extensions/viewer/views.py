@@ -1,0 +1,237 @@
+"""What the pages show, as view models: the templates and the JSON API render the same ones."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from podtrail.story import (
+    AttemptStory,
+    Fate,
+    PodState,
+    PodStory,
+    Stories,
+    TraceStory,
+    answer,
+    sentence,
+    tell_trace,
+)
+from podtrail_extensions.viewer.store import TraceStore
+
+PAGE_ROWS = 100
+MAX_QUERY = 256
+TO_LOOK_AT = "to look at"
+ALL = "all"
+SLOW = "slow"
+_SHOWN_ATTEMPTS = 50
+
+
+class PodRow(NamedTuple):
+    """One Pod in the list."""
+
+    key: str
+    namespace: str
+    name: str
+    state: PodState
+    slow: bool
+    since_unix_nano: int | None
+    until_unix_nano: int | None
+    tries: int
+    headline: str
+    last_try_unix_nano: int | None
+
+    @classmethod
+    def of(cls, pod: PodStory) -> "PodRow":
+        """Return a Pod's row."""
+        return cls(*[getattr(pod, name) for name in cls._fields])
+
+    def waiting(self, now: int) -> int | None:
+        """Return for how many nanoseconds it has waited, at `now`."""
+        if self.since_unix_nano is None:
+            return None
+        return max(0, (now if self.until_unix_nano is None else self.until_unix_nano) - self.since_unix_nano)
+
+
+_SORTS: dict[str, Callable[[PodStory], object]] = {
+    "pod": lambda pod: (pod.namespace, pod.name, pod.key),
+    "waiting": lambda pod: (pod.state == "scheduled", pod.since_unix_nano or 0),
+    "tries": lambda pod: -pod.tries,
+    "last": lambda pod: -(pod.last_try_unix_nano or 0),
+}
+SORTS = ("state", *_SORTS)
+
+
+class Filter(NamedTuple):
+    """Which Pods are asked for, as in the query of the page's address."""
+
+    q: str = ""
+    """Part of namespace/name or uid."""
+    state: str = TO_LOOK_AT
+    """A state, `slow`, `to look at` (not scheduled, or slow) or `all`."""
+    sort: str = "state"
+    after: int = 0
+    """How many Pods to pass over."""
+
+    def admits(self, pod: PodStory) -> bool:
+        """Return whether a Pod is asked for."""
+        if self.q and self.q not in f"{pod.namespace}/{pod.name}" and self.q not in pod.uid:
+            return False
+        match self.state:
+            case "all":
+                return True
+            case "to look at":
+                return pod.state != "scheduled" or pod.slow
+            case "slow":
+                return pod.slow
+            case state:
+                return pod.state == state
+
+
+@dataclass(frozen=True, slots=True)
+class PodsView:
+    """The list of Pods."""
+
+    filter: Filter
+    pods: tuple[PodRow, ...]
+    matching: int
+    """Pods that the filter admits."""
+    total: int
+    tallies: dict[str, int]
+    """All Pods by state, `slow` among them; only those that there are."""
+    forgotten: int
+    changes: int
+    """Grows with every change: another number, another page."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRow:
+    """An attempt in a Pod's table."""
+
+    attempt: AttemptStory
+    held: bool
+    """Its spans are here."""
+    fate: str
+    """What was decided, and what became of its spans, in words."""
+    same: bool
+    """Its answer is that of the attempt before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodView:
+    """A Pod's story with what the store has of it."""
+
+    pod: PodStory
+    sentence: str
+    attempts: tuple[AttemptRow, ...]
+    namesakes: tuple[PodRow, ...]
+    """Other Pods of the same name: it was created anew."""
+    trace: TraceStory | None
+    """Of the latest attempt whose spans are held."""
+    trace_attempt: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TraceView:
+    """A trace, with the Pod whose attempt it records."""
+
+    trace: TraceStory
+    pod: PodRow | None
+    attempt: AttemptStory | None
+
+
+class Views:
+    """Puts together what is asked for from stories and store."""
+
+    def __init__(self, stories: Stories, store: TraceStore) -> None:
+        self._stories = stories
+        self._store = store
+
+    def pods(self, wanted: Filter) -> PodsView:
+        """Return the Pods of a filter, at most `PAGE_ROWS`."""
+        everyone = self._stories.pods()
+        found = [pod for pod in everyone if wanted.admits(pod)]
+        key = _SORTS.get(wanted.sort)
+        if key is not None:
+            found.sort(key=key)  # type: ignore[arg-type] # each gives values of one type
+        tallies = Counter[str](pod.state for pod in everyone)
+        tallies[SLOW] = sum(pod.slow for pod in everyone)
+        return PodsView(
+            filter=wanted,
+            pods=tuple(PodRow.of(pod) for pod in found[wanted.after : wanted.after + PAGE_ROWS]),
+            matching=len(found),
+            total=len(everyone),
+            tallies={state: count for state, count in tallies.items() if count},
+            forgotten=self._stories.tallies.forgotten_pods,
+            changes=self._stories.changes,
+        )
+
+    def pod(self, key: str, now: int) -> PodView | None:
+        """Return a Pod's story by its key; None for an unknown one."""
+        pod = self._stories.pod(key)
+        if pod is None:
+            return None
+        held = next((one for one in reversed(pod.attempts) if self._store.get(one.trace_id)), None)
+        others = [other for other in self._stories.named(pod.namespace, pod.name) if other.key != key]
+        return PodView(
+            pod=pod,
+            sentence=sentence(pod, now),
+            attempts=self._attempts(pod),
+            namesakes=tuple(PodRow.of(other) for other in others),
+            trace=self._trace(held.trace_id) if held else None,
+            trace_attempt=held.number if held else None,
+        )
+
+    def trace(self, trace_id: bytes, span_id: bytes = b"") -> TraceView | None:
+        """Return a trace with `span_id` told in full; None when nothing of it is held."""
+        trace = self._trace(trace_id, span_id)
+        if trace is None:
+            return None
+        known = self._stories.attempt(trace_id)
+        return TraceView(trace, PodRow.of(known[0]) if known else None, known[1] if known else None)
+
+    def fate(self, trace_id: bytes, span_id: bytes = b"") -> Fate:
+        """Return what became of a trace, and of one span in it."""
+        known = self._stories.attempt(trace_id)
+        label = f"attempt {known[1].number} of {known[0].namespace}/{known[0].name}" if known else ""
+        if self._store.get(trace_id):
+            span = self._store.find(trace_id, span_id) if span_id else None
+            if span is None and span_id:
+                return Fate(held=True, label=label, words="this span was not received, others of its trace were")
+            return Fate(held=True, label=label or (span.name if span else ""), words="")
+        return Fate(held=False, label=label, words=self._words(trace_id))
+
+    def _words(self, trace_id: bytes) -> str:
+        verdict = self._stories.verdict(trace_id)
+        if self._store.was_evicted(trace_id):
+            return "older than what is held"
+        if verdict is None:
+            return "not received"
+        if verdict.decision == "sampled":
+            return "kept, but not received here"
+        if verdict.decision == "dropped":
+            return f"not kept (dropped by {verdict.policy})"
+        return f"not kept ({verdict.reason})" if verdict.reason else "not kept"
+
+    def _trace(self, trace_id: bytes, span_id: bytes = b"") -> TraceStory | None:
+        arriving = self._store.arriving(trace_id)
+        return tell_trace(self._store.get(trace_id), self.fate, arriving, span_id=span_id)
+
+    def _attempts(self, pod: PodStory) -> tuple[AttemptRow, ...]:
+        rows: list[AttemptRow] = []
+        for attempt in _shown(pod.attempts):
+            held = bool(self._store.get(attempt.trace_id))
+            same = bool(rows) and answer(attempt) == answer(rows[-1].attempt)
+            rows.append(AttemptRow(attempt, held, self._decision(attempt, held=held), same))
+        return tuple(rows)
+
+    def _decision(self, attempt: AttemptStory, *, held: bool) -> str:
+        if attempt.decision == "sampled":
+            kept = f"kept: {attempt.policy}" if attempt.policy else "kept"
+            return kept if held else f"{kept}; {self._words(attempt.trace_id)}"
+        return "kept" if held else self._words(attempt.trace_id)
+
+
+def _shown(attempts: Sequence[AttemptStory]) -> Sequence[AttemptStory]:
+    if len(attempts) <= _SHOWN_ATTEMPTS:
+        return attempts
+    return [attempts[0], *attempts[-_SHOWN_ATTEMPTS + 1 :]]

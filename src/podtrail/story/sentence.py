@@ -1,0 +1,49 @@
+"""A Pod's story in one or two sentences."""
+
+from podtrail.story.pod import PodStory, who_said_no
+from podtrail.story.words import duration
+
+_ALL = 99
+
+
+def sentence(pod: PodStory, now: int) -> str:
+    """Return what holds a Pod back, or how it got its node, at `now`. Its words are not escaped."""
+    waited = pod.waiting(now)
+    pending = "Pending" if waited is None else f"Pending for {duration(waited)}"
+    last = pod.last
+    match pod.state:
+        case "scheduled":
+            on = f" on {pod.node}" if pod.node else ""
+            after = f" in {duration(waited)}" if waited is not None else ""
+            slow = f". Slow: {pod.headline}" if pod.slow else ""
+            return f"Scheduled{on}{after}{slow}."
+        case "gated":
+            return f"{pending}: gated, the scheduler has not tried it. Gates left: {', '.join(pod.gates)}."
+        case "waiting":
+            return f"{pending}: no attempt with a result was seen."
+        case "binding":
+            return f"{pending}: being bound to {pod.node}."
+        case "bind refused":
+            found = f", last {pod.node}" if pod.node else ""
+            return f"{pending}: a node was found{found}, but the bind was refused. {_same(pod)}".strip()
+        case "preempting":
+            node = f" on {pod.node}" if pod.node else ""
+            return f"{pending}: preempting{node}. {_refused(pod)}{_same(pod)}".strip()
+        case "error":
+            said = f" {last.message}" if last and last.message else ""
+            return f"{pending}: the last attempt failed with an error.{said}"
+        case "unschedulable":
+            return f"{pending}: no node fits. {_refused(pod)}{_same(pod)}".strip()
+
+
+def _refused(pod: PodStory) -> str:
+    return f"{who_said_no(pod.last.why, _ALL)}. " if pod.last and pod.last.why.rejections else ""
+
+
+def _same(pod: PodStory) -> str:
+    if pod.same < 2:
+        return ""
+    if pod.same == pod.seen:
+        of = f" of {pod.tries:,}" if pod.tries > pod.seen else ""
+        return f"Same in all {pod.seen:,} attempts seen{of}."
+    return f"Same in the last {pod.same:,} of {pod.tries:,} attempts."
