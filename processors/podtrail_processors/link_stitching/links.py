@@ -30,6 +30,7 @@ BINDING: Final = "binding"
 SCHEDULING: Final = "scheduling"
 
 TYPES: Final = frozenset({PREVIOUS_ATTEMPT, NEXT_ATTEMPT, CREATION, BINDING, SCHEDULING})
+_OPPOSITE: Final = {PREVIOUS_ATTEMPT: NEXT_ATTEMPT, NEXT_ATTEMPT: PREVIOUS_ATTEMPT}
 
 MOST_LINKS: Final = 128
 """Links looked at on one span: the limit that SDKs set. What is beyond passes as it came."""
@@ -64,8 +65,8 @@ def forward(target: bytes, kind: str, fate: Fate | None, *, inferred: bool = Fal
 
 
 def backward(source: bytes, kind: str, *, inferred: bool = False) -> Link:
-    """Return the other side of a link that `source` has."""
-    attributes: dict[str, Value] = {TYPE: kind, RESOLVED: True, BACK: True}
+    """Return the other side of a link of type `kind` ("" for none) that `source` has."""
+    attributes: dict[str, Value] = {**typed(_OPPOSITE.get(kind, kind)), RESOLVED: True, BACK: True}
     if inferred:
         attributes[INFERRED] = True
     return Link(source[:16], source[16:], attributes)

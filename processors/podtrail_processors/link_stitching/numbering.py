@@ -103,8 +103,12 @@ class Chain:
         return any(later.left for later in self._attempts[at + 1 :])
 
     def trim(self, limit: int) -> list[Known]:
-        """Forget the earliest beyond `limit`, but go on counting from them."""
-        surplus = self._attempts[: max(0, len(self._attempts) - limit)]
+        """Forget the earliest beyond `limit`, but go on counting from them.
+
+        Attempts that are still held stay, with the one before the first of them.
+        """
+        held = (at for at, known in enumerate(self._attempts) if known.fate.kept and not known.left)
+        surplus = self._attempts[: max(0, min(len(self._attempts) - limit, next(held, len(self._attempts)) - 1))]
         if surplus:
             del self._attempts[: len(surplus)]
             self._counted = surplus[-1].number

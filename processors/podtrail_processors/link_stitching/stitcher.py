@@ -48,7 +48,8 @@ class _Writing:
         """Add a link; one to the same span that is there already is marked instead."""
         for position, present in enumerate(self.links):
             if present.trace_id == link.trace_id and present.span_id == link.span_id:
-                self.marks[position] = {**self.marks.get(position, {}), **link.attributes}
+                if links.is_back_link(present) or not links.is_back_link(link):
+                    self.marks[position] = {**self.marks.get(position, {}), **link.attributes}
                 return
         self.added.append(link)
 
@@ -93,7 +94,8 @@ class Stitcher:
             if span.links:
                 writing = _Writing(raw)
                 for target, kind in self._own_links(writing).values():
-                    if target:
+                    if target and kind != links.PREVIOUS_ATTEMPT:
+                        # (The chain itself knows which attempts to tell of the next.)
                         self._memory.wait(target, writing.key, links.backward(writing.key, kind), now)
 
     def stitch(self, group: Group, now: int) -> Group:
@@ -116,8 +118,8 @@ class Stitcher:
         if writing.is_root:
             self._number(writing)
         else:
-            self._join_sync(writing)
-            self._join_binding(writing)
+            self._join_sync(writing, now)
+            self._join_binding(writing, now)
         for link in self._memory.claim(writing.key):
             writing.add(link)
         return writing.result()
@@ -174,25 +176,25 @@ class Stitcher:
             self._link(writing, previous, links.PREVIOUS_ATTEMPT, inferred=False)
             if previous.left and not previous.told_next:
                 previous.told_next = True
-                self._tell(previous.key, links.backward(known.key, links.NEXT_ATTEMPT), previous.end)
+                self._tell(previous.key, links.backward(known.key, links.PREVIOUS_ATTEMPT), previous.end)
         following = chain.after(known)
         if following and following.fate.kept:
             known.told_next = True
-            writing.add(links.backward(following.key, links.NEXT_ATTEMPT))
+            writing.add(links.backward(following.key, links.PREVIOUS_ATTEMPT))
 
-    def _join_sync(self, writing: _Writing) -> None:
+    def _join_sync(self, writing: _Writing, now: int) -> None:
         uid = synced_pod(writing.view)
         chain = self._memory.chain(uid) if uid else None
         attempt = chain.success_before(writing.view.start) if chain else None
         if attempt is None:
             return
         self._link(writing, attempt, links.SCHEDULING, inferred=True)
-        if attempt.left and not attempt.told_sync:
+        if not attempt.told_sync:
             # The first is what started the Pod; the kubelet goes on for as long as it runs.
             attempt.told_sync = True
-            self._tell(attempt.key, links.backward(writing.key, links.SCHEDULING, inferred=True), attempt.end)
+            self._tell_attempt(attempt, writing.key, links.SCHEDULING, now)
 
-    def _join_binding(self, writing: _Writing) -> None:
+    def _join_binding(self, writing: _Writing, now: int) -> None:
         place = bound_pod(writing.view)
         chain = self._memory.chain_at(place) if place else None
         attempt = chain.running_at(writing.view.start + _CLOCK_SLACK) if chain else None
@@ -201,12 +203,18 @@ class Stitcher:
         if any(link.trace_id == attempt.trace_id for link in writing.links):
             return
         self._link(writing, attempt, links.BINDING, inferred=True)
-        if attempt.left:
-            self._tell(attempt.key, links.backward(writing.key, links.BINDING, inferred=True), attempt.end)
+        self._tell_attempt(attempt, writing.key, links.BINDING, now)
 
     def _link(self, writing: _Writing, attempt: Known, kind: str, *, inferred: bool) -> None:
         writing.add(links.forward(attempt.key, kind, attempt.fate, inferred=inferred))
         self._count(kind, attempt.fate.kept)
+
+    def _tell_attempt(self, attempt: Known, source: bytes, kind: str, now: int) -> None:
+        link = links.backward(source, kind, inferred=True)
+        if attempt.left:
+            self._tell(attempt.key, link, attempt.end)
+        elif attempt.fate.kept:
+            self._memory.wait(attempt.key, source, link, now)
 
     def _tell(self, target: bytes, link: Link, at: int) -> None:
         if self._amend:

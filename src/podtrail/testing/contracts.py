@@ -75,18 +75,19 @@ def check_early_expire_changes_nothing(create: Create, arrivals: Sequence[Arriva
 
 def check_nothing_lost_nothing_twice(create: Create, arrivals: Sequence[Arrival]) -> None:
     """At every step each span is inside, has left once, or is booked as sampled out or dropped."""
-    run = _Run(create)
-    for arrival in arrivals:
-        run.advance(arrival.now, _MANY)
+    for end in (_MANY, arrivals[-1].now if arrivals else 0):
+        run = _Run(create)
+        for arrival in arrivals:
+            run.advance(arrival.now, _MANY)
+            run.balance()
+            run.add(arrival)
+            run.balance()
+        run.advance(end, _MANY)
+        run.drain(end)
         run.balance()
-        run.add(arrival)
-        run.balance()
-    run.advance(_MANY, _MANY)
-    run.drain(arrivals[-1].now if arrivals else 0)
-    run.balance()
-    surplus = run.spans_out - run.spans_in
-    if surplus.total() != run.account.created:
-        raise ContractBroken(f"{surplus.total()} spans came out that did not go in, {run.account.created} are booked")
+        surplus = (run.spans_out - run.spans_in).total()
+        if surplus != run.account.created:
+            raise ContractBroken(f"{surplus} spans came out that did not go in, {run.account.created} are booked")
 
 
 def check_verdicts_pass_in_order(create: Create, arrivals: Sequence[Arrival]) -> None:
