@@ -155,7 +155,7 @@ def http_backend() -> Callable[..., AbstractAsyncContextManager[HttpBackend]]:
         backend = HttpBackend(list(script))
         app = web.Application(client_max_size=64 << 20)
         app.router.add_post("/{tail:.*}", backend.post)
-        runner = web.AppRunner(app)
+        runner = web.AppRunner(app, auto_decompress=False)
         await runner.setup()
         site = web.TCPSite(runner, "localhost", 0, ssl_context=ssl_context)
         await site.start()

@@ -23,6 +23,7 @@ TRACES_PATH = "/v1/traces"
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE = re.compile(r"[\x20-\x7e\t]*")
 _GRPC_NAME = re.compile(r"[0-9a-z_.-]+")
+_OWN_HEADERS = frozenset({"content-type", "content-encoding", "content-length", "transfer-encoding"})
 _NO_RELOAD = "reload_interval is not offered by a client: certificates are read at the start and on SIGHUP"
 
 
@@ -134,6 +135,14 @@ class HttpClientSettings(ClientSettings):
     @classmethod
     def _from_environment(cls, data: Any) -> Any:
         return merged_with_environment(data, os.environ)
+
+    @field_validator("headers")
+    @classmethod
+    def _check_own(cls, headers: Headers) -> Headers:
+        for name in headers:
+            if name.lower() in _OWN_HEADERS:
+                raise ValueError(f"{name!r} is set by the exporter itself: use encoding and compression")
+        return headers
 
     @field_validator("endpoint", "traces_endpoint", "proxy_url")
     @classmethod
