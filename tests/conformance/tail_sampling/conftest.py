@@ -1,0 +1,86 @@
+"""Recorded answers of the Collector's tail sampling processor, and which of them podtrail has the means to give.
+
+`vectors/` holds the applicable ones, as recorded (README.md there); `inventory.json` names every recorded vector with
+what it needs beyond the sampler's means, nothing for those that are here.
+"""
+
+import gzip
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+VECTORS = Path(__file__).parent / "vectors"
+INVENTORY = Path(__file__).parent / "inventory.json"
+
+_POLICIES = frozenset({"bytes_limiting", "composite", "ottl_condition", "rate_limiting", "trace_state"})
+_NO_TRACE = "0" * 32
+
+
+def read_vector(path: Path) -> dict[str, Any]:
+    """Return a recorded vector."""
+    vector: dict[str, Any] = json.loads(gzip.decompress(path.read_bytes()))
+    return vector
+
+
+def needs(vector: Mapping[str, Any], settings: object) -> list[str]:
+    """Return what a vector needs beyond the sampler's means: policy types, keys, gates. `settings`: its config."""
+    found = {f"policy {name}" for name in _types(settings) & _POLICIES}
+    own = settings if isinstance(settings, Mapping) else {}
+    if own.get("sampling_strategy") == "span-ingest":
+        found.add("key sampling_strategy")
+    if own.get("block_on_overflow"):
+        found.add("key block_on_overflow")
+    if own.get("num_shards", 1) > 1 and "num_traces" in own:
+        found.add("key num_shards with num_traces")
+    found.update(f"gate {gate}" for gate in vector.get("feature_gates") or ())
+    if any(span["traceId"] == _NO_TRACE for span in _spans(vector)):
+        found.add("spans without a trace id, which the receiver rejects")
+    return sorted(found)
+
+
+def _types(settings: object) -> frozenset[str]:
+    if isinstance(settings, Mapping):
+        own = {settings["type"]} if isinstance(settings.get("type"), str) else set()
+        return frozenset(own).union(*map(_types, settings.values()))
+    if isinstance(settings, list):
+        return frozenset().union(*map(_types, settings))
+    return frozenset()
+
+
+def _spans(vector: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [
+        span
+        for batch in vector["batches"]
+        for resource in batch["resourceSpans"]
+        for scope in resource.get("scopeSpans", ())
+        for span in scope.get("spans", ())
+    ]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test that asks for a `vector` with each of them."""
+    if "vector_path" in metafunc.fixturenames:
+        paths = sorted(VECTORS.glob("*.json.gz"))
+        metafunc.parametrize("vector_path", paths, ids=[path.name.removesuffix(".json.gz") for path in paths])
+
+
+@pytest.fixture
+def vector(vector_path: Path) -> dict[str, Any]:
+    """Return a recorded vector."""
+    return read_vector(vector_path)
+
+
+@pytest.fixture
+def inventory() -> dict[str, list[str]]:
+    """Return every recorded vector's name with what it needs beyond the sampler's means."""
+    found: dict[str, list[str]] = json.loads(INVENTORY.read_text(encoding="utf-8"))
+    return found
+
+
+@pytest.fixture(name="needs")
+def _needs() -> Callable[[Mapping[str, Any], object], list[str]]:
+    """Return the rule by which vectors were selected."""
+    return needs

@@ -1,0 +1,148 @@
+"""The sampler decides as the Collector's did, case by case."""
+
+import json
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podtrail.config import ConfigError, Document
+from podtrail.otlp import SpanView, resource_attributes, scope_attributes, scope_name, split
+from podtrail.otlp.json import read_json_request
+from podtrail.testing import ExportedSpan, Run, replay
+
+START = 1_800_000_000_000_000_000
+MS = 1_000_000
+RECORD_POLICY = "processor.tailsamplingprocessor.recordpolicy"
+PREFIX = "otelcol_processor_"
+OURS_ALONE = {"tail_sampling_sampling_traces_on_memory", "tail_sampling_traces_decided_early"}
+
+Vector = Mapping[str, Any]
+
+
+def run(vector: Vector, settings: object = None, gates: Collection[str] = ()) -> Run:
+    """Replay a vector through its configuration, or through other settings for its component."""
+    name = re.match(r"\S+(?=:)", vector["config"])
+    assert name is not None
+    processors = {name[0]: settings} if settings is not None else vector["config"]
+    recording = [(START + b["at_ms"] * MS, {"resourceSpans": b["resourceSpans"]}) for b in vector["batches"]]
+    until = START + vector["shutdown_ms"] * MS
+    return replay(whole(name[0], processors), recording, until=until, feature_gates=gates)
+
+
+def whole(name: str, processors: object) -> Any:
+    """Put a pipeline around a processor that is given as YAML text or as a mapping."""
+    around = {
+        "receivers": {"otlp": {"protocols": {"grpc": None}}},
+        "exporters": {"debug": None},
+        "service": {"pipelines": {"traces": {"receivers": ["otlp"], "processors": [name], "exporters": ["debug"]}}},
+    }
+    if not isinstance(processors, str):
+        return {**around, "processors": processors}
+    lines = [f"  {line}" for line in processors.splitlines()]
+    service = (
+        "receivers: {otlp: {protocols: {grpc: null}}}\nexporters: {debug: null}\n"
+        f"service: {{pipelines: {{traces: {{receivers: [otlp], processors: ['{name}'], exporters: [debug]}}}}}}"
+    )
+    return "\n".join([service, "processors:", *lines])
+
+
+@pytest.fixture
+def expected(vector: Vector, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, Any]:
+    """Return what the Collector did, with the environment it did it in."""
+    for key, value in (vector.get("env") or {}).items():
+        monkeypatch.setenv(key, value)
+    answer: Mapping[str, Any] = vector["expected"]
+    return answer
+
+
+def test_decides_as_recorded(vector: Vector, expected: Mapping[str, Any]) -> None:
+    if "config_error" in expected:
+        with pytest.raises(ConfigError):
+            run(vector)
+        return
+    ran = run(vector)
+    assert sorted(ran.kept) == sorted(expected["sampled"])
+    for trace, spans in (expected.get("spans") or {}).items():
+        assert sorted(ran.kept[trace]) == sorted(spans)
+    assert counters(ran, vector) == {
+        name: values for name, values in expected["metrics"].items() if name not in blurred(vector)
+    }
+
+
+def test_each_policy_alone_decides_as_recorded(vector: Vector, expected: Mapping[str, Any]) -> None:
+    for policy, sampled in (expected.get("by_policy") or {}).items():
+        (settings,) = Document.from_text(vector["config"]).plain().values()
+        settings["policies"] = [one for one in settings["policies"] if one["name"] == policy]
+        assert sorted(run(vector, settings).kept) == sorted(sampled), policy
+
+
+def test_records_the_policy_as_recorded(vector: Vector, expected: Mapping[str, Any]) -> None:
+    if expected.get("attributes") is None:
+        return
+    without = {span.span.span_id: span.scope.attributes for span in run(vector).exported["debug"]}
+    added = {}
+    for exported in run(vector, gates=[RECORD_POLICY]).exported["debug"]:
+        attributes = exported.scope.attributes
+        if attributes != without[exported.span.span_id]:
+            ours = {key: value for key, value in attributes.items() if key.startswith("tailsampling.")}
+            added[exported.span.span_id.hex()] = ours
+    assert added == expected["attributes"]
+
+
+def test_what_comes_out_is_what_was_recorded(vector: Vector, expected: Mapping[str, Any]) -> None:
+    out = [(span.resource_header, span.scope_header, span.raw) for span in run_unless_refused(vector)]
+    for trace, resource_spans in (expected.get("output") or {}).items():
+        groups = read_json_request(json.dumps({"resourceSpans": resource_spans}).encode()).groups
+        recorded = [content(group.resource, group.scope, raw) for group in groups for raw in split(group.spans)]
+        assert [content(*span) for span in out if SpanView(span[2]).trace_id.hex() == trace] == recorded
+
+
+def test_the_inventory_tells_what_is_here(inventory: Mapping[str, list[str]], request: pytest.FixtureRequest) -> None:
+    here = {path.name.removesuffix(".json.gz") for path in (Path(request.path).parent / "vectors").glob("*.json.gz")}
+    assert here == {name for name, missing in inventory.items() if not missing}
+
+
+def test_needs_nothing_that_is_missing(vector: Vector, needs: Callable[[Vector, object], list[str]]) -> None:
+    try:
+        settings = list(Document.from_text(vector["config"], environ=vector.get("env") or {}).plain().values())
+    except ConfigError:
+        settings = []
+    assert needs(vector, *settings or [None]) == []
+
+
+def run_unless_refused(vector: Vector) -> Sequence[ExportedSpan]:
+    """Return what comes out of a vector's configuration, nothing when it is to be refused."""
+    return () if "config_error" in vector["expected"] else run(vector).exported["debug"]
+
+
+def content(resource: bytes, scope: bytes, raw: bytes) -> tuple[object, ...]:
+    """Return what a span says, however it is written. Schema URLs, which the Collector loses, are left out."""
+    span = SpanView(raw)
+    around = (dict(resource_attributes(resource)), scope_name(scope), dict(scope_attributes(scope)))
+    about = (span.span_id, span.parent_span_id, span.name, span.kind, span.start, span.end, span.status)
+    return (*around, *about, span.trace_state, span.flags, dict(span.attributes), span.events, span.links)
+
+
+def counters(ran: Run, vector: Vector) -> Mapping[str, Mapping[str, float]]:
+    """Return the sampler's counters that are not zero, as they were recorded."""
+    found = {name.removeprefix(PREFIX): dict(values) for name, values in ran.metrics.items() if any(values.values())}
+    left_out = OURS_ALONE | blurred(vector)
+    return {
+        name: values
+        for name, values in found.items()
+        if name.startswith("tail_sampling_") and not name.endswith("_sum") and name not in left_out
+    }
+
+
+def blurred(vector: Vector) -> set[str]:
+    """Return what can't be counted alike: the Collector counts late spans by ResourceSpans message and trace.
+
+    Two such messages that stand side by side without a resource are one to us.
+    """
+    for batch in vector["batches"]:
+        if sum(not any(message.get("resource", {}).values()) for message in batch["resourceSpans"]) > 1:
+            return {"tail_sampling_sampling_late_span_age_count"}
+    return set()
