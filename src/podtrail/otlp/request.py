@@ -1,8 +1,11 @@
 """Requests: an ExportTraceServiceRequest to groups of undecoded spans, and back.
 
 The whole request is parsed once, strictly, in C; nothing of that is kept but the answer that it is sound. Then spans
-are told apart, and runs of one trace are cut from the request's own bytes. Only a request that is not sound, or not
-written in protobuf's canonical form, is looked at span by span (`podtrail.otlp.scrutiny`).
+are told apart, and runs of one trace are cut from the request's own bytes. Only a request that does not decode, or
+whose headers are not in protobuf's canonical form, is looked at span by span (`podtrail.otlp.scrutiny`).
+
+A span that states an id twice is filed under the first, though a parser would take the last: to see it would cost a
+fifth of all that is done here.
 """
 
 from collections.abc import Iterable, Sequence
@@ -57,50 +60,63 @@ def read_request(raw: bytes) -> Intake:
     Raises:
         MalformedRequest: the bytes can't be told apart into spans.
     """
-    try:
-        sound = ExportTraceServiceRequest.FromString(raw).ByteSize() == len(raw)
-        request = _REQUEST.FromString(raw)
-    except DecodeError:
-        sound = False
     rejections = Rejections()
-    if not sound:
+    groups = _cut(raw, rejections) if _decodes(raw) else None
+    if groups is None:
+        rejections = Rejections()
         try:
-            raw = scrutinize(raw, rejections)
+            canonical = scrutinize(raw, rejections)
         except DecodeError as error:
             raise MalformedRequest(f"not an ExportTraceServiceRequest: {error}") from error
-        request = _REQUEST.FromString(raw)
+        groups = _cut(canonical, rejections)
+        assert groups is not None, "a scrutinized request is canonical"
+    return Intake(groups, rejections.count, rejections.reason())
+
+
+def _decodes(raw: bytes) -> bool:
+    try:
+        ExportTraceServiceRequest.FromString(raw)
+    except DecodeError:
+        return False
+    return True
+
+
+def _cut(raw: bytes, rejections: Rejections) -> list[Group] | None:
+    """Return the groups of a request that decodes; None when its headers are not in canonical form.
+
+    A header that repeats a singular field is longer than what its parts make when they are written again.
+    """
+    request = _REQUEST.FromString(raw)
+    if request.ByteSize() != len(raw):
+        return None
     groups: list[Group] = []
     for resource_spans in request.resource_spans:
         scopes = list(resource_spans.scope_spans)
         resource_spans.ClearField("scope_spans")
         resource = resource_spans.SerializeToString()
         for scope_spans in scopes:
-            _read_scope_spans(resource, scope_spans, groups, rejections)
-    return Intake(groups, rejections.count, rejections.reason())
+            if not _cut_scope(resource, scope_spans, groups, rejections):
+                return None
+    return groups
 
 
-def _read_scope_spans(resource: bytes, raw: bytes, groups: list[Group], rejections: Rejections) -> None:
+def _cut_scope(resource: bytes, raw: bytes, groups: list[Group], rejections: Rejections) -> bool:
     message = _SCOPE_SPANS.FromString(raw)
     spans: list[bytes] = list(message.spans)
-    if not spans:
-        return
     message.ClearField("spans")
     scope: bytes = message.SerializeToString()
-    heads = list(map(_head_of, spans))
-    runs = [(head, len(list(run))) for head, run in groupby(heads)]
+    if not spans:
+        return True
+    ends = _ends(spans)
+    base = len(scope)
+    if base + ends[-1] != len(raw):
+        return False
+    runs = [(head, len(list(run))) for head, run in groupby(map(_head_of, spans))]
     if _NO_SPAN in map(_span_id_of, spans) or not all(map(_is_regular, {head for head, _ in runs})):
         spans = [rejections.regular(span) for span in spans if rejections.admits(span)]
         runs = [(head, len(list(run))) for head, run in groupby(map(_head_of, spans))]
-        raw = b""
-    if not spans:
-        return
-    lengths = list(map(len, spans))
-    if min(lengths) >= 1 << 7 and max(lengths) < 1 << 14:
-        ends = list(accumulate(map(_SHORT_FRAME.__add__, lengths)))
-    else:
-        ends = list(accumulate(length + 1 + _varint_size(length) for length in lengths))
-    base = len(scope)
-    if len(raw) != base + ends[-1] or not raw.startswith(scope) or _insertion(scope, scope_spans=True) != base:
+        raw, base, ends = frame(spans), 0, _ends(spans)
+    elif not raw.startswith(scope) or _insertion(scope, scope_spans=True) != base:
         raw, base = frame(spans), 0
     at, last = base, -1
     for head, count in runs:
@@ -108,6 +124,15 @@ def _read_scope_spans(resource: bytes, raw: bytes, groups: list[Group], rejectio
         end = base + ends[last]
         groups.append(Group(resource, scope, head[2:18], raw[at:end], count))
         at = end
+    return True
+
+
+def _ends(spans: Sequence[bytes]) -> Sequence[int]:
+    """Return where each span ends when they stand side by side, each behind its tag and length."""
+    lengths = list(map(len, spans))
+    if lengths and min(lengths) >= 1 << 7 and max(lengths) < 1 << 14:
+        return list(accumulate(map(_SHORT_FRAME.__add__, lengths)))
+    return list(accumulate(length + 1 + _varint_size(length) for length in lengths))
 
 
 def _is_regular(head: bytes) -> bool:
