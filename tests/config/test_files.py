@@ -1,0 +1,70 @@
+"""Configuration files that can't be read."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from podtrail.config import ConfigError, Document
+
+
+def refusal(path: Path) -> str:
+    """Return the report on a file, its folder left out."""
+    with pytest.raises(ConfigError) as caught:
+        Document.load([str(path)])
+    return str(caught.value).replace(f"{path.parent}/", "")
+
+
+@pytest.mark.parametrize(
+    ("content", "report"),
+    [
+        (b"", "c.yaml: is empty\n  a configuration has receivers, exporters and service"),
+        (b"# nothing\n", "c.yaml: is empty\n  a configuration has receivers, exporters and service"),
+        ("a: 1".encode("utf-16"), "c.yaml: is UTF-16, not UTF-8\n  save it as UTF-8"),
+        ("a: 1".encode("utf-16-be"), "c.yaml: is UTF-16, not UTF-8\n  save it as UTF-8"),
+        (b"a: 1\nb: \xff\n", "c.yaml:2:4: is not UTF-8: the byte 0xff can't stand here\n  save the file as UTF-8"),
+        (b"- a\n", "c.yaml:1:1: is not a map of receivers, processors, exporters and service\n    1 | - a\n      | ^"),
+    ],
+    ids=["empty", "comment", "utf-16", "utf-16 without mark", "latin-1", "list"],
+)
+def test_content_that_is_no_configuration_is_explained(tmp_path: Path, content: bytes, report: str) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_bytes(content)
+
+    assert refusal(path) == report
+
+
+def test_a_byte_order_mark_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_bytes(b"\xef\xbb\xbfa: 1\n")
+
+    assert Document.load([str(path)]).plain() == {"a": 1}
+
+
+def test_a_missing_file_and_a_directory_are_explained(tmp_path: Path) -> None:
+    assert refusal(tmp_path / "none.yaml") == "none.yaml: there is no such file\n  check the path of --config"
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    assert refusal(folder) == "folder: is a directory, not a file\n  name the YAML file in it"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_without_permission_is_explained(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.touch(mode=0)
+
+    assert refusal(path).startswith("c.yaml: can't be read: permission denied")
+
+
+def test_a_path_with_a_file_in_the_middle_is_explained(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    assert "can't be read: Not a directory" in refusal(tmp_path / "file" / "c.yaml")
+
+
+def test_a_huge_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    with path.open("wb") as file:
+        file.truncate(17 * 1024 * 1024)
+
+    assert refusal(path).startswith("c.yaml: is larger than 16 MiB")
