@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from opentelemetry.baggage import get_all as get_all_baggage
 from opentelemetry.baggage.propagation import W3CBaggagePropagator
 from opentelemetry.context import Context
 from opentelemetry.trace import (
@@ -21,7 +22,7 @@ from opentelemetry.trace import (
 )
 
 DEFAULT_PREFIX = "tracing.k8s.io/"
-_TRACEPARENT = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
+_TRACEPARENT = re.compile(r"00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})")
 _MAX_TRACESTATE = 512
 _BAGGAGE = W3CBaggagePropagator()
 
@@ -60,17 +61,23 @@ def inject_context(
     span_context = get_current_span(context).get_span_context()
     changes: dict[str, str] = {}
     if span_context.is_valid:
-        wanted = {prefix + "traceparent": _traceparent(span_context)}
-        tracestate = span_context.trace_state.to_header()
-        if tracestate or annotations.get(prefix + "tracestate"):
-            wanted[prefix + "tracestate"] = tracestate
-        baggage: dict[str, str] = {}
-        _BAGGAGE.inject(baggage, context)
-        wanted.update((prefix + key, value) for key, value in baggage.items())
-        changes = {key: value for key, value in wanted.items() if annotations.get(key) != value}
+        key, value = prefix + "traceparent", _traceparent(span_context)
+        if annotations.get(key) != value:
+            changes[key] = value
+        key, value = prefix + "tracestate", span_context.trace_state.to_header() if span_context.trace_state else ""
+        if annotations.get(key, "") != value:
+            changes[key] = value
+        if get_all_baggage(context):
+            changes.update(_baggage(annotations, context, prefix))
     if counters is not None:
         counters.injected["success" if changes else "unchanged" if span_context.is_valid else "no_context"] += 1
     return changes
+
+
+def _baggage(annotations: Mapping[str, str], context: Context | None, prefix: str) -> dict[str, str]:
+    baggage: dict[str, str] = {}
+    _BAGGAGE.inject(baggage, context)
+    return {prefix + key: value for key, value in baggage.items() if annotations.get(prefix + key) != value}
 
 
 def extract_context(
@@ -86,23 +93,29 @@ def extract_context(
     `extracted` counts success, absent and invalid.
     """
     base = Context() if context is None else context
+    remote = remote_span(annotations, prefix, counters)
+    return base if remote is None else set_span_in_context(NonRecordingSpan(remote), base)
+
+
+def remote_span(
+    annotations: Mapping[str, str], prefix: str, counters: PropagationCounters | None
+) -> SpanContext | None:
+    """The remote span that the annotations name; see `extract_context`."""
     value = annotations.get(prefix + "traceparent")
     remote = None if value is None else _parsed(value, annotations.get(prefix + "tracestate", ""))
     if counters is not None:
         counters.extracted["absent" if value is None else "invalid" if remote is None else "success"] += 1
-    return base if remote is None else set_span_in_context(NonRecordingSpan(remote), base)
-
-
-def _traceparent(context: SpanContext) -> str:
-    return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
+    return remote
 
 
 def _parsed(traceparent: str, tracestate: str) -> SpanContext | None:
     match = _TRACEPARENT.fullmatch(traceparent)
     if match is None:
         return None
-    trace_id, span_id, flags = (int(group, 16) for group in match.groups())
-    if not trace_id or not span_id:
-        return None
-    state = TraceState.from_header([tracestate]) if 0 < len(tracestate) <= _MAX_TRACESTATE else TraceState()
-    return SpanContext(trace_id, span_id, is_remote=True, trace_flags=TraceFlags(flags), trace_state=state)
+    state = TraceState.from_header([tracestate]) if 0 < len(tracestate) <= _MAX_TRACESTATE else None
+    flags = TraceFlags(int(match[3], 16))
+    return SpanContext(int(match[1], 16), int(match[2], 16), is_remote=True, trace_flags=flags, trace_state=state)
+
+
+def _traceparent(context: SpanContext) -> str:
+    return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"

@@ -1,16 +1,52 @@
 """The span of an asynchronous reconciliation, linked to what caused it (KEP-5915 `StartReconcileSpan`)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import overload
 
 from opentelemetry.context import Context
-from opentelemetry.trace import Link, SpanKind, Tracer, get_current_span
+from opentelemetry.trace import Link, SpanContext, SpanKind, Tracer
 
-from .annotations import DEFAULT_PREFIX, PropagationCounters, extract_context
+from .annotations import DEFAULT_PREFIX, PropagationCounters, remote_span
 from .span import Clock, Log, Span, log_long, start
 from .steps import Fields
 
 LINK_SOURCE = "podtrail.link.source"
 LINK_TRUSTED = "podtrail.link.trusted"
+
+
+class _Links(Sequence[Link]):
+    """The link that annotations ask for, read when a sampler or a recording span looks: the unsampled never do."""
+
+    __slots__ = ("_annotations", "_counters", "_prefix")
+
+    def __init__(self, annotations: Mapping[str, str], prefix: str, counters: PropagationCounters | None) -> None:
+        self._annotations = annotations
+        self._prefix = prefix
+        self._counters = counters
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __len__(self) -> int:
+        return len(self._read())
+
+    @overload
+    def __getitem__(self, index: int) -> Link: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Link]: ...
+    def __getitem__(self, index: int | slice) -> Link | list[Link]:
+        return self._read()[index]
+
+    def __iter__(self) -> Iterator[Link]:
+        return iter(self._read())
+
+    def _read(self) -> list[Link]:
+        remote = remote_span(self._annotations, self._prefix, self._counters)
+        return [] if remote is None else [_link(remote)]
+
+
+def _link(remote: SpanContext) -> Link:
+    return Link(remote, {LINK_SOURCE: "annotation", LINK_TRUSTED: False})
 
 
 def start_reconcile_span(
@@ -29,12 +65,24 @@ def start_reconcile_span(
 
     When they name a remote span, this is a new root with a link to it, marked as not to be trusted because whoever
     wrote the annotation chose it; otherwise the span in `context`, if any, is the parent. Without `tracer` (tracing
-    is off) nothing is read and the span is only logged when long.
+    is off) nothing is read and the span is only logged when long. What `counters` says of extraction is about roots
+    that were sampled, unless there is a `context`.
     """
     if tracer is None:
         return start(name, attributes, clock=clock, log=log)
-    remote = get_current_span(extract_context(annotations, prefix=prefix, counters=counters)).get_span_context()
-    if not remote.is_valid:
-        return start(name, attributes, clock=clock, tracer=tracer, context=context, kind=SpanKind.CONSUMER, log=log)
-    links = (Link(remote, {LINK_SOURCE: "annotation", LINK_TRUSTED: False}),)
-    return start(name, attributes, clock=clock, tracer=tracer, links=links, kind=SpanKind.CONSUMER, log=log)
+    links: Sequence[Link] = ()
+    if context is None:
+        # A root in either case, so the annotations need not be read unless it is sampled.
+        links = _Links(annotations, prefix, counters)
+    elif (remote := remote_span(annotations, prefix, counters)) is not None:
+        context, links = None, (_link(remote),)
+    return start(
+        name,
+        attributes,
+        clock=clock,
+        tracer=tracer,
+        context=context,
+        links=links,
+        kind=SpanKind.CONSUMER,
+        log=log,
+    )

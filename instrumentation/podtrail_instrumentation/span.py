@@ -12,8 +12,8 @@ for those who sample little. All times come from `clock`, unix nanoseconds, whic
 """
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextvars import Token
 
 from opentelemetry.context import Context, attach, detach
 from opentelemetry.trace import Link, SpanKind, Status, StatusCode, Tracer, set_span_in_context
@@ -25,6 +25,7 @@ Clock = Callable[[], int]
 Log = Callable[[str], None]
 
 _NO_FIELDS: Fields = {}
+_NO_CONTEXT = Context()
 _logger = logging.getLogger("podtrail_instrumentation.trace")
 
 
@@ -89,17 +90,9 @@ class Span(Operation):
             assert self._otel is not None
             self._otel.set_status(Status(StatusCode.ERROR, message))
 
-    @contextmanager
-    def active(self) -> Iterator[None]:
+    def active(self) -> "Active":
         """Makes `context` the current OpenTelemetry context, so that spans others start become this one's children."""
-        if self.context is None:
-            yield
-            return
-        token = attach(self.context)
-        try:
-            yield
-        finally:
-            detach(token)
+        return Active(self.context)
 
     def end(self, threshold: int, at: int | None = None) -> None:
         """Ends the span, at `at` if it was over before now.
@@ -123,6 +116,24 @@ class Span(Operation):
         return (trace_id or self.started) & 0x7FFF_FFFF
 
 
+class Active:
+    """Enters an OpenTelemetry context, if there is one."""
+
+    __slots__ = ("_context", "_token")
+
+    def __init__(self, context: Context | None) -> None:
+        self._context = context
+        self._token: Token[Context] | None = None
+
+    def __enter__(self) -> None:
+        if self._context is not None:
+            self._token = attach(self._context)
+
+    def __exit__(self, *_: object) -> None:
+        if self._token is not None:
+            detach(self._token)
+
+
 def start(
     name: str,
     attributes: Fields = _NO_FIELDS,
@@ -137,5 +148,5 @@ def start(
     """Starts a root operation: a child of the span in `context` if there is one. Without `tracer` it is only logged."""
     span = Span(name, attributes, clock, log)
     if tracer is not None:
-        span._trace(tracer, Context() if context is None else context, links, kind)
+        span._trace(tracer, _NO_CONTEXT if context is None else context, links, kind)
     return span

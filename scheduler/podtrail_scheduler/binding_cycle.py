@@ -1,6 +1,7 @@
 """The binding cycle: from a reserved node to a bound Pod, while other Pods are already being scheduled."""
 
 from collections.abc import Generator
+from contextlib import nullcontext
 
 from podtrail_instrumentation import PropagationCounters, Span, inject_context
 
@@ -15,6 +16,7 @@ from .queueing.events import ClusterEvent, Happening
 from .queueing.queue import SchedulingQueue
 
 BINDING_THRESHOLD = 50 * MILLISECOND
+_NOBODY_CALLED = nullcontext()
 
 Pause = int | WaitingPod
 
@@ -65,7 +67,7 @@ class BindingCycle:
         self, span: Span, attempt: Attempt, node: str, counters: PropagationCounters | None
     ) -> Generator[Pause, None, Refused | None]:
         state, pod, clock = attempt.state, attempt.pod, self._framework.clock
-        with attempt.root.active():
+        with attempt.root.active() if self._framework.profile.pre_bind else _NOBODY_CALLED:
             refused = self._framework.run_pre_bind(span, state, pod, node)
         yield clock.now()
         if refused is not None:
@@ -76,7 +78,7 @@ class BindingCycle:
             refused = self._framework.run_bind(span, state, pod, node)
         yield clock.now()
         if refused is None:
-            with attempt.root.active():
+            with attempt.root.active() if self._framework.profile.post_bind else _NOBODY_CALLED:
                 self._framework.run_post_bind(span, state, pod, node)
         return refused
 
