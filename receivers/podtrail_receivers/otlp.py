@@ -60,6 +60,8 @@ class Config(Model):
 class OtlpReceiver:
     """Serves what its configuration names. An acknowledged request is one that all its pipelines have taken."""
 
+    finite = False
+
     def __init__(self, config: Config, context: Context) -> None:
         self._config = config
         self._id = context.id

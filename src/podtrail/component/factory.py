@@ -49,5 +49,7 @@ class Factory:
     Config: ConfigClass
     create: Callable[[Any, Context], Any]
     """`create(config, context)`; imports what is heavy, opens nothing."""
+    finite: bool = False
+    """Of a receiver type: whether its source may come to an end."""
     aliases: tuple[str, ...] = ()
     """Older names that are accepted as well."""

@@ -89,7 +89,12 @@ class Graph:
     async def start(self) -> None:
         """Start everything but the receivers' work. StartError names the component that can't; nothing is left open."""
         try:
-            for running in (*self.extensions.values(), *self.exporters.values(), *self.queues.values()):
+            everything: Sequence[Running[Any]] = (
+                *self.extensions.values(),
+                *self.exporters.values(),
+                *self.queues.values(),
+            )
+            for running in everything:
                 await running.start()
             for receiver in self.receivers.values():
                 await receiver.start()

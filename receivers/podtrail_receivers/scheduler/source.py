@@ -1,0 +1,79 @@
+"""Runs the simulation beside the pipelines, at its own pace or at theirs."""
+
+import asyncio
+import time
+from types import TracebackType
+from typing import Self
+
+from podtrail_scheduler import TracedSimulation, Workload
+
+from podtrail.component import Consume, Context, Refused
+from podtrail.otlp import Batch, read_request
+
+_NANOSECONDS = 1_000_000_000
+_RETRY_AFTER = 1.0
+
+
+class SchedulerSource:
+    """Feeds the spans of a simulated scheduler; ends when the workload is through."""
+
+    finite = True
+
+    def __init__(self, workload: Workload, speed: float, context: Context) -> None:
+        """Run `workload` at `speed` simulated seconds a second, 0 for as fast as it goes."""
+        self._workload = workload
+        self._speed = speed
+        self._id = context.id
+        self._log = context.log
+        self._accepted = context.metrics.counter(
+            "otelcol_receiver_accepted_spans", "Spans that the pipelines took.", ("receiver", "transport")
+        )
+        self._refused = context.metrics.counter(
+            "otelcol_receiver_refused_spans",
+            "Spans that the pipelines refused; their sender keeps them.",
+            ("receiver", "transport"),
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+    async def run(self, consume: Consume) -> None:
+        """Simulate. Simulated time ends about now, so that the spans look like the last minutes' (or hours')."""
+        simulated_from = time.time_ns() - self._workload.length
+        simulation = TracedSimulation(self._workload, start=simulated_from)
+        began = time.monotonic()
+        for delivery in simulation.run():
+            for request in delivery.requests:
+                await self._hand_over(request, consume)
+            if self._speed:
+                due = began + (delivery.now - simulated_from) / _NANOSECONDS / self._speed
+                await asyncio.sleep(max(0.0, due - time.monotonic()))
+            else:
+                await asyncio.sleep(0)
+        told = simulation.summary()
+        self._log.info(
+            "the workload is through: %d Pods created, %d bound, %d pending",
+            told.created,
+            told.bound,
+            len(told.pending),
+        )
+
+    async def _hand_over(self, request: bytes, consume: Consume) -> None:
+        intake = read_request(request)
+        batch = Batch(intake.groups, arrived=0)
+        while True:
+            try:
+                await consume(batch)
+            except Refused as refused:
+                self._refused.add(batch.span_count, self._id, "inprocess")
+                await asyncio.sleep(refused.after or _RETRY_AFTER)
+            else:
+                self._accepted.add(batch.span_count, self._id, "inprocess")
+                return
+
+

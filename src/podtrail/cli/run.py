@@ -1,0 +1,130 @@
+"""`podtrail run`: the pipelines of a configuration, until they are told to stop or have nothing left to do."""
+
+import asyncio
+import sys
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from podtrail.cli.options import config_options, reporting, settings_of
+from podtrail.cli.report import show_warnings
+from podtrail.component import Observer, StartError
+from podtrail.otlp import Batch
+from podtrail.pipeline.book import Balance
+from podtrail.pipeline.settings import ComponentSettings, Settings
+from podtrail.service import Service
+
+if TYPE_CHECKING:
+    from podtrail.story import Ledger, Stories
+
+
+@click.command("run")
+@config_options()
+@click.option("--exit-when-done", is_flag=True, help="End when every finite source is exhausted and all is exported.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object on standard output.")
+def command(
+    config: tuple[str, ...], assignments: tuple[str, ...], gates: frozenset[str], exit_when_done: bool, as_json: bool
+) -> None:
+    """Run the pipelines of a configuration.
+
+    SIGHUP reads the configuration again and swaps to it if it is right; SIGTERM and Ctrl-C decide and deliver what is
+    inside, then end. A second one ends at once.
+    """
+
+    def read() -> Settings:
+        return settings_of(config, assignments, gates)
+
+    with reporting():
+        settings = read()
+        show_warnings(settings.warnings)
+    told = _Told(settings, as_json=as_json)
+    service = Service(read, gates, told.observers)
+    try:
+        with reporting():
+            ended = asyncio.run(
+                service.run(exit_when_done=exit_when_done, when_done=lambda: told.print(service, serving=True))
+            )
+    except StartError as error:
+        click.echo(f"podtrail: {error}", err=True)
+        sys.exit(1)
+    told.print(service, serving=False)
+    lost = sum(balance.in_memory + balance.in_queue for balance in ended.balances)
+    if ended.at_once:
+        click.echo(f"podtrail: stopped at once, {lost:,} spans inside are lost", err=True)
+    if ended.at_once or any(balance.missing for balance in ended.balances):
+        sys.exit(1)
+
+
+class _Told:
+    """The summary at the end, for configurations with a source that ends; a sidecar has no end to sum up."""
+
+    def __init__(self, settings: Settings, *, as_json: bool) -> None:
+        self._settings = settings
+        self._as_json = as_json
+        self._began = time.monotonic_ns()
+        self._printed = False
+        self._stories: Stories | None = None
+        if any(component.factory.finite for component in settings.receivers.values()):
+            from podtrail.story import Stories  # noqa: PLC0415 - a sidecar needs none
+
+            self._stories = Stories()
+
+    @property
+    def observers(self) -> Sequence[Observer]:
+        """Who has to see what leaves the pipelines."""
+        return () if self._stories is None else (self,)
+
+    def observe(self, pipeline: str, batch: Batch) -> None:  # noqa: ARG002 - an Observer's signature
+        """Take note for the summary."""
+        assert self._stories is not None
+        self._stories.observe(batch)
+
+    def print(self, service: Service, *, serving: bool) -> None:
+        """Print the summary, once."""
+        if self._stories is None or self._printed:
+            return
+        self._printed = True
+        from podtrail.cli.summary import as_json, print_summary  # noqa: PLC0415
+        from podtrail.story import summarize  # noqa: PLC0415
+
+        viewers = [c.config for c in self._running("extension") if c.factory.type == "viewer"]
+        summary = summarize(
+            self._stories,
+            took=time.monotonic_ns() - self._began,
+            ledgers=[_ledger(balance) for balance in service.balances()],
+            written=[path for c in self._running("exporter") for path in _files(c.config)],
+            page=f"http://{viewers[0].endpoint}/" if viewers else "",
+        )
+        if self._as_json:
+            click.echo(as_json(summary))
+        else:
+            print_summary(summary, sys.stderr, serving=serving)
+
+    def _running(self, kind: str) -> Sequence[ComponentSettings]:
+        if kind == "extension":
+            return [self._settings.extensions[id] for id in self._settings.service.extensions]
+        used = dict.fromkeys(id for pipeline in self._settings.pipelines for id in pipeline.exporters)
+        return [self._settings.exporters[id] for id in used]
+
+
+def _ledger(balance: Balance) -> "Ledger":
+    from podtrail.story import Ledger  # noqa: PLC0415
+
+    return Ledger(
+        balance.exporter,
+        balance.received,
+        balance.created,
+        balance.delivered,
+        balance.sampled_out,
+        balance.rejected,
+        balance.dropped,
+        balance.in_memory,
+        balance.in_queue,
+    )
+
+
+def _files(config: object) -> Sequence[str]:
+    """Return the files that an exporter writes."""
+    return [str(path) for name in ("path", "decisions_path") if (path := getattr(config, name, None))]
