@@ -174,7 +174,7 @@ def _own_words(error: ErrorDetails, path: Path, context: Mapping[str, Any], root
     node = descend(root, path)
     word, _, rest = message.partition(" ")
     if isinstance(node, MapNode) and word in node.entries and rest:
-        return Complaint((*path, word), rest, "", False)
+        return Complaint((*path, word), message if rest.startswith("and ") else rest, "", False)
     return Complaint(path, message, "", not isinstance(node, MapNode))
 
 
