@@ -9,9 +9,9 @@ from podtrail.otlp.verdict import Verdict
 def decision_line(verdict: Verdict) -> dict[str, Any]:
     """Return a verdict as a mapping for JSON, in OTLP's manner: ids in hex, nanoseconds since the epoch as strings.
 
-    Always `traceId`, `decision`, `policy`, `reason`, `decidedAtUnixNano`, `arrivedAtUnixNano`, `spans` and `votes`; of a
-    scheduling attempt also `rootSpanId`, `startTimeUnixNano`, `endTimeUnixNano`, `podUid`, `podNamespace`, `podName`,
-    `result`, `profile` and `message`, each where the attempt says it.
+    Always `traceId`, `decision`, `policy`, `reason`, `decidedAtUnixNano`, `arrivedAtUnixNano`, `spans` and `votes`; of
+    a scheduling attempt also `rootSpanId`, `startTimeUnixNano`, `endTimeUnixNano`, `podUid`, `podNamespace`,
+    `podName`, `result`, `profile` and `message`, each where the attempt says it.
     """
     line: dict[str, Any] = {
         "traceId": verdict.trace_id.hex(),
