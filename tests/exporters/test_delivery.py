@@ -91,9 +91,10 @@ def test_a_file_that_cannot_be_written_holds_the_pipeline_up_and_tells_once(
                 queue.offer(make_batch(5000, name="x" * 500), account)
             assert 60 << 20 < 560 * queue.held() < 70 << 20
             held = queue.held()
-            await queue.drain(0.1)
+            await queue.drain(1)
         assert account.dropped == {"shutdown": held}
 
     caplog.set_level("INFO")
     asyncio.run(main())
     assert caplog.text.count("can't write /dev/full: No space left on device") == 1
+    assert caplog.text.count("(shutdown)") == 1

@@ -22,6 +22,7 @@ class Books:
             counter.add(0, exporter_id)
         self._failing = False
         self._overflowing = False
+        self._cut_off = 0
 
     def delivered(self, account: Account, spans: int, rejected: int) -> None:
         """Book an answer: the other side has taken all but `rejected` spans (never more than were sent)."""
@@ -54,10 +55,15 @@ class Books:
         self._log.error("dropped %d spans (too_large): one group of %d bytes exceeds a request", spans, size)
 
     def shut_down(self, account: Account, spans: int) -> None:
-        """Book spans that were still here at the end."""
-        if spans:
-            self._lose(account, spans, "shutdown")
-            self._log.warning("dropped %d spans (shutdown): not delivered within the time to stop", spans)
+        """Book spans that were still here at the end, or came after it."""
+        self._lose(account, spans, "shutdown")
+        self._cut_off += spans
+
+    def close(self) -> None:
+        """Tell how many spans the end has cost."""
+        if self._cut_off:
+            self._log.warning("dropped %d spans (shutdown): not delivered within the time to stop", self._cut_off)
+            self._cut_off = 0
 
     def did_not_fit(self, account: Account, spans: int) -> None:
         """Book spans that found the queue full: the first of an overflow aloud."""

@@ -7,8 +7,8 @@ from podtrail.component import Account
 from podtrail.otlp import Batch, Group, merge
 
 _MOST_SPANS = 8192
-_MOST_BYTES = 1 << 20
-"""Below the 4 MiB that servers take unless told otherwise; gzip in gRPC keeps the event loop no longer than 20 ms."""
+_MOST_BYTES = 512 << 10
+"""Below the 4 MiB that servers take unless told otherwise; gzip in gRPC holds the event loop up for about 15 ms."""
 LARGEST_REQUEST = 64 << 20
 """What the OTLP specification lets a client send at most."""
 _FRAMING = 16
@@ -26,6 +26,8 @@ class Parcel:
     """Spans in it that are not booked yet."""
     size: int
     """Bytes."""
+    ripe_at: float
+    """When it leaves even if there is room in it, in the loop's time."""
     batches: list[Batch] = field(default_factory=list)
 
     def takes(self, account: Account, spans: int, size: int) -> bool:

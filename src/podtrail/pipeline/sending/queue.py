@@ -6,7 +6,7 @@ import random
 from collections import deque
 from dataclasses import replace
 from types import TracebackType
-from typing import Self
+from typing import Self, cast
 
 from podtrail.component import Account, Exporter, Metrics, Permanent, Retryable
 from podtrail.config.types import DeliverySettings
@@ -17,8 +17,6 @@ from podtrail.pipeline.sending.parcel import LARGEST_REQUEST, Parcel, request_si
 from podtrail.pipeline.sending.plan import plan_for
 from podtrail.pipeline.sending.retry import Retrying
 
-_LINGER = 0.2
-"""Seconds that a parcel which could still grow waits at most while another is under way."""
 _VERDICT_SIZE = 512
 """About what a verdict takes in memory, its spans aside."""
 
@@ -26,8 +24,8 @@ _VERDICT_SIZE = 512
 class SendingQueue:
     """Holds what an exporter has not delivered yet and books how it ended; one an exporter, fed by its pipelines.
 
-    Small batches of one account are merged while they wait: the first leaves at once, what comes while it is under way
-    leaves together. Consumers are tasks that live while there is work.
+    Small batches of one account leave together: a parcel waits a moment for more, unless it is full, somebody waits for
+    room, or the queue is being drained. Consumers are tasks that live while there is work.
     """
 
     def __init__(
@@ -100,6 +98,7 @@ class SendingQueue:
     async def room(self) -> None:
         """Return when something has left the queue, at once when nothing is in it."""
         if self._used:
+            self._ripen()
             self._released.clear()
             await self._released.wait()
 
@@ -121,9 +120,10 @@ class SendingQueue:
             cost = 0
         if not self._fits(cost):
             self._books.did_not_fit(account, spans)
+            self._ripen()
             return
         if last is None:
-            last = Parcel(account, 0, 0, 0)
+            last = Parcel(account, 0, 0, 0, ripe_at=self._now() + self._plan.linger)
             self._line.append(last)
         last.batches.append(batch)
         last.cost += cost
@@ -135,11 +135,10 @@ class SendingQueue:
 
     async def drain(self, seconds: float) -> None:
         """Deliver what is here, waits between tries cut short; after `seconds` what remains is dropped. Then closed."""
-        loop = asyncio.get_running_loop()
-        until = loop.time() + seconds
+        until = self._now() + seconds
         self._hurry.set()
         self._see_to_it()
-        while self._tasks and (left := until - loop.time()) > 0:
+        while self._tasks and (left := until - self._now()) > 0:
             await asyncio.wait(self._tasks, timeout=left)
         self._closed = True
         if self._timer is not None:
@@ -151,6 +150,7 @@ class SendingQueue:
             await asyncio.wait(tasks)
         while self._line:
             self._finish(self._line.popleft())
+        self._books.close()
 
     def _weigh(self, batch: Batch) -> tuple[int, int]:
         size = batch.size
@@ -164,31 +164,47 @@ class SendingQueue:
     def _fits(self, cost: int) -> bool:
         return self._used == 0 or self._used + cost <= self._plan.capacity
 
+    def _ripen(self) -> None:
+        """Have everything leave that waits for more."""
+        for parcel in self._line:
+            parcel.ripe_at = 0.0
+        self._see_to_it()
+
     def _see_to_it(self) -> None:
-        """Start a consumer, unless what waits may still grow: it is the last in line and others are under way."""
-        if not self._tasks or len(self._line) > 1 or self._hurry.is_set():
-            self._start_consumer()
-        elif self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(_LINGER, self._linger_no_more)
+        """Start a consumer if something is to leave; if something merely waits, see to it when its time has come."""
+        if self._is_ripe():
+            if len(self._tasks) < self._plan.consumers:
+                self._tasks.add(asyncio.get_running_loop().create_task(self._consume()))
+        elif self._line and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_at(self._line[0].ripe_at, self._wake)
 
-    def _linger_no_more(self) -> None:
+    def _is_ripe(self) -> bool:
+        """Say whether the first in line is to leave: more follow it, its time has come, or the queue is drained."""
+        line = self._line
+        return len(line) > 1 or (bool(line) and (self._hurry.is_set() or line[0].ripe_at <= self._now()))
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def _wake(self) -> None:
         self._timer = None
-        self._start_consumer()
-
-    def _start_consumer(self) -> None:
-        if self._line and len(self._tasks) < self._plan.consumers:
-            task = asyncio.get_running_loop().create_task(self._consume())
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+        self._see_to_it()
 
     async def _consume(self) -> None:
-        while self._line:
-            parcel = self._line.popleft()
-            try:
-                for piece in parcel.pieces():
-                    await self._deliver(piece, parcel)
-            finally:
-                self._finish(parcel)
+        try:
+            while self._is_ripe():
+                await self._send(self._line.popleft())
+        finally:
+            # At once, not by a callback: whoever waits for room may run first and would count on this task.
+            self._tasks.remove(cast("asyncio.Task[None]", asyncio.current_task()))
+        self._see_to_it()
+
+    async def _send(self, parcel: Parcel) -> None:
+        try:
+            for piece in parcel.pieces():
+                await self._deliver(piece, parcel)
+        finally:
+            self._finish(parcel)
 
     async def _deliver(self, piece: Batch, parcel: Parcel) -> None:
         spans = piece.span_count
@@ -206,7 +222,8 @@ class SendingQueue:
 
     def _finish(self, parcel: Parcel) -> None:
         """Let go of a parcel; spans in it that nothing was booked for were cut off by the end."""
-        self._books.shut_down(parcel.account, parcel.spans)
+        if parcel.spans:
+            self._books.shut_down(parcel.account, parcel.spans)
         self._held -= parcel.spans
         self._used -= parcel.cost
         self._released.set()
