@@ -1,5 +1,7 @@
 """`podtrail print-config`: what the sources come to, ready to be read again; secrets only on request."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Literal
 
 import click
@@ -14,6 +16,8 @@ from podtrail.config.shape import Shape
 from podtrail.pipeline.settings import Settings, read_settings
 
 _REDACTED = "[REDACTED]"
+Classes = Mapping[tuple[str, str], type[BaseModel]]
+"""The configuration class of every component, by section and id."""
 
 
 @click.command("print-config")
@@ -35,13 +39,15 @@ def command(
     with reporting():
         document = Document.load(config, assignments)
         settings = read_settings(document, gates)
-    shown = _values(document.root, _shape_of(settings) if mode == "redacted" else {})
-    text = yaml.dump(shown, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
-    click.echo(text, nl=False)
+    click.echo(to_yaml(document, _classes(settings) if mode == "redacted" else {}), nl=False)
 
 
-def _shape_of(settings: Settings) -> dict[tuple[str, str], type[BaseModel]]:
-    """Return the configuration class of every component by section and id."""
+def to_yaml(document: Document, classes: Classes = MappingProxyType({})) -> str:
+    """Return the document as YAML that reads the same; what the classes declare a secret is redacted."""
+    return yaml.dump(_values(document.root, classes), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+
+
+def _classes(settings: Settings) -> Classes:
     sections = {
         "receivers": settings.receivers,
         "processors": settings.processors,
@@ -51,7 +57,7 @@ def _shape_of(settings: Settings) -> dict[tuple[str, str], type[BaseModel]]:
     return {(name, id): one.factory.Config for name, section in sections.items() for id, one in section.items()}
 
 
-def _values(root: MapNode, classes: dict[tuple[str, str], type[BaseModel]]) -> dict[str, Any]:
+def _values(root: MapNode, classes: Classes) -> dict[str, Any]:
     shown: dict[str, Any] = {}
     for section, entry in root.entries.items():
         if isinstance(entry.value, MapNode):

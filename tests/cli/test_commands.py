@@ -1,0 +1,147 @@
+"""The command line as a user calls it."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+CONFIG = """\
+receivers:
+  otlp: {protocols: {grpc: {endpoint: "localhost:0"}}}
+processors:
+  batch: {timeout: "${env:WAIT:-1s}"}
+exporters:
+  debug:
+service:
+  pipelines:
+    traces: {receivers: [otlp], processors: [batch], exporters: [debug]}
+"""
+
+
+def podtrail(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-c", "from podtrail.cli import main; main(prog_name='podtrail')", *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environ},
+        timeout=60,
+    )
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """Return a configuration that is right."""
+    path = tmp_path / "pipeline.yaml"
+    path.write_text(CONFIG)
+    return path
+
+
+def test_validate_says_what_it_checked(config: Path) -> None:
+    done = podtrail("validate", f"--config={config}")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"OK {config}: 1 receiver, 1 processor, 1 exporter, 0 extensions, 1 pipeline (traces)\n"
+
+
+def test_validate_reports_everything_on_stderr_and_exits_with_2(config: Path) -> None:
+    done = podtrail("validate", f"--config={config}", "--set=exporters.debug.verbosity=loud", WAIT="5")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "--set=exporters.debug.verbosity=loud: exporters::debug::verbosity: "
+        "must be one of basic, normal, detailed, not 'loud'\n"
+    )
+
+
+def test_warnings_are_shown_and_counted(config: Path) -> None:
+    done = podtrail("validate", f"--config={config}", "--set=exporters::debug/2={}")
+
+    assert done.returncode == 0
+    assert done.stderr.startswith(
+        "warning: --set=exporters::debug/2={}: exporters::debug/2: is configured but not used"
+    )
+    assert done.stdout.endswith("1 pipeline (traces); 1 warning\n")
+
+
+def test_several_configurations_are_merged(config: Path, tmp_path: Path) -> None:
+    more = tmp_path / "more.yaml"
+    more.write_text("processors: {batch: {send_batch_size: 7}}\n")
+    done = podtrail("print-config", f"--config={config}", f"--config={more}", WAIT="3s")
+
+    assert "  batch:\n    timeout: 3s\n    send_batch_size: 7\n" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "Usage: podtrail"),
+        (("valdate",), "No such command 'valdate'"),
+        (("validate",), "Missing option '--config'"),
+        (("validate", "--confg=x"), "No such option '--confg'"),
+        (("validate", "--config=/nowhere.yaml"), "/nowhere.yaml: there is no such file"),
+        (("validate", "--config=x", "--feature-gates=nope"), "unknown feature gate 'nope'; known: processor.tail"),
+        (("print-config", "--config=x", "--mode=all"), "'all' is not one of 'redacted', 'unredacted'"),
+    ],
+)
+def test_a_mistake_exits_with_2_and_without_a_traceback(arguments: tuple[str, ...], message: str) -> None:
+    done = podtrail(*arguments)
+
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_feature_gates_are_switched_on_and_off(config: Path) -> None:
+    gate = "processor.tailsamplingprocessor.recordpolicy"
+
+    assert podtrail("validate", f"--config={config}", f"--feature-gates=+{gate},-{gate}").returncode == 0
+
+
+def test_a_report_is_plain_when_it_is_not_on_a_terminal(config: Path) -> None:
+    config.write_text("a: '\x1b[2J'")
+
+    done = podtrail("validate", f"--config={config}")
+
+    assert "\x1b" not in done.stderr
+    assert done.returncode == 2
+
+
+def test_components_are_listed_with_their_older_names() -> None:
+    table = podtrail("components").stdout.splitlines()
+    listed = json.loads(podtrail("components", "--json").stdout)
+
+    assert table[0].split() == ["KIND", "TYPE", "OLDER", "NAMES", "WHAT", "IT", "IS"]
+    assert any(line.split()[:3] == ["exporter", "otlp_grpc", "otlp"] for line in table)
+    assert {"kind": "exporter", "type": "otlp_http", "older_names": ["otlphttp"]}.items() <= next(
+        one for one in listed if one["type"] == "otlp_http"
+    ).items()
+    assert len(listed) == len(table) - 1
+
+
+def test_help_is_quick_and_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from podtrail.cli import main; main(['--help'], standalone_mode=False);"
+        "heavy = {'pydantic', 'yaml', 'grpc', 'aiohttp', 'rich', 'google.protobuf'} & set(sys.modules);"
+        "print(sorted(heavy), file=sys.stderr)"
+    )
+    fastest = float("inf")
+    for _ in range(5):
+        started = time.perf_counter()
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        fastest = min(fastest, time.perf_counter() - started)
+
+    assert done.stderr == "[]\n"
+    assert "print-config" in done.stdout
+    assert fastest < 0.2
+
+
+def test_every_command_explains_itself() -> None:
+    for command in ("run", "validate", "components", "print-config", "replay"):
+        done = podtrail(command, "--help")
+        assert done.returncode == 0, done.stderr
+        assert f"Usage: podtrail {command}" in done.stdout

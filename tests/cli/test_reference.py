@@ -1,0 +1,26 @@
+"""The configuration reference is what the configuration classes say."""
+
+from pathlib import Path
+
+from podtrail.cli.reference import reference
+from podtrail.component import registry
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "configuration.md"
+
+
+def test_the_reference_is_up_to_date() -> None:
+    written = reference(registry.all_factories())
+
+    assert DOCUMENT.read_text(encoding="utf-8") == written, (
+        "run: .venv/bin/python -m podtrail.cli.reference > docs/configuration.md"
+    )
+
+
+def test_every_component_and_shared_setting_has_its_place() -> None:
+    written = reference(registry.all_factories())
+
+    for kind in ("receiver", "processor", "exporter", "extension"):
+        for name in registry.types(kind):
+            assert f"### `{name}`\n" in written
+    assert "#### `RetrySettings`" in written
+    assert "| `initial_interval` | duration | `5s` | Wait before the first retry. |" in written
