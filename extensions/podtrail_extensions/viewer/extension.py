@@ -22,8 +22,8 @@ from podtrail_extensions.viewer.site import Backend, Site
 from podtrail_extensions.viewer.store import TraceStore
 
 _MIB = 1 << 20
-_SHARE_OF_STORIES = 4
-"""A quarter of the memory holds Pods and their attempts, the rest their spans."""
+_SHARE_OF_STORIES = 2
+"""Half of the memory holds Pods and their attempts, the rest their spans."""
 _OFF_LOOP = 1 << 20
 """Bytes of a request from which it is decoded in a thread."""
 _ANOTHER_CLOCK = 600 * 1_000_000_000

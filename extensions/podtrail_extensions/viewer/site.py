@@ -64,10 +64,10 @@ class Site:
         application.add_routes(
             [
                 web.get("/", self._pods),
-                web.get("/pods/{key}", self._pod),
+                web.get("/pods/{key:.+}", self._pod),
                 web.get("/traces/{id}", self._trace),
                 web.get("/api/v1/pods", self._api_pods),
-                web.get("/api/v1/pods/{key}", self._api_pod),
+                web.get("/api/v1/pods/{key:.+}", self._api_pod),
                 web.get("/api/v1/traces/{id}", self._api_trace),
                 web.get("/api/v1/changes", self._api_changes),
                 web.get("/static/{name}", self._file),

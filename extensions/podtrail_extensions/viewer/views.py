@@ -201,16 +201,16 @@ class Views:
         return Fate(held=False, label=label, words=self._words(trace_id))
 
     def _words(self, trace_id: bytes) -> str:
-        verdict = self._stories.verdict(trace_id)
+        decided = self._stories.decided(trace_id)
         if self._store.was_evicted(trace_id):
             return "older than what is held"
-        if verdict is None:
+        if decided is None:
             return "not received"
-        if verdict.decision == "sampled":
+        if decided.decision == "sampled":
             return "kept, but not received here"
-        if verdict.decision == "dropped":
-            return f"not kept (dropped by {verdict.policy})"
-        return f"not kept ({verdict.reason})" if verdict.reason else "not kept"
+        if decided.decision == "dropped":
+            return f"not kept (dropped by {decided.policy})"
+        return f"not kept ({decided.reason})" if decided.reason else "not kept"
 
     def _trace(self, trace_id: bytes, span_id: bytes = b"") -> TraceStory | None:
         arriving = self._store.arriving(trace_id)

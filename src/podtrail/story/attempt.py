@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self
 
-from podtrail.otlp import ROOT_NAME, Attempt, Group, SpanView, Verdict, read_attempt, split
+from podtrail.otlp import ROOT_NAME, Attempt, Decision, Group, SpanView, read_attempt, split
 from podtrail.story.rejection import Rejection, Why, number, read_message, read_rejections, size, text
 
 _ROOT = ROOT_NAME.encode()
@@ -159,9 +159,9 @@ class AttemptStory:
             nominated_node=text(attributes.get("scheduler.nominated_node")),
         )
 
-    def decided(self, verdict: Verdict) -> Self:
+    def decided(self, decision: Decision, policy: str, reason: str) -> Self:
         """Return it with a sampler's decision."""
-        return replace(self, decision=verdict.decision, policy=verdict.policy, reason=verdict.reason)
+        return replace(self, decision=decision, policy=policy, reason=reason)
 
     def joined(self, other: "AttemptStory") -> Self:
         """Return it with what another telling of the same attempt knows better."""

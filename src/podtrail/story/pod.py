@@ -83,9 +83,14 @@ class PodStory:
         return self.attempts[-1] if self.attempts else None
 
     @property
+    def explained(self) -> AttemptStory | None:
+        """The latest attempt, or one with the same answer whose spans tell more about it."""
+        return _explained(self.attempts)
+
+    @property
     def blocker(self) -> Rejection | None:
-        """The refusal that stood on most nodes in the latest attempt."""
-        return max(self.last.why.rejections, key=lambda r: r.nodes or 0, default=None) if self.last else None
+        """The refusal that stood on most nodes."""
+        return max(self.explained.why.rejections, key=lambda r: r.nodes or 0, default=None) if self.explained else None
 
 
 def tell_pod(facts: PodFacts, attempts: Sequence[AttemptStory], slow_after: int) -> PodStory:
@@ -165,6 +170,15 @@ def answer(attempt: AttemptStory) -> tuple[object, ...]:
     return (attempt.result, attempt.selected_node if attempt.result == "Success" else "", attempt.message)
 
 
+def _explained(told: Sequence[AttemptStory]) -> AttemptStory | None:
+    for attempt in reversed(told):
+        if answer(attempt) != answer(told[-1]):
+            break
+        if not attempt.why.message_only:
+            return attempt
+    return told[-1] if told else None
+
+
 def _same(told: Sequence[AttemptStory]) -> int:
     count = 0
     for attempt in reversed(told):
@@ -203,7 +217,8 @@ def _headline(facts: PodFacts, told: Sequence[AttemptStory], state: PodState, sl
         case "scheduled":
             return f"on {last.selected_node}" if last and last.selected_node else ""
         case _:
-            return who_said_no(last.why) if last else ""
+            explained = _explained(told)
+            return who_said_no(explained.why) if explained else ""
 
 
 def _slow(attempt: AttemptStory) -> str:

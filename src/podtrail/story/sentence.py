@@ -37,7 +37,8 @@ def sentence(pod: PodStory, now: int) -> str:
 
 
 def _refused(pod: PodStory) -> str:
-    return f"{who_said_no(pod.last.why, _ALL)}. " if pod.last and pod.last.why.rejections else ""
+    told = pod.explained
+    return f"{who_said_no(told.why, _ALL)}. " if told and told.why.rejections else ""
 
 
 def _same(pod: PodStory) -> str:

@@ -3,9 +3,10 @@
 from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from podtrail.otlp import Attempt as Root
-from podtrail.otlp import Batch, Group, SpanView, Verdict, split
+from podtrail.otlp import Batch, Decision, Group, SpanView, Verdict, split
 from podtrail.story.attempt import AttemptStory, Findings, read_root, read_roots
 from podtrail.story.pod import PodFacts, PodStory, tell_pod, urgency
 
@@ -30,6 +31,14 @@ class Tallies:
     unresolved: int = 0
     spans: int = 0
     forgotten_pods: int = 0
+
+
+class Decided(NamedTuple):
+    """What a sampler decided about a trace."""
+
+    decision: Decision
+    policy: str
+    reason: str
 
 
 @dataclass(slots=True)
@@ -62,13 +71,14 @@ class Stories:
         self.changes = 0
         """Grows with everything that may change a Pod's story."""
         self._max_pods = max_pods
-        self._max_bytes = max_bytes
+        self._max_findings = max_bytes // 8
+        self._max_bytes = max_bytes - self._max_findings
         self._max_attempts = max(2, max_attempts)
         self._slow_after = slow_after
         self._pods: OrderedDict[str, _Pod] = OrderedDict()
         self._key_of: dict[bytes, tuple[str, bytes]] = {}
         self._findings: OrderedDict[bytes, tuple[Findings, int]] = OrderedDict()
-        self._fates: OrderedDict[bytes, Verdict] = OrderedDict()
+        self._fates: OrderedDict[bytes, Decided] = OrderedDict()
         self._size = 0
         self._findings_size = 0
 
@@ -115,8 +125,8 @@ class Stories:
         found = [one for one in pod.attempts if (one.trace_id, one.span_id) == (trace_id, span_id)] if pod else []
         return (pod, found[0]) if pod and found else None
 
-    def verdict(self, trace_id: bytes) -> Verdict | None:
-        """Return what was decided about a trace lately, without its spans."""
+    def decided(self, trace_id: bytes) -> Decided | None:
+        """Return what was decided about a trace lately."""
         return self._fates.get(trace_id)
 
     def _tell(self, pod: _Pod) -> PodStory:
@@ -131,12 +141,12 @@ class Stories:
                 self.tallies.kept[verdict.policy] += 1
             if len(self._fates) >= _MAX_FATES:
                 self._fates.popitem(last=False)
-        self._fates[verdict.trace_id] = replace(verdict, groups=(), votes={})
+        self._fates[verdict.trace_id] = decided = Decided(verdict.decision, verdict.policy, verdict.reason)
         for root, story in read_roots(verdict.groups) if read else ():
             self._note(root, story)
         if verdict.trace_id in self._key_of:
             key, span_id = self._key_of[verdict.trace_id]
-            self._put(self._pods[key], self._pods[key].attempts[verdict.trace_id, span_id].decided(verdict))
+            self._put(self._pods[key], self._pods[key].attempts[verdict.trace_id, span_id].decided(*decided))
 
     def _read(self, trace_id: bytes, groups: list[Group]) -> None:
         self.tallies.spans += sum(group.span_count for group in groups)
@@ -169,8 +179,8 @@ class Stories:
         known = pod.attempts.get((story.trace_id, story.span_id))
         if known is None:
             self.tallies.attempts[story.result or "no result"] += 1
-            verdict = self._fates.get(story.trace_id)
-            story = story.decided(verdict) if verdict else story
+            decided = self._fates.get(story.trace_id)
+            story = story.decided(*decided) if decided else story
             self._key_of[story.trace_id] = (pod.facts.key, story.span_id)
         self._put(pod, known.joined(story) if known else story)
         if len(pod.attempts) > self._max_attempts:
@@ -214,7 +224,7 @@ class Stories:
             self._size -= pod.size
             self.tallies.forgotten_pods += 1
         # Spans of one trace come close together: findings are only kept for those that may still come.
-        while self._findings_size > self._max_bytes // 8 or len(self._findings) > 2_000:
+        while self._findings_size > self._max_findings or len(self._findings) > 2_000:
             _, (_, size) = self._findings.popitem(last=False)
             self._findings_size -= size
 

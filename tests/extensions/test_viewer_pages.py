@@ -1,0 +1,205 @@
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+
+import pytest
+from aiohttp import ClientSession
+from podtrail_extensions.viewer import FACTORY
+from podtrail_extensions.viewer.extension import Viewer
+
+from podtrail.component import Context, StartError
+from podtrail.otlp import Batch, Link
+from podtrail.testing.attempts import START, MadeAttempt, no_room
+
+Viewing = Callable[..., AbstractAsyncContextManager[tuple[Viewer, ClientSession]]]
+PREVIOUS = {"podtrail.link.type": "previous-attempt"}
+UID = MadeAttempt().uid
+
+
+def chain(kept: int = 3) -> list[Batch]:
+    """Attempts of one Pod, each linked to the one before; those after `kept` are dropped."""
+    batches = []
+    for n in range(1, 5):
+        before = no_room(number=n - 1)
+        links = [Link(before.trace_id, before.root_id, PREVIOUS)] if n > 1 else []
+        attempt = no_room(number=n, start=START + n * 10**9, links=links)
+        batches.append(attempt.batch() if n <= kept else attempt.batch("not_sampled", "", "no policy said yes"))
+    return batches
+
+
+def get(viewing: Viewing, path: str, *batches: Batch, status: int = 200) -> str:
+    async def main() -> str:
+        async with viewing(*batches) as (_, browser), browser.get(path) as answer:
+            assert answer.status == status
+            return await answer.text()
+
+    return asyncio.run(main())
+
+
+def test_the_list_shows_who_waits_and_why(viewing: Viewing) -> None:
+    page = get(viewing, "/", *chain())
+    assert "unschedulable" in page
+    assert "31 NodeAffinity, 2 NodeResourcesFit, 1 more" in page
+    assert f'href="/pods/{UID}"' in page
+
+
+def test_scheduled_pods_show_only_when_asked_for(viewing: Viewing) -> None:
+    scheduled = MadeAttempt().batch("not_sampled", "")
+    assert "Nothing to look at" in get(viewing, "/", scheduled)
+    assert f"/pods/{UID}" in get(viewing, "/?state=all", scheduled)
+    assert f"/pods/{UID}" in get(viewing, "/?state=scheduled&q=default/web", scheduled)
+
+
+@pytest.mark.parametrize(
+    ("path", "batches", "words"),
+    [
+        ("/", [], "No spans yet"),
+        ("/?q=nothing", chain(), "No Pod matches"),
+        ("/?q=nothing", chain(), "Clear the filter"),
+    ],
+)
+def test_an_empty_list_says_what_to_do(viewing: Viewing, path: str, batches: list[Batch], words: str) -> None:
+    assert words in get(viewing, path, *batches)
+
+
+def test_a_pod_page_names_plugins_nodes_and_every_attempt(viewing: Viewing) -> None:
+    page = get(viewing, f"/pods/{UID}", *chain())
+    for words in ("no node fits", "TaintToleration", "cp-0", "tight0", "21 more", "not kept (no policy said yes)"):
+        assert words in page
+    assert page.count('class="open row"') == 3
+
+
+def test_a_trace_links_both_ways_and_says_why_a_link_leads_nowhere(viewing: Viewing) -> None:
+    first, second, third, last = (no_room(number=n) for n in (1, 2, 3, 4))
+    page = get(viewing, f"/traces/{second.trace_id.hex()}", *chain())
+    assert f"/traces/{first.trace_id.hex()}?span={first.root_id.hex()}" in page
+    assert f"/traces/{third.trace_id.hex()}?span={third.root_id.hex()}" in page
+    dropped = get(viewing, f"/traces/{last.trace_id.hex()}", *chain(), status=404)
+    assert "not kept (no policy said yes)" in dropped
+    assert "attempt 4 of default/web-0" in dropped
+
+
+def test_a_span_asked_for_is_told_in_full(viewing: Viewing) -> None:
+    async def main() -> str:
+        async with viewing(*chain()) as (_viewer, browser):
+            trace_id = no_room().trace_id
+            async with browser.get(f"/api/v1/traces/{trace_id.hex()}") as answer:
+                rows = (await answer.json())["trace"]["rows"]
+            fit = next(row["spanId"] for row in rows if row["name"] == "plugin: NodeResourcesFit")
+            async with browser.get(f"/traces/{trace_id.hex()}?span={fit}") as answer:
+                return await answer.text()
+
+    page = asyncio.run(main())
+    assert "Insufficient cpu" in page
+    assert "plugin rejected" in page
+
+
+def test_the_api_tells_what_the_pages_tell(viewing: Viewing) -> None:
+    async def main() -> None:
+        async with viewing(*chain()) as (_, browser):
+            async with browser.get("/api/v1/pods") as answer:
+                (row,) = (await answer.json())["pods"]
+            async with browser.get(f"/api/v1/pods/{UID}") as answer:
+                told = await answer.json()
+            async with browser.get(f"/pods/{UID}") as answer:
+                page = await answer.text()
+        assert (row["key"], row["state"], row["tries"]) == (UID, "unschedulable", 4)
+        assert told["sentence"].replace("'", "&#39;") in page
+        assert all(attempt["fate"] in page for attempt in told["attempts"])
+        for no in told["pod"]["attempts"][2]["why"]["rejections"]:
+            assert no["plugin"] in page
+            assert all(name in page for name in no["names"])
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "words"),
+    [
+        ("/pods/unknown", 404, "This Pod is not held"),
+        ("/traces/" + "0" * 32, 404, "not received"),
+        ("/traces/xyz", 400, "32 hexadecimal digits"),
+        ("/traces/" + "0" * 32 + "?span=1", 400, "16 hexadecimal digits"),
+        ("/?sort=colour", 400, "sort is one of"),
+        ("/?after=-1", 400, "number of Pods"),
+        ("/?q=" + "x" * 300, 400, "at most 256 characters"),
+        ("/nowhere", 404, "no such page"),
+        ("/api/v1/pods/unknown", 404, "not held"),
+        ("/static/../site.py", 404, "no such page"),
+    ],
+)
+def test_what_is_not_there_is_said_in_words(viewing: Viewing, path: str, status: int, words: str) -> None:
+    assert words in get(viewing, path, status=status)
+
+
+def test_ten_thousand_pods_are_a_short_page_with_a_way_on(viewing: Viewing) -> None:
+    async def main() -> None:
+        async with viewing() as (viewer, browser):
+            for n in range(10_000):
+                viewer.observe("traces", no_room(uid=f"uid-{n:05}", name=f"web-{n}").batch("dropped", "d"))
+            async with browser.get("/") as answer:
+                page = await answer.text()
+            assert "1 to 100 of 10,000" in page
+            assert len(page) < 80_000
+            async with browser.get("/?after=9990") as answer:
+                assert "9,991 to 10,000 of 10,000" in await answer.text()
+
+    asyncio.run(main())
+
+
+def test_a_huge_trace_is_a_bounded_page(viewing: Viewing) -> None:
+    from podtrail.otlp import encode_span, frame
+
+    (group,) = no_room().groups()
+    spans = [
+        encode_span(trace_id=group.trace_id, span_id=n.to_bytes(8, "big"), name="x" * 100, start=n, end=n + 5)
+        for n in range(1, 5_001)
+    ]
+    batch = Batch([group._replace(spans=frame(spans), span_count=5_000)], START)
+    page = get(viewing, f"/traces/{group.trace_id.hex()}", batch)
+    assert "5,000 spans, 500 shown" in page
+    assert len(page) < 600_000
+
+
+def test_what_is_held_stays_within_its_bound_and_the_oldest_goes_first(viewing: Viewing) -> None:
+    async def main() -> None:
+        attempts = [no_room(uid=f"uid-{n}", name=f"web-{n}") for n in range(1_000)]
+        async with viewing(*(attempt.batch() for attempt in attempts), max_mib=1) as (viewer, browser):
+            assert viewer.store.size + viewer.stories.size <= 1 << 20
+            assert 100 < len(viewer.store) < 1_000
+            oldest, latest = (attempts[at].trace_id.hex() for at in (0, -1))
+            async with browser.get(f"/traces/{oldest}") as answer:
+                assert "older than what is held" in await answer.text()
+            async with browser.get(f"/traces/{latest}") as answer:
+                assert answer.status == 200
+
+    asyncio.run(main())
+
+
+def test_a_source_with_another_clock_is_told_by_its_own_time(viewing: Viewing) -> None:
+    assert '<td class="num">1 s</td>' in get(viewing, "/", no_room(duration=998 * 10**6).batch())
+
+
+def test_a_source_with_our_clock_is_told_by_ours(viewing: Viewing) -> None:
+    page = get(viewing, "/", no_room(start=time.time_ns() - 60 * 10**9, queue_wait_ms=0).batch())
+    assert '<td class="num">1m</td>' in page
+
+
+def test_static_files_come_from_the_package(viewing: Viewing) -> None:
+    assert "prefers-color-scheme" in get(viewing, "/static/podtrail.css")
+    assert len(get(viewing, "/static/podtrail.js")) < 10_000
+
+
+def test_a_port_in_use_is_a_start_error_that_names_it(viewing: Viewing) -> None:
+    async def main() -> None:
+        async with viewing() as (viewer, _):
+            endpoint = viewer.page.removeprefix("http://").removesuffix("/")
+            second = FACTORY.create(
+                FACTORY.Config(endpoint=endpoint, otlp_endpoint="localhost:0"), Context(id="viewer")
+            )
+            with pytest.raises(StartError, match=f"extensions::viewer: can't listen on {endpoint}"):
+                async with second:
+                    pass
+
+    asyncio.run(main())

@@ -1,0 +1,182 @@
+import asyncio
+import re
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from html.parser import HTMLParser
+from importlib.resources import files
+
+import pytest
+from aiohttp import ClientSession
+from podtrail_extensions.viewer import Config
+from podtrail_extensions.viewer.extension import Viewer
+from podtrail_extensions.viewer.guard import is_allowed_host
+from podtrail_extensions.viewer.render import pod_path
+from pydantic import ValidationError
+from yarl import URL
+
+from podtrail.otlp import Batch, Event, Group, Link, Status, encode_span, frame, resource_header, scope_header
+from podtrail.testing.attempts import START, MadeAttempt, No, no_room
+
+Viewing = Callable[..., AbstractAsyncContextManager[tuple[Viewer, ClientSession]]]
+HOSTILE = "\"'><xss onload=x>\x1b]8;;http://x\x07\u202e</td></script>{{7*7}}\x00\u200b"
+TEMPLATES = [one for one in (files("podtrail_extensions.viewer") / "templates").iterdir() if one.name.endswith(".html")]
+
+
+class Seen(HTMLParser):
+    """Tags, attributes and addresses of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.addresses: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        self.addresses += [value or "" for name, value in attrs if name in ("href", "src", "action")]
+
+
+def hostile_everywhere() -> tuple[list[Batch], bytes]:
+    hostile = MadeAttempt(
+        uid=HOSTILE,
+        namespace=HOSTILE,
+        name=HOSTILE,
+        result=HOSTILE,
+        message=HOSTILE,
+        nominated=HOSTILE,
+        refusals=[No(plugin=HOSTILE, reason=HOSTILE, nodes=[HOSTILE], status=HOSTILE)],
+        attributes={HOSTILE: HOSTILE, "scheduler.profile": HOSTILE},
+    )
+    error = MadeAttempt(uid="e" + HOSTILE, result="Error", bind_error=HOSTILE, node=HOSTILE)
+    span = encode_span(
+        trace_id=hostile.trace_id,
+        span_id=b"\xff" * 8,
+        name=HOSTILE,
+        start=START,
+        end=START + 5,
+        trace_state=HOSTILE,
+        status=Status(2, HOSTILE),
+        attributes={HOSTILE: [HOSTILE, {HOSTILE: HOSTILE}]},
+        events=[Event(START, HOSTILE, {HOSTILE: HOSTILE})],
+        links=[Link(b"t" * 16, b"s" * 8, {"podtrail.link.type": HOSTILE, HOSTILE: HOSTILE}, HOSTILE)],
+    )
+    resource = resource_header({"service.name": HOSTILE, HOSTILE: HOSTILE}, HOSTILE)
+    group = Group(resource, scope_header(HOSTILE, HOSTILE, HOSTILE), hostile.trace_id, frame([span]), 1)
+    batches = [
+        hostile.batch("sampled", HOSTILE, HOSTILE),
+        error.batch("not_sampled", "", HOSTILE),
+        Batch([group], START),
+    ]
+    return batches, hostile.trace_id
+
+
+def test_hostile_text_in_every_field_is_shown_and_has_no_power(viewing: Viewing) -> None:
+    async def main() -> None:
+        batches, trace_id = hostile_everywhere()
+        async with viewing(*batches) as (viewer, browser):
+            keys = [pod.key for pod in viewer.stories.pods()]
+            viewer.stories.note_gated("g", HOSTILE, HOSTILE, [HOSTILE])
+            trace = f"/traces/{trace_id.hex()}"
+            pods = [str(pod_path(key)) for key in (*keys, "g")]
+            for path in ("/", "/?state=all", *pods, trace, trace + "?span=" + "ff" * 8):
+                async with browser.get(URL(path, encoded=True)) as answer:
+                    assert answer.status == 200, path
+                    page = await answer.text()
+                seen = Seen(page)
+                assert "xss" not in seen.tags
+                assert not [name for name in seen.attributes if name.startswith("on") or name == "style"]
+                assert "\\x1b" in page
+                assert all(c.isprintable() or c == "\n" for c in page)
+                assert "{{7*7}}" in page
+                assert all(re.match(r"[/#?]", address) for address in seen.addresses)
+
+    asyncio.run(main())
+
+
+def test_a_hostile_query_comes_back_as_text(viewing: Viewing) -> None:
+    async def main() -> None:
+        async with viewing(no_room().batch()) as (_, browser):
+            query = {"q": HOSTILE, "state": HOSTILE}
+            async with browser.get("/", params=query) as answer:
+                seen = Seen(await answer.text())
+            assert "xss" not in seen.tags
+            assert "onload" not in seen.attributes
+
+    asyncio.run(main())
+
+
+def test_every_answer_carries_the_headers_that_keep_a_browser_in_bounds(viewing: Viewing) -> None:
+    async def main() -> None:
+        async with viewing() as (_, browser):
+            for path in ("/", "/nowhere", "/api/v1/pods", "/static/podtrail.js", "/?sort=x"):
+                async with browser.get(path) as answer:
+                    policy = answer.headers["Content-Security-Policy"]
+                    assert "default-src 'none'" in policy
+                    assert "unsafe" not in policy
+                    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+                    assert answer.headers["Cache-Control"] == "no-store"
+                    assert "Set-Cookie" not in answer.headers
+                    assert "Access-Control-Allow-Origin" not in answer.headers
+                    assert "aiohttp" not in answer.headers["Server"]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("host", "allowed"),
+    [
+        ("localhost", True),
+        ("localhost:8080", True),
+        ("LOCALHOST.:1", True),
+        ("127.0.0.1:15927", True),
+        ("[::1]:15927", True),
+        ("10.1.2.3", True),
+        ("podtrail.example:80", True),
+        ("evil.example", False),
+        ("localhost.evil.example", False),
+        ("127.0.0.1.evil.example", False),
+        ("::1", False),
+        ("", False),
+        ("[localhost]", False),
+    ],
+)
+def test_only_hosts_that_are_this_one_beyond_doubt_are_served(host: str, allowed: bool) -> None:
+    assert is_allowed_host(host, ["Podtrail.example"]) is allowed
+
+
+@pytest.mark.parametrize(
+    ("method", "headers", "status"),
+    [
+        ("GET", {"Host": "evil.example"}, 403),
+        ("GET", {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}, 403),
+        ("GET", {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}, 200),
+        ("HEAD", {}, 200),
+        ("POST", {}, 405),
+        ("OPTIONS", {}, 405),
+    ],
+)
+def test_others_are_refused(viewing: Viewing, method: str, headers: dict[str, str], status: int) -> None:
+    async def main() -> None:
+        async with viewing() as (_, browser), browser.request(method, "/", headers=headers) as answer:
+            assert answer.status == status
+
+    asyncio.run(main())
+
+
+def test_a_page_that_others_can_reach_must_know_its_names() -> None:
+    with pytest.raises(ValidationError, match="allowed_hosts"):
+        Config(endpoint="0.0.0.0:15927")
+    reachable = Config(endpoint="0.0.0.0:15927", allowed_hosts=("podtrail.example",))
+    assert len(reachable.warnings()) == 1
+    assert Config().warnings() == []
+
+
+@pytest.mark.parametrize("template", TEMPLATES, ids=lambda template: str(template.name))
+def test_templates_mark_nothing_as_safe_and_hold_no_code(template: object) -> None:
+    text = template.read_text()  # type: ignore[attr-defined] # a Traversable
+    assert not re.search(r"\|\s*safe\b|Markup|autoescape|\son[a-z]+=|\sstyle=|<style", text)
+    assert re.findall(r"<script[^>]*>[^<]", text) == []
+    assert not re.search(r"=\{\{", text), "an attribute without quotes"
+    assert not re.search(r"https?://", text)
