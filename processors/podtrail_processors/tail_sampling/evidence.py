@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from podtrail.otlp import SpanFields, span_reader
-
-Read = Callable[[bytes], Sequence[SpanFields]]
+from podtrail.otlp.columns import SpanColumns, column_reader
 
 
 class Header(NamedTuple):
@@ -18,8 +17,8 @@ class Header(NamedTuple):
 class Reads(NamedTuple):
     """The fields of spans that a policy reads, under OTLP's names."""
 
-    plain: frozenset[str] = frozenset()
-    """Of every trace, from `Evidence.spans`."""
+    columns: frozenset[str] = frozenset()
+    """Of every trace, from `Evidence.columns`."""
     detailed: frozenset[str] = frozenset()
     """Of few traces, from `Evidence.detailed`: attributes and what goes with them."""
 
@@ -28,22 +27,22 @@ class Reads(NamedTuple):
         """Return all that these read."""
         reads = list(of)
         return Reads(
-            frozenset().union(*(read.plain for read in reads)), frozenset().union(*(read.detailed for read in reads))
+            frozenset().union(*(read.columns for read in reads)), frozenset().union(*(read.detailed for read in reads))
         )
 
 
 class Readers:
-    """How to read spans for a set of policies: their plain fields in one go, attributes only when it comes to them."""
+    """How to read spans for a set of policies: columns in one go, span by span only when it comes to attributes."""
 
     def __init__(self, reads: Reads) -> None:
-        self.plain: Read = span_reader(reads.plain)
-        self.detailed: Read = span_reader(reads.detailed)
+        self.columns: Callable[[bytes], SpanColumns] = column_reader(reads.columns)
+        self.detailed: Callable[[bytes], Sequence[SpanFields]] = span_reader(reads.detailed)
 
 
 class Evidence:
     """One trace at the moment of its decision."""
 
-    __slots__ = ("_detailed", "_plain", "_readers", "headers", "raw", "span_count", "trace_id")
+    __slots__ = ("_columns", "_detailed", "_readers", "headers", "raw", "span_count", "trace_id")
 
     def __init__(
         self, trace_id: bytes, raw: bytes, span_count: int, headers: Sequence[Header], readers: Readers
@@ -55,19 +54,19 @@ class Evidence:
         self.headers = headers
         """The headers that its spans came under, without neighbours that are equal."""
         self._readers = readers
-        self._plain: Sequence[SpanFields] | None = None
+        self._columns: SpanColumns | None = None
         self._detailed: Sequence[SpanFields] | None = None
 
     @property
-    def spans(self) -> Sequence[SpanFields]:
-        """The spans in order of arrival, with the plain fields that its policies read."""
-        if self._plain is None:
-            self._plain = self._readers.plain(self.raw)
-        return self._plain
+    def columns(self) -> SpanColumns:
+        """The fields of all spans, in order of arrival."""
+        if self._columns is None:
+            self._columns = self._readers.columns(self.raw)
+        return self._columns
 
     @property
     def detailed(self) -> Sequence[SpanFields]:
-        """The spans in order of arrival, with the detailed fields that its policies read."""
+        """The spans one by one, in order of arrival, with the detailed fields that its policies read."""
         if self._detailed is None:
             self._detailed = self._readers.detailed(self.raw)
         return self._detailed

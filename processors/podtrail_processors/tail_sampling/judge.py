@@ -8,9 +8,8 @@ from podtrail.otlp import Decision
 from podtrail_processors.tail_sampling.config import TopPolicy
 from podtrail_processors.tail_sampling.evidence import Evidence, Readers, Reads
 from podtrail_processors.tail_sampling.instruments import Instruments, label_of
-from podtrail_processors.tail_sampling.policy import Policy
 
-_MOST_VOTES = 4096
+_MOST_ROWS = 4096
 
 
 class Judgement(NamedTuple):
@@ -23,76 +22,76 @@ class Judgement(NamedTuple):
     votes: Mapping[str, Decision]
 
 
-class _Voter(NamedTuple):
-    name: str
-    policy: Policy
-    yes: Judgement
-    """The judgement when this policy decides, without the votes."""
-    tally: dict[Decision, int]
-    """Its votes since the last report."""
+class _Outcome:
+    """What follows from a row of votes, and how often it did since the last report."""
+
+    __slots__ = ("judgement", "times")
+
+    def __init__(self, judgement: Judgement) -> None:
+        self.judgement = judgement
+        self.times = 0
 
 
 class Judge:
-    """Asks drop policies first, as the Collector does, then the others in their order."""
+    """Asks drop policies first, as the Collector does, then the others in their order.
 
-    def __init__(self, configs: Sequence[TopPolicy], *, first_match: bool, component_id: str) -> None:
+    All but the votes themselves is done once for each row of votes, not once a trace.
+    """
+
+    def __init__(
+        self, configs: Sequence[TopPolicy], instruments: Instruments, *, first_match: bool, component_id: str
+    ) -> None:
         ordered = sorted(configs, key=lambda config: config.type != "drop")
-        self._voters = [_voter(config) for config in ordered]
+        policies = [config.create() for config in ordered]
+        self.readers = Readers(Reads.union(policy.reads for policy in policies))
+        self._ask = [policy.vote for policy in policies]
+        self._names = [config.name for config in ordered]
+        self._reasons = [policy.reason for policy in policies]
         self._labels = [label_of(component_id, config.name) for config in ordered]
-        self._first_match = first_match
-        self._seen: dict[tuple[Decision, ...], Mapping[str, Decision]] = {}
-        self._judged: dict[Decision, int] = {}
-        self.readers = Readers(Reads.union(voter.policy.reads for voter in self._voters))
+        self._instruments = instruments
+        self._last_words: tuple[Decision, ...] = ("dropped", "sampled") if first_match else ("dropped",)
+        self._outcomes: dict[tuple[Decision, ...], _Outcome] = {}
 
     def judge(self, trace: Evidence) -> Judgement:
         """Return what becomes of a trace."""
         votes: list[Decision] = []
-        winner: _Voter | None = None
-        for voter in self._voters:
-            vote = voter.policy.vote(trace)
+        for ask in self._ask:
+            vote = ask(trace)
             votes.append(vote)
-            voter.tally[vote] += 1
-            if vote == "dropped":
-                winner = voter
+            if vote in self._last_words:
                 break
-            if vote == "sampled" and winner is None:
-                winner = voter
-                if self._first_match:
-                    break
-        known = self._known(tuple(votes))
-        if winner is None:
-            judgement = Judgement("not_sampled", "", "no policy said yes", known)
-        else:
-            judgement = winner.yes._replace(votes=known)
-        self._judged[judgement.decision] = self._judged.get(judgement.decision, 0) + 1
-        return judgement
+        row = tuple(votes)
+        outcome = self._outcomes.get(row)
+        if outcome is None:
+            outcome = self._learn(row)
+        outcome.times += 1
+        return outcome.judgement
 
-    def _known(self, votes: tuple[Decision, ...]) -> Mapping[str, Decision]:
-        known = self._seen.get(votes)
-        if known is None:
-            if len(self._seen) >= _MOST_VOTES:
-                self._seen.clear()
-            names = [voter.name for voter in self._voters[: len(votes)]]
-            known = self._seen[votes] = MappingProxyType(dict(zip(names, votes, strict=True)))
-        return known
+    def _learn(self, votes: tuple[Decision, ...]) -> _Outcome:
+        if len(self._outcomes) >= _MOST_ROWS:
+            self.report()
+            self._outcomes.clear()
+        known = MappingProxyType(dict(zip(self._names, votes, strict=False)))
+        judgement = Judgement("not_sampled", "", "no policy said yes", known)
+        for decision in ("dropped", "sampled"):
+            if decision in votes:
+                winner = votes.index(decision)
+                judgement = Judgement(decision, self._names[winner], self._reasons[winner], known)
+                break
+        outcome = self._outcomes[votes] = _Outcome(judgement)
+        return outcome
 
-    def report(self, instruments: Instruments) -> None:
+    def report(self) -> None:
         """Count what was judged since the last report."""
-        for decision, traces in self._judged.items():
-            instruments.decided.add(traces, _sampled(decision), decision)
-        self._judged.clear()
-        for voter, label in zip(self._voters, self._labels, strict=True):
-            for decision, traces in voter.tally.items():
-                if traces:
-                    instruments.votes.add(traces, label, _sampled(decision), decision)
-                    instruments.executions.add(traces, label)
-                    voter.tally[decision] = 0
-
-
-def _voter(config: TopPolicy) -> _Voter:
-    policy = config.create()
-    yes = Judgement("dropped" if config.type == "drop" else "sampled", config.name, policy.reason, {})
-    return _Voter(config.name, policy, yes, {"sampled": 0, "not_sampled": 0, "dropped": 0})
+        for votes, outcome in self._outcomes.items():
+            if not outcome.times:
+                continue
+            decision = outcome.judgement.decision
+            self._instruments.decided.add(outcome.times, _sampled(decision), decision)
+            for vote, label in zip(votes, self._labels, strict=False):
+                self._instruments.votes.add(outcome.times, label, _sampled(vote), vote)
+                self._instruments.executions.add(outcome.times, label)
+            outcome.times = 0
 
 
 def _sampled(decision: Decision) -> str:

@@ -6,7 +6,8 @@ from typing import NamedTuple, Self
 
 from podtrail.component import Context, Taken
 from podtrail.config.types import SECOND
-from podtrail.otlp import Batch, Group, Verdict, span_reader
+from podtrail.otlp import Batch, Group, Verdict
+from podtrail.otlp.columns import column_reader
 from podtrail_processors.tail_sampling.config import Config
 from podtrail_processors.tail_sampling.evicted import Evicted
 from podtrail_processors.tail_sampling.evidence import Evidence
@@ -23,7 +24,7 @@ _TRACE_COST = 8
 """What deciding a trace costs beside its spans, in spans."""
 _SLICE = 4096
 """How many spans leave in one batch at shutdown."""
-_NO_PARENT = (b"", bytes(8))
+_NO_PARENT = bytes(8)
 _TOO_LARGE = Judgement("not_sampled", "", "it is larger than maximum_trace_size_bytes", {})
 _EVICTED = Judgement("dropped", "", "evicted undecided: num_traces", {})
 _PENDING = Judgement("dropped", "", "undecided at shutdown: drop_pending_traces_on_shutdown", {})
@@ -52,12 +53,14 @@ class TailSampling:
         self._room_bytes = config.maximum_held_mib * _MIB
         self._records = records_policy(context.gates)
         self._inspects = bool(self._wait_after_root or config.maximum_trace_size_bytes)
-        self._read_parts = span_reader({"parent_span_id", "status"})
-        self._judge = Judge(config.policies, first_match=config.sample_on_first_match, component_id=context.id)
+        self._parents = column_reader({"parent_span_id"})
         self._kept_ids = DecisionCache(config.decision_cache.sampled_cache_size)
         self._other_ids = DecisionCache(config.decision_cache.non_sampled_cache_size)
         self._remembers = bool(self._kept_ids) or bool(self._other_ids)
         self._instruments = Instruments(context.metrics, lambda: len(self._traces))
+        self._judge = Judge(
+            config.policies, self._instruments, first_match=config.sample_on_first_match, component_id=context.id
+        )
         self._headers = Headers()
         self._traces: dict[bytes, HeldTrace] = {}
         self._order: deque[HeldTrace] = deque()
@@ -121,7 +124,7 @@ class TailSampling:
             self._decide(trace, now, out)
         if not work:
             return () if counted is None else (Batch((), now),)
-        self._judge.report(self._instruments)
+        self._judge.report()
         return out.batches(arrived)
 
     def deadline(self) -> int | None:
@@ -185,7 +188,7 @@ class TailSampling:
         evicted = self._evicted.settle_all(self._traces)
         if evicted and not pending:
             self._instruments.too_early.add(evicted)
-        self._judge.report(self._instruments)
+        self._judge.report()
         return batches
 
     def _note_arrival(self, arrived: int, due: int) -> None:
@@ -235,12 +238,13 @@ class TailSampling:
 
     def _inspect(self, trace: HeldTrace, group: Group, now: int, out: _Outcome) -> None:
         """See whether these spans of a trace bring its decision nearer."""
-        spans = self._read_parts(group.spans)
-        if self._wait_after_root and any(span.parent_span_id in _NO_PARENT for span in spans):
-            self._waiting.advance(trace, now + self._wait_after_root)
+        if self._wait_after_root:
+            parents = self._parents(group.spans).parent_span_id
+            if len(parents) < group.span_count or _NO_PARENT in parents:
+                self._waiting.advance(trace, now + self._wait_after_root)
         most = self._config.maximum_trace_size_bytes
         if most:
-            trace.measured += measure(group, spans)
+            trace.measured += measure(group)
             if trace.measured > most:
                 self._instruments.too_large.add(1)
                 self._account.sampled_out += trace.span_count
@@ -254,7 +258,7 @@ class TailSampling:
             self._decide(oldest, now, out)
             early += 1
         self._instruments.decided_early.add(early)
-        self._judge.report(self._instruments)
+        self._judge.report()
 
     def _decide(self, trace: HeldTrace, now: int, out: _Outcome) -> None:
         chunks = trace.chunks

@@ -1,7 +1,6 @@
 """`latency`: traces that took longer than a threshold, from their first start to their last end."""
 
 from collections.abc import Iterable
-from operator import attrgetter
 
 from pydantic import Field
 
@@ -11,8 +10,7 @@ from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.lenient import Int64
 from podtrail_processors.tail_sampling.policy import Block, Policy
 
-_start_of = attrgetter("start_time_unix_nano")
-_end_of = attrgetter("end_time_unix_nano")
+_TIMES = frozenset({"start_time_unix_nano", "end_time_unix_nano"})
 
 
 class Latency:
@@ -23,7 +21,7 @@ class Latency:
     grows through the range is kept.
     """
 
-    reads = Reads(plain=frozenset({"start_time_unix_nano", "end_time_unix_nano"}))
+    reads = Reads(_TIMES, _TIMES)
 
     def __init__(self, threshold_ms: int, upper_threshold_ms: int) -> None:
         self.reason = f"it took longer than {threshold_ms} ms"
@@ -34,11 +32,13 @@ class Latency:
 
     def vote(self, trace: Evidence) -> Decision:
         """Compare the time the trace took."""
-        spans = trace.spans
-        start = min(map(_start_of, spans))
-        if start and self._beyond is None:
-            return "sampled" if max(map(_end_of, spans)) - start >= self._least else "not_sampled"
-        return self._vote_in_order(zip(map(_start_of, spans), map(_end_of, spans), strict=True))
+        starts, ends = trace.columns.start_time_unix_nano[:], trace.columns.end_time_unix_nano[:]
+        if not len(starts) == len(ends) == trace.span_count:
+            times = ((span.start_time_unix_nano, span.end_time_unix_nano) for span in trace.detailed)
+            return self._vote_in_order(times)
+        if self._beyond is None:
+            return "sampled" if max(ends) - min(starts) >= self._least else "not_sampled"
+        return self._vote_in_order(zip(starts, ends, strict=True))
 
     def _vote_in_order(self, times: Iterable[tuple[int, int]]) -> Decision:
         first = last = 0

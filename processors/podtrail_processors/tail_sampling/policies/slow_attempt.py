@@ -4,7 +4,7 @@ Names are KEP-5927's: the root `SchedulePod` with `scheduler.queue_wait_ms`, pha
 plugins as `plugin: <Name>`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from pydantic import Field
 
@@ -17,6 +17,7 @@ _ROOT = ROOT_NAME.encode()
 _WAIT = "scheduler.queue_wait_ms"
 _WAIT_BYTES = _WAIT.encode()
 _PLUGIN_PREFIX = "plugin: "
+_FIELDS = frozenset({"name", "start_time_unix_nano", "end_time_unix_nano"})
 
 
 class SlowAttempt:
@@ -25,7 +26,7 @@ class SlowAttempt:
     Spans without start or end, or that end before they start, have no length and are passed over.
     """
 
-    reads = Reads(plain=frozenset({"name", "start_time_unix_nano", "end_time_unix_nano"}))
+    reads = Reads(_FIELDS, _FIELDS)
 
     def __init__(self, limits: Mapping[str, int]) -> None:
         self.reason = "it took longer than allowed: " + ", ".join(
@@ -35,14 +36,22 @@ class SlowAttempt:
 
     def vote(self, trace: Evidence) -> Decision:
         """Compare the length of every span that has a limit."""
-        if _ROOT in trace.raw and any(self._is_slow(span) for span in trace.spans):
+        if _ROOT in trace.raw and any(self._is_slow(*times) for times in _times_of(trace)):
             return "sampled"
         return "not_sampled"
 
-    def _is_slow(self, span: SpanFields) -> bool:
-        limit = self._limits.get(span.name)
-        start = span.start_time_unix_nano
-        return limit is not None and start > 0 and span.end_time_unix_nano - start > limit
+    def _is_slow(self, name: bytes, start: int, end: int) -> bool:
+        limit = self._limits.get(name)
+        return limit is not None and start > 0 and end - start > limit
+
+
+def _times_of(trace: Evidence) -> Iterable[tuple[bytes, int, int]]:
+    """Return name, start and end of every span."""
+    columns = trace.columns
+    names, starts, ends = columns.name, columns.start_time_unix_nano, columns.end_time_unix_nano
+    if len(names) == len(starts) == len(ends) == trace.span_count:
+        return zip(names, starts, ends, strict=True)
+    return ((span.name, span.start_time_unix_nano, span.end_time_unix_nano) for span in trace.detailed)
 
 
 class SlowQueue:

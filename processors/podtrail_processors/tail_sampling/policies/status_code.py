@@ -1,33 +1,35 @@
 """`status_code`: traces with a span that ended in one of these statuses."""
 
 from collections.abc import Sequence
-from operator import attrgetter
 
 from pydantic import Field
 
-from podtrail.otlp import Decision, status_code
+from podtrail.otlp import Decision
 from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.lenient import Texts
 from podtrail_processors.tail_sampling.policy import Block, Policy
 
-_CODES = {"UNSET": 0, "OK": 1, "ERROR": 2}
-_status_of = attrgetter("status")
+_UNSET = 0
+_CODES = {"UNSET": _UNSET, "OK": 1, "ERROR": 2}
 
 
 class StatusCode:
     """Says yes when any span has one of the codes."""
 
-    reads = Reads(plain=frozenset({"status"}))
+    reads = Reads(columns=frozenset({"status"}))
 
     def __init__(self, names: Sequence[str]) -> None:
         self.reason = f"a span has status {' or '.join(names)}"
-        self._codes = frozenset(_CODES[name] for name in names)
+        self._codes = tuple({_CODES[name] for name in names})
+        self._unset = _UNSET in self._codes
 
     def vote(self, trace: Evidence) -> Decision:
-        """Look at the status of every span; equal ones are decoded once."""
-        codes = self._codes
-        for status in set(map(_status_of, trace.spans)):
-            if status_code(status) in codes:
+        """Look at the codes of all spans; those that have none are unset."""
+        codes = trace.columns.status.code
+        if self._unset and len(codes) < trace.span_count:
+            return "sampled"
+        for code in self._codes:
+            if code in codes:
                 return "sampled"
         return "not_sampled"
 

@@ -1,7 +1,5 @@
 """`trace_flags`: traces of which any span carries the sampled flag (W3C trace context, flag bit 0)."""
 
-from operator import attrgetter
-
 from pydantic import ConfigDict
 
 from podtrail.otlp import Decision
@@ -9,18 +7,17 @@ from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.policy import Block, Policy
 
 _SAMPLED = 1
-_flags_of = attrgetter("flags")
 
 
 class TraceFlags:
     """Says yes when a span's flags have the sampled bit."""
 
-    reads = Reads(plain=frozenset({"flags"}))
+    reads = Reads(columns=frozenset({"flags"}))
     reason = "a span carries the sampled flag"
 
     def vote(self, trace: Evidence) -> Decision:
         """Look at the flags of every span."""
-        return "sampled" if any(flags & _SAMPLED for flags in set(map(_flags_of, trace.spans))) else "not_sampled"
+        return "sampled" if any(flags & _SAMPLED for flags in set(trace.columns.flags)) else "not_sampled"
 
 
 class Config(Block):

@@ -1,0 +1,119 @@
+"""What tail sampling costs a span in CPU and in memory while it is held, and how long a pause it makes.
+
+CPU is set against reading the same requests (`read_request`), which any pipeline must do; the policies are the main
+job's: status, latency, and a share. Memory is what the process grows by when the last of the load is held.
+"""
+
+import gc
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from podtrail_processors.tail_sampling import FACTORY
+from podtrail_processors.tail_sampling.processor import TailSampling
+
+from benchmarks.load import SLOW_MS, SPANS_A_TRACE, Load, make_load
+from podtrail.component import Context
+from podtrail.otlp import Batch, Group, read_request
+
+TRACES = 6_000
+HELD_TRACES = 28_572
+TOGETHER = 100_000
+ROUNDS = 5
+MS = 1_000_000
+SECOND = 1_000 * MS
+SLICE = 2_048
+_PAGE = 4096
+
+STATUS = {"name": "failed", "type": "status_code", "status_code": {"status_codes": ["ERROR"]}}
+LATENCY = {"name": "slow", "type": "latency", "latency": {"threshold_ms": SLOW_MS}}
+SHARE = {"name": "some", "type": "probabilistic", "probabilistic": {"sampling_percentage": 5}}
+
+
+def sampler(*policies: object, **settings: object) -> TailSampling:
+    """Return a sampler of these policies."""
+    config = FACTORY.Config.model_validate({"num_traces": 1_000_000, "policies": policies} | settings)
+    made = FACTORY.create(config, Context(id="tail_sampling"))
+    assert isinstance(made, TailSampling)
+    return made
+
+
+def cpu_of(requests: Sequence[Sequence[Group]], *policies: object) -> tuple[float, int]:
+    """Return CPU seconds from filing to deciding all of it, and the spans kept. 50 requests a second, 1 s of waiting."""
+    made = sampler(*policies, decision_wait="1s")
+    kept = now = 0
+    began = time.process_time()
+    for groups in requests:
+        now += 20 * MS
+        while (due := made.deadline()) is not None and due <= now:
+            kept += sum(batch.span_count for batch in made.expire(due, SLICE))
+        made.add(Batch(groups, now), now)
+    kept += sum(batch.span_count for batch in made.drain(now))
+    return time.process_time() - began, kept
+
+
+def resident() -> int:
+    """Return the process's resident memory in bytes."""
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * _PAGE
+
+
+def held_bytes_a_span(load: Load) -> float:
+    """Return by how much memory grows for each span when the whole load is held."""
+    made = sampler(STATUS, LATENCY, SHARE)
+    gc.collect()
+    before = resident()
+    for request in load.requests:
+        made.add(Batch(read_request(request).groups, SECOND), SECOND)
+    gc.collect()
+    return (resident() - before) / made.held()
+
+
+def longest_pause(load: Load) -> float:
+    """Return the longest `expire` in seconds when many small traces fall due at the same moment."""
+    made = sampler(STATUS, LATENCY, SHARE)
+    groups = read_request(load.requests[0]).groups
+    for first in range(0, TOGETHER, len(groups)):
+        renamed = [group._replace(trace_id=(first + at).to_bytes(16, "big")) for at, group in enumerate(groups)]
+        made.add(Batch(renamed, SECOND), SECOND)
+    longest = 0.0
+    while (due := made.deadline()) is not None:
+        began = time.perf_counter()
+        made.expire(due, SLICE)
+        longest = max(longest, time.perf_counter() - began)
+    return longest
+
+
+def main() -> None:
+    """Print CPU, memory and pause."""
+    load = make_load(TRACES)
+    reading = min(_timed_read(load) for _ in range(ROUNDS))
+    requests = [read_request(request).groups for request in load.requests]
+    micro = 1e6 / load.spans
+    print(f"{load.spans} spans, {SPANS_A_TRACE} a trace, {load.span_bytes / load.spans:.0f} bytes each")
+    print(f"{'read_request (the floor)':<34} {reading * micro:6.3f} us a span   1.00")
+    cases = {
+        "share alone": [SHARE],
+        "status alone": [STATUS],
+        "status, latency, share": [STATUS, LATENCY, SHARE],
+    }
+    for name, policies in cases.items():
+        took, kept = min(cpu_of(requests, *policies) for _ in range(ROUNDS))
+        print(f"{name:<34} {took * micro:6.3f} us a span   {took / reading:.2f}   {kept / load.spans:6.1%} kept")
+    del requests
+    held = make_load(HELD_TRACES, seed=2)
+    each, raw = held_bytes_a_span(held), held.span_bytes / held.spans
+    print(
+        f"{held.spans} spans held: {each:.0f} bytes a span, raw + {each - raw:.0f} ({each / raw:.2f} of the raw bytes)"
+    )
+    print(f"{TOGETHER} traces due together: longest pause {longest_pause(load) * 1e3:.1f} ms (limit 50)")
+
+
+def _timed_read(load: Load) -> float:
+    began = time.process_time()
+    for request in load.requests:
+        read_request(request)
+    return time.process_time() - began
+
+
+if __name__ == "__main__":
+    main()
