@@ -1,0 +1,8 @@
+"""Arrival-stamped recordings: one ExportTraceServiceRequest a line or frame, read and written in bounded memory."""
+
+from podtrail.recording.decoder import Decoder
+from podtrail.recording.reader import read_recording
+from podtrail.recording.record import LARGEST, Damage, Position, Record
+from podtrail.recording.writer import RecordingWriter
+
+__all__ = ["LARGEST", "Damage", "Decoder", "Position", "Record", "RecordingWriter", "read_recording"]

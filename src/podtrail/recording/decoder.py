@@ -1,0 +1,102 @@
+"""Bytes of a recording to records, as they come: for files read at once and for files that grow."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from podtrail.otlp import MalformedRequest, read_request
+from podtrail.otlp.arrival import latest_end, read_arrival, read_arrival_json
+from podtrail.otlp.json import read_json_request
+from podtrail.recording.compressed import ZSTD_MAGIC
+from podtrail.recording.framed import FramedSplitter, may_begin
+from podtrail.recording.lines import LineSplitter
+from podtrail.recording.record import LARGEST, Damage, Position, Record
+from podtrail.recording.splitting import Content, Found, Lost, Splitter
+from podtrail.transport.compression import TooLarge, Undecodable, decompress
+
+_HEAD = 5
+"""Bytes that tell a length in front of a request from JSON."""
+_FORMAT = re.compile(r"\.(otlp|jsonl?)(\.gz|\.zst)?$")
+
+
+class Decoder:
+    """Reads one recording from its first byte on."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._head = b""
+        self._splitter: Splitter | None = None
+        self._latest = 0
+
+    def feed(self, data: bytes) -> Iterator[Record | Damage]:
+        """Take more bytes; yield what is complete."""
+        if self._splitter is None:
+            self._head += data
+            if len(self._head) < _HEAD:
+                return
+            data, self._head = self._head, b""
+            self._splitter = self._splitter_for(data)
+        yield from self._told(self._splitter.feed(data), self._splitter.unit)
+
+    def gap(self, reason: str) -> Iterator[Record | Damage]:
+        """Report that bytes are missing here; what is begun is given up."""
+        if self._splitter is None:
+            self._head = b""
+            yield Damage(Position(self._path, 0, "byte"), reason)
+        else:
+            yield from self._told(self._splitter.gap(reason), self._splitter.unit)
+
+    def finish(self) -> Iterator[Record | Damage]:
+        """Yield what is left when no more bytes will come."""
+        if self._splitter is None:
+            self._splitter = self._splitter_for(self._head)
+            yield from self._told(self._splitter.feed(self._head), self._splitter.unit)
+        yield from self._told(self._splitter.finish(), self._splitter.unit)
+
+    def _splitter_for(self, head: bytes) -> Splitter:
+        """Choose by the first bytes; where they are unclear, perhaps damaged, by the file's name."""
+        if may_begin(head):
+            framed = True
+        elif head.lstrip().startswith(b"{"):
+            framed = False
+        elif known := _FORMAT.search(self._path):
+            framed = known[1] == "otlp"
+        else:
+            framed = head[:1] <= bytes([LARGEST >> 24])
+        return FramedSplitter(decode_framed) if framed else LineSplitter(decode_line)
+
+    def _told(self, found: Iterable[Found | Lost], unit: str) -> Iterator[Record | Damage]:
+        for piece in found:
+            position = Position(self._path, piece.number, unit)
+            if isinstance(piece, Lost):
+                yield Damage(position, piece.reason)
+                continue
+            arrival, intake = piece.content
+            if arrival is None:
+                arrival = latest_end(intake.groups)
+            self._latest = max(self._latest, arrival)
+            yield Record(self._latest, intake, position)
+
+
+def decode_line(line: bytes) -> Content:
+    """Decode a request in OTLP JSON. MalformedRequest when it is none."""
+    intake = read_json_request(line)
+    return Content(read_arrival_json(line), intake)
+
+
+def decode_framed(raw: bytes) -> Content:
+    """Decode a request in protobuf, or what the Collector's file exporter frames: zstd, or JSON, of one request."""
+    if raw.startswith(ZSTD_MAGIC):
+        raw = _decompressed(raw)
+    if raw.startswith(b"{"):
+        return decode_line(raw)
+    intake = read_request(raw)
+    return Content(read_arrival(raw), intake)
+
+
+def _decompressed(raw: bytes) -> bytes:
+    try:
+        return decompress(raw, "zstd", LARGEST)
+    except Undecodable as error:
+        raise MalformedRequest(str(error)) from error
+    except TooLarge as error:
+        raise MalformedRequest(f"more than {LARGEST} bytes come out of the zstd data") from error

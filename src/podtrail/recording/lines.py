@@ -1,0 +1,68 @@
+"""Requests as lines of JSON."""
+
+from collections.abc import Iterator
+
+from podtrail.otlp import MalformedRequest
+from podtrail.recording.record import LARGEST
+from podtrail.recording.splitting import Decode, Found, Lost
+
+_BEGIN = b'{"resourceSpans"'
+
+
+class LineSplitter:
+    """Parts at line feeds; a line that is no request costs itself alone."""
+
+    unit = "line"
+
+    def __init__(self, decode: Decode) -> None:
+        self._decode = decode
+        self._number = 0
+        self._begun: list[bytes] = []
+        self._size = 0
+
+    def feed(self, data: bytes) -> Iterator[Found | Lost]:
+        """Take more bytes; yield the lines that end in them."""
+        *ends, begin = data.split(b"\n")
+        for end in ends:
+            self._append(end)
+            yield from self._line()
+        self._append(begin)
+
+    def gap(self, reason: str) -> Iterator[Found | Lost]:
+        """Give up the line that is begun."""
+        self._begun, self._size = [], 0
+        yield Lost(self._number + 1, reason)
+
+    def finish(self) -> Iterator[Found | Lost]:
+        """Yield the last line, if no line feed ended it."""
+        yield from self._line()
+
+    def _append(self, part: bytes) -> None:
+        self._size += len(part)
+        if self._size <= LARGEST:
+            self._begun.append(part)
+        else:
+            self._begun.clear()
+
+    def _line(self) -> Iterator[Found | Lost]:
+        line = b"".join(self._begun)
+        size = self._size
+        self._begun, self._size = [], 0
+        self._number += 1
+        if size > LARGEST:
+            yield Lost(self._number, f"a line of {size} bytes, more than {LARGEST}")
+        elif line.strip():
+            try:
+                yield Found(self._number, self._decode(line))
+            except MalformedRequest as error:
+                yield Lost(self._number, str(error))
+                yield from self._behind_a_torn_line(line)
+
+    def _behind_a_torn_line(self, line: bytes) -> Iterator[Found | Lost]:
+        """Yield the request that a writer put right behind the half line which its predecessor left."""
+        begin = line.rfind(_BEGIN, 1)
+        if begin > 0:
+            try:
+                yield Found(self._number, self._decode(line[begin:]))
+            except MalformedRequest:
+                return  # the line is reported as lost already

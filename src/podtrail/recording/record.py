@@ -1,0 +1,44 @@
+"""What a recording holds: requests with their arrivals, and places where it is damaged."""
+
+from dataclasses import dataclass
+
+from podtrail.otlp import Intake
+
+LARGEST = 64 << 20
+"""Bytes of a request. A longer line or frame is damage: no server would have taken it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in a recording."""
+
+    path: str
+    number: int
+    """Of a line, counted from 1, or of a byte of the uncompressed content, counted from 0."""
+    unit: str
+    """`line` or `byte`."""
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.number}" if self.unit == "line" else f"{self.path} at byte {self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One recorded request."""
+
+    arrival: int
+    """Unix nanoseconds; never before the record ahead. 0 when neither it nor its spans say a time."""
+    intake: Intake
+    """Its spans."""
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """What could not be read. Reading goes on behind it."""
+
+    position: Position
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.position}: {self.reason}"
