@@ -92,9 +92,13 @@ class FramedSplitter:
         if there < length:
             return f"cut off: {there} of {length} bytes are there"
         try:
-            return self._decode(bytes(self._buffer[begin : begin + length]))
+            content = self._decode(bytes(self._buffer[begin : begin + length]))
         except MalformedRequest as error:
             return str(error)
+        if content.intake.rejected and not self._goes_on(begin + length):
+            # A torn frame, filled up with what its writer's successor put behind, may pass for one with bad spans.
+            return content.intake.reason
+        return content
 
     def _goes_on(self, at: int) -> bool:
         """Say whether a frame may begin here, as far as can be seen."""
