@@ -154,6 +154,13 @@ def test_a_path_that_cannot_be_written_is_an_error_at_the_start(
         write(make_exporter("file", path=str(tmp_path / path), create_directory=create))
 
 
+def test_when_one_of_two_files_cannot_be_opened_the_other_is_closed(make_exporter: Any, tmp_path: Path) -> None:
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    with pytest.raises(StartError, match="Is a directory"):
+        write(make_exporter("file", path=str(tmp_path / "data.jsonl"), decisions_path=str(tmp_path)))
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
 def test_a_full_device_asks_for_another_try(make_exporter: Any, make_batch: Any) -> None:
     with pytest.raises(Retryable, match="can't write /dev/full: No space left on device"):
         write(make_exporter("file", path="/dev/full"), make_batch())

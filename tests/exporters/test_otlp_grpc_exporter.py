@@ -260,3 +260,37 @@ def test_a_certificate_that_cannot_be_used_is_an_error_at_the_start(
 
     with pytest.raises(StartError, match=expected):
         asyncio.run(main())
+
+
+def test_trusts_the_systems_authorities_when_none_are_given(
+    grpc_backend: Any, make_exporter: Any, make_batch: Any, certificates: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificates.ca))
+    pair = certificates.key.read_bytes(), certificates.certificate.read_bytes()
+
+    async def main() -> None:
+        async with (
+            grpc_backend(credentials=grpc.ssl_server_credentials([pair])) as backend,
+            make_exporter("otlp_grpc", endpoint=f"localhost:{backend.port}") as exporter,
+        ):
+            await exporter.send(make_batch())
+            assert backend.spans() == [2]
+
+    asyncio.run(main())
+
+
+def test_waits_for_a_backend_that_starts_later_when_told_to(
+    grpc_backend: Any, make_exporter: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        async with grpc_backend() as former:
+            port = former.port
+        settings = {"wait_for_ready": True, "timeout": "20s", "keepalive": {"permit_without_stream": True}}
+        async with make_exporter("otlp_grpc", endpoint=f"http://localhost:{port}", **settings) as exporter:
+            sending = asyncio.create_task(exporter.send(make_batch()))
+            await asyncio.sleep(0)
+            async with grpc_backend(address=f"localhost:{port}") as backend:
+                assert await sending == 0
+                assert backend.spans() == [2]
+
+    asyncio.run(main())

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
-from podtrail.component import Context, Retryable
+from podtrail.component import Context, Retryable, StartError
 from podtrail.config.types import SECOND
 from podtrail.otlp import Batch, write_request
 from podtrail.otlp.decisions import decision_line
@@ -41,7 +41,11 @@ class FileExporter:
         return self._decisions is not None
 
     async def __aenter__(self) -> Self:
-        await self._in_thread(self._open)
+        try:
+            await self._in_thread(self._open)
+        except StartError:
+            await self._end()
+            raise
         if self._config.flush_interval:
             self._syncing = asyncio.create_task(self._sync_for_ever(self._config.flush_interval / SECOND))
         return self
@@ -52,8 +56,7 @@ class FileExporter:
         if self._syncing is not None:
             self._syncing.cancel()
             await asyncio.wait({self._syncing})
-        await self._in_thread(self._close)
-        self._thread.shutdown()
+        await self._end()
 
     async def send(self, batch: Batch) -> int:
         """Append a batch as one message, and its verdicts as lines; nothing of it when that fails.
@@ -66,6 +69,10 @@ class FileExporter:
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    async def _end(self) -> None:
+        await self._in_thread(self._close)
+        self._thread.shutdown()
 
     def _files(self) -> list[LogFile]:
         return [self._spans] if self._decisions is None else [self._spans, self._decisions]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from podtrail.component import Account, Permanent, Retryable
-from podtrail.otlp import Verdict
+from podtrail.otlp import Batch, Verdict
 
 
 class Gate:
@@ -181,20 +181,35 @@ def test_cuts_what_is_larger_than_servers_take(
     run_virtually(main())
 
 
-def test_a_group_that_no_request_can_carry_is_dropped_alone(
+def test_a_trace_larger_than_a_request_is_cut_by_spans(
     run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
 ) -> None:
     async def main() -> None:
         here = desk(scripted(), steady())
-        small, large = make_batch(1), make_batch(65, name="x" * (1 << 20))
-        here.queue.offer(type(small)([*small.groups, *large.groups, *small.groups], 0), here.account)
+        batch = make_batch(1000, name="x" * 5000)
+        here.queue.offer(batch, here.account)
         await here.settled()
-        assert (here.account.delivered, here.account.dropped) == (2, {"too_large": 65})
+        assert all(sent.size < 512 << 10 for _, sent in here.exporter.seen)
+        assert b"".join(group.spans for _, sent in here.exporter.seen for group in sent.groups) == batch.groups[0].spans
+        assert here.account == Account(delivered=1000)
 
     run_virtually(main())
 
 
-def verdict(decision: str = "dropped") -> Verdict:
+def test_a_span_that_no_request_can_carry_is_dropped_alone(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        here = desk(scripted(), steady())
+        small, large = make_batch(1), make_batch(1, name="x" * (64 << 20))
+        here.queue.offer(Batch([*small.groups, *large.groups, *small.groups], 0), here.account)
+        await here.settled()
+        assert (here.account.delivered, here.account.dropped) == (2, {"too_large": 1})
+
+    run_virtually(main())
+
+
+def verdict() -> Verdict:
     return Verdict(bytes(15) + b"\x01", "dropped", "", "no policy said yes", 2, 1, 3)
 
 
@@ -206,7 +221,7 @@ def test_verdicts_reach_only_exporters_that_want_them(
             exporter = scripted()
             exporter.wants_verdicts = wanted
             here = desk(exporter)
-            here.queue.offer(type(make_batch())([], 0, [verdict()]), here.account)
+            here.queue.offer(Batch([], 0, [verdict()]), here.account)
             await here.queue.drain(1)
             assert [batch.verdicts for _, batch in exporter.seen] == ([[verdict()]] if wanted else [])
             assert here.account == Account()

@@ -52,7 +52,7 @@ class Books:
     def too_large(self, account: Account, spans: int, size: int) -> None:
         """Book spans that no request can carry."""
         self._lose(account, spans, "too_large")
-        self._log.error("dropped %d spans (too_large): one group of %d bytes exceeds a request", spans, size)
+        self._log.error("dropped %d spans (too_large): %d bytes are more than a request can carry", spans, size)
 
     def shut_down(self, account: Account, spans: int) -> None:
         """Book spans that were still here at the end, or came after it."""

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from podtrail.component import Account
-from podtrail.otlp import Batch, Group, merge
+from podtrail.otlp import Batch, Group, frame, merge, split
 
 _MOST_SPANS = 8192
 _MOST_BYTES = 512 << 10
@@ -45,9 +46,9 @@ def request_size(batch: Batch) -> int:
 
 
 def cut(batch: Batch) -> Iterator[Batch]:
-    """Yield a batch in pieces that servers take, whole groups each; verdicts go with the first piece.
+    """Yield a batch in pieces that servers take; verdicts go with the first.
 
-    A single group may exceed the bound: its size is for the caller to judge by `request_size`.
+    A single span may exceed the bound: its size is for the caller to judge by `request_size`.
     """
     if request_size(batch) <= _MOST_BYTES:
         yield batch
@@ -56,7 +57,7 @@ def cut(batch: Batch) -> Iterator[Batch]:
     piece: list[Group] = []
     size = 0
     resource = scope = None
-    for group in batch.groups:
+    for group in chain.from_iterable(map(_cut_group, batch.groups)):
         more = len(group.spans) + _FRAMING
         if group.resource != resource or group.scope != scope:
             more += len(group.resource) + len(group.scope) + _FRAMING
@@ -69,3 +70,20 @@ def cut(batch: Batch) -> Iterator[Batch]:
         size += more
         resource, scope = group.resource, group.scope
     yield replace(batch, groups=piece, verdicts=verdicts)
+
+
+def _cut_group(group: Group) -> Iterator[Group]:
+    """Yield a group whole, or in runs of its spans when a request could not hold it."""
+    bound = _MOST_BYTES - len(group.resource) - len(group.scope) - 2 * _FRAMING
+    if len(group.spans) <= bound:
+        yield group
+        return
+    run: list[bytes] = []
+    size = 0
+    for span in split(group.spans):
+        if run and size + len(span) + _FRAMING > bound:
+            yield group._replace(spans=frame(run), span_count=len(run))
+            run, size = [], 0
+        run.append(span)
+        size += len(span) + _FRAMING
+    yield group._replace(spans=frame(run), span_count=len(run))
