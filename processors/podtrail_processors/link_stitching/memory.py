@@ -8,10 +8,9 @@ from podtrail.component import Counter as Metric
 from podtrail.otlp import Attempt, Group, Link, SpanView, Verdict, read_attempt, split
 from podtrail_processors.link_stitching.config import Config
 from podtrail_processors.link_stitching.fate import Fate, fate_of
+from podtrail_processors.link_stitching.marks import ATTEMPT_MARK
 from podtrail_processors.link_stitching.numbering import Chain, Known, declared_number
 from podtrail_processors.link_stitching.recent import Reason, Recent
-
-ATTEMPT_MARK = b"SchedulePod"
 
 _LONGEST_UID = 128
 _LONGEST_PLACE = 512
@@ -96,10 +95,17 @@ class Memory:
 
     # Traces
 
-    def keep(self, trace_id: bytes, at: int, now: int) -> None:
-        """Remember that spans of a trace passed; `at` is the start of one of them."""
+    def keep(self, trace_id: bytes, now: int) -> bool:
+        """Remember that spans of a trace passed; return whether that was known, and is only newer now."""
         fate = self._fates.get(trace_id)
-        self._fates.put(trace_id, fate if fate and fate.kept else Fate(kept=True, at=at), now)
+        if fate is None or not fate.kept:
+            return False
+        self._fates.put(trace_id, fate, now)
+        return True
+
+    def keep_new(self, trace_id: bytes, at: int, now: int) -> None:
+        """Remember that the first spans of a trace passed; `at` is the start of one of them."""
+        self._fates.put(trace_id, Fate(kept=True, at=at), now)
 
     def fate(self, trace_id: bytes) -> Fate | None:
         """Return what became of a trace; None when nothing is known."""

@@ -10,16 +10,9 @@ from typing import Final
 
 from podtrail.otlp import SpanView
 
-SYNC_MARK: Final = b"syncPod"
-BINDING_MARK: Final = b"/binding"
 _SYNC_NAME: Final = "syncPod"
 _BINDING_PATH: Final = re.compile(r"/api/v1/namespaces/([^/?]{1,253})/pods/([^/?]{1,253})/binding(?:\?.*)?", re.DOTALL)
 _SERVER_KIND: Final = 2
-
-
-def is_neighbour(spans: bytes) -> bool:
-    """Say whether there may be such a span among these, at the cost of a search through the bytes."""
-    return SYNC_MARK in spans or BINDING_MARK in spans
 
 
 def synced_pod(span: SpanView) -> str:

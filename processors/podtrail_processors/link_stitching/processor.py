@@ -3,20 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from operator import attrgetter
 
 from podtrail.component import Context, Taken
 from podtrail.otlp import Batch, Group, span_reader
 from podtrail_processors.link_stitching.amendment import amendment_groups
 from podtrail_processors.link_stitching.config import Config
 from podtrail_processors.link_stitching.fate import Fate
-from podtrail_processors.link_stitching.memory import ATTEMPT_MARK, Memory, read_roots
-from podtrail_processors.link_stitching.neighbours import is_neighbour
+from podtrail_processors.link_stitching.marks import is_marked
+from podtrail_processors.link_stitching.memory import Memory, read_roots
 from podtrail_processors.link_stitching.stitcher import Stitcher
 from podtrail_processors.link_stitching.waiting_room import WaitingRoom
 
-_read = span_reader(("links", "start_time_unix_nano"))
-_links_of = attrgetter("links")
+_read_start = span_reader(("start_time_unix_nano",))
 
 
 @dataclass(slots=True)
@@ -93,14 +91,9 @@ class LinkStitching:
         return Taken([*out, *self._overflow(now)])
 
     def _concerns(self, group: Group, now: int) -> bool:
-        spans = _read(group.spans)
-        self._memory.keep(group.trace_id, spans[0].start_time_unix_nano, now)
-        return (
-            ATTEMPT_MARK in group.spans
-            or any(map(_links_of, spans))
-            or is_neighbour(group.spans)
-            or self._memory.awaits(group.trace_id)
-        )
+        if not self._memory.keep(group.trace_id, now):
+            self._memory.keep_new(group.trace_id, _read_start(group.spans)[0].start_time_unix_nano, now)
+        return is_marked(group.spans) or self._memory.awaits(group.trace_id)
 
     def _hold(self, group: Group, arrived: int, now: int) -> None:
         fate = self._memory.fate(group.trace_id) or Fate(kept=True)

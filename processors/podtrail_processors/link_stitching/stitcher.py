@@ -19,8 +19,9 @@ from podtrail.otlp import (
 )
 from podtrail_processors.link_stitching import links
 from podtrail_processors.link_stitching.amendment import Amendment
-from podtrail_processors.link_stitching.memory import ATTEMPT_MARK, Memory
-from podtrail_processors.link_stitching.neighbours import bound_pod, is_neighbour, synced_pod
+from podtrail_processors.link_stitching.marks import ATTEMPT_MARK, is_neighbour
+from podtrail_processors.link_stitching.memory import Memory
+from podtrail_processors.link_stitching.neighbours import bound_pod, synced_pod
 from podtrail_processors.link_stitching.numbering import Known, declared_number
 from podtrail_processors.link_stitching.waiting_room import WaitingRoom
 
