@@ -2,7 +2,6 @@ import io
 import json
 
 from podtrail.cli.summary import as_json, print_summary
-from podtrail.component import Account
 from podtrail.otlp import Link
 from podtrail.story import Ledger, Stories, Summary, summarize
 from podtrail.testing.attempts import MadeAttempt, no_room
@@ -10,13 +9,14 @@ from podtrail.testing.attempts import MadeAttempt, no_room
 PAGE = "http://localhost:15927/"
 
 
-def run(*, page: str = "", account: Account | None = None, name: str = "web-0") -> Summary:
+FULL = Ledger("file", 9_840, 0, 7_001, 2_815, 0, {}, 24, 0)
+
+
+def run(*, page: str = "", ledger: Ledger = FULL, name: str = "web-0") -> Summary:
     stories = Stories()
     link = Link(b"t" * 16, b"s" * 8, {"podtrail.link.type": "creation", "podtrail.link.resolved": False})
     stories.observe(no_room(name=name, links=[link]).batch())
     stories.observe(MadeAttempt(uid="b").batch("not_sampled", ""))
-    account = account or Account(received=9_840, delivered=7_001, sampled_out=2_815)
-    ledger = Ledger.of("traces", account, in_memory=9_840 - 7_001 - 2_815)
     written = ["out/kept.jsonl", "out/decisions.jsonl"]
     return summarize(stories, took=6_800_000_000, ledgers=[ledger], written=written, page=page)
 
@@ -44,12 +44,12 @@ def test_with_a_page_the_example_is_where_the_pod_is_told_of() -> None:
     lines = printed(run(page=PAGE), serving=True).splitlines()
     assert lines[6].endswith("http://localhost:15927/pods/1f3c0a52-0000-4000-8000-000000000001")
     assert lines[-1] == "Page       http://localhost:15927/   serving, Ctrl-C stops"
+    assert "http" not in printed(run(page=PAGE), serving=False)
 
 
 def test_a_ledger_that_does_not_balance_is_red_and_names_the_difference() -> None:
-    account = Account(received=100, delivered=10)
-    account.drop("late_span", 3)
-    text = printed(run(account=account), colour=True)
+    ledger = Ledger("file", 100, 0, 10, 0, 0, {"late_span": 3}, 24, 0)
+    text = printed(run(ledger=ledger), colour=True)
     (line,) = [line for line in text.splitlines() if "Spans" in line]
     assert "3 dropped (late_span 3)" in line
     assert "DOES NOT BALANCE: 63 missing" in line
@@ -57,7 +57,7 @@ def test_a_ledger_that_does_not_balance_is_red_and_names_the_difference() -> Non
 
 
 def test_several_exporters_have_a_labelled_row_each() -> None:
-    ledgers = [Ledger.of("otlp_grpc", Account()), Ledger.of("file", Account(created=1, delivered=1))]
+    ledgers = [Ledger("otlp_grpc", 0, 0, 0, 0, 0, {}, 0, 0), Ledger("file", 0, 1, 1, 0, 0, {}, 0, 0)]
     text = printed(summarize(Stories(), took=1, ledgers=ledgers))
     rows = [line for line in text.splitlines() if line.startswith("Spans")]
     assert [row.rsplit(" ", 1)[1] for row in rows] == ["otlp_grpc", "file"]

@@ -31,7 +31,7 @@ def _object(ledger: Ledger) -> dict[str, object]:
 
 
 def print_summary(summary: Summary, out: TextIO, *, serving: bool = False, colour: bool | None = None) -> None:
-    """Print the summary. `serving`: the page stays; `colour`: by default on a terminal without NO_COLOR."""
+    """Print the summary. `serving`: the page is there until Ctrl-C; `colour`: by default on a terminal without NO_COLOR."""
     from rich.console import Console
 
     if colour is None:
@@ -63,12 +63,11 @@ def _lines(summary: Summary, *, serving: bool) -> "list[Text]":
     if summary.links:
         unresolved = f"; {summary.unresolved_links:,} not resolved" if summary.unresolved_links else ""
         lines.append(_row("Links", sum(summary.links.values()), _counts(summary.links) + unresolved))
-    lines += _waiting(summary)
+    lines += _waiting(summary, page=summary.page if serving else "")
     if summary.written:
         lines.append(_row("Written", None, ", ".join(map(visible, summary.written))))
-    if summary.page:
-        ends = "   serving, Ctrl-C stops" if serving else ""
-        lines.append(_row("Page", None, visible(summary.page) + ends))
+    if summary.page and serving:
+        lines.append(_row("Page", None, f"{visible(summary.page)}   serving, Ctrl-C stops"))
     return lines
 
 
@@ -102,17 +101,17 @@ def _ledger(ledger: Ledger, *, label: bool) -> "Text":
     return _row("Spans", ledger.received, f"{equation}   DOES NOT BALANCE: {missing}", "red")
 
 
-def _waiting(summary: Summary) -> "list[Text]":
+def _waiting(summary: Summary, *, page: str) -> "list[Text]":
     lines = []
     for at, waiting in enumerate(summary.waiting):
         reason = visible(clip(waiting.reason, _REASON))
-        lines.append(_row("" if at else "Waiting", waiting.pods, f"{reason:<{_REASON}}  {_example(summary, waiting)}"))
+        lines.append(_row("" if at else "Waiting", waiting.pods, f"{reason:<{_REASON}}  {_example(page, waiting)}"))
     if summary.more_waiting:
         lines.append(_row("", summary.more_waiting, "for other reasons"))
     return lines
 
 
-def _example(summary: Summary, waiting: Waiting) -> str:
-    if summary.page:
-        return f"{summary.page.rstrip('/')}/pods/{quote(waiting.key, safe='')}"
+def _example(page: str, waiting: Waiting) -> str:
+    if page:
+        return f"{page.rstrip('/')}/pods/{quote(waiting.key, safe='')}"
     return f"e.g. {visible(clip(f'{waiting.namespace}/{waiting.name}'))}"

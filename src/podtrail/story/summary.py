@@ -3,9 +3,8 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from podtrail.component.ledger import Account
 from podtrail.story.pod import STATES, PodStory
 from podtrail.story.stories import Stories
 
@@ -28,25 +27,36 @@ class Ledger(NamedTuple):
     in_queue: int
 
     @classmethod
-    def of(cls, label: str, account: Account, in_memory: int = 0, in_queue: int = 0) -> "Ledger":
-        """Return an account's sums at this moment, with the spans that processors and queues hold."""
-        return cls(
-            label,
-            account.received,
-            account.created,
-            account.delivered,
-            account.sampled_out,
-            account.rejected,
-            dict(account.dropped),
-            in_memory,
-            in_queue,
-        )
+    def of(cls, label: str, sums: "Sums") -> "Ledger":
+        """Return the book's sums under a label."""
+        return cls(label, *[getattr(sums, name) for name in cls._fields[1:]])
 
     @property
     def difference(self) -> int:
         """Spans that came in but are nowhere; negative: more went out than came in; 0 when it balances."""
         out = self.delivered + self.sampled_out + self.rejected + sum(self.dropped.values())
         return self.received + self.created - out - self.in_memory - self.in_queue
+
+
+class Sums(Protocol):
+    """What a pipeline's book tells of an exporter: spans at one moment, under the names of `Ledger`."""
+
+    @property
+    def received(self) -> int: ...
+    @property
+    def created(self) -> int: ...
+    @property
+    def delivered(self) -> int: ...
+    @property
+    def sampled_out(self) -> int: ...
+    @property
+    def rejected(self) -> int: ...
+    @property
+    def dropped(self) -> Mapping[str, int]: ...
+    @property
+    def in_memory(self) -> int: ...
+    @property
+    def in_queue(self) -> int: ...
 
 
 class Waiting(NamedTuple):
