@@ -31,7 +31,7 @@ def _object(ledger: Ledger) -> dict[str, object]:
 
 
 def print_summary(summary: Summary, out: TextIO, *, serving: bool = False, colour: bool | None = None) -> None:
-    """Print the summary. `serving`: the page is there until Ctrl-C; `colour`: by default on a terminal without NO_COLOR."""
+    """Print the summary. `serving`: the page still is; `colour`: by default on a terminal without NO_COLOR."""
     from rich.console import Console
 
     if colour is None:
