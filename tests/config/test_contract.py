@@ -55,6 +55,15 @@ def fields(root: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
             yield f"{model.__name__}.{field.alias or name}", field
 
 
+POLICIES = "podtrail_processors.tail_sampling"
+LENIENT = {
+    f"{POLICIES}.config.TopPolicy",
+    f"{POLICIES}.policies.always_sample.Config",
+    f"{POLICIES}.policies.conjunction.Part",
+    f"{POLICIES}.policies.leaves.Leaf",
+    f"{POLICIES}.policies.trace_flags.Config",
+}
+"""Where the Collector passes over keys that it does not know, and pasted configurations may have some."""
 every_factory = pytest.mark.parametrize(
     "factory", FACTORIES, ids=[f"{factory.kind} {factory.type}" for factory in FACTORIES]
 )
@@ -75,9 +84,9 @@ def test_keys_are_snake_case_and_described(config: type[BaseModel]) -> None:
 
 @every_config
 def test_unknown_keys_are_refused(config: type[BaseModel]) -> None:
-    loose = [model.__name__ for model in models(config) if model.model_config.get("extra") != "forbid"]
+    loose = {f"{m.__module__}.{m.__name__}" for m in models(config) if m.model_config.get("extra") != "forbid"}
 
-    assert loose == []
+    assert loose <= LENIENT
 
 
 @every_factory

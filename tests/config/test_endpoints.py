@@ -62,6 +62,7 @@ def test_a_client_may_name_a_scheme(text: str, expected: Target) -> None:
         (":4317", "no host to connect to"),
         ("ftp://x:1", "unknown scheme 'ftp'"),
         ("http://user:secret@x:1", "has a user name or password in it"),
+        ("http://user:secret@x:port", r"^has a user name or password in it: put credentials into headers$"),
         ("http://x:99999", "is not a URL"),
         ("http://x?y", "query or fragment"),
         ("unix://", "names no socket"),

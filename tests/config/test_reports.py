@@ -1,9 +1,9 @@
 """Reports: a line to grep, the place, what would be right."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import pytest
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from podtrail.config import ConfigError, Document, printable
 from podtrail.config.problem import Position, Problem, Source
@@ -38,6 +38,16 @@ class Sampler(Model):
     delivery: DeliverySettings = Field(default_factory=DeliverySettings)
     policies: tuple[Annotated[LatencyPolicy | AlwaysPolicy, Field(discriminator="type")], ...] = ()
     grace: Duration | None = None
+    codes: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _check_codes(self) -> Self:
+        for code in self.codes:
+            if code not in ("OK", "ERROR"):
+                raise ValueError(f"unknown code {code!r}; there are OK and ERROR")
+        if self.grace is not None and self.grace > self.decision_wait:
+            raise ValueError("grace must not be longer than decision_wait")
+        return self
 
     def warnings(self) -> list[tuple[tuple[str | int, ...], str]]:
         return [(("mode",), "two is slow")] if self.mode == "two" else []
@@ -63,7 +73,7 @@ def test_a_report_shows_the_place_and_what_would_be_right() -> None:
         "    2 |   decison_wait: 5s\n"
         "      |   ^^^^^^^^^^^^\n"
         "  did you mean decision_wait? keys here: decision_wait, num_traces, mode, salt, enabled, limit, endpoint, "
-        "headers, delivery, policies, grace"
+        "headers, delivery, policies, grace, codes"
     )
 
 
@@ -97,6 +107,23 @@ def test_every_mistake_is_named_at_its_place(text: str, headline: str) -> None:
     (found,) = headlines(text)
 
     assert found.startswith(headline)
+
+
+def test_a_complaint_about_the_whole_stands_at_the_value_that_it_quotes() -> None:
+    (report,) = reports("s: {codes: [OK, ERR]}")
+
+    assert report == (
+        "c.yaml:1:17: s::codes::1: unknown code 'ERR'\n"
+        "    1 | s: {codes: [OK, ERR]}\n"
+        "      |                 ^^^\n"
+        "  there are OK and ERROR"
+    )
+
+
+def test_a_complaint_about_the_whole_stands_at_the_key_that_it_names() -> None:
+    assert headlines("s: {grace: 1m, decision_wait: 1s}") == [
+        "c.yaml:1:5: s::grace: must not be longer than decision_wait"
+    ]
 
 
 def test_the_alternatives_of_a_value_are_one_problem() -> None:

@@ -1,5 +1,7 @@
 """Puts pydantic's complaints into the user's words: what was found, what would be right."""
 
+import re
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -12,6 +14,7 @@ from podtrail.config.problem import Path, did_you_mean
 from podtrail.config.shape import known_keys, shapes_at
 
 _LONGEST_SHOWN: Final = 60
+_QUOTED: Final = re.compile(r"'([^']+)'")
 
 
 class Complaint(NamedTuple):
@@ -168,14 +171,37 @@ def _no_tag(_error: ErrorDetails, path: Path, context: Mapping[str, Any], root: 
 
 
 def _own_words(error: ErrorDetails, path: Path, context: Mapping[str, Any], root: Node) -> Complaint:
-    """A validator of ours complained; when its first word is a key of the map, that key is meant."""
+    """A validator of ours complained, perhaps about something further inside: a key that its text begins with, or what
+    it quotes first. What stands behind a semicolon says what would be right.
+    """
     raised = context.get("error")
-    message = str(raised) if raised is not None else error["msg"]
+    message, _, hint = (str(raised) if raised is not None else error["msg"]).partition("; ")
     node = descend(root, path)
+    if node is None or isinstance(node, ScalarNode):
+        return Complaint(path, message, hint)
     word, _, rest = message.partition(" ")
     if isinstance(node, MapNode) and word in node.entries and rest:
-        return Complaint((*path, word), message if rest.startswith("and ") else rest, "", False)
-    return Complaint(path, message, "", not isinstance(node, MapNode))
+        return Complaint((*path, word), message if rest.startswith("and ") else rest, hint, False)
+    quoted = _QUOTED.search(message)
+    below, at_value = _find(node, quoted.group(1)) if quoted is not None else ((), False)
+    return Complaint((*path, *below), message, hint, at_value)
+
+
+def _find(node: Node, text: str) -> tuple[Path, bool]:
+    """Return the path of the nearest key or value spelled like this, and whether it is a value."""
+    waiting: deque[tuple[Path, Node]] = deque([((), node)])
+    while waiting:
+        path, found = waiting.popleft()
+        match found:
+            case ScalarNode(value=value) if value == text:
+                return path, True
+            case MapNode() if text in found.entries:
+                return (*path, text), False
+            case MapNode():
+                waiting.extend(((*path, key), entry.value) for key, entry in found.entries.items())
+            case ListNode():
+                waiting.extend(((*path, at), item) for at, item in enumerate(found.items))
+    return (), False
 
 
 def _length(_error: ErrorDetails, path: Path, context: Mapping[str, Any], _root: Node) -> Complaint:

@@ -85,6 +85,8 @@ def client_target(text: str) -> Target:
 
 
 def _url(text: str) -> Target:
+    if "@" in text.partition("://")[2].partition("/")[0]:
+        raise ValueError("has a user name or password in it: put credentials into headers")
     try:
         url = urlsplit(text)
         port = url.port
@@ -93,8 +95,6 @@ def _url(text: str) -> Target:
     scheme = url.scheme.lower()
     if scheme not in _DEFAULT_PORTS:
         raise ValueError(f"{text!r} has the unknown scheme {url.scheme!r}: write http://host:port or https://host:port")
-    if url.username is not None or url.password is not None:
-        raise ValueError("has a user name or password in it: put credentials into headers")
     if url.query or url.fragment:
         raise ValueError(f"{text!r} has a query or fragment, which an endpoint can't have")
     if port is None:

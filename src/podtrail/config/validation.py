@@ -9,7 +9,7 @@ from pydantic_core import ErrorDetails
 from podtrail.config.complaints import Complaint, describe
 from podtrail.config.model import Model
 from podtrail.config.nodes import ListNode, MapNode, Node, ScalarNode, child, descend, place_of, plain, put
-from podtrail.config.problem import Path, Problem
+from podtrail.config.problem import Path, Position, Problem
 from podtrail.config.shape import Shape, shapes_at
 
 M = TypeVar("M", bound=BaseModel)
@@ -88,21 +88,22 @@ def _path(node: Node, location: tuple[str | int, ...]) -> Path:
 
 
 def _problems(
-    model: type[BaseModel], node: Node, errors: Sequence[ErrorDetails], above: Path, fallback: Any
+    model: type[BaseModel], node: Node, errors: Sequence[ErrorDetails], above: Path, key: Position
 ) -> Iterator[Problem]:
-    """Yield one problem a place; what the alternatives of a union say about one place is joined."""
+    """Yield one problem a place; what the alternatives of a union say about one place is joined.
+
+    `above` and `key` are path and place of the whole; a key that it lacks is reported there.
+    """
     by_place: dict[Path, list[Complaint]] = {}
     for error in errors:
-        path = _owner(node, error)
-        complaint = describe(error, model, path, node)
+        complaint = describe(error, model, _owner(node, error), node)
         by_place.setdefault(complaint.path, []).append(complaint)
     for path, complaints in by_place.items():
+        inside = bool(path) and descend(node, path[:1]) is not None
+        position = place_of(node, path, value=complaints[0].at_value) if inside else key
+        messages = dict.fromkeys(complaint.message for complaint in complaints)
+        hints = dict.fromkeys(complaint.hint for complaint in complaints if complaint.hint)
         secret = any(shape.is_secret for shape in shapes_at(model, path))
-        position = place_of(node, path, value=complaints[0].at_value) if path else fallback
-        if descend(node, path) is None and len(path) == 1:
-            position = fallback
-        messages = list(dict.fromkeys(complaint.message for complaint in complaints))
-        hints = list(dict.fromkeys(complaint.hint for complaint in complaints if complaint.hint))
         yield Problem(position, (*above, *path), " or ".join(messages), "; ".join(hints), secret)
 
 
