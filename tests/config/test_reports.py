@@ -39,6 +39,7 @@ class Sampler(Model):
     policies: tuple[Annotated[LatencyPolicy | AlwaysPolicy, Field(discriminator="type")], ...] = ()
     grace: Duration | None = None
     codes: tuple[str, ...] = ()
+    version: Literal["1.2", "1.3"] = "1.2"
 
     @model_validator(mode="after")
     def _check_codes(self) -> Self:
@@ -73,7 +74,7 @@ def test_a_report_shows_the_place_and_what_would_be_right() -> None:
         "    2 |   decison_wait: 5s\n"
         "      |   ^^^^^^^^^^^^\n"
         "  did you mean decision_wait? keys here: decision_wait, num_traces, mode, salt, enabled, limit, endpoint, "
-        "headers, delivery, policies, grace, codes"
+        "headers, delivery, policies, grace, codes, version"
     )
 
 
@@ -171,11 +172,18 @@ def test_a_secret_is_not_shown_in_its_report() -> None:
 
 
 def test_a_number_from_the_environment_is_text_where_text_is_wanted() -> None:
-    check = Validator(Document.from_text("s: {salt: '${env:S}', headers: {a: '${env:S}'}}", environ={"S": "0x10"}).root)
+    text = "s: {salt: '${env:S}', headers: {a: '${env:S}'}, version: '${env:V}'}"
+    check = Validator(Document.from_text(text, environ={"S": "0x10", "V": "1.3"}).root)
     sampler = check.read(Sampler, ("s",))
 
     assert sampler is not None
-    assert (sampler.salt, sampler.headers["a"].get_secret_value()) == ("0x10", "0x10")
+    assert (sampler.salt, sampler.headers["a"].get_secret_value(), sampler.version) == ("0x10", "0x10", "1.3")
+
+
+def test_a_choice_from_the_environment_is_named_but_not_shown() -> None:
+    assert headlines("s: {mode: '${env:MODE}'}", MODE="hunter2") == [
+        "c.yaml:1:11: s::mode: must be one of one, two, not what ${env:MODE} gives"
+    ]
 
 
 def test_warnings_stand_at_their_key() -> None:

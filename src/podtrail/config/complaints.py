@@ -148,6 +148,8 @@ def _literal(_error: ErrorDetails, path: Path, context: Mapping[str, Any], root:
     node = descend(root, path)
     value = node.value if isinstance(node, ScalarNode) else None
     message = f"must be {'one of ' if len(words) > 1 else ''}{', '.join(words)}"
+    if node is not None and node.origin:
+        return Complaint(path, f"{message}, not what {node.origin} gives")
     if isinstance(value, str):
         close = did_you_mean(value, words)
         return Complaint(path, f"{message}, not {value!r}", close.split("?")[0] + "?" if "?" in close else "")

@@ -14,6 +14,7 @@ from podtrail.config.shape import Shape, shapes_at
 
 M = TypeVar("M", bound=BaseModel)
 _SMALL = 100_000
+_TEXT_WANTED = frozenset({"string_type", "literal_error"})
 
 
 class Validator:
@@ -43,21 +44,19 @@ class Validator:
         if not isinstance(node, MapNode):
             self.problem(path, "must be a map of settings", value=True)
             return None
-        errors: list[ErrorDetails] = []
-        for _ in range(2):  # the second time with numbers from the environment as the text that was wanted
+        while True:
             try:
                 read = model.model_validate(plain(node))
             except ValidationError as error:
                 errors = error.errors(include_url=False)
                 respelled = _respell(node, errors)
                 if respelled is node:
-                    break
+                    self.problems.extend(_problems(model, node, errors, path, place_of(self._root, path)))
+                    return None
                 node = respelled
             else:
                 self._warn_of(read, model, node, path)
                 return read
-        self.problems.extend(_problems(model, node, errors, path, place_of(self._root, path)))
-        return None
 
     def _warn_of(self, read: BaseModel, model: type[BaseModel], node: Node, path: Path) -> None:
         for below, text in _warnings(read):
@@ -66,14 +65,19 @@ class Validator:
             self.warn((*path, *below), f"{number} without a unit is {number} nanoseconds", f"did you mean {number}s?")
 
 
-def _respell(node: Node, errors: Sequence[ErrorDetails]) -> Node:
-    """Put the original text where text is wanted and a reference gave a number, as the Collector does."""
+def _respell(node: MapNode, errors: Sequence[ErrorDetails]) -> MapNode:
+    """Put the original text where text is wanted and a reference gave a number, as the Collector does.
+
+    Returns `node` itself when there is nothing to put.
+    """
+    respelled: Node = node
     for error in errors:
-        path = _path(node, error["loc"])
-        found = descend(node, path)
-        if error["type"] == "string_type" and found is not None and found.spelled is not None:
-            node = put(node, path, ScalarNode(found.spelled, found.position, None, found.origin))
-    return node
+        path = _path(respelled, error["loc"])
+        found = descend(respelled, path)
+        if error["type"] in _TEXT_WANTED and found is not None and found.spelled is not None:
+            respelled = put(respelled, path, ScalarNode(found.spelled, found.position, None, found.origin))
+    assert isinstance(respelled, MapNode)
+    return respelled
 
 
 def _path(node: Node, location: tuple[str | int, ...]) -> Path:
