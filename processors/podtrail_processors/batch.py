@@ -9,6 +9,8 @@ from podtrail.component import Context, Factory, Taken
 from podtrail.config.types import MILLISECOND, Model, NonNegativeDuration
 from podtrail.otlp import Batch, Group, frame, merge, split
 
+_SIZES = (10, 25, 50, 75, 100, 250, 500, 750, 1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000, 9000, 10_000, 20_000)
+
 
 class Config(Model):
     """Settings of `batch`."""
@@ -19,7 +21,9 @@ class Config(Model):
         "`send_batch_max_size` has an effect.",
     )
     send_batch_size: int = Field(
-        default=8192, ge=0, description="Number of spans at which a batch leaves before the timeout."
+        default=8192,
+        ge=0,
+        description="Number of spans at which a batch leaves before the timeout. `0`: they leave at once.",
     )
     send_batch_max_size: int = Field(
         default=0,
@@ -39,6 +43,7 @@ class BatchProcessor:
 
     def __init__(self, config: Config, context: Context) -> None:
         self._config = config
+        self._at_once = not config.timeout or not config.send_batch_size
         self._parts: list[Batch] = []
         self._spans = 0
         self._due: int | None = None
@@ -48,6 +53,9 @@ class BatchProcessor:
             )
             for trigger, why in (("batch_size", "their size"), ("timeout", "the timeout"))
         }
+        self._size = context.metrics.histogram(
+            "otelcol_processor_batch_batch_send_size", "Spans in the batches that were sent.", _SIZES, ("processor",)
+        )
         self._labels = (context.id,)
 
     def add(self, batch: Batch, now: int) -> Taken:
@@ -56,9 +64,9 @@ class BatchProcessor:
             self._due = now + self._config.timeout
         self._parts.append(batch)
         self._spans += batch.span_count
-        if self._config.timeout and (self._spans < self._config.send_batch_size or not self._config.send_batch_size):
+        if not self._at_once and self._spans < self._config.send_batch_size:
             return Taken()
-        return Taken(self._let_go("batch_size", now, everything=not self._config.timeout))
+        return Taken(self._let_go("batch_size", now, everything=self._at_once))
 
     def _let_go(self, trigger: str, now: int, *, everything: bool) -> Sequence[Batch]:
         if not self._parts:
@@ -72,6 +80,8 @@ class BatchProcessor:
             left = out.pop()
             self._parts, self._spans, self._due = [left], left.span_count, now + self._config.timeout
         self._sent[trigger].add(len(out), *self._labels)
+        for batch in out:
+            self._size.observe(batch.span_count, *self._labels)
         return out
 
     def expire(self, now: int, limit: int) -> Sequence[Batch]:  # noqa: ARG002 - cheap however many spans there are
@@ -98,7 +108,7 @@ class BatchProcessor:
             return
         self._parts = [*predecessor._parts, *self._parts]
         self._spans += predecessor._spans
-        full = 0 < self._config.send_batch_size <= self._spans or not self._config.timeout
+        full = self._at_once or self._config.send_batch_size <= self._spans
         self._due = now if full else min(due for due in (predecessor._due, self._due) if due is not None)
         predecessor._parts, predecessor._spans, predecessor._due = [], 0, None
 

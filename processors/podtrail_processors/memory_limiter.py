@@ -77,8 +77,9 @@ class MemoryLimiter:
         self._checked: int | None = None
         self._used = 0
         self._labels = (context.id,)
+        self._accepted = context.metrics.counter("otelcol_processor_accepted_spans", "Spans let in.", ("processor",))
         self._refused = context.metrics.counter(
-            "otelcol_processor_memory_limiter_refused_spans", "Spans refused for want of memory.", ("processor",)
+            "otelcol_processor_refused_spans", "Spans refused for want of memory.", ("processor",)
         )
 
     def admit(self, batch: Batch, now: int) -> None:
@@ -108,6 +109,7 @@ class MemoryLimiter:
 
     def add(self, batch: Batch, now: int) -> Taken:  # noqa: ARG002 - it was asked in `admit`
         """Pass a batch on: what was admitted is not refused any more."""
+        self._accepted.add(batch.span_count, *self._labels)
         return Taken([batch])
 
     def expire(self, now: int, limit: int) -> Sequence[Batch]:  # noqa: ARG002

@@ -84,6 +84,11 @@ def test_without_timeout_spans_leave_at_once_in_pieces_of_the_maximum() -> None:
     assert batch.deadline() is None
 
 
+def test_without_a_size_spans_leave_at_once() -> None:
+    batch = processor(Config(send_batch_size=0))
+    assert sizes(batch.add(Batch([group(1, 2)], START), START).out) == [2]
+
+
 def test_the_arrival_of_a_batch_is_the_first_of_its_parts() -> None:
     batch = processor(Config())
     batch.add(Batch([group(1, 1)], START + 5), START + 5)
@@ -119,6 +124,8 @@ def test_what_was_sent_is_counted_by_its_trigger() -> None:
     assert context.metrics.snapshot() == {
         "otelcol_processor_batch_batch_size_trigger_send": {"processor=batch": 1},
         "otelcol_processor_batch_timeout_trigger_send": {"processor=batch": 1},
+        "otelcol_processor_batch_batch_send_size_count": {"processor=batch": 2},
+        "otelcol_processor_batch_batch_send_size_sum": {"processor=batch": 3},
     }
 
 

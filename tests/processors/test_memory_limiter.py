@@ -39,16 +39,17 @@ def limiter(memory: Memory, **config: int) -> tuple[MemoryLimiter, Context]:
 
 
 def test_what_fits_passes_untouched() -> None:
-    made, _ = limiter(Memory(80))
+    made, context = limiter(Memory(80))
     made.admit(BATCH, START)
     assert made.add(BATCH, START).out == [BATCH]
+    assert context.metrics.snapshot()["otelcol_processor_accepted_spans"] == {"processor=memory_limiter": 1}
 
 
 def test_spans_are_refused_above_the_limit_less_a_fifth() -> None:
     made, context = limiter(Memory(81))
     with pytest.raises(Refused, match="81 MiB of memory in use, 80 MiB allowed"):
         made.admit(BATCH, START)
-    refused = context.metrics.snapshot()["otelcol_processor_memory_limiter_refused_spans"]
+    refused = context.metrics.snapshot()["otelcol_processor_refused_spans"]
     assert refused == {"processor=memory_limiter": 1}
 
 

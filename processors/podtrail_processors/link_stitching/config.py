@@ -12,8 +12,8 @@ _MIB = 1 << 20
 class Config(Model):
     """Settings of `link_stitching`.
 
-    What is remembered is bounded by numbers of entries of bounded size; a Pod, an attempt, a trace or a waiting link
-    takes less than 1 KiB each, so the defaults stay below about 100 MiB in the worst case, held spans included.
+    What is remembered is bounded by numbers of entries of bounded size: a Pod, an attempt, a trace or a waiting link
+    takes at most about 1 KiB, so that the defaults stay below 130 MiB whatever comes, held spans included.
     """
 
     reorder_wait: NonNegativeDuration = Field(
@@ -28,7 +28,7 @@ class Config(Model):
     )
     max_pods: int = Field(default=20_000, ge=1, description="Pods remembered; the one not seen for longest goes first.")
     max_attempts: int = Field(
-        default=60_000,
+        default=40_000,
         ge=1,
         description="Attempts remembered of all Pods together; the Pod not seen for longest is forgotten first.",
     )
@@ -38,21 +38,20 @@ class Config(Model):
         description="Attempts remembered of one Pod. Older ones are forgotten but stay counted, so numbers go on.",
     )
     max_traces: int = Field(
-        default=100_000,
+        default=50_000,
         ge=1,
         description="Traces of which is remembered whether they were kept, and if not why, so that links to them can "
         "be marked.",
     )
     max_waiting_links: int = Field(
-        default=20_000,
+        default=10_000,
         ge=1,
-        description="Spans remembered that were linked to but have not been seen; they get their back-links when they "
-        "arrive.",
+        description="Links remembered whose target has not been seen; it gets its back-links when it arrives.",
     )
     max_held_mib: int = Field(
         default=32,
         ge=1,
-        description="MiB of spans held for `reorder_wait`; beyond it the longest held leave early.",
+        description="MiB that spans held for `reorder_wait` may take; beyond it the longest held leave early.",
     )
     amendments: bool = Field(
         default=True,

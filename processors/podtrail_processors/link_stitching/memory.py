@@ -13,11 +13,11 @@ from podtrail_processors.link_stitching.numbering import Chain, Known, declared_
 from podtrail_processors.link_stitching.recent import Reason, Recent
 
 _LONGEST_UID = 128
-_LONGEST_PLACE = 512
+_LONGEST_PLACE = 63 + 1 + 253  # namespace, slash, name
 _MOST_WAITING_PER_SPAN = 128
 
-# Bytes that an entry takes at most, as measured: what the gauge of memory multiplies.
-_POD_BYTES, _ATTEMPT_BYTES, _TRACE_BYTES, _LINK_BYTES = 700, 600, 400, 900
+# Bytes that an entry takes at most, as measured with the longest texts: what the gauge of memory multiplies.
+_POD_BYTES, _ATTEMPT_BYTES, _TRACE_BYTES, _LINK_BYTES = 900, 900, 650, 1000
 
 
 def read_roots(group: Group) -> Iterator[tuple[Attempt, int]]:
@@ -26,6 +26,13 @@ def read_roots(group: Group) -> Iterator[tuple[Attempt, int]]:
         for raw in split(group.spans):
             if ATTEMPT_MARK in raw and (attempt := read_attempt(view := SpanView(raw))):
                 yield attempt, declared_number(view)
+
+
+def _place_of(attempt: Attempt) -> str:
+    """Return `namespace/name`; "" when it is unknown or none that Kubernetes would allow."""
+    place = f"{attempt.namespace}/{attempt.name}"
+    sound = attempt.namespace and attempt.name and len(place) <= _LONGEST_PLACE and place.isascii()
+    return place if sound else ""
 
 
 class Memory:
@@ -124,15 +131,19 @@ class Memory:
             for attempt, declared in read_roots(group):
                 self.learn(attempt, declared, fate, now)
 
+    def fate_of(self, span: bytes) -> Fate | None:
+        """Return what became of the span with this trace and span id, as far as is known."""
+        known = self._attempts.get(span)
+        return known.fate if known else self._fates.get(span[:16])
+
     # Attempts
 
     def learn(self, attempt: Attempt, declared: int, fate: Fate, now: int) -> None:
         """Remember an attempt that passed or was dropped. One without a Pod's uid is nobody's: it is not remembered."""
         uid = attempt.pod_uid
-        if not uid or len(uid) > _LONGEST_UID:
+        if not uid or len(uid) > _LONGEST_UID or not uid.isascii():
             return
-        place = f"{attempt.namespace}/{attempt.name}" if attempt.namespace and attempt.name else ""
-        chain = self._pods.get(uid) or Chain(uid, place if len(place) <= _LONGEST_PLACE else "")
+        chain = self._pods.get(uid) or Chain(uid, _place_of(attempt))
         self._pods.put(uid, chain, now)
         if chain.place:
             self._uids[chain.place] = uid
@@ -179,6 +190,10 @@ class Memory:
     def awaits(self, trace_id: bytes) -> bool:
         """Say whether a span of this trace was linked to and has not been told yet."""
         return trace_id in self._awaited
+
+    def waits_for(self, span: bytes) -> bool:
+        """Say whether the span with this trace and span id was linked to and has not been told yet."""
+        return span in self._waiting
 
     def wait(self, target: bytes, source: bytes, back_link: Link, now: int) -> None:
         """Keep a back-link for a span, both given by their trace and span id, until `target` comes by."""

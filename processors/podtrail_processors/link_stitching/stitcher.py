@@ -95,17 +95,17 @@ class Stitcher:
             if span.links:
                 writing = _Writing(raw)
                 for target, kind in self._own_links(writing).values():
-                    if target and kind != links.PREVIOUS_ATTEMPT:
+                    if target and target != writing.key and kind != links.PREVIOUS_ATTEMPT:
                         # (The chain itself knows which attempts to tell of the next.)
                         self._memory.wait(target, writing.key, links.backward(writing.key, kind), now)
 
     def stitch(self, group: Group, now: int) -> Group:
         """Return a group as it leaves."""
-        told = self._memory.awaits(group.trace_id)
         spans: list[bytes] = []
         changed = False
         for raw, span in zip(split(group.spans), _read(group.spans), strict=True):
-            if told or span.links or ATTEMPT_MARK in raw or is_neighbour(raw):
+            waits = self._memory.waits_for(group.trace_id + span.span_id)
+            if waits or span.links or ATTEMPT_MARK in raw or is_neighbour(raw):
                 written = self._write(raw, now)
                 changed = changed or written is not raw
                 spans.append(written)
@@ -151,7 +151,7 @@ class Stitcher:
 
     def _mark_links(self, writing: _Writing, now: int) -> None:
         for position, (target, kind) in self._own_links(writing).items():
-            fate = self._memory.fate(target[:16]) if target else None
+            fate = self._memory.fate_of(target) if target else None
             writing.marks[position] = {**links.typed(kind), **links.outcome(fate)}
             self._count(kind, fate.kept if fate else None)
             if target and self._memory.withdraw(target, writing.key):

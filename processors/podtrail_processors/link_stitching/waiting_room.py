@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 from podtrail.otlp import Group, span_reader
 
+_SPAN_BYTES = 250
+"""What a held span takes beside its own bytes, at most, as measured."""
+
 _read_ids = span_reader(("span_id",))
 
 
@@ -28,7 +31,7 @@ class WaitingRoom:
         self._order = 0
         self.spans = 0
         self.size = 0
-        """Bytes of the held spans."""
+        """Bytes that the held spans take."""
 
     def __len__(self) -> int:
         return len(self._heap)
@@ -39,7 +42,7 @@ class WaitingRoom:
         heappush(self._heap, Held(due, self._order, arrived, group))
         self._keys.update(_keys_of(group))
         self.spans += group.span_count
-        self.size += len(group.spans)
+        self.size += len(group.spans) + group.span_count * _SPAN_BYTES
 
     def take(self) -> Held:
         """Take out what is due first. IndexError when nothing is inside."""
@@ -50,7 +53,7 @@ class WaitingRoom:
             if not self._keys[key]:
                 del self._keys[key]
         self.spans -= group.span_count
-        self.size -= len(group.spans)
+        self.size -= len(group.spans) + group.span_count * _SPAN_BYTES
         return held
 
     def due(self) -> int | None:

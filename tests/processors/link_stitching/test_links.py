@@ -332,6 +332,27 @@ def test_what_is_remembered_longer_than_the_ttl_is_forgotten_and_counted() -> No
     }
 
 
+def test_a_span_that_links_to_itself_is_not_told_of_itself() -> None:
+    run = Stitched()
+    itself = Link(b"o" * 16, b"operator", {})
+    run.add(span(b"o", b"operator", "reconcile", links=[itself]))
+    run.drain()
+    assert told(run.named("reconcile")[0]) == [(b"operator", None, True)]
+    assert not run.named("podtrail.amendment")
+
+
+def test_only_the_span_that_is_waited_for_is_touched() -> None:
+    run = Stitched()
+    run.add(*MadeAttempt(links=[TO_CREATION]).groups())
+    run.wait()
+    before = creation()
+    other = span(b"c", b"etcdspan", "etcdserverpb.KV/Txn")
+    run.add(before._replace(spans=before.spans + other.spans, span_count=2))
+    run.drain()
+    assert run.out[-1].spans.endswith(other.spans)
+    assert told(run.named(CREATE)[0]) == [(MadeAttempt().root_id, "creation", True)]
+
+
 def test_links_are_counted_by_type_and_outcome() -> None:
     run = Stitched()
     run.add(
