@@ -35,7 +35,7 @@ def test_the_summary_reads_as_rows() -> None:
         "Traces          2  1 kept (50 %): failed 1",
         "Spans       9,840  = 7,001 delivered + 2,815 sampled out + 0 rejected + 0 dropped + 24 in memory + 0 in queue",
         "Links           1  1 creation; 1 not resolved",
-        "Waiting         1  NodeAffinity: no match                                        e.g. default/web-0",
+        "Waiting         1  NodeAffinity: no match   e.g. default/web-0",
         "Written    out/kept.jsonl, out/decisions.jsonl",
     ]
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podtrail.otlp import Group, Link, encode_span, frame, resource_header, scope_header
+from podtrail.otlp import Group, Link, Value, encode_span, frame, resource_header, scope_header
 from podtrail.story import Fate, TraceStory, tell_trace
 from podtrail.story.tree import BackLink
 from podtrail.testing.attempts import MS, no_room
@@ -102,3 +102,31 @@ def test_the_chosen_span_is_told_in_full() -> None:
 
 def test_no_span_is_no_story() -> None:
     assert tell_trace([], unknown) is None
+
+
+def test_what_a_span_was_told_of_later_shows_as_its_own_link_and_not_as_a_row() -> None:
+    attempt = no_room()
+    (first,) = attempt.groups()
+    back: dict[str, Value] = {"podtrail.link.type": "next-attempt", "podtrail.link.back": True, "podtrail.inferred": True}
+    amendment = encode_span(
+        trace_id=first.trace_id,
+        span_id=b"a" * 8,
+        parent_span_id=attempt.root_id,
+        name="podtrail.amendment",
+        start=attempt.start,
+        end=attempt.start,
+        links=[Link(b"n" * 16, b"r" * 8, back)],
+    )
+    arriving = [BackLink(attempt.root_id, b"n" * 16, b"r" * 8, "previous-attempt")]
+    story = tell_trace([first, first._replace(spans=frame([amendment]), span_count=1)], unknown, arriving)
+    assert story is not None
+    assert "podtrail.amendment" not in [row.name for row in story.rows]
+    (link,) = story.links
+    assert (link.direction, link.here, link.type, link.inferred) == ("from", attempt.root_id, "next-attempt", True)
+
+
+def test_a_link_says_itself_that_its_target_was_dropped_when_nothing_else_is_known() -> None:
+    told = {"podtrail.link.target": "dropped", "podtrail.link.target.reason": "no policy said yes"}
+    story = tell_trace(no_room(links=[Link(b"p" * 16, b"q" * 8, told)]).groups(), unknown)
+    assert story is not None
+    assert story.links[0].fate.words == "not kept (no policy said yes)"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from podtrail.otlp import Group, SpanView, span_reader, split
-from podtrail.story import BackLink, link_type
+from podtrail.story import BackLink, is_back_link, link_type
 
 _links = span_reader(("links",))
 _GROUP_SIZE = 500
@@ -97,7 +97,7 @@ class TraceStore:
             span = SpanView(spans[at])
             for link in span.links:
                 known = self._back.get(link.trace_id, [])
-                if link.trace_id == group.trace_id or len(known) >= _MAX_BACK_LINKS:
+                if link.trace_id == group.trace_id or is_back_link(link) or len(known) >= _MAX_BACK_LINKS:
                     continue
                 back = BackLink(link.span_id, group.trace_id, span.span_id, link_type(link))
                 self._back[link.trace_id] = [*known, back]

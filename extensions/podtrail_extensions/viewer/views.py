@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from podtrail.story import (
+    NOT_RECEIVED,
     AttemptStory,
     Fate,
     PodState,
@@ -205,7 +206,7 @@ class Views:
         if self._store.was_evicted(trace_id):
             return "older than what is held"
         if decided is None:
-            return "not received"
+            return NOT_RECEIVED
         if decided.decision == "sampled":
             return "kept, but not received here"
         if decided.decision == "dropped":

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 _LABEL = 11
 _NUMBER = 6
-_REASON = 60
+_REASON = 90
+"""Longest reason; a longer one is clipped in the middle."""
 
 
 def as_json(summary: Summary) -> str:
@@ -103,9 +104,10 @@ def _ledger(ledger: Ledger, *, label: bool) -> "Text":
 
 def _waiting(summary: Summary, *, page: str) -> "list[Text]":
     lines = []
-    for at, waiting in enumerate(summary.waiting):
-        reason = visible(clip(waiting.reason, _REASON))
-        lines.append(_row("" if at else "Waiting", waiting.pods, f"{reason:<{_REASON}}  {_example(page, waiting)}"))
+    reasons = [visible(clip(waiting.reason, _REASON)) for waiting in summary.waiting]
+    width = max(map(len, reasons), default=0)
+    for at, (waiting, reason) in enumerate(zip(summary.waiting, reasons, strict=True)):
+        lines.append(_row("" if at else "Waiting", waiting.pods, f"{reason:<{width}}   {_example(page, waiting)}"))
     if summary.more_waiting:
         lines.append(_row("", summary.more_waiting, "for other reasons"))
     return lines

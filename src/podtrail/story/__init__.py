@@ -6,11 +6,23 @@ from podtrail.story.rejection import Rejection, Why
 from podtrail.story.sentence import sentence
 from podtrail.story.stories import Stories
 from podtrail.story.summary import Ledger, Summary, Waiting, summarize
-from podtrail.story.tree import BackLink, Fate, LinkStory, SpanRow, SpanStory, TraceStory, link_type, tell_trace
+from podtrail.story.tree import (
+    NOT_RECEIVED,
+    BackLink,
+    Fate,
+    LinkStory,
+    SpanRow,
+    SpanStory,
+    TraceStory,
+    is_back_link,
+    link_type,
+    tell_trace,
+)
 from podtrail.story.view import to_json
 from podtrail.story.words import ago, clip, duration, visible
 
 __all__ = [
+    "NOT_RECEIVED",
     "AttemptStory",
     "BackLink",
     "Fate",
@@ -30,6 +42,7 @@ __all__ = [
     "answer",
     "clip",
     "duration",
+    "is_back_link",
     "link_type",
     "sentence",
     "summarize",

@@ -9,6 +9,7 @@ from podtrail.otlp import Attempt as Root
 from podtrail.otlp import Batch, Decision, Group, SpanView, Verdict, split
 from podtrail.story.attempt import AttemptStory, Findings, read_root, read_roots
 from podtrail.story.pod import PodFacts, PodStory, tell_pod, urgency
+from podtrail.story.tree import is_back_link
 
 _LINK_TYPE = "podtrail.link.type"
 _LINK_MARK = _LINK_TYPE.encode()
@@ -170,6 +171,8 @@ class Stories:
                 continue
             for raw in split(group.spans):
                 for link in SpanView(raw).links if _LINK_MARK in raw else ():
+                    if is_back_link(link):
+                        continue
                     kind = link.attributes.get(_LINK_TYPE)
                     self.tallies.links[kind if isinstance(kind, str) else "other"] += 1
                     self.tallies.unresolved += link.attributes.get("podtrail.link.resolved") is False

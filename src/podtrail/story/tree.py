@@ -9,8 +9,12 @@ from podtrail.otlp import KINDS, Group, Link, SpanView, Value, resource_attribut
 from podtrail.otlp.reader import SpanFields
 from podtrail.story.view import to_json
 
-_read = span_reader(("span_id", "parent_span_id", "start_time_unix_nano", "end_time_unix_nano", "links"))
+_read = span_reader(("span_id", "parent_span_id", "name", "start_time_unix_nano", "end_time_unix_nano", "links"))
+_AMENDMENT = b"podtrail.amendment"
+"""A span that only carries a link which its parent, gone by then, was told of."""
 _MAX_LINKS = 200
+NOT_RECEIVED = "not received"
+"""The words for a target that nothing is known of."""
 _MAX_VALUE = 4096
 _MAX_PAIRS = 128
 
@@ -42,6 +46,8 @@ class LinkStory:
     """The span at the other end."""
     type: str
     """`previous-attempt`, `creation`, …; "" where the link does not say."""
+    inferred: bool
+    """No span carried it: it was concluded from names, uids and times."""
     fate: Fate
 
 
@@ -142,7 +148,7 @@ def tell_trace(
     Deeper levels are left out first, and counted on the row above them. A span whose parent is missing stands at the
     left; parents that form a ring are cut at the earliest span.
     """
-    nodes = _nodes(groups)
+    nodes, amendments = _nodes(groups)
     if not nodes:
         return None
     start = min(node.fields.start_time_unix_nano for node in nodes.values())
@@ -150,6 +156,7 @@ def tell_trace(
     order = _depth_first(nodes)
     shown, hidden = _fold(order, limit)
     leaving = [(node.fields.span_id, link) for node in nodes.values() for link in _links(node)]
+    leaving += [(node.fields.parent_span_id, link) for node in amendments for link in _links(node)]
     links = _tell_links(leaving, arriving, resolve)
     at_row: dict[bytes, int] = {}
     for link in links:
@@ -170,13 +177,19 @@ def tell_trace(
     )
 
 
-def _nodes(groups: Iterable[Group]) -> dict[bytes, _Node]:
-    """Return the spans by id, in order of start; of several with one id the first counts."""
+def _nodes(groups: Iterable[Group]) -> tuple[dict[bytes, _Node], list[_Node]]:
+    """Return the spans by id, in order of start, of several with one id the first; and amendments to them apart."""
     found: dict[bytes, _Node] = {}
     for group in groups:
         for fields, raw in zip(_read(group.spans), split(group.spans), strict=True):
             found.setdefault(fields.span_id, _Node(fields, raw, group))
-    return dict(sorted(found.items(), key=lambda item: item[1].fields.start_time_unix_nano))
+    amending = [
+        span_id
+        for span_id, node in found.items()
+        if bytes(node.fields.name) == _AMENDMENT and node.fields.parent_span_id in found
+    ]
+    amendments = [found.pop(span_id) for span_id in amending] if len(amending) < len(found) else []
+    return dict(sorted(found.items(), key=lambda item: item[1].fields.start_time_unix_nano)), amendments
 
 
 class _Place(NamedTuple):
@@ -272,18 +285,40 @@ def link_type(link: Link) -> str:
     return kind if isinstance(kind, str) else ""
 
 
+def is_back_link(link: Link) -> bool:
+    """Return whether a link is the other side of one that another span has."""
+    return link.attributes.get("podtrail.link.back") is True
+
+
 def _tell_links(
     leaving: Iterable[tuple[bytes, Link]], arriving: Iterable[BackLink], resolve: Resolve
 ) -> list[LinkStory]:
-    told = [
-        LinkStory("to", here, link.trace_id, link.span_id, link_type(link), resolve(link.trace_id, link.span_id))
-        for here, link in leaving
-    ]
-    told += [
-        LinkStory("from", one.here, one.trace_id, one.span_id, one.type, resolve(one.trace_id, one.span_id))
-        for one in arriving
-    ]
-    return told
+    told: dict[tuple[bool, bytes, bytes, bytes], LinkStory] = {}
+    for here, link in leaving:
+        back = is_back_link(link)
+        story = LinkStory(
+            direction="from" if back else "to",
+            here=here,
+            trace_id=link.trace_id,
+            span_id=link.span_id,
+            type=link_type(link),
+            inferred=link.attributes.get("podtrail.inferred") is True,
+            fate=_fate(link, resolve(link.trace_id, link.span_id)),
+        )
+        told.setdefault((back, here, link.trace_id, link.span_id), story)
+    for one in arriving:
+        fate = resolve(one.trace_id, one.span_id)
+        story = LinkStory("from", one.here, one.trace_id, one.span_id, one.type, inferred=False, fate=fate)
+        told.setdefault((True, one.here, one.trace_id, one.span_id), story)
+    return list(told.values())
+
+
+def _fate(link: Link, fate: Fate) -> Fate:
+    """Take the link's own word for a target that nothing else is known of."""
+    reason = link.attributes.get("podtrail.link.target.reason")
+    if fate.held or fate.words != NOT_RECEIVED or link.attributes.get("podtrail.link.target") != "dropped":
+        return fate
+    return fate._replace(words=f"not kept ({reason})" if reason and isinstance(reason, str) else "not kept")
 
 
 def _tell_span(node: _Node) -> SpanStory:

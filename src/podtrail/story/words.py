@@ -8,6 +8,8 @@ def duration(nanoseconds: int | None) -> str:
     """Return a length of time in at most two units: `800 ns`, `8.1 ms`, `4.31 s`, `4m 12s`; `-` for None."""
     if nanoseconds is None:
         return "-"
+    if nanoseconds == 0:
+        return "0 s"
     if nanoseconds < 0:
         return "-" + duration(-nanoseconds)
     if nanoseconds < 60 * _SECOND:
