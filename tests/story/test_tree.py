@@ -107,7 +107,11 @@ def test_no_span_is_no_story() -> None:
 def test_what_a_span_was_told_of_later_shows_as_its_own_link_and_not_as_a_row() -> None:
     attempt = no_room()
     (first,) = attempt.groups()
-    back: dict[str, Value] = {"podtrail.link.type": "next-attempt", "podtrail.link.back": True, "podtrail.inferred": True}
+    back: dict[str, Value] = {
+        "podtrail.link.type": "next-attempt",
+        "podtrail.link.back": True,
+        "podtrail.inferred": True,
+    }
     amendment = encode_span(
         trace_id=first.trace_id,
         span_id=b"a" * 8,
