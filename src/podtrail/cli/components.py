@@ -1,6 +1,7 @@
 """`podtrail components`: which receivers, processors, exporters and extensions there are."""
 
 import json
+import sys
 
 import click
 
@@ -37,6 +38,9 @@ def _described(factory: Factory) -> dict[str, object]:
 
 
 def summary(factory: Factory) -> str:
-    """Return the first line of what the configuration says about itself; empty when it says nothing."""
-    own = factory.Config.__dict__.get("__doc__")
-    return own.strip().splitlines()[0] if own and own.strip() else ""
+    """Return the first line of what the component's module says it is, its own name left out."""
+    module = sys.modules[factory.create.__module__].__doc__ or ""
+    first = module.strip().partition("\n")[0]
+    name, colon, text = first.partition(": ")
+    shown = text if colon and f"`{factory.type}`" in name else first
+    return shown[:1].upper() + shown[1:]

@@ -4,6 +4,7 @@ Every component has a table of its keys; settings that stand inside others have 
 that many components share stand once, at the end.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from inspect import cleandoc
 from typing import Any, Final, Literal, get_args, get_origin
@@ -13,6 +14,7 @@ import click
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from podtrail.cli.components import summary
 from podtrail.component import Factory, registry
 from podtrail.config.duration import format_duration
 from podtrail.config.gates import KNOWN_GATES
@@ -21,6 +23,8 @@ from podtrail.config.telemetry import TelemetryConfig
 
 _SHARED: Final = "podtrail.config."
 _NAMES: Final[dict[type, str]] = {bool: "boolean", int: "integer", float: "number", str: "text"}
+_NO_NEWS: Final = re.compile(r"^Settings of `\w+`\.\s*")
+_LONGEST_DEFAULT: Final = 60
 _SIGNS: Final = {"gt": ">", "ge": "≥", "lt": "<", "le": "≤"}
 _INTRODUCTION: Final = """\
 # Configuration reference
@@ -49,6 +53,7 @@ def reference(factories: Iterable[Factory]) -> str:
         parts.append(f"### `{factory.type}`\n")
         if factory.aliases:
             parts.append(f"Older names: {', '.join(f'`{name}`' for name in factory.aliases)}.\n")
+        parts.append(f"{summary(factory)}\n")
         parts.extend(_sections({factory.Config: ""}, shared))
     parts.append("## Telemetry\n\nUnder `service::telemetry`.\n")
     parts.extend(_sections({TelemetryConfig: ""}, shared))
@@ -67,8 +72,9 @@ def _sections(found: Found, shared: Found) -> Iterator[str]:
             written.add(model)
             if found[model]:
                 yield f"#### {found[model]}\n"
-            if model.__doc__ and "__doc__" in vars(model):
-                yield f"{cleandoc(model.__doc__)}\n"
+            about = _NO_NEWS.sub("", cleandoc(vars(model).get("__doc__") or ""))
+            if about:
+                yield f"{about}\n"
             rows = [_row(key, field, found[model], found, shared) for key, field in _fields(model)]
             yield _table(("Key", "Type", "Default", "Meaning"), rows) if rows else "No keys.\n"
 
@@ -138,7 +144,8 @@ def _default(field: FieldInfo) -> str:
         return ""
     if any(shape.is_duration for shape in field_shapes(field)) and isinstance(value, int):
         return f"`{format_duration(value)}`"
-    return f"`{_written(value)}`"
+    written = _written(value)
+    return f"`{written}`" if isinstance(value, str) or len(written) <= _LONGEST_DEFAULT else "an example"
 
 
 def _written(value: Any) -> str:
@@ -164,7 +171,9 @@ def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
 
 def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
+    """Return text for a cell of a table: in one line, nothing in it read as a column or as HTML outside of code."""
+    pieces = " ".join(text.split()).replace("|", "\\|").split("`")
+    return "`".join(piece if at % 2 else piece.replace("<", "\\<") for at, piece in enumerate(pieces))
 
 
 def main() -> None:
