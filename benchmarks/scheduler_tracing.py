@@ -1,7 +1,7 @@
 """What tracing costs the scheduler on 100 nodes: the same attempts with the gate off, unsampled, and all sampled.
 
-Three schedulers step through one workload attempt by attempt, so whatever else the machine does hits all alike. For
-each attempt the best of several rounds counts; the claim is unsampled at most 2% dearer than off.
+The Pods are those of the default workload. The three take turns; for each attempt the best of its rounds counts, and
+a second run with the gate off tells how far the figures can be trusted. The claim: unsampled at most 2% above off.
 """
 
 import gc
@@ -18,16 +18,22 @@ from podtrail_scheduler.tracing.collecting import CollectingSpanProcessor
 
 ROUNDS = 12
 LIMIT = 1.02
-WORKLOAD = {
-    "length": "30s",
-    "arrival_rate": 20,
-    "nodes": [{"name": "node", "count": 99}, {"name": "control-plane", "taints": [{"key": "control-plane"}]}],
-    "pods": [
-        {"name": "web", "weight": 9, "lifetime": "20s"},
-        {"name": "large", "weight": 1, "requests": {"cpu": "16"}},
+GPU = "example.com/gpu"
+WORKLOAD: dict[str, object] = {
+    "length": "60s",
+    "arrival_rate": 12,
+    "nodes": [
+        {"name": "node", "count": 94, "zones": ["a", "b", "c"], "labels": {"disk": "ssd"}},
+        {
+            "name": "gpu",
+            "count": 5,
+            "allocatable": {"cpu": "8", "memory": "32Gi", "pods": 110, GPU: 2},
+            "taints": [{"key": GPU}],
+        },
+        {"name": "control-plane", "taints": [{"key": "node-role.kubernetes.io/control-plane"}]},
     ],
-    "faults": {},
 }
+RATES = {"gate off": None, "again off": None, "unsampled": 0, "sampled": 1_000_000}
 
 
 class Course:
@@ -58,27 +64,28 @@ def course(rate: int | None) -> Course:
     return Course(provider_around(collector, Resource({}), sampler=sampler(configuration)), collector)
 
 
+def best_times() -> dict[str, list[int]]:
+    """For each way the CPU time of each attempt in nanoseconds, the least of all rounds."""
+    best: dict[str, list[int]] = {}
+    names = list(RATES)
+    for number in range(ROUNDS):
+        turn = number % len(names)
+        for name in names[turn:] + names[:turn]:
+            gc.collect()
+            gc.disable()
+            taken = list(course(RATES[name]).steps())
+            gc.enable()
+            best[name] = [min(pair) for pair in zip(best.get(name, taken), taken, strict=True)]
+    return best
+
+
 def main() -> int:
     """Prints the figures; 1 when the claim does not hold."""
-    rates = {"gate off": None, "unsampled": 0, "sampled": 1_000_000}
-    best: dict[str, list[int]] = {}
-    for _ in range(ROUNDS):
-        gc.collect()
-        gc.disable()
-        courses = {name: course(rate).steps() for name, rate in rates.items()}
-        rounds: dict[str, list[int]] = {name: [] for name in rates}
-        for times in zip(*courses.values(), strict=True):
-            for name, taken in zip(rates, times, strict=True):
-                rounds[name].append(taken)
-        gc.enable()
-        for name, taken_in_round in rounds.items():
-            known = best.get(name, taken_in_round)
-            best[name] = [min(pair) for pair in zip(known, taken_in_round, strict=True)]
+    best = best_times()
     floor = sum(best["gate off"])
-    for name, taken_by_attempt in best.items():
-        each = sum(taken_by_attempt) / len(taken_by_attempt) / 1000
-        ratio = sum(taken_by_attempt) / floor
-        print(f"{name:10} {each:8.1f} us an attempt on 100 nodes, {ratio:.3f} of gate off")
+    for name, taken in best.items():
+        each = sum(taken) / len(taken) / 1000
+        print(f"{name:10} {each:8.1f} us an attempt on 100 nodes, {sum(taken) / floor:.3f} of gate off")
     ratio = sum(best["unsampled"]) / floor
     print(f"unsampled / gate off: {ratio:.3f}, at most {LIMIT}: {'holds' if ratio <= LIMIT else 'DOES NOT HOLD'}")
     return 0 if ratio <= LIMIT else 1

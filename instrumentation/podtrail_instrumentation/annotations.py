@@ -67,7 +67,7 @@ def inject_context(
         key, value = prefix + "tracestate", span_context.trace_state.to_header() if span_context.trace_state else ""
         if annotations.get(key, "") != value:
             changes[key] = value
-        if get_all_baggage(context):
+        if context is not None and len(context) > 1 and get_all_baggage(context):
             changes.update(_baggage(annotations, context, prefix))
     if counters is not None:
         counters.injected["success" if changes else "unchanged" if span_context.is_valid else "no_context"] += 1

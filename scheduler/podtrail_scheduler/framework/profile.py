@@ -11,6 +11,7 @@ from .extension_points import (
     BindPlugin,
     EventsPlugin,
     FilterPlugin,
+    NormalizeScorePlugin,
     PermitPlugin,
     Plugin,
     PostBindPlugin,
@@ -52,6 +53,8 @@ class Profile:
         self.post_filter = _serving(plugins, PostFilterPlugin)  # type: ignore[type-abstract]
         self.pre_score = _serving(plugins, PreScorePlugin)  # type: ignore[type-abstract]
         self.score = _serving(plugins, ScorePlugin)  # type: ignore[type-abstract]
+        normalizers = _serving(plugins, NormalizeScorePlugin)  # type: ignore[type-abstract]
+        self.normalizers = {plugin.name: plugin for plugin in normalizers}
         self.reserve = _serving(plugins, ReservePlugin)  # type: ignore[type-abstract]
         self.permit = _serving(plugins, PermitPlugin)  # type: ignore[type-abstract]
         self.pre_bind = _serving(plugins, PreBindPlugin)  # type: ignore[type-abstract]

@@ -155,7 +155,8 @@ class Framework:
             if plugin.name in state.skip_score:
                 continue
             span = self.start_plugin(phase, plugin.name, "score")
-            scores = self.invoke(span, plugin.name, "score", len(nodes), partial(_scores, plugin, state, pod, nodes))
+            call = partial(_scores, plugin, self.profile.normalizers.get(plugin.name), state, pod, nodes)
+            scores = self.invoke(span, plugin.name, "score", len(nodes), call)
             if span.recording:
                 took = self.clock.now() - span.started
                 span.set_attributes({"scheduler.nodes.evaluated": len(nodes), "scheduler.duration_ns": took})
@@ -277,10 +278,16 @@ class Framework:
         span.end(PLUGIN_THRESHOLD)
 
 
-def _scores(plugin: ScorePlugin, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Sequence[int]:
+def _scores(
+    plugin: ScorePlugin,
+    normalizer: NormalizeScorePlugin | None,
+    state: CycleState,
+    pod: Pod,
+    nodes: Sequence[NodeInfo],
+) -> Sequence[int]:
     score = plugin.score
     scores = [score(state, pod, node) for node in nodes]
-    return plugin.normalize(scores) if isinstance(plugin, NormalizeScorePlugin) else scores
+    return scores if normalizer is None else normalizer.normalize(scores)
 
 
 def _explained(status: Status, point: str, plugin: str) -> Status:

@@ -1,0 +1,231 @@
+import socket
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import grpc
+import pytest
+from opentelemetry.context import Context
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTraceServiceRequest,
+    ExportTraceServiceResponse,
+)
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+from opentelemetry.trace import (
+    NonRecordingSpan,
+    SpanContext,
+    TraceFlags,
+    Tracer,
+    get_current_span,
+    set_span_in_context,
+)
+from podtrail_instrumentation import (
+    BoundedBatchProcessor,
+    SpanCounters,
+    TracingConfiguration,
+    extract_context,
+    inject_context,
+    provider_around,
+    shutdown,
+    tracer_provider,
+)
+
+RESOURCE = Resource({"service.name": "kube-scheduler"})
+
+
+class Collector:
+    """An OTLP/gRPC server and the names of the spans it took."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self._server = grpc.server(ThreadPoolExecutor(2))
+        handler = grpc.unary_unary_rpc_method_handler(
+            self._export,
+            request_deserializer=ExportTraceServiceRequest.FromString,
+            response_serializer=ExportTraceServiceResponse.SerializeToString,
+        )
+        service = "opentelemetry.proto.collector.trace.v1.TraceService"
+        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, {"Export": handler}),))
+        self.endpoint = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
+        self._server.start()
+
+    def _export(self, request: ExportTraceServiceRequest, _: grpc.ServicerContext) -> ExportTraceServiceResponse:
+        for resource in request.resource_spans:
+            self.names += [span.name for scope in resource.scope_spans for span in scope.spans]
+        return ExportTraceServiceResponse()
+
+    def stop(self) -> None:
+        self._server.stop(None).wait()
+
+
+class StuckExporter(SpanExporter):
+    """Does not come back until it is shut down."""
+
+    def __init__(self) -> None:
+        self.entered = threading.Event()
+        self.released = threading.Event()
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        self.entered.set()
+        self.released.wait(30)
+        return SpanExportResult.FAILURE
+
+    def shutdown(self) -> None:
+        self.released.set()
+
+
+class BrokenExporter(SpanExporter):
+    """Raises."""
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        raise OSError("no")
+
+    def shutdown(self) -> None:
+        raise OSError("no")
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    server = Collector()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def black_hole() -> Iterator[str]:
+    """An address that accepts connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+def configuration(endpoint: str, rate: int | None) -> TracingConfiguration:
+    return TracingConfiguration(endpoint=endpoint, sampling_rate_per_million=rate)
+
+
+def end_spans(tracer: Tracer, count: int, parent: Context | None = None) -> None:
+    for number in range(count):
+        tracer.start_span(f"span-{number}", parent).end()
+
+
+def remote_parent(sampled: bool) -> Context:
+    flags = TraceFlags(TraceFlags.SAMPLED if sampled else TraceFlags.DEFAULT)
+    return set_span_in_context(NonRecordingSpan(SpanContext(1, 2, is_remote=True, trace_flags=flags)))
+
+
+def test_no_configuration_makes_no_spans_but_passes_context_on() -> None:
+    counters = SpanCounters()
+    tracer = tracer_provider(None, RESOURCE, counters).get_tracer("test")
+    annotations = {"tracing.k8s.io/traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
+    incoming = extract_context(annotations)
+    span = tracer.start_span("SchedulePod", incoming)
+    assert not span.is_recording()
+    assert inject_context({}, set_span_in_context(span)) == annotations
+    assert counters == SpanCounters()
+
+
+@pytest.mark.parametrize("rate", [None, 0])
+def test_no_rate_samples_no_root_but_gives_it_a_context_to_pass_on(collector: Collector, rate: int | None) -> None:
+    provider = tracer_provider(configuration(collector.endpoint, rate), RESOURCE, SpanCounters())
+    span = provider.get_tracer("test").start_span("SchedulePod", Context())
+    assert not span.is_recording()
+    traceparent = inject_context({}, set_span_in_context(span))["tracing.k8s.io/traceparent"]
+    assert not int(traceparent[-2:], 16) & TraceFlags.SAMPLED
+    shutdown(provider)
+    assert collector.names == []
+
+
+def test_no_rate_follows_a_parent_that_was_sampled(collector: Collector) -> None:
+    provider = tracer_provider(configuration(collector.endpoint, None), RESOURCE, SpanCounters())
+    end_spans(provider.get_tracer("test"), 1, remote_parent(sampled=True))
+    end_spans(provider.get_tracer("test"), 1, remote_parent(sampled=False))
+    shutdown(provider)
+    assert collector.names == ["span-0"]
+
+
+def test_the_whole_rate_exports_every_root_and_counts_it(collector: Collector) -> None:
+    counters = SpanCounters()
+    provider = tracer_provider(configuration(collector.endpoint, 1_000_000), RESOURCE, counters)
+    end_spans(provider.get_tracer("test"), 3, Context())
+    shutdown(provider)
+    assert collector.names == ["span-0", "span-1", "span-2"]
+    assert list(counters.samples()) == [
+        ("scheduler_tracing_spans_exported_total", {"result": "success"}, 3),
+        ("scheduler_tracing_spans_exported_total", {"result": "error"}, 0),
+        ("scheduler_tracing_spans_dropped_total", {}, 0),
+    ]
+
+
+def test_half_the_rate_samples_about_half(collector: Collector) -> None:
+    provider = tracer_provider(configuration(collector.endpoint, 500_000), RESOURCE, SpanCounters())
+    tracer = provider.get_tracer("test")
+    recording = sum(tracer.start_span("root", Context()).is_recording() for _ in range(1000))
+    shutdown(provider)
+    assert 400 < recording < 600
+
+
+def test_shutdown_lets_go_of_a_black_hole_within_two_seconds(black_hole: str) -> None:
+    counters = SpanCounters()
+    provider = tracer_provider(configuration(black_hole, 1_000_000), RESOURCE, counters)
+    end_spans(provider.get_tracer("test"), 1000, Context())
+    began = time.monotonic()
+    shutdown(provider)
+    assert time.monotonic() - began < 2.1
+    assert counters.exported == 0
+    assert counters.failed + counters.dropped == 1000
+
+
+def test_a_full_queue_drops_what_comes_and_never_waits() -> None:
+    counters, exporter = SpanCounters(), StuckExporter()
+    processor = BoundedBatchProcessor(exporter, counters, queue_size=10, batch_size=5, shutdown_timeout=0.2)
+    provider = provider_around(processor, RESOURCE)
+    tracer = provider.get_tracer("test")
+    end_spans(tracer, 5)
+    assert exporter.entered.wait(5)
+    end_spans(tracer, 25)
+    assert counters.dropped == 15
+    shutdown(provider)
+    assert (counters.exported, counters.failed + counters.dropped) == (0, 30)
+
+
+def test_an_exporter_that_raises_is_counted_and_the_next_batch_tried(caplog: pytest.LogCaptureFixture) -> None:
+    counters = SpanCounters()
+    processor = BoundedBatchProcessor(BrokenExporter(), counters, batch_size=1)
+    tracer = provider_around(processor, RESOURCE).get_tracer("test")
+    for number in range(2):
+        end_spans(tracer, 1)
+        assert processor.force_flush(5000)
+        assert counters.failed == number + 1
+    assert "exporting 1 spans failed" in caplog.text
+
+
+def test_spans_after_shutdown_are_counted_as_dropped(collector: Collector) -> None:
+    counters = SpanCounters()
+    provider = tracer_provider(configuration(collector.endpoint, 1_000_000), RESOURCE, counters)
+    tracer = provider.get_tracer("test")
+    shutdown(provider)
+    shutdown(provider)
+    end_spans(tracer, 2, Context())
+    assert counters.dropped == 2
+
+
+def test_a_batch_is_exported_without_anybody_asking() -> None:
+    exporter = StuckExporter()
+    exporter.released.set()
+    counters = SpanCounters()
+    tracer = provider_around(BoundedBatchProcessor(exporter, counters, batch_size=2), RESOURCE).get_tracer("test")
+    end_spans(tracer, 2)
+    assert exporter.entered.wait(5)
+
+
+def test_flushing_gives_up_after_its_timeout() -> None:
+    exporter = StuckExporter()
+    processor = BoundedBatchProcessor(exporter, SpanCounters(), batch_size=1, shutdown_timeout=0.2)
+    provider = provider_around(processor, RESOURCE)
+    end_spans(provider.get_tracer("test"), 1)
+    assert exporter.entered.wait(5)
+    assert not processor.force_flush(10)
+    shutdown(provider)
+    assert get_current_span().get_span_context().is_valid is False
