@@ -9,7 +9,7 @@ from typing import Any
 import aiohttp
 import pytest
 import zstandard
-from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
+from google.rpc.status_pb2 import Status
 from opentelemetry.exporter.otlp.proto.http import Compression
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse

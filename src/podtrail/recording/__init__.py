@@ -1,8 +1,9 @@
 """Arrival-stamped recordings: one ExportTraceServiceRequest a line or frame, read and written in bounded memory."""
 
+from podtrail.recording.compressed import is_compressed
 from podtrail.recording.decoder import Decoder
 from podtrail.recording.reader import read_recording
 from podtrail.recording.record import LARGEST, Damage, Position, Record
 from podtrail.recording.writer import RecordingWriter
 
-__all__ = ["LARGEST", "Damage", "Decoder", "Position", "Record", "RecordingWriter", "read_recording"]
+__all__ = ["LARGEST", "Damage", "Decoder", "Position", "Record", "RecordingWriter", "is_compressed", "read_recording"]

@@ -39,6 +39,12 @@ def pieces(file: BinaryIO, name: str = "") -> Iterator[bytes | Gap]:
         yield from _members(file, coding)
 
 
+def is_compressed(file: BinaryIO) -> bool:
+    """Say whether a file, read from its beginning, is compressed."""
+    file.seek(0)
+    return file.read(len(ZSTD_MAGIC)).startswith((GZIP_MAGIC, ZSTD_MAGIC))
+
+
 def _coding(file: BinaryIO, name: str) -> "_Gzip | _Zstd | None":
     head = file.read(len(ZSTD_MAGIC))
     if head.startswith(GZIP_MAGIC):

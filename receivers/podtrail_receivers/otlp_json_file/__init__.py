@@ -1,0 +1,17 @@
+"""The `otlp_json_file` receiver: recordings read from files, once or as they grow."""
+
+from typing import Any
+
+from podtrail.component import Context, Factory
+from podtrail_receivers.otlp_json_file.config import Config
+
+__all__ = ["FACTORY", "Config"]
+
+
+def _create(config: Config, context: Context) -> Any:
+    from podtrail_receivers.otlp_json_file.receiver import FileReceiver
+
+    return FileReceiver(config, context)
+
+
+FACTORY = Factory(kind="receiver", type="otlp_json_file", Config=Config, create=_create, aliases=("otlpjsonfile",))

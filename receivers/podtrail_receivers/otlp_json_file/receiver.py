@@ -1,0 +1,161 @@
+"""The receiver: reads in threads, waits while the pipelines refuse, so that nothing read is lost."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from podtrail.component import Context, Refused, StartError
+from podtrail.component.contracts import Consume
+from podtrail.config.types import SECOND
+from podtrail.otlp import Batch
+from podtrail.recording import Damage, Record, read_recording
+from podtrail_receivers.otlp_json_file.config import Config
+from podtrail_receivers.otlp_json_file.matching import matching
+from podtrail_receivers.otlp_json_file.tail import Identity, Tail, identity
+
+_AHEAD = 4_096
+"""Spans that are read ahead of the pipelines, give or take a request."""
+_REPORTED = 20
+"""Damages that are logged one by one; the rest is only counted."""
+_RETRY_AFTER = 1.0
+"""Seconds after which a refused request is offered again, when the pipeline does not say."""
+_TRANSPORT = "file"
+
+
+class FileReceiver:
+    """Feeds the pipelines from files, in the order of their names; a request keeps its recorded arrival."""
+
+    def __init__(self, config: Config, context: Context) -> None:
+        self._config = config
+        self._id = context.id
+        self._log = context.log
+        self._files: list[Path] = []
+        self._tails: dict[Identity, Tail] = {}
+        self._damages = 0
+        metrics = context.metrics
+        labels = ("receiver", "transport")
+        self._accepted = metrics.counter("otelcol_receiver_accepted_spans", "Spans that the pipelines took.", labels)
+        self._rejected = metrics.counter(
+            "podtrail_receiver_rejected_spans", "Invalid spans, rejected alone as a partial success.", labels
+        )
+        self._failed = metrics.counter(
+            "podtrail_receiver_failed_requests",
+            "Requests whose spans could not be told: malformed, too large, cut off.",
+            (*labels, "reason"),
+        )
+
+    async def __aenter__(self) -> Self:
+        """Find the files. StartError when one can't be read, or a pattern finds none and none is waited for."""
+        self._files = await asyncio.to_thread(self._found)
+        if self._config.follow:
+            await asyncio.to_thread(self._look, at_end=self._config.start_at == "end")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for tail in self._tails.values():
+            tail.abandon()
+        self._tails.clear()
+
+    async def run(self, consume: Consume) -> None:
+        """Read all files and end, or follow them until cancelled."""
+        if self._config.follow:
+            await self._follow(consume)
+            return
+        for path in self._files:
+            async for item in _ahead(read_recording(path)):
+                await self._take(item, consume)
+            self._log.info("read %s", path)
+        if self._damages > _REPORTED:
+            self._log.warning("damaged in %d more places", self._damages - _REPORTED)
+
+    def _found(self) -> list[Path]:
+        files = matching(self._config.include, self._config.exclude)
+        if not self._config.follow:
+            for pattern in self._config.include:
+                if not matching([pattern], ()):
+                    raise StartError(f"receivers::{self._id}::include: {_what_is(pattern)}")
+        for path in files:
+            try:
+                path.open("rb").close()
+            except OSError as error:
+                raise StartError(f"receivers::{self._id}::include: can't read {path}: {error.strerror}") from error
+        return files
+
+    async def _take(self, item: Record | Damage, consume: Consume) -> None:
+        if isinstance(item, Damage):
+            self._damages += 1
+            if self._damages <= _REPORTED:
+                self._log.warning("damaged, read on behind it: %s", item)
+            self._failed.add(1, self._id, _TRANSPORT, "malformed")
+            return
+        if item.intake.rejected:
+            self._log.warning("%s: rejected %s", item.position, item.intake.reason)
+            self._rejected.add(item.intake.rejected, self._id, _TRANSPORT)
+        batch = Batch(item.intake.groups, arrived=item.arrival)
+        if not batch.groups:
+            return
+        while True:
+            try:
+                await consume(batch)
+            except Refused as refused:
+                await asyncio.sleep(_RETRY_AFTER if refused.after is None else refused.after)
+            else:
+                self._accepted.add(batch.span_count, self._id, _TRANSPORT)
+                return
+
+    async def _follow(self, consume: Consume) -> None:
+        while True:
+            busy = False
+            for tail in self._tails.values():
+                async for item in _ahead(tail.read()):
+                    busy = True
+                    await self._take(item, consume)
+            if not busy:
+                await asyncio.sleep(self._config.poll_interval / SECOND)
+            for gone in await asyncio.to_thread(self._look, at_end=False):
+                async for item in _ahead(self._tails[gone].close()):
+                    await self._take(item, consume)
+                del self._tails[gone]
+
+    def _look(self, *, at_end: bool) -> list[Identity]:
+        """Open the files that are new; return those that are no longer there."""
+        there: set[Identity] = set()
+        for path in matching(self._config.include, self._config.exclude):
+            try:
+                found = identity(path)
+                if found not in self._tails:
+                    self._tails[found] = Tail(path, at_end=at_end)
+            except OSError as error:
+                self._log.warning("can't read %s: %s", path, error.strerror)
+            else:
+                there.add(found)
+        return [found for found in self._tails if found not in there]
+
+
+def _what_is(pattern: str) -> str:
+    path = Path(pattern)
+    if path.is_dir():
+        return f"{pattern} is a directory; write {pattern.rstrip('/')}/* for the files in it"
+    return f"no file matches {pattern}" if any(sign in pattern for sign in "*?[") else f"there is no file {pattern}"
+
+
+async def _ahead(items: Iterator[Record | Damage]) -> AsyncIterator[Record | Damage]:
+    """Yield items that are read and decoded in a thread, some at a time, so that the event loop is never held up."""
+    while some := await asyncio.to_thread(_some, items):
+        for item in some:
+            yield item
+
+
+def _some(items: Iterator[Record | Damage]) -> list[Record | Damage]:
+    taken: list[Record | Damage] = []
+    spans = 0
+    for item in items:
+        taken.append(item)
+        spans += 1 if isinstance(item, Damage) else 1 + sum([group.span_count for group in item.intake.groups])
+        if spans >= _AHEAD:
+            break
+    return taken

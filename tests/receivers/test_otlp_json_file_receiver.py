@@ -1,0 +1,246 @@
+"""The `otlp_json_file` receiver: recordings read once or followed, nothing lost while the pipeline refuses."""
+
+import asyncio
+import gzip
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from podtrail_receivers.otlp_json_file import FACTORY
+from pydantic import ValidationError
+
+from podtrail.component import Context, Refused, StartError
+from podtrail.otlp import Batch
+from podtrail.recording import Record, RecordingWriter, read_recording
+
+REAL = Path(__file__).parents[1] / "data" / "recordings"
+DEADLINE = 10.0
+
+
+class Sink:
+    """A pipeline's end; refuses as often as told."""
+
+    def __init__(self, refusals: int = 0) -> None:
+        self.batches: list[Batch] = []
+        self.refusals = refusals
+        self._changed = asyncio.Condition()
+
+    async def __call__(self, batch: Batch) -> None:
+        if self.refusals:
+            self.refusals -= 1
+            raise Refused("full", after=0.0)
+        async with self._changed:
+            self.batches.append(batch)
+            self._changed.notify_all()
+
+    @property
+    def traces(self) -> list[int]:
+        return [int.from_bytes(group.trace_id, "big") for batch in self.batches for group in batch.groups]
+
+    async def until(self, traces: list[int]) -> None:
+        async with asyncio.timeout(DEADLINE), self._changed:
+            await self._changed.wait_for(lambda: len(self.traces) >= len(traces))
+        assert self.traces == traces
+
+
+def receiver(context: Context | None = None, **settings: Any) -> Any:
+    return FACTORY.create(FACTORY.Config.model_validate(settings), context or Context(id="otlp_json_file"))
+
+
+async def read(sink: Sink, context: Context | None = None, **settings: Any) -> None:
+    async with receiver(context, **settings) as source:
+        await source.run(sink)
+
+
+def line(number: int) -> bytes:
+    return b'{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"%032x","spanId":"%016x"}]}]}]}\n' % (number, number)
+
+
+def append(path: Path, *pieces: bytes) -> None:
+    with path.open("ab") as file:
+        file.writelines(pieces)
+
+
+def test_reads_a_real_recording_once_and_ends() -> None:
+    async def main() -> None:
+        sink, context = Sink(), Context(id="f")
+        await read(sink, context, include=[str(REAL / "*.jsonl")])
+        expected = [item for item in read_recording(REAL / "apiserver.otlp") if isinstance(item, Record)]
+        assert [batch.groups for batch in sink.batches] == [record.intake.groups for record in expected]
+        assert [batch.arrived for batch in sink.batches] == [record.arrival for record in expected]
+        accepted = context.metrics.snapshot()["otelcol_receiver_accepted_spans"]
+        assert accepted == {"receiver=f,transport=file": sum(batch.span_count for batch in sink.batches)}
+
+    asyncio.run(main())
+
+
+def test_reads_files_in_the_order_of_their_names_without_the_excluded(tmp_path: Path) -> None:
+    async def main() -> None:
+        for number, name in enumerate(["b.jsonl", "a.jsonl", "c.jsonl"]):
+            append(tmp_path / name, line(number + 1))
+        sink = Sink()
+        await read(sink, include=[str(tmp_path / "*.jsonl")], exclude=[str(tmp_path / "c*")])
+        assert sink.traces == [2, 1]
+
+    asyncio.run(main())
+
+
+def test_waits_while_the_pipeline_refuses_so_that_nothing_is_lost(tmp_path: Path) -> None:
+    async def main() -> None:
+        path = tmp_path / "r.jsonl"
+        append(path, line(1), line(2), line(3))
+        sink = Sink(refusals=5)
+        await read(sink, include=[str(path)])
+        assert sink.traces == [1, 2, 3]
+
+    asyncio.run(main())
+
+
+def test_damage_is_logged_with_its_line_counted_and_read_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        path = tmp_path / "r.jsonl"
+        append(path, line(1), b'{"resourceSpans": [{]}\n', line(3), line(4)[:40])
+        sink, context = Sink(), Context(id="f")
+        await read(sink, context, include=[str(path)])
+        assert sink.traces == [1, 3]
+        assert f"{path}:2: " in caplog.text
+        assert f"{path}:4: " in caplog.text
+        failed = context.metrics.snapshot()["podtrail_receiver_failed_requests"]
+        assert failed == {"reason=malformed,receiver=f,transport=file": 2}
+
+    asyncio.run(main())
+
+
+def test_an_invalid_span_is_rejected_alone_and_counted(tmp_path: Path) -> None:
+    async def main() -> None:
+        path = tmp_path / "r.jsonl"
+        append(path, line(0), line(1))
+        sink, context = Sink(), Context(id="f")
+        await read(sink, context, include=[str(path)])
+        assert sink.traces == [1]
+        rejected = context.metrics.snapshot()["podtrail_receiver_rejected_spans"]
+        assert rejected == {"receiver=f,transport=file": 1}
+
+    asyncio.run(main())
+
+
+def test_a_missing_file_a_directory_and_an_empty_pattern_do_not_start(tmp_path: Path) -> None:
+    for include, text in (
+        (tmp_path / "missing.jsonl", "there is no file"),
+        (tmp_path, "is a directory"),
+        (tmp_path / "*.otlp", "no file matches"),
+    ):
+        with pytest.raises(StartError, match=text):
+            asyncio.run(read(Sink(), include=[str(include)]))
+    with pytest.raises(ValidationError):
+        receiver(include=[])
+
+
+def follow(
+    play: Callable[[Sink], Awaitable[None]], path: Path, pattern: str = "*", start_at: str = "beginning"
+) -> Context:
+    """Run a following receiver while `play` writes and watches."""
+    context = Context(id="f")
+
+    async def main() -> None:
+        sink = Sink()
+        settings = {"include": [str(path / pattern)], "follow": True, "start_at": start_at, "poll_interval": "5ms"}
+        async with receiver(context, **settings) as source:
+            running = asyncio.create_task(source.run(sink))
+            try:
+                await play(sink)
+            finally:
+                running.cancel()
+                await asyncio.gather(running, return_exceptions=True)
+
+    asyncio.run(main())
+    return context
+
+
+def test_follows_a_growing_file_and_waits_for_the_rest_of_a_line(tmp_path: Path) -> None:
+    async def play(sink: Sink) -> None:
+        path = tmp_path / "r.jsonl"
+        append(path, line(1), line(2)[:50])
+        await sink.until([1])
+        append(path, line(2)[50:], line(3))
+        await sink.until([1, 2, 3])
+
+    assert "podtrail_receiver_failed_requests" in (snapshot := follow(play, tmp_path).metrics.snapshot())
+    assert snapshot["podtrail_receiver_failed_requests"] == {}
+
+
+def test_follows_frames_of_protobuf(tmp_path: Path) -> None:
+    async def play(sink: Sink) -> None:
+        spare = tmp_path / "spare.jsonl"
+        append(spare, line(1), line(2))
+        records = [item for item in read_recording(spare) if isinstance(item, Record)]
+        with RecordingWriter(tmp_path / "r.otlp") as writer:
+            for number, record in enumerate(records):
+                writer.write(record.intake.groups, 10)
+                writer.flush()
+                await sink.until([1, 2][: number + 1])
+
+    follow(play, tmp_path, "*.otlp")
+
+
+def test_rotation_by_renaming_loses_and_doubles_nothing(tmp_path: Path) -> None:
+    async def play(sink: Sink) -> None:
+        path = tmp_path / "r.jsonl"
+        append(path, line(1))
+        await sink.until([1])
+        append(path, line(2))
+        path.rename(tmp_path / "r-1.jsonl")
+        await sink.until([1, 2])
+        append(path, line(3))
+        await sink.until([1, 2, 3])
+
+    follow(play, tmp_path)
+
+
+def test_a_file_renamed_away_is_read_to_its_end(tmp_path: Path) -> None:
+    async def play(sink: Sink) -> None:
+        path = tmp_path / "r.jsonl"
+        append(path, line(1))
+        await sink.until([1])
+        append(path, line(2))
+        path.rename(tmp_path / "elsewhere")
+        append(path, line(3))
+        await sink.until([1, 2, 3])
+
+    follow(play, tmp_path, "*.jsonl")
+
+
+def test_a_truncated_file_is_read_from_its_new_beginning(tmp_path: Path) -> None:
+    async def play(sink: Sink) -> None:
+        path = tmp_path / "r.jsonl"
+        append(path, line(1), line(2))
+        await sink.until([1, 2])
+        os.truncate(path, 0)
+        append(path, line(3))
+        await sink.until([1, 2, 3])
+
+    follow(play, tmp_path)
+
+
+def test_starts_at_the_end_of_what_is_there_and_at_the_beginning_of_what_appears(tmp_path: Path) -> None:
+    async def play(sink: Sink) -> None:
+        append(tmp_path / "new.jsonl", line(7))
+        await sink.until([7])
+        append(tmp_path / "old.jsonl", line(2))
+        await sink.until([7, 2])
+
+    append(tmp_path / "old.jsonl", line(1))
+    follow(play, tmp_path, start_at="end")
+
+
+def test_compressed_files_are_read_once_when_they_appear(tmp_path: Path) -> None:
+    async def play(sink: Sink) -> None:
+        (tmp_path / "part").write_bytes(gzip.compress(line(1) + line(2)))
+        (tmp_path / "part").rename(tmp_path / "r.jsonl.gz")
+        await sink.until([1, 2])
+        append(tmp_path / "r.jsonl", line(3))
+        await sink.until([1, 2, 3])
+
+    follow(play, tmp_path, "*.jsonl*")
