@@ -15,9 +15,14 @@ class Evicted:
         self._most = most
         self._due: dict[tuple[int, bytes], int] = {}
 
-    def add(self, trace_id: bytes, due: int) -> None:
-        """Remember a trace that would have been decided at `due`."""
+    def add(self, trace_id: bytes, due: int, present: Container[bytes]) -> int:
+        """Remember a trace that would have been decided at `due`; return how many are counted to make room for it."""
         self._due.setdefault((due // SECOND, trace_id), due)
+        if len(self._due) <= self._most:
+            return 0
+        oldest = next(iter(self._due))
+        del self._due[oldest]
+        return int(oldest[1] not in present)
 
     def deadline(self) -> int | None:
         """Return when the next of them is to be counted."""
@@ -26,9 +31,8 @@ class Evicted:
     def settle(self, now: int, present: Container[bytes]) -> int | None:
         """Forget those whose time has come; return how many of them have not come back. None when none was due."""
         due: list[tuple[int, bytes]] = []
-        excess = len(self._due) - self._most
         for key, at in self._due.items():
-            if at > now and len(due) >= excess:
+            if at > now:
                 break
             due.append(key)
         for key in due:

@@ -24,6 +24,8 @@ _TRACE_COST = 8
 """What deciding a trace costs beside its spans, in spans."""
 _SLICE = 4096
 """How many spans leave in one batch at shutdown."""
+_LEAST_EVICTED = 1024
+"""So many evicted traces are remembered however small `num_traces` is."""
 _NO_PARENT = bytes(8)
 _TOO_LARGE = Judgement("not_sampled", "", "it is larger than maximum_trace_size_bytes", {})
 _EVICTED = Judgement("dropped", "", "evicted undecided: num_traces", {})
@@ -65,7 +67,7 @@ class TailSampling:
         self._traces: dict[bytes, HeldTrace] = {}
         self._order: deque[HeldTrace] = deque()
         self._waiting = Waiting()
-        self._evicted = Evicted(self._room)
+        self._evicted = Evicted(max(self._room, _LEAST_EVICTED))
         self._spans = 0
         self._bytes = 0
         self._newest = 0
@@ -212,7 +214,9 @@ class TailSampling:
         oldest = self._order[0]
         if oldest.state is None:
             self._account.drop("evicted_undecided", oldest.span_count)
-            self._evicted.add(oldest.trace_id, oldest.due)
+            counted = self._evicted.add(oldest.trace_id, oldest.due, self._traces)
+            if counted:
+                self._instruments.too_early.add(counted)
             self._leave(oldest, b"".join(oldest.chunks), _EVICTED, now, out)
         self._forget(oldest, now)
 

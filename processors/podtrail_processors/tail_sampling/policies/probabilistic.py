@@ -33,9 +33,7 @@ def threshold(percentage: float) -> int:
     if ratio >= 1:
         return _MASK
     share = Fraction(ratio) * _MASK
-    scale = Fraction(2) ** (_MANTISSA - 1 - math.floor(math.log2(share)))
-    if round(share * scale).bit_length() > _MANTISSA:
-        scale /= 2
+    scale = Fraction(2) ** (_MANTISSA - int(share).bit_length())
     return int(round(share * scale) / scale)
 
 

@@ -1,0 +1,90 @@
+"""What the sampler takes as a configuration, and how it refuses what it can't do."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from podtrail_processors.tail_sampling.config import Config
+
+from podtrail.config import ConfigError
+from podtrail.testing import replay
+
+Make = Callable[..., Any]
+
+
+def refusal(block: str) -> str:
+    """Return what is said about settings of the sampler."""
+    lines = [f"    {line}" for line in block.strip().splitlines()]
+    around = [
+        "receivers: {otlp: {protocols: {grpc: null}}}",
+        "exporters: {debug: null}",
+        "service: {pipelines: {traces: {receivers: [otlp], processors: [tail_sampling], exporters: [debug]}}}",
+        "processors:",
+        "  tail_sampling:",
+    ]
+    with pytest.raises(ConfigError) as refused:
+        replay("\n".join([*around, *lines]), [])
+    return str(refused.value)
+
+
+@pytest.mark.parametrize("type", ["rate_limiting", "bytes_limiting", "composite", "ottl_condition", "trace_state"])
+def test_a_policy_of_the_collector_that_is_missing_is_named_with_what_there_is(type: str) -> None:
+    said = refusal(f"policies: [{{name: a, type: {type}}}]")
+    assert f"the policy type '{type}' is not supported yet" in said
+    assert "status_code, string_attribute" in said
+
+
+def test_an_unknown_policy_type_is_named_with_what_there_is() -> None:
+    said = refusal("policies: [{name: a, type: always}]")
+    assert "unknown sampling policy type 'always'" in said
+    assert "supported here are always_sample, and, " in said
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ("sampling_strategy: span-ingest", "supported is 'trace-complete'"),
+        ("block_on_overflow: true", "maximum_held_mib"),
+        ("tail_storage: file_storage", "not supported yet"),
+        ("num_shards: 300", "must not exceed 256"),
+    ],
+)
+def test_a_key_of_the_collector_that_can_not_be_honoured_is_refused(settings: str, words: str) -> None:
+    assert words in refusal(settings)
+
+
+def test_errors_point_at_their_place() -> None:
+    said = refusal("policies:\n  - {name: a, type: status_code, status_code: {status_codes: [ERR]}}")
+    assert "configuration:7:" in said
+    assert "processors::tail_sampling::policies::0" in said
+    assert "unknown status code 'ERR'" in said
+    assert "there are OK, ERROR and UNSET" in said
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        ("{name: a, type: numeric_attribute, numeric_attribute: {key: k}}", "min_value or max_value"),
+        ("{name: a, type: probabilistic, probabilistic: {sampling_percentage: .nan}}", "not a number"),
+        ("{name: a, type: scheduling_result}", "at least one of Success, Unschedulable, Error"),
+        ("{name: a, type: scheduling_result, scheduling_result: {results: [error]}}", "did you mean Error?"),
+        ("{name: a, type: slow_attempt}", "threshold, phases, plugins or queue_wait"),
+        ("{name: a, type: slow_attempt, slow_attempt: {phases: {filter: 0s}}}", "filter"),
+    ],
+)
+def test_settings_that_keep_nothing_or_crash_elsewhere_are_refused(policy: str, words: str) -> None:
+    assert words in refusal(f"policies: [{policy}]")
+
+
+def test_keys_without_effect_are_accepted_with_a_warning(policy: Make) -> None:
+    keys = {"num_shards": 4, "expected_new_traces_per_sec": 100}
+    config = Config.model_validate({"policies": [policy("always_sample")], **keys})
+    assert [path for path, _ in config.warnings()] == [("expected_new_traces_per_sec",), ("num_shards",)]
+
+
+def test_without_a_policy_nothing_is_kept_and_that_is_said(sampler: Make, span: Make) -> None:
+    made = sampler()
+    made.send(0, span(1))
+    made.stop(5)
+    assert made.decisions == {1: "not_sampled"}
+    assert "without a policy" in Config().warnings()[0][1]

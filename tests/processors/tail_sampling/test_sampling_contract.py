@@ -1,0 +1,107 @@
+"""Whatever comes in whatever order: nothing is lost, deadlines hold, decisions do not contradict each other."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from podtrail_processors.tail_sampling import FACTORY
+
+from podtrail.component import Context
+from podtrail.otlp import Batch, Decision, Group, Status, encode_span, frame, resource_header, scope_header
+from podtrail.testing.contracts import Arrival, check_processor
+
+SECOND = 1_000_000_000
+START = 1_790_000_000 * SECOND
+IDS = [number.to_bytes(8, "big") for number in range(1, 7)]
+RESOURCES = [resource_header({"service.name": name}) for name in ("one", "two")]
+SCOPE = scope_header("any")
+
+
+@st.composite
+def groups(draw: st.DrawFn) -> Group:
+    """Return a group of one of few traces, so that spans meet; spans may well repeat."""
+    trace_id = draw(st.sampled_from(IDS)) * 2
+    raw = [
+        encode_span(
+            trace_id=trace_id,
+            span_id=draw(st.sampled_from(IDS)),
+            parent_span_id=draw(st.sampled_from([b"", *IDS[:2]])),
+            name="x" * draw(st.sampled_from([1, 400])),
+            start=START,
+            end=START + draw(st.integers(0, 3)) * SECOND,
+            status=Status(draw(st.sampled_from([0, 2])), ""),
+        )
+        for _ in range(draw(st.integers(1, 3)))
+    ]
+    return Group(draw(st.sampled_from(RESOURCES)), SCOPE, trace_id, frame(raw), len(raw))
+
+
+@st.composite
+def arrivals(draw: st.DrawFn) -> list[Arrival]:
+    """Return batches in order of time."""
+    times = sorted(draw(st.lists(st.integers(0, 80), max_size=10)))
+    batches = [Batch(draw(st.lists(groups(), min_size=1, max_size=4)), START + time * SECOND // 4) for time in times]
+    return [Arrival(batch.arrived, batch) for batch in batches]
+
+
+def _policy(type: str, **settings: object) -> dict[str, object]:
+    return {"name": type, "type": type, type: settings}
+
+
+policies = st.lists(
+    st.sampled_from(
+        [
+            _policy("status_code", status_codes=["ERROR"]),
+            _policy("latency", threshold_ms=1000),
+            _policy("probabilistic", sampling_percentage=40),
+            _policy("drop", drop_sub_policy=[_policy("span_count", min_spans=4)]),
+        ]
+    ),
+    unique_by=lambda policy: str(policy["name"]),
+)
+settings: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+    {
+        "policies": policies,
+        "decision_wait": st.sampled_from(["1s", "3s", "10s"]),
+        "decision_wait_after_root_received": st.sampled_from(["0s", "500ms", "2s"]),
+        "num_traces": st.sampled_from([1, 2, 50]),
+        "decision_cache": st.fixed_dictionaries(
+            {"sampled_cache_size": st.sampled_from([0, 1, 50]), "non_sampled_cache_size": st.sampled_from([0, 1, 50])}
+        ),
+        "maximum_trace_size_bytes": st.sampled_from([0, 900]),
+        "sample_on_first_match": st.booleans(),
+        "drop_pending_traces_on_shutdown": st.booleans(),
+    }
+)
+
+
+def _create(about: Mapping[str, object]) -> Callable[[Context], Any]:
+    config = FACTORY.Config.model_validate(about)
+    return lambda context: FACTORY.create(config, context)
+
+
+@given(arrivals(), settings)
+def test_keeps_the_contract_of_processors(arriving: list[Arrival], about: dict[str, Any]) -> None:
+    check_processor(_create(about), arriving)
+
+
+@given(arrivals(), settings)
+def test_a_remembered_trace_gets_one_decision(arriving: list[Arrival], about: dict[str, Any]) -> None:
+    room = {"num_traces": 50, "decision_cache": {"sampled_cache_size": 50, "non_sampled_cache_size": 50}}
+    sampler = _create(about | room)(Context(id="tail_sampling"))
+    decisions: dict[bytes, set[Decision]] = defaultdict(set)
+    out: list[Batch] = []
+    for now, batch in arriving:
+        while (due := sampler.deadline()) is not None and due <= now:
+            out += sampler.expire(due, 3)
+        out += sampler.add(batch, now).out
+    out += sampler.drain(START + 100 * SECOND)
+    for batch in out:
+        for verdict in batch.verdicts:
+            assert verdict.trace_id not in decisions, "decided twice"
+            decisions[verdict.trace_id].add(verdict.decision)
+        for group in batch.groups:
+            assert decisions[group.trace_id] == {"sampled"}
+    assert decisions.keys() == {group.trace_id for _, batch in arriving for group in batch.groups}
