@@ -1,0 +1,93 @@
+"""Decompression within a limit: what comes out is what went in, and a bomb costs no more than the limit."""
+
+import contextlib
+import gzip
+import time
+import tracemalloc
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podtrail.transport.compression import TooLarge, Undecodable, decompress
+
+MIB = 1 << 20
+COMPRESS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "deflate": zlib.compress,
+    "zstd": zstandard.compress,
+}
+SEVERAL = ["gzip", "zstd"]
+
+
+@pytest.mark.parametrize("encoding", COMPRESS)
+@given(content=st.binary(max_size=4_096), repeated=st.integers(1, 300))
+def test_what_went_in_comes_out_up_to_the_very_limit(encoding: str, content: bytes, repeated: int) -> None:
+    raw = content * repeated
+    packed = COMPRESS[encoding](raw)
+    assert decompress(packed, encoding, len(raw)) == raw
+    if raw:
+        with pytest.raises(TooLarge):
+            decompress(packed, encoding, len(raw) - 1)
+
+
+@pytest.mark.parametrize("encoding", SEVERAL)
+@given(parts=st.lists(st.binary(max_size=2_048), min_size=1, max_size=5))
+def test_members_and_frames_are_joined(encoding: str, parts: list[bytes]) -> None:
+    packed = b"".join(map(COMPRESS[encoding], parts))
+    assert decompress(packed, encoding, sum(map(len, parts))) == b"".join(parts)
+
+
+@pytest.mark.parametrize("encoding", COMPRESS)
+def test_data_cut_off_anywhere_is_undecodable(encoding: str) -> None:
+    packed = COMPRESS[encoding](b"SchedulePod" * 200 + bytes(range(256)))
+    for cut in range(len(packed)):
+        with pytest.raises(Undecodable):
+            decompress(packed[:cut], encoding, MIB)
+
+
+@pytest.mark.parametrize("encoding", COMPRESS)
+@given(junk=st.binary(max_size=200))
+def test_junk_is_undecodable_and_nothing_worse(encoding: str, junk: bytes) -> None:
+    for data in (junk, COMPRESS[encoding](b"x") + b"\x00" + junk):
+        with contextlib.suppress(Undecodable, TooLarge):
+            assert len(decompress(data, encoding, MIB)) <= MIB
+
+
+def stream_of_zeros(compressor: Any) -> bytes:
+    return b"".join(compressor.compress(bytes(MIB)) for _ in range(256)) + bytes(compressor.flush())
+
+
+BOMBS: list[tuple[str, Callable[[], bytes]]] = [
+    ("gzip", lambda: stream_of_zeros(zlib.compressobj(9, wbits=31))),
+    ("gzip", lambda: gzip.compress(bytes(MIB)) * 256),
+    ("deflate", lambda: stream_of_zeros(zlib.compressobj(9))),
+    ("zstd", lambda: stream_of_zeros(zstandard.ZstdCompressor().compressobj())),
+    ("zstd", lambda: zstandard.compress(bytes(MIB)) * 256),
+]
+
+
+@pytest.mark.parametrize(("encoding", "bomb"), BOMBS)
+def test_a_bomb_costs_no_more_than_the_limit_in_memory_and_a_second(encoding: str, bomb: Callable[[], bytes]) -> None:
+    packed, limit = bomb(), 16 * MIB
+    tracemalloc.start()
+    try:
+        begin = time.process_time()
+        with pytest.raises(TooLarge):
+            decompress(packed, encoding, limit)
+        assert time.process_time() - begin < 1
+        assert tracemalloc.get_traced_memory()[1] < limit + 32 * MIB
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_zstd_window_beyond_what_every_decoder_supports_is_refused() -> None:
+    parameters = zstandard.ZstdCompressionParameters(window_log=27)
+    frame = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+    packed = frame.compress(b"x" * 100) + frame.flush()
+    with pytest.raises(Undecodable):
+        decompress(packed, "zstd", MIB)
