@@ -33,7 +33,7 @@ TYPES: Final = frozenset({PREVIOUS_ATTEMPT, NEXT_ATTEMPT, CREATION, BINDING, SCH
 _OPPOSITE: Final = {PREVIOUS_ATTEMPT: NEXT_ATTEMPT, NEXT_ATTEMPT: PREVIOUS_ATTEMPT}
 
 MOST_LINKS: Final = 128
-"""Links looked at on one span: the limit that SDKs set. What is beyond passes as it came."""
+"""More links than SDKs allow on a span are no story: such a span's own links pass as they came."""
 
 
 def key_of(link: Link) -> bytes:

@@ -104,11 +104,8 @@ class Memory:
 
     def keep(self, trace_id: bytes, now: int) -> bool:
         """Remember that spans of a trace passed; return whether that was known, and is only newer now."""
-        fate = self._fates.get(trace_id)
-        if fate is None or not fate.kept:
-            return False
-        self._fates.put(trace_id, fate, now)
-        return True
+        fate = self._fates.refresh(trace_id, now)
+        return fate is not None and fate.kept
 
     def keep_new(self, trace_id: bytes, at: int, now: int) -> None:
         """Remember that the first spans of a trace passed; `at` is the start of one of them."""
@@ -200,7 +197,9 @@ class Memory:
         waiting = self._waiting.get(target)
         if waiting is None:
             waiting = {}
-        if source not in waiting and len(waiting) < _MOST_WAITING_PER_SPAN:
+        if len(waiting) >= _MOST_WAITING_PER_SPAN:
+            self._metric.add(1, *self._labels, "link", "full")
+        elif source not in waiting:
             waiting[source] = back_link
             self._awaited[target[:16]] += 1
             self._links += 1

@@ -18,6 +18,7 @@ DECLARED = "scheduler.attempts"
 """Attribute of the root: the scheduler's own count of attempts for this Pod, this one included."""
 
 _MAX_DECLARED = 1 << 31
+_MOST_HELD = 500
 
 
 def declared_number(root: SpanView) -> int:
@@ -105,10 +106,11 @@ class Chain:
     def trim(self, limit: int) -> list[Known]:
         """Forget the earliest beyond `limit`, but go on counting from them.
 
-        Attempts that are still held stay, with the one before the first of them.
+        Attempts that are still held stay, with the one before the first of them, as far as there are not too many.
         """
-        held = (at for at, known in enumerate(self._attempts) if known.fate.kept and not known.left)
-        surplus = self._attempts[: max(0, min(len(self._attempts) - limit, next(held, len(self._attempts)) - 1))]
+        known = len(self._attempts)
+        held = next((at for at, one in enumerate(self._attempts) if one.fate.kept and not one.left), known)
+        surplus = self._attempts[: max(0, min(known - limit, held - 1), known - limit - _MOST_HELD)]
         if surplus:
             del self._attempts[: len(surplus)]
             self._counted = surplus[-1].number

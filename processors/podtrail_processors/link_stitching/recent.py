@@ -39,6 +39,16 @@ class Recent(Generic[K, V]):
         if len(self._entries) > self._limit:
             self.forget_oldest()
 
+    def refresh(self, key: K, now: int) -> V | None:
+        """Return a value and make it as young as one just put."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        if entry[0] != now:
+            self._entries[key] = (now, entry[1])
+            self._entries.move_to_end(key)
+        return entry[1]
+
     def pop(self, key: K) -> V | None:
         """Take a value out."""
         entry = self._entries.pop(key, None)

@@ -36,10 +36,10 @@ _read = span_reader(("span_id", "links"))
 class _Writing:
     """One span while it is being written on."""
 
-    def __init__(self, raw: bytes) -> None:
+    def __init__(self, raw: bytes, link_count: int) -> None:
         self.view = SpanView(raw)
         self.key = links.key_of_span(self.view)
-        self.links = self.view.links[: links.MOST_LINKS]
+        self.links = self.view.links if link_count <= links.MOST_LINKS else ()
         self.marks: dict[int, dict[str, Value]] = {}
         self.added: list[Link] = []
         self.number = 0
@@ -93,7 +93,7 @@ class Stitcher:
         """Note what the spans of a group that comes in link to, so that these learn of it should they leave first."""
         for raw, span in zip(split(group.spans), _read(group.spans), strict=True):
             if span.links:
-                writing = _Writing(raw)
+                writing = _Writing(raw, len(span.links))
                 for target, kind in self._own_links(writing).values():
                     if target and target != writing.key and kind != links.PREVIOUS_ATTEMPT:
                         # (The chain itself knows which attempts to tell of the next.)
@@ -106,15 +106,14 @@ class Stitcher:
         for raw, span in zip(split(group.spans), _read(group.spans), strict=True):
             waits = self._memory.waits_for(group.trace_id + span.span_id)
             if waits or span.links or ATTEMPT_MARK in raw or is_neighbour(raw):
-                written = self._write(raw, now)
+                written = self._write(_Writing(raw, len(span.links)), now)
                 changed = changed or written is not raw
                 spans.append(written)
             else:
                 spans.append(raw)
         return group._replace(spans=frame(spans)) if changed else group
 
-    def _write(self, raw: bytes, now: int) -> bytes:
-        writing = _Writing(raw)
+    def _write(self, writing: _Writing, now: int) -> bytes:
         self._mark_links(writing, now)
         if writing.is_root:
             self._number(writing)

@@ -353,6 +353,27 @@ def test_only_the_span_that_is_waited_for_is_touched() -> None:
     assert told(run.named(CREATE)[0]) == [(MadeAttempt().root_id, "creation", True)]
 
 
+def test_the_links_of_a_span_with_more_than_sdks_allow_pass_as_they_came() -> None:
+    run = Stitched()
+    many = [Link(b"c" * 16, number.to_bytes(8, "big"), {}) for number in range(1, 130)]
+    group = span(b"o", b"operator", "reconcile", links=many)
+    run.add(group, *MadeAttempt(links=many, attributes={"podtrail.attempt.number": -1}).groups())
+    run.drain()
+    assert run.out[0] == group
+    assert run.root().attributes["podtrail.attempt.number"] == 1
+
+
+def test_a_span_that_everybody_links_to_is_told_of_so_many_only() -> None:
+    run = Stitched()
+    for number in range(1, 200):
+        run.add(span(bytes([number]), b"operator", "reconcile", links=[TO_CREATION]))
+    run.add(creation())
+    run.drain()
+    assert len(run.named(CREATE)[0].links) == 128
+    forgotten = run.context.metrics.snapshot()["otelcol_processor_link_stitching_forgotten"]
+    assert forgotten["processor=link_stitching,reason=full,what=link"] == 199 - 128
+
+
 def test_links_are_counted_by_type_and_outcome() -> None:
     run = Stitched()
     run.add(
@@ -369,13 +390,18 @@ def test_links_are_counted_by_type_and_outcome() -> None:
 
 def test_a_flood_of_unique_pods_and_links_does_not_grow_the_memory() -> None:
     run = Stitched(max_pods=50, max_attempts=100, max_traces=60, max_waiting_links=70, max_held_mib=1)
-    sizes = []
-    for flood in range(400):
-        targets = [Link(flood.to_bytes(16) + b"", bytes([1, at, *bytes(6)]), {}) for at in range(1, 200)]
-        run.add(*MadeAttempt(uid=f"uid-{flood}" + "x" * (flood % 300), links=targets).groups())
-        sizes.append(run.processor._memory.size())
-    assert max(sizes[200:]) <= max(sizes[:200])
-    assert run.processor._memory.sizes() == {"pod": 50, "attempt": 50, "trace": 60, "link": 70}
+    for flood in range(1, 300):
+        targets = [Link(flood.to_bytes(16, "big"), bytes([1, at, *bytes(6)]), {}) for at in range(1, 101)]
+        run.add(*MadeAttempt(uid=f"uid-{flood}" + "x" * (flood % 200), links=targets).groups())
+    remembered = run.context.metrics.snapshot()["otelcol_processor_link_stitching_remembered"]
+    assert {label.rpartition("=")[2]: value for label, value in remembered.items()} == {
+        "pod": 50,
+        "attempt": 50,
+        "trace": 60,
+        "link": 70,
+    }
+    (size,) = run.context.metrics.snapshot()["otelcol_processor_link_stitching_memory_bytes"].values()
+    assert size < 1 << 21
 
 
 def test_too_much_to_hold_leaves_early_and_is_counted() -> None:

@@ -156,6 +156,20 @@ def test_forgotten_attempts_stay_counted() -> None:
     check(spans, made, {attempt.trace_id for attempt in made})
 
 
+def test_thousands_of_attempts_of_one_pod_in_reverse_order_are_not_all_remembered() -> None:
+    made = [MadeAttempt(number=n, start=START + n) for n in range(3000, 0, -1)]
+    context = Context(id="link_stitching")
+    processor = LinkStitching(Config(), context)
+    for attempt in made:
+        processor.add(attempt.batch(), START)
+    assert (
+        context.metrics.snapshot()["otelcol_processor_link_stitching_remembered"][
+            "pipeline=,processor=link_stitching,what=attempt"
+        ]
+        <= 16 + 500
+    )
+
+
 def test_the_same_attempt_twice_counts_once() -> None:
     first, second = (MadeAttempt(number=n, start=START + n * SECOND) for n in (1, 2))
     spans = stitch([(START, first.batch()), (START, first.batch()), (START, second.batch())])
