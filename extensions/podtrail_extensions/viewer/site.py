@@ -3,17 +3,20 @@
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from http import HTTPStatus
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 from aiohttp import web
-from jinja2 import Environment
 
 from podtrail.story import Stories, to_json
 from podtrail_extensions.viewer.guard import add_headers, refusal
-from podtrail_extensions.viewer.render import environment
 from podtrail_extensions.viewer.store import TraceStore
 from podtrail_extensions.viewer.views import MAX_QUERY, SORTS, Filter, Views
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _HEX = frozenset("0123456789abcdef")
@@ -51,11 +54,17 @@ class Site:
         self._allowed_hosts = allowed_hosts
         self._now = now
         self._views = Views(stories, store)
-        self._templates: Environment = environment()
         self._static = {
             one.name: (one.read_bytes(), _TYPES[one.name[one.name.rindex(".") :]])
             for one in (files(__package__) / "static").iterdir()
         }
+
+    @cached_property
+    def _templates(self) -> "Environment":
+        # Nobody waits for jinja2 before the first page.
+        from podtrail_extensions.viewer.render import environment
+
+        return environment()
 
     def application(self) -> web.Application:
         """Return the aiohttp application."""
