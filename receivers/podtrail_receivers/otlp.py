@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field, model_validator
 
-from podtrail.component import Context, Factory, Refused, StartError
+from podtrail.component import Context, Factory, Immediate, Refused, StartError
 from podtrail.component.contracts import Consume
 from podtrail.config.types import Model
 from podtrail.otlp import Batch, Intake, MalformedRequest, read_request
@@ -67,6 +67,7 @@ class OtlpReceiver:
         self._id = context.id
         self._log = context.log
         self._consume: Consume | None = None
+        self._immediate: Immediate | None = None
         self._servers: dict[str, GrpcServer | HttpServer] = {}
         self._handing: set[asyncio.Task[None]] = set()
         self._stack = AsyncExitStack()
@@ -121,6 +122,7 @@ class OtlpReceiver:
     async def run(self, consume: Consume) -> None:
         """Serve until cancelled; then take nothing new, and let what is under way end."""
         self._consume = consume
+        self._immediate = consume if isinstance(consume, Immediate) else None
         try:
             for protocol, server in self._servers.items():
                 await server.start()
@@ -146,9 +148,10 @@ class OtlpReceiver:
     async def _export(self, transport: str, raw: bytes, encoding: Encoding) -> bytes:
         intake = await _decoded(raw, encoding)
         spans = sum([group.span_count for group in intake.groups])
-        if spans:
+        batch = Batch(intake.groups, arrived=0)
+        if spans and not self._taken(transport, batch, spans):
             # A client that gives up cancels its request, but a batch can't be taken by half.
-            handing = asyncio.create_task(self._hand_over(transport, Batch(intake.groups, arrived=0), spans))
+            handing = asyncio.create_task(self._hand_over(transport, batch, spans))
             self._handing.add(handing)
             handing.add_done_callback(self._handing.discard)
             await asyncio.shield(handing)
@@ -157,15 +160,29 @@ class OtlpReceiver:
         respond = export_response if encoding is Encoding.PROTOBUF else export_response_json
         return respond(intake.rejected, intake.reason)
 
+    def _taken(self, transport: str, batch: Batch, spans: int) -> bool:
+        if self._immediate is None:
+            return False
+        with self._counting_refusals(transport, spans):
+            taken = self._immediate.take(batch)
+        if taken:
+            self._accepted.add(spans, self._id, transport)
+        return taken
+
     async def _hand_over(self, transport: str, batch: Batch, spans: int) -> None:
         assert self._consume is not None
-        try:
+        with self._counting_refusals(transport, spans):
             await self._consume(batch)
+        self._accepted.add(spans, self._id, transport)
+
+    @contextmanager
+    def _counting_refusals(self, transport: str, spans: int) -> Iterator[None]:
+        try:
+            yield
         except Refused as refused:
             self._refused.add(spans, self._id, transport)
             after = _RETRY_AFTER if refused.after is None else refused.after
             raise RequestError.overloaded(refused.reason, after) from refused
-        self._accepted.add(spans, self._id, transport)
 
 
 async def _decoded(raw: bytes, encoding: Encoding) -> Intake:

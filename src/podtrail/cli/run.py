@@ -65,11 +65,7 @@ class _Told:
         self._as_json = as_json
         self._began = time.monotonic_ns()
         self._printed = False
-        self._stories: Stories | None = None
-        if any(component.factory.finite for component in settings.receivers.values()):
-            from podtrail.story import Stories  # noqa: PLC0415 - a sidecar needs none
-
-            self._stories = Stories()
+        self._stories = _stories(settings)
 
     @property
     def observers(self) -> Sequence[Observer]:
@@ -86,8 +82,8 @@ class _Told:
         if self._stories is None or self._printed:
             return
         self._printed = True
-        from podtrail.cli.summary import as_json, print_summary  # noqa: PLC0415
-        from podtrail.story import summarize  # noqa: PLC0415
+        from podtrail.cli.summary import as_json, print_summary
+        from podtrail.story import summarize
 
         viewers = [c.config for c in self._running("extension") if c.factory.type == "viewer"]
         summary = summarize(
@@ -109,8 +105,16 @@ class _Told:
         return [self._settings.exporters[id] for id in used]
 
 
+def _stories(settings: Settings) -> "Stories | None":
+    if not any(component.factory.finite for component in settings.receivers.values()):
+        return None
+    from podtrail.story import Stories
+
+    return Stories()
+
+
 def _ledger(balance: Balance) -> "Ledger":
-    from podtrail.story import Ledger  # noqa: PLC0415
+    from podtrail.story import Ledger
 
     return Ledger(
         balance.exporter,

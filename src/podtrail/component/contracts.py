@@ -15,6 +15,14 @@ Consume = Callable[[Batch], Awaitable[None]]
 """Hands a batch to every pipeline of a receiver. Returns when all have taken it; raises `Refused` when none has."""
 
 
+@runtime_checkable
+class Immediate(Protocol):
+    """What a `Consume` may offer besides, for receivers with many requests: no task, no await where none is needed."""
+
+    def take(self, batch: Batch) -> bool:
+        """Hand a batch over if nothing has to be waited for; return whether it was. Raises `Refused`."""
+
+
 class Receiver(AbstractAsyncContextManager["Receiver"], Protocol):
     """Takes spans in. Entering it binds its ports and opens its files, leaving it lets go of them.
 
@@ -59,8 +67,8 @@ class Taken(NamedTuple):
 class Processor(Protocol):
     """A deterministic state machine: the same calls give the same answers, whatever the wall clock says.
 
-    Nothing refuses a span after taking it. A processor that guards the entrance has a method `admit(batch, now)` besides
-    that raises `Refused`; it is asked, in all pipelines that a batch goes to, before any of them takes it.
+    Nothing refuses a span after taking it. A processor that guards the entrance has a method `admit(batch, now)`
+    besides that raises `Refused`; it is asked, in all pipelines that a batch goes to, before any of them takes it.
 
     The law of `deadline()`: it covers everything inside; calling `expire(d, …)` until it returns nothing moves it past
     `d`; it is None only when nothing waits; an early `expire` changes nothing.

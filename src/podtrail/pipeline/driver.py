@@ -6,10 +6,10 @@ in slices, with the event loop served between them.
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 
-from podtrail.component import Account, Consume, Observer
+from podtrail.component import Account, Observer
 from podtrail.otlp import Batch
 from podtrail.pipeline.chain import Chain
 from podtrail.pipeline.clock import Clock
@@ -53,19 +53,24 @@ class Driver:
             due = self._armed = self.chain.deadline()
             self._earlier.clear()
             wait = None if due is None else max(0, due - self._clock.now()) / _NANOSECONDS
-            try:
+            with suppress(TimeoutError):
                 await asyncio.wait_for(self._earlier.wait(), wait)
-            except TimeoutError:
+                due = None
+            if due is not None or self.chain.outbox:
                 async with self.lock:
                     # A timer that fires early must not find its deadline "not yet due".
                     await self.advance(max(self._clock.now(), due or 0))
 
+    def wake(self) -> None:
+        """Have `run` look: something waits in the outbox."""
+        self._earlier.set()
+
     async def advance(self, now: int) -> None:
         """Do all that is due by `now`; the lock is held by the caller."""
         while self.chain.advance(now, SLICE_SPANS):
-            await self._carry()
+            await self.carry()
             await asyncio.sleep(0)
-        await self._carry()
+        await self.carry()
 
     async def make_room(self, now: int) -> int:
         """Do what is due, wait until the chain can take a batch and return that time; the caller holds the lock."""
@@ -78,10 +83,9 @@ class Driver:
             await self.advance(now)
         return now
 
-    async def add(self, batch: Batch, now: int) -> None:
-        """Hand over a batch that was admitted; the lock is held by the caller."""
+    def add(self, batch: Batch, now: int) -> None:
+        """Hand over a batch that was admitted; what leaves is in the outbox, for `carry`. The caller holds the lock."""
         self.chain.add(batch, now)
-        await self._carry()
         due = self.chain.deadline()
         if due is not None and (self._armed is None or due < self._armed):
             self._earlier.set()
@@ -91,43 +95,75 @@ class Driver:
         try:
             async with asyncio.timeout(seconds), self.lock:
                 self.chain.drain(self._clock.now())
-                await self._carry()
+                await self.carry()
         except TimeoutError:
             # A queue that blocks never got room: what is left is lost, and said to be.
             for batch in self.chain.outbox:
                 self.chain.account.drop("shutdown", batch.span_count)
             self.chain.outbox.clear()
 
-    async def _carry(self) -> None:
+    async def carry(self) -> None:
+        """Bring what left the chain to the queues, waiting for room where they block; the caller holds the lock."""
+        while not self.carry_now():
+            for outlet in self.outlets:
+                while outlet.queue.blocks and not outlet.queue.has_room(self.chain.outbox[0]):
+                    await outlet.queue.room()
+
+    def carry_now(self) -> bool:
+        """Bring what left the chain to the queues as far as they have room; return whether that was all."""
         outbox = self.chain.outbox
         while outbox:
             batch = outbox[0]
-            for outlet in self.outlets:
-                while outlet.queue.blocks and not outlet.queue.has_room(batch):
-                    await outlet.queue.room()
+            if any(outlet.queue.blocks and not outlet.queue.has_room(batch) for outlet in self.outlets):
+                return False
             for observer in self._observers:
                 observer.observe(self.id, batch)
             for outlet in self.outlets:
                 outlet.queue.offer(batch, outlet.account)
             outbox.popleft()
+        return True
 
 
-def admission(drivers: Sequence[Driver], clock: Clock) -> Consume:
-    """Return the `consume` of a receiver that feeds these pipelines: all of them take a batch, or none does."""
+class Entrance:
+    """The `consume` of a receiver: all pipelines that it feeds take a batch, or none does."""
 
-    async def consume(batch: Batch) -> None:
+    def __init__(self, drivers: Sequence[Driver], clock: Clock) -> None:
+        self._drivers = tuple(drivers)
+        self._clock = clock
+
+    async def __call__(self, batch: Batch) -> None:
+        """Hand a batch over, waiting for room. Raises `Refused` when a pipeline does not want it now."""
         async with AsyncExitStack() as locks:
-            for driver in drivers:
+            for driver in self._drivers:
                 await locks.enter_async_context(driver.lock)
-            now = clock.now()
-            for driver in drivers:
+            now = self._clock.now()
+            for driver in self._drivers:
                 now = await driver.make_room(now)
-            for driver in drivers:
-                driver.chain.admit(batch, now)
-            if not batch.arrived:
-                batch = replace(batch, arrived=now)
-            for driver in drivers:
+            for driver in self._drivers:
                 await driver.advance(now)
-                await driver.add(batch, now)
+            self._add(batch, now)
+            for driver in self._drivers:
+                await driver.carry()
 
-    return consume
+    def take(self, batch: Batch) -> bool:
+        """Hand a batch over if nothing has to be waited for; return whether it was. Raises `Refused`."""
+        if any(driver.lock.locked() for driver in self._drivers):
+            return False
+        now = self._clock.now()
+        for driver in self._drivers:
+            chain = driver.chain
+            if chain.advance(now, SLICE_SPANS) or chain.blocked or not driver.carry_now():
+                return False
+        self._add(batch, now)
+        for driver in self._drivers:
+            if not driver.carry_now():
+                driver.wake()
+        return True
+
+    def _add(self, batch: Batch, now: int) -> None:
+        for driver in self._drivers:
+            driver.chain.admit(batch, now)
+        if not batch.arrived:
+            batch = replace(batch, arrived=now)
+        for driver in self._drivers:
+            driver.add(batch, now)

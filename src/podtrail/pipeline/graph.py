@@ -11,11 +11,11 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from podtrail.component import Account, Consume, Exporter, Extension, Observer, Receiver
+from podtrail.component import Account, Exporter, Extension, Observer, Receiver
 from podtrail.config.types import DeliverySettings
 from podtrail.pipeline.book import Balance, balance, left_so_far
 from podtrail.pipeline.clock import Clock
-from podtrail.pipeline.driver import Driver, Outlet, admission
+from podtrail.pipeline.driver import Driver, Entrance, Outlet
 from podtrail.pipeline.house import House, make_chain, matching
 from podtrail.pipeline.running import Running
 from podtrail.pipeline.sending import SendingQueue
@@ -103,13 +103,13 @@ class Graph:
             raise
         self._timers = [asyncio.create_task(driver.run(), name=f"timer of {driver.id}") for driver in self.drivers]
         self._sources = {
-            id: asyncio.create_task(receiver.component.run(self._consume(id)), name=f"receiver {id}")
+            id: asyncio.create_task(receiver.component.run(self._entrance(id)), name=f"receiver {id}")
             for id, receiver in self.receivers.items()
         }
 
-    def _consume(self, receiver: str) -> Consume:
+    def _entrance(self, receiver: str) -> Entrance:
         fed = zip(self.drivers, self.settings.pipelines, strict=True)
-        return admission([driver for driver, pipeline in fed if receiver in pipeline.receivers], self._clock)
+        return Entrance([driver for driver, pipeline in fed if receiver in pipeline.receivers], self._clock)
 
     async def run(self, *, finite_only: bool = False) -> None:
         """Return when every receiver is exhausted; with `finite_only`, when those are that can be.

@@ -79,7 +79,7 @@ class Service:
             loop.add_signal_handler(number, self._signals.put_nowait, number)
         async with AsyncExitStack() as stack:
             if telemetry.metrics.address is not None:
-                from podtrail.service.telemetry import MetricsServer  # noqa: PLC0415 - aiohttp is heavy
+                from podtrail.service.telemetry import MetricsServer
 
                 await stack.enter_async_context(MetricsServer(self.metrics, *telemetry.metrics.address))
             self._graph = Graph(settings, self._house, self._clock, observers=self._observers)
@@ -129,7 +129,7 @@ class Service:
         rest = asyncio.create_task(self._graph.run())
         try:
             now = self._clock.now()
-            while not rest.done() and not self._graph.settled(now):
+            while not rest.done() and not self._graph.settled(now):  # noqa: ASYNC110 - processors own no event
                 await asyncio.sleep(_SETTLE_SECONDS)
             if when_done:
                 when_done()

@@ -11,7 +11,7 @@ __all__ = ["ExportedSpan", "Run", "replay"]
 def __getattr__(name: str) -> Any:
     # Loaded on first use: the pytest plugin imports this package in every test run.
     if name in __all__:
-        from podtrail.testing import replayer  # noqa: PLC0415
+        from podtrail.testing import replayer
 
         return getattr(replayer, name)
     raise AttributeError(name)

@@ -13,6 +13,6 @@ if TYPE_CHECKING:
 def _replay() -> Callable[..., "Run"]:
     """Return `podtrail.testing.replay`: `run = replay("pipeline.yaml", "recording.otlp")`."""
     # Imported when used: a test run that needs no pipeline should not pay for one.
-    from podtrail.testing import replay  # noqa: PLC0415
+    from podtrail.testing import replay
 
     return replay

@@ -170,9 +170,7 @@ def _from_file(path: Path) -> Iterable[tuple[int, Intake]]:
         yield record.arrival, record.intake
 
 
-def replay(
-    config: Config, recording: Recording, until: int | None = None, feature_gates: Collection[str] = ()
-) -> Run:
+def replay(config: Config, recording: Recording, until: int | None = None, feature_gates: Collection[str] = ()) -> Run:
     """Run a configuration's processors over a recording, in virtual time, and return what they did.
 
     Args:
