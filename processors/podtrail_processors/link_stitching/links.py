@@ -23,6 +23,9 @@ BACK: Final = "podtrail.link.back"
 INFERRED: Final = "podtrail.inferred"
 """True on a link that no span carried: concluded from names, uids and times."""
 
+TRUSTED: Final = "podtrail.link.trusted"
+"""False on a link whose target was chosen by whoever may write an annotation (KEP-5915), and on its other side."""
+
 PREVIOUS_ATTEMPT: Final = "previous-attempt"
 NEXT_ATTEMPT: Final = "next-attempt"
 CREATION: Final = "creation"
@@ -64,12 +67,19 @@ def forward(target: bytes, kind: str, fate: Fate | None, *, inferred: bool = Fal
     return Link(target[:16], target[16:], attributes)
 
 
-def backward(source: bytes, kind: str, *, inferred: bool = False) -> Link:
+def backward(source: bytes, kind: str, *, inferred: bool = False, untrusted: bool = False) -> Link:
     """Return the other side of a link of type `kind` ("" for none) that `source` has."""
     attributes: dict[str, Value] = {**typed(_OPPOSITE.get(kind, kind)), RESOLVED: True, BACK: True}
     if inferred:
         attributes[INFERRED] = True
+    if untrusted:
+        attributes[TRUSTED] = False
     return Link(source[:16], source[16:], attributes)
+
+
+def answer(link: Link, source: bytes, kind: str) -> Link:
+    """Return the other side of a link that `source` brought along. One chosen by anybody stays marked as such."""
+    return backward(source, kind, untrusted=link.attributes.get(TRUSTED) is False)
 
 
 def typed(kind: str) -> dict[str, Value]:

@@ -94,10 +94,11 @@ class Stitcher:
         for raw, span in zip(split(group.spans), _read(group.spans), strict=True):
             if span.links:
                 writing = _Writing(raw, len(span.links))
-                for target, kind in self._own_links(writing).values():
+                for position, (target, kind) in self._own_links(writing).items():
                     if target and target != writing.key and kind != links.PREVIOUS_ATTEMPT:
                         # (The chain itself knows which attempts to tell of the next.)
-                        self._memory.wait(target, writing.key, links.backward(writing.key, kind), now)
+                        answer = links.answer(writing.links[position], writing.key, kind)
+                        self._memory.wait(target, writing.key, answer, now)
 
     def stitch(self, group: Group, now: int) -> Group:
         """Return a group as it leaves."""
@@ -154,7 +155,7 @@ class Stitcher:
             writing.marks[position] = {**links.typed(kind), **links.outcome(fate)}
             self._count(kind, fate.kept if fate else None)
             if target and self._memory.withdraw(target, writing.key):
-                link = links.backward(writing.key, kind)
+                link = links.answer(writing.links[position], writing.key, kind)
                 if fate is None or self._room.holds(target):
                     self._memory.wait(target, writing.key, link, now)
                 elif fate.kept:

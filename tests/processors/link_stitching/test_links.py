@@ -139,6 +139,15 @@ def test_a_span_that_has_left_is_told_by_an_amendment_in_its_trace() -> None:
     assert resource_attributes(run.out[-1].resource) == {"service.name": "podtrail"}
 
 
+def test_what_an_annotation_claimed_is_not_trusted_on_the_other_side_either() -> None:
+    run = Stitched()
+    claimed = Link(TO_CREATION.trace_id, TO_CREATION.span_id, {"podtrail.link.trusted": False})
+    run.add(creation(), *MadeAttempt(links=[claimed]).groups())
+    run.drain()
+    (amendment,) = run.named("podtrail.amendment")
+    assert amendment.links[0].attributes["podtrail.link.trusted"] is False
+
+
 def test_the_same_amendment_has_the_same_id_whoever_makes_it() -> None:
     ids = []
     for _ in range(2):

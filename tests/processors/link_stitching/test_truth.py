@@ -156,6 +156,23 @@ def test_forgotten_attempts_stay_counted() -> None:
     check(spans, made, {attempt.trace_id for attempt in made})
 
 
+def test_an_attempt_that_comes_after_the_window_gets_its_place_and_is_counted_as_late() -> None:
+    first, second, third = (MadeAttempt(number=n, start=START + n * SECOND) for n in (1, 2, 3))
+    context = Context(id="link_stitching")
+    processor = LinkStitching(Config(reorder_wait=WAIT), context)
+    processor.add(first.batch(), START)
+    processor.add(third.batch(), START)
+    processor.expire(START + WAIT, 1000)
+    processor.add(second.batch(), START + WAIT)
+    (batch,) = processor.drain(START + WAIT)
+    root = SpanView(split(batch.groups[0].spans)[0])
+    assert (root.span_id, root.attributes[NUMBER]) == (second.root_id, 2)
+    assert [link.span_id for link in root.links] == [first.root_id, third.root_id]
+    assert context.metrics.snapshot()["otelcol_processor_link_stitching_late_attempts"] == {
+        "processor=link_stitching": 1
+    }
+
+
 def test_thousands_of_attempts_of_one_pod_in_reverse_order_are_not_all_remembered() -> None:
     made = [MadeAttempt(number=n, start=START + n) for n in range(3000, 0, -1)]
     context = Context(id="link_stitching")
