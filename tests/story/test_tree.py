@@ -2,8 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podtrail.otlp import Group, Link, Value, encode_span, frame, resource_header, scope_header
-from podtrail.story import Fate, TraceStory, tell_trace
-from podtrail.story.tree import BackLink
+from podtrail.story import BackLink, Fate, TraceStory, tell_trace
 from podtrail.testing.attempts import MS, no_room
 
 TRACE = b"t" * 16

@@ -1,23 +1,14 @@
 """The story of a Pod as a pure function of spans and verdicts; page, terminal and reports only render it."""
 
 from podtrail.story.attempt import AttemptStory
+from podtrail.story.link import NOT_RECEIVED, BackLink, Fate, LinkStory, is_back_link, link_type
 from podtrail.story.pod import PodState, PodStory, answer
 from podtrail.story.rejection import Rejection, Why
 from podtrail.story.sentence import sentence
+from podtrail.story.span import SpanStory
 from podtrail.story.stories import Stories
 from podtrail.story.summary import Ledger, Summary, Waiting, summarize
-from podtrail.story.tree import (
-    NOT_RECEIVED,
-    BackLink,
-    Fate,
-    LinkStory,
-    SpanRow,
-    SpanStory,
-    TraceStory,
-    is_back_link,
-    link_type,
-    tell_trace,
-)
+from podtrail.story.tree import SpanRow, TraceStory, tell_trace
 from podtrail.story.view import to_json
 from podtrail.story.words import ago, clip, duration, visible
 

@@ -44,11 +44,6 @@ class Rejection(NamedTuple):
     names: tuple[str, ...] = ()
     """Names of these nodes, as many as the source gives."""
 
-    @property
-    def more(self) -> int:
-        """The nodes that are not named."""
-        return max(0, (self.nodes or 0) - len(self.names))
-
 
 class Why(NamedTuple):
     """Why an attempt found no node. The counts of first refusals add up to the nodes looked at."""

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from podtrail.otlp import Attempt as Root
 from podtrail.otlp import Batch, Decision, Group, SpanView, Verdict, split
 from podtrail.story.attempt import AttemptStory, Findings, read_root, read_roots
+from podtrail.story.link import is_back_link
 from podtrail.story.pod import PodFacts, PodStory, tell_pod, urgency
-from podtrail.story.tree import is_back_link
 
 _LINK_TYPE = "podtrail.link.type"
 _LINK_MARK = _LINK_TYPE.encode()
@@ -30,7 +30,6 @@ class Tallies:
     links: Counter[str] = field(default_factory=Counter)
     """Links on kept spans, by type."""
     unresolved: int = 0
-    spans: int = 0
     forgotten_pods: int = 0
 
 
@@ -150,7 +149,6 @@ class Stories:
             self._put(self._pods[key], self._pods[key].attempts[verdict.trace_id, span_id].decided(*decided))
 
     def _read(self, trace_id: bytes, groups: list[Group]) -> None:
-        self.tallies.spans += sum(group.span_count for group in groups)
         self._count_links(groups)
         findings, before = self._findings.get(trace_id, (Findings(), 0))
         roots = [root for group in groups for span in findings.read(group.spans) if (root := read_root(span))]

@@ -1,63 +1,18 @@
 """A trace as a tree of rows with its links both ways: what a waterfall draws."""
 
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from podtrail.otlp import KINDS, Group, Link, SpanView, Value, resource_attributes, scope_name, span_reader, split
+from podtrail.otlp import Group, Link, SpanView, span_reader, split
 from podtrail.otlp.reader import SpanFields
-from podtrail.story.view import to_json
+from podtrail.story.link import BackLink, LinkStory, Resolve, tell_links
+from podtrail.story.span import SpanStory, service_of, tell_span
 
 _read = span_reader(("span_id", "parent_span_id", "name", "start_time_unix_nano", "end_time_unix_nano", "links"))
 _AMENDMENT = b"podtrail.amendment"
 """A span that only carries a link which its parent, gone by then, was told of."""
 _MAX_LINKS = 200
-NOT_RECEIVED = "not received"
-"""The words for a target that nothing is known of."""
-_MAX_VALUE = 4096
-_MAX_PAIRS = 128
-
-
-class Fate(NamedTuple):
-    """What became of the span at the other end of a link."""
-
-    held: bool
-    """It can be opened."""
-    label: str
-    """What it is, where that is known: `SchedulePod, attempt 6 of default/web-0`."""
-    words: str
-    """Why it can't be opened: `not kept (no policy said yes)`, `not received`, …; "" when it can."""
-
-
-Resolve = Callable[[bytes, bytes], Fate]
-"""From trace id and span id to what became of that span."""
-
-
-@dataclass(frozen=True, slots=True)
-class LinkStory:
-    """A link that leaves this trace (`to`) or arrives at it (`from`)."""
-
-    direction: Literal["to", "from"]
-    here: bytes
-    """The span of this trace."""
-    trace_id: bytes
-    span_id: bytes
-    """The span at the other end."""
-    type: str
-    """`previous-attempt`, `creation`, …; "" where the link does not say."""
-    inferred: bool
-    """No span carried it: it was concluded from names, uids and times."""
-    fate: Fate
-
-
-class BackLink(NamedTuple):
-    """A link elsewhere that points at a span of this trace."""
-
-    here: bytes
-    trace_id: bytes
-    span_id: bytes
-    type: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,36 +33,6 @@ class SpanRow:
     hidden: int
     """Spans below it that are not shown."""
     links: int
-
-
-@dataclass(frozen=True, slots=True)
-class EventStory:
-    """A moment within a span."""
-
-    offset: int
-    """Nanoseconds from the start of the span."""
-    name: str
-    attributes: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SpanStory:
-    """One span in full."""
-
-    span_id: bytes
-    parent_span_id: bytes
-    name: str
-    kind: str
-    service: str
-    scope: str
-    trace_state: str
-    start_unix_nano: int
-    duration: int | None
-    status: Literal["unset", "ok", "error"]
-    message: str
-    attributes: tuple[tuple[str, str], ...]
-    resource: tuple[tuple[str, str], ...]
-    events: tuple[EventStory, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +82,7 @@ def tell_trace(
     shown, hidden = _fold(order, limit)
     leaving = [(node.fields.span_id, link) for node in nodes.values() for link in _links(node)]
     leaving += [(node.fields.parent_span_id, link) for node in amendments for link in _links(node)]
-    links = _tell_links(leaving, arriving, resolve)
+    links = tell_links(leaving, arriving, resolve)
     at_row: dict[bytes, int] = {}
     for link in links:
         at_row[link.here] = at_row.get(link.here, 0) + 1
@@ -171,7 +96,7 @@ def tell_trace(
         duration=end - start,
         span_count=len(nodes),
         rows=tuple(rows),
-        chosen=_tell_span(chosen),
+        chosen=tell_span(chosen.raw, chosen.group),
         links=tuple(links[:_MAX_LINKS]),
         more_links=max(0, len(links) - _MAX_LINKS),
     )
@@ -259,7 +184,7 @@ def _row(nodes: Mapping[bytes, _Node], place: _Place, start: int, hidden: int, l
         span_id=place.span_id,
         depth=place.depth,
         name=span.name,
-        service=_service(node.group),
+        service=service_of(node.group),
         offset=span.start - start,
         duration=span.duration,
         error=span.status.code == 2,
@@ -270,88 +195,5 @@ def _row(nodes: Mapping[bytes, _Node], place: _Place, start: int, hidden: int, l
     )
 
 
-def _service(group: Group) -> str:
-    name = resource_attributes(group.resource).get("service.name")
-    return name if isinstance(name, str) else ""
-
-
 def _links(node: _Node) -> Sequence[Link]:
     return SpanView(node.raw).links if node.fields.links else ()
-
-
-def link_type(link: Link) -> str:
-    """Return what a link means; "" where it does not say."""
-    kind = link.attributes.get("podtrail.link.type")
-    return kind if isinstance(kind, str) else ""
-
-
-def is_back_link(link: Link) -> bool:
-    """Return whether a link is the other side of one that another span has."""
-    return link.attributes.get("podtrail.link.back") is True
-
-
-def _tell_links(
-    leaving: Iterable[tuple[bytes, Link]], arriving: Iterable[BackLink], resolve: Resolve
-) -> list[LinkStory]:
-    told: dict[tuple[bool, bytes, bytes, bytes], LinkStory] = {}
-    for here, link in leaving:
-        back = is_back_link(link)
-        story = LinkStory(
-            direction="from" if back else "to",
-            here=here,
-            trace_id=link.trace_id,
-            span_id=link.span_id,
-            type=link_type(link),
-            inferred=link.attributes.get("podtrail.inferred") is True,
-            fate=_fate(link, resolve(link.trace_id, link.span_id)),
-        )
-        told.setdefault((back, here, link.trace_id, link.span_id), story)
-    for one in arriving:
-        fate = resolve(one.trace_id, one.span_id)
-        story = LinkStory("from", one.here, one.trace_id, one.span_id, one.type, inferred=False, fate=fate)
-        told.setdefault((True, one.here, one.trace_id, one.span_id), story)
-    return list(told.values())
-
-
-def _fate(link: Link, fate: Fate) -> Fate:
-    """Take the link's own word for a target that nothing else is known of."""
-    reason = link.attributes.get("podtrail.link.target.reason")
-    if fate.held or fate.words != NOT_RECEIVED or link.attributes.get("podtrail.link.target") != "dropped":
-        return fate
-    return fate._replace(words=f"not kept ({reason})" if reason and isinstance(reason, str) else "not kept")
-
-
-def _tell_span(node: _Node) -> SpanStory:
-    span = SpanView(node.raw)
-    known = 0 <= span.kind < len(KINDS)
-    return SpanStory(
-        span_id=span.span_id,
-        parent_span_id=span.parent_span_id,
-        name=span.name,
-        kind=KINDS[span.kind] if known else str(span.kind),
-        service=_service(node.group),
-        scope=scope_name(node.group.scope),
-        trace_state=span.trace_state,
-        start_unix_nano=span.start,
-        duration=span.duration,
-        status=("unset", "ok", "error")[span.status.code] if span.status.code in (0, 1, 2) else "unset",
-        message=span.status.message,
-        attributes=_pairs(span.attributes),
-        resource=_pairs(resource_attributes(node.group.resource)),
-        events=tuple(
-            EventStory(event.time - span.start, event.name, _pairs(event.attributes))
-            for event in span.events[:_MAX_PAIRS]
-        ),
-    )
-
-
-def _pairs(attributes: Mapping[str, Value]) -> tuple[tuple[str, str], ...]:
-    pairs = [(key, _value(value)) for key, value in list(attributes.items())[:_MAX_PAIRS]]
-    if len(attributes) > _MAX_PAIRS:
-        pairs.append(("…", f"{len(attributes) - _MAX_PAIRS:,} more"))
-    return tuple(pairs)
-
-
-def _value(value: Value) -> str:
-    shown = value if isinstance(value, str) else json.dumps(to_json(value), ensure_ascii=False)
-    return shown if len(shown) <= _MAX_VALUE else f"{shown[:_MAX_VALUE]}… ({len(shown):,} characters)"
