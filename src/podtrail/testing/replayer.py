@@ -5,9 +5,11 @@ waits, so a week of traces takes as long as its decisions.
 """
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from heapq import merge
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -148,26 +150,38 @@ def read_config(config: Config) -> Document:
     return Document.load([text])
 
 
-def arrivals(recording: Recording) -> Iterable[tuple[int, Intake]]:
-    """Yield a recording's requests with their arrivals. Damage in a file raises ValueError naming its place."""
+def read_arrivals(paths: Iterable[str | Path], damaged: Callable[[Damage], None]) -> Iterator[tuple[int, Intake]]:
+    """Yield the requests of recordings, merged in order of arrival; tell `damaged` what could not be read.
+
+    OSError when a file can't be opened.
+    """
+
+    def one(path: str | Path) -> Iterator[tuple[int, Intake]]:
+        for record in read_recording(path):
+            if isinstance(record, Damage):
+                damaged(record)
+            else:
+                yield record.arrival, record.intake
+
+    return merge(*map(one, paths), key=itemgetter(0))
+
+
+def _refuse(damage: Damage) -> None:
+    raise ValueError(str(damage))
+
+
+def _arrivals(recording: Recording) -> Iterator[tuple[int, Intake]]:
     if isinstance(recording, str | Path):
         recording = [recording]
+    paths: list[str | Path] = []
     for item in recording:
         if isinstance(item, str | Path):
-            yield from _from_file(Path(item))
+            paths.append(item)
             continue
         arrival, request = item
-        if isinstance(request, Mapping):
-            yield arrival, read_json_request(json.dumps(request).encode())
-        else:
-            yield arrival, read_request(request)
-
-
-def _from_file(path: Path) -> Iterable[tuple[int, Intake]]:
-    for record in read_recording(path):
-        if isinstance(record, Damage):
-            raise ValueError(f"{path}: {record}")
-        yield record.arrival, record.intake
+        raw = json.dumps(request).encode() if isinstance(request, Mapping) else request
+        yield arrival, read_json_request(raw) if isinstance(request, Mapping) else read_request(raw)
+    yield from read_arrivals(paths, _refuse)
 
 
 def replay(config: Config, recording: Recording, until: int | None = None, feature_gates: Collection[str] = ()) -> Run:
@@ -182,6 +196,7 @@ def replay(config: Config, recording: Recording, until: int | None = None, featu
     Raises:
         podtrail.config.ConfigError: with the text that `podtrail validate` prints.
         podtrail.otlp.MalformedRequest: a request of the recording is none.
+        ValueError: a recording is damaged; the text names the place.
     """
     settings = read_settings(read_config(config), frozenset(feature_gates))
     run = Run(exported={id: [] for pipeline in settings.pipelines for id in pipeline.exporters})
@@ -202,7 +217,7 @@ def replay(config: Config, recording: Recording, until: int | None = None, featu
                     run.kept.setdefault(trace, []).append(key[1])
 
     replayer = Replayer(settings, sink, feature_gates)
-    for arrival, intake in arrivals(recording):
+    for arrival, intake in _arrivals(recording):
         replayer.add(arrival, intake)
     replayer.finish(until)
     return Run(run.decisions, run.exported, run.kept, replayer.house.metrics.snapshot())
