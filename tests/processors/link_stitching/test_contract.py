@@ -10,7 +10,19 @@ from podtrail_processors.link_stitching.processor import LinkStitching
 
 from podtrail.component import Context
 from podtrail.config.types import MILLISECOND, SECOND
-from podtrail.otlp import Batch, Decision, Group, Link, Verdict, encode_span, frame, resource_header, scope_header
+from podtrail.otlp import (
+    Batch,
+    Decision,
+    Group,
+    Link,
+    SpanView,
+    Verdict,
+    encode_span,
+    frame,
+    resource_header,
+    scope_header,
+    split,
+)
 from podtrail.testing.attempts import START, MadeAttempt
 from podtrail.testing.contracts import Arrival, check_processor
 
@@ -126,3 +138,29 @@ def test_a_successor_goes_on_counting_and_linking() -> None:
     assert [group.trace_id for group in batch.groups] == [MadeAttempt(number=n).trace_id for n in (2, 1)]
     assert b"previous-attempt" in batch.groups[0].spans
     assert b"next-attempt" in batch.groups[1].spans
+
+
+def test_a_successor_with_less_room_remembers_the_youngest_and_goes_on_counting() -> None:
+    first = LinkStitching(Config(), Context(id="link_stitching"))
+    for number in range(1, 6):
+        for uid in ("old", "young"):
+            first.add(MadeAttempt(uid=uid, number=number, start=START + number).batch(), START + number)
+    first.expire(START + 6 * SECOND, 1000)
+    context = Context(id="link_stitching")
+    second = LinkStitching(Config(max_pods=1, max_attempts=2, max_attempts_per_pod=2), context)
+    second.take_over(first, START + 7 * SECOND)
+    remembered = context.metrics.snapshot()["otelcol_processor_link_stitching_remembered"]
+    assert {label.rpartition("=")[2]: count for label, count in remembered.items()} == {
+        "pod": 1,
+        "attempt": 2,
+        "trace": 10,
+        "link": 0,
+    }
+    second.add(
+        MadeAttempt(uid="young", number=6, start=START + 6, attributes={"podtrail.attempt.number": -1}).batch(),
+        START + 8 * SECOND,
+    )
+    (batch,) = second.drain(START + 9 * SECOND)
+    root = SpanView(split(batch.groups[0].spans)[0])
+    assert root.attributes["podtrail.attempt.number"] == 6
+    assert [link.span_id for link in root.links] == [MadeAttempt(uid="young", number=5).root_id]
