@@ -1,7 +1,7 @@
 """What tail sampling costs a span in CPU and in memory while it is held, and how long a pause it makes.
 
-CPU is set against reading the same requests (`read_request`), which any pipeline must do; the policies are the main
-job's: status, latency, and a share. Memory is what the process grows by when the last of the load is held.
+CPU is set against reading the same requests (`read_request`), which any pipeline must do; the policies are status,
+latency and a share, and the main job's. Memory is what the process grows by when the last of the load is held.
 """
 
 import gc
@@ -28,6 +28,8 @@ _PAGE = 4096
 
 STATUS = {"name": "failed", "type": "status_code", "status_code": {"status_codes": ["ERROR"]}}
 LATENCY = {"name": "slow", "type": "latency", "latency": {"threshold_ms": SLOW_MS}}
+RESULT = {"name": "failed", "type": "scheduling_result", "scheduling_result": {"results": ["Unschedulable", "Error"]}}
+SLOW = {"name": "slow", "type": "slow_attempt", "slow_attempt": {"threshold": f"{SLOW_MS}ms"}}
 SHARE = {"name": "some", "type": "probabilistic", "probabilistic": {"sampling_percentage": 5}}
 
 
@@ -92,15 +94,16 @@ def main() -> None:
     requests = [read_request(request).groups for request in load.requests]
     micro = 1e6 / load.spans
     print(f"{load.spans} spans, {SPANS_A_TRACE} a trace, {load.span_bytes / load.spans:.0f} bytes each")
-    print(f"{'read_request (the floor)':<34} {reading * micro:6.3f} us a span   1.00")
+    print(f"{'read_request (the floor)':<40} {reading * micro:6.3f} us a span   1.00")
     cases = {
         "share alone": [SHARE],
         "status alone": [STATUS],
         "status, latency, share": [STATUS, LATENCY, SHARE],
+        "scheduling_result, slow_attempt, share": [RESULT, SLOW, SHARE],
     }
     for name, policies in cases.items():
         took, kept = min(cpu_of(requests, *policies) for _ in range(ROUNDS))
-        print(f"{name:<34} {took * micro:6.3f} us a span   {took / reading:.2f}   {kept / load.spans:6.1%} kept")
+        print(f"{name:<40} {took * micro:6.3f} us a span   {took / reading:.2f}   {kept / load.spans:6.1%} kept")
     del requests
     held = make_load(HELD_TRACES, seed=2)
     each, raw = held_bytes_a_span(held), held.span_bytes / held.spans

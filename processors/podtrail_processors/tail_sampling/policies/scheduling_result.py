@@ -21,12 +21,18 @@ class SchedulingResult:
     def __init__(self, results: frozenset[str]) -> None:
         self.reason = f"the attempt ended {' or '.join(sorted(results))}"
         self._results = results
-        self._encoded = [result.encode() for result in results]
+        # With its length before it, as texts stand in a message: a plugin is called NodeUnschedulable.
+        self._encoded = [bytes([len(result)]) + result.encode() for result in results]
 
     def vote(self, trace: Evidence) -> Decision:
         """Look at the roots; phases and plugins have results of their own, which do not count here."""
         raw = trace.raw
-        if not (_KEY_BYTES in raw and _ROOT in raw and any(result in raw for result in self._encoded)):
+        for result in self._encoded:
+            if result in raw:
+                break
+        else:
+            return "not_sampled"
+        if _KEY_BYTES not in raw or _ROOT not in raw:
             return "not_sampled"
         for span in trace.detailed:
             if span.name == _ROOT:

@@ -4,7 +4,7 @@ Names are KEP-5927's: the root `SchedulePod` with `scheduler.queue_wait_ms`, pha
 plugins as `plugin: <Name>`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from pydantic import Field
 
@@ -17,7 +17,7 @@ _ROOT = ROOT_NAME.encode()
 _WAIT = "scheduler.queue_wait_ms"
 _WAIT_BYTES = _WAIT.encode()
 _PLUGIN_PREFIX = "plugin: "
-_FIELDS = frozenset({"name", "start_time_unix_nano", "end_time_unix_nano"})
+_TIMES = frozenset({"start_time_unix_nano", "end_time_unix_nano"})
 
 
 class SlowAttempt:
@@ -26,32 +26,27 @@ class SlowAttempt:
     Spans without start or end, or that end before they start, have no length and are passed over.
     """
 
-    reads = Reads(_FIELDS, _FIELDS)
+    reads = Reads(_TIMES, _TIMES | {"name"})
 
     def __init__(self, limits: Mapping[str, int]) -> None:
         self.reason = "it took longer than allowed: " + ", ".join(
             f"{name} {format_duration(limit)}" for name, limit in limits.items()
         )
+        self._shortest = min(limits.values())
         self._limits = {name.encode(): limit for name, limit in limits.items()}
 
     def vote(self, trace: Evidence) -> Decision:
         """Compare the length of every span that has a limit."""
-        if _ROOT in trace.raw and any(self._is_slow(*times) for times in _times_of(trace)):
-            return "sampled"
+        starts, ends = trace.columns.start_time_unix_nano, trace.columns.end_time_unix_nano
+        # No span is longer than its trace, which is soon measured.
+        if not starts or not ends or max(ends) - min(starts) <= self._shortest or _ROOT not in trace.raw:
+            return "not_sampled"
+        limit_of = self._limits.get
+        for span in trace.detailed:
+            limit, start = limit_of(span.name), span.start_time_unix_nano
+            if limit is not None and start and span.end_time_unix_nano - start > limit:
+                return "sampled"
         return "not_sampled"
-
-    def _is_slow(self, name: bytes, start: int, end: int) -> bool:
-        limit = self._limits.get(name)
-        return limit is not None and start > 0 and end - start > limit
-
-
-def _times_of(trace: Evidence) -> Iterable[tuple[bytes, int, int]]:
-    """Return name, start and end of every span."""
-    columns = trace.columns
-    names, starts, ends = columns.name, columns.start_time_unix_nano, columns.end_time_unix_nano
-    if len(names) == len(starts) == len(ends) == trace.span_count:
-        return zip(names, starts, ends, strict=True)
-    return ((span.name, span.start_time_unix_nano, span.end_time_unix_nano) for span in trace.detailed)
 
 
 class SlowQueue:
