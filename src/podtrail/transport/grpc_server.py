@@ -78,13 +78,22 @@ class GrpcServer:
                 await _freed(self.endpoint)
 
     async def _serve(self, raw: bytes, context: grpc.aio.ServicerContext[Any, Any]) -> bytes:
+        answer = await self._answer(raw)
+        if isinstance(answer, bytes):
+            return answer
+        # grpcio keeps an abort and the frames it passed until the garbage collector comes by: let them hold nothing.
+        del raw
+        return await _abort(context, answer)
+
+    async def _answer(self, raw: bytes) -> bytes | RequestError:
         try:
             if raw[:1] in (b"\x1f", b"\x78"):
                 raw = await _decompressed(raw, self._settings.limit)
             return await self._export(raw, Encoding.PROTOBUF)
         except RequestError as error:
             self._failed(error)
-            return await _abort(context, error)
+            error.__cause__ = error.__context__ = None
+            return error.with_traceback(None)
 
 
 async def _decompressed(raw: bytes, limit: int) -> bytes:
