@@ -31,7 +31,7 @@ def parse_quantity(text: str | float) -> Fraction:
     return Fraction(match[1]) * _SUFFIXES[suffix] * Fraction(10) ** int(exponent or 0)
 
 
-def parse_resources(quantities: Mapping[str, str | float]) -> dict[str, int]:
+def parse_resources(quantities: Mapping[str, str | int | float]) -> dict[str, int]:
     """Resource names to amounts: cpu in thousandths of a core, everything else in whole units (bytes), rounded up."""
     amounts = {}
     for name, text in quantities.items():

@@ -14,12 +14,12 @@ from .quantities import parse_resources
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9.-]{0,50}[a-z0-9])?$")]
 
 
-def _valid_resources(quantities: dict[str, str | float]) -> dict[str, str | float]:
+def _valid_resources(quantities: dict[str, str | int | float]) -> dict[str, str | int | float]:
     parse_resources(quantities)
     return quantities
 
 
-Quantities = Annotated[dict[str, str | float], AfterValidator(_valid_resources)]
+Quantities = Annotated[dict[str, str | int | float], AfterValidator(_valid_resources)]
 
 
 class _Section(BaseModel):
@@ -84,7 +84,9 @@ class NodeGroup(_Section):
     labels: dict[str, str] = Field(default={}, description="Labels, besides kubernetes.io/hostname.")
     zones: list[str] = Field(default=[], description="Values of topology.kubernetes.io/zone, given out in turn.")
     taints: list[TaintConfig] = Field(default=[], description="Taints.")
-    images: dict[str, str | float] = Field(default={}, description="Images that are there, and their sizes (500Mi).")
+    images: dict[str, str | int | float] = Field(
+        default={}, description="Images that are there, and their sizes (500Mi)."
+    )
     joins_after: Duration = Field(default=0, description="When they join the cluster; 0s: they are there at first.")
     cordoned_for: Duration = Field(default=0, description="For how long after that they are unschedulable.")
 
