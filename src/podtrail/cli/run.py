@@ -12,12 +12,11 @@ from podtrail.cli.options import config_options, reporting, settings_of
 from podtrail.cli.report import show_warnings
 from podtrail.component import Observer, StartError
 from podtrail.otlp import Batch
-from podtrail.pipeline.book import Balance
 from podtrail.pipeline.settings import ComponentSettings, Settings
 from podtrail.service import Service
 
 if TYPE_CHECKING:
-    from podtrail.story import Ledger, Stories
+    from podtrail.story import Stories
 
 
 @click.command("run")
@@ -83,13 +82,13 @@ class _Told:
             return
         self._printed = True
         from podtrail.cli.summary import as_json, print_summary
-        from podtrail.story import summarize
+        from podtrail.story import Ledger, summarize
 
         viewers = [c.config for c in self._running("extension") if c.factory.type == "viewer"]
         summary = summarize(
             self._stories,
             took=time.monotonic_ns() - self._began,
-            ledgers=[_ledger(balance) for balance in service.balances()],
+            ledgers=[Ledger.of(balance.exporter, balance) for balance in service.balances()],
             written=[path for c in self._running("exporter") for path in _files(c.config)],
             page=f"http://{viewers[0].endpoint}/" if viewers else "",
         )
@@ -111,22 +110,6 @@ def _stories(settings: Settings) -> "Stories | None":
     from podtrail.story import Stories
 
     return Stories()
-
-
-def _ledger(balance: Balance) -> "Ledger":
-    from podtrail.story import Ledger
-
-    return Ledger(
-        balance.exporter,
-        balance.received,
-        balance.created,
-        balance.delivered,
-        balance.sampled_out,
-        balance.rejected,
-        balance.dropped,
-        balance.in_memory,
-        balance.in_queue,
-    )
 
 
 def _files(config: object) -> Sequence[str]:

@@ -103,6 +103,17 @@ class Processor(Protocol):
 
 
 @runtime_checkable
+class PipelineWatcher(Protocol):
+    """An extension that is told when the pipelines take spans and when they no longer do (the Collector's word)."""
+
+    def ready(self) -> None:
+        """All pipelines run."""
+
+    def not_ready(self) -> None:
+        """The pipelines are about to stop."""
+
+
+@runtime_checkable
 class Observer(Protocol):
     """An extension that looks on: it is offered every batch that leaves a pipeline's processors, verdicts included."""
 

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from podtrail.component import Account, Exporter, Extension, Observer, Receiver
+from podtrail.component import Account, Exporter, Extension, Observer, PipelineWatcher, Receiver
 from podtrail.config.types import DeliverySettings
 from podtrail.pipeline.book import Balance, balance, left_so_far
 from podtrail.pipeline.clock import Clock
@@ -106,6 +106,11 @@ class Graph:
             id: asyncio.create_task(receiver.component.run(self._entrance(id)), name=f"receiver {id}")
             for id, receiver in self.receivers.items()
         }
+        for watcher in self._watchers():
+            watcher.ready()
+
+    def _watchers(self) -> Sequence[PipelineWatcher]:
+        return [e.component for e in self.extensions.values() if isinstance(e.component, PipelineWatcher)]
 
     def _entrance(self, receiver: str) -> Entrance:
         fed = zip(self.drivers, self.settings.pipelines, strict=True)
@@ -127,6 +132,8 @@ class Graph:
 
     async def close_entrance(self) -> None:
         """Stop the receivers and the timers; let go of ports and files of the receivers."""
+        for watcher in self._watchers():
+            watcher.not_ready()
         tasks: list[asyncio.Task[Any]] = [*self._sources.values(), *self._timers]
         for source in self._sources.values():
             source.cancel()
