@@ -1,6 +1,5 @@
 """The state machine: traces come in, wait for their time, are judged and leave, as a whole or not at all."""
 
-from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple, Self
 
@@ -16,8 +15,8 @@ from podtrail_processors.tail_sampling.instruments import Instruments
 from podtrail_processors.tail_sampling.judge import Judge, Judgement
 from podtrail_processors.tail_sampling.marks import marked, records_policy
 from podtrail_processors.tail_sampling.measure import measure
+from podtrail_processors.tail_sampling.memory import Memory
 from podtrail_processors.tail_sampling.remembered import DecisionCache
-from podtrail_processors.tail_sampling.waiting import Waiting
 
 _MIB = 2**20
 _TRACE_COST = 8
@@ -59,26 +58,21 @@ class TailSampling:
         self._kept_ids = DecisionCache(config.decision_cache.sampled_cache_size)
         self._other_ids = DecisionCache(config.decision_cache.non_sampled_cache_size)
         self._remembers = bool(self._kept_ids) or bool(self._other_ids)
-        self._instruments = Instruments(context.metrics, lambda: len(self._traces))
+        self._instruments = Instruments(context.metrics, lambda: len(self._memory.traces))
         self._judge = Judge(
             config.policies, self._instruments, first_match=config.sample_on_first_match, component_id=context.id
         )
         self._headers = Headers()
-        self._traces: dict[bytes, HeldTrace] = {}
-        self._order: deque[HeldTrace] = deque()
-        self._waiting = Waiting()
+        self._memory = Memory()
         self._evicted = Evicted(max(self._room, _LEAST_EVICTED))
-        self._spans = 0
-        self._bytes = 0
-        self._newest = 0
-        self._floor = (0, 0)
 
     def add(self, batch: Batch, now: int) -> Taken:
         """File spans under their traces. Late spans of kept traces leave at once, so do verdicts on evicted ones."""
         out = _Outcome([], list(batch.verdicts))
         arrived, due = batch.arrived, now + self._wait
-        self._note_arrival(arrived, due)
-        traces, opened = self._traces, 0
+        memory, opened = self._memory, 0
+        memory.note_arrival(arrived, due)
+        traces = memory.traces
         resource = scope = b""
         header = self._headers.intern(resource, scope)
         followed: set[tuple[int, bytes]] = set()
@@ -91,7 +85,9 @@ class TailSampling:
             trace = traces.get(group[2])
             if trace is None:
                 opened += 1
-                trace = self._open(HeldTrace(group[2], header, arrived, due), now, out)
+                if len(traces) >= self._room:
+                    self._make_room(now, out)
+                trace = memory.open(HeldTrace(group[2], header, arrived, due))
             elif trace.state is not None:
                 self._follow(trace.state, group, out.groups)
                 if trace.state.at is not None and (id(resource), group[2]) not in followed:
@@ -103,24 +99,24 @@ class TailSampling:
             chunk, count = group[3], group[4]
             trace.chunks.append(chunk)
             trace.span_count += count
-            self._spans += count
-            self._bytes += len(chunk)
+            memory.spans += count
+            memory.bytes += len(chunk)
             if self._inspects:
                 self._inspect(trace, group, now, out)
         if opened:
             self._instruments.new_traces.add(opened)
-        if self._room_bytes and self._bytes > self._room_bytes:
+        if self._room_bytes and memory.bytes > self._room_bytes:
             self._relieve(now, out)
         return Taken(out.batches(arrived))
 
     def expire(self, now: int, limit: int) -> Sequence[Batch]:
         """Judge traces that are due, in the order in which they fell due, until about `limit` spans were looked at."""
         out = _Outcome([], [])
-        counted = self._evicted.settle(now, self._traces) if self._evicted else None
+        counted = self._evicted.settle(now, self._memory.traces) if self._evicted else None
         if counted:
             self._instruments.too_early.add(counted)
         arrived, work = now, 0
-        while work < limit and (trace := self._waiting.next()) is not None and trace.due <= now:
+        while work < limit and (trace := self._memory.waiting.next()) is not None and trace.due <= now:
             work += trace.span_count + _TRACE_COST
             arrived = min(arrived, trace.arrived)
             self._decide(trace, now, out)
@@ -131,7 +127,7 @@ class TailSampling:
 
     def deadline(self) -> int | None:
         """Return when the next trace falls due."""
-        trace = self._waiting.next()
+        trace = self._memory.waiting.next()
         counted = self._evicted.deadline()
         if trace is None or counted is None:
             return counted if trace is None else trace.due
@@ -139,42 +135,29 @@ class TailSampling:
 
     def held(self) -> int:
         """Return the number of spans of undecided traces."""
-        return self._spans
+        return self._memory.spans
 
     def held_since(self) -> int | None:
         """Return the arrival of the oldest undecided span, or an earlier time if arrivals were out of order."""
-        oldest = self._waiting.oldest()
-        if oldest is None:
-            return None
-        floor, until = self._floor
-        return min(floor, oldest.arrived) if oldest.due <= until else oldest.arrived
+        return self._memory.held_since()
 
     def take_over(self, predecessor: Self, now: int) -> None:
         """Take what another sampler holds and remembers. Times stay as they were, the policies are these."""
         self._headers = predecessor._headers
         self._kept_ids.take_over(predecessor._kept_ids)
         self._other_ids.take_over(predecessor._other_ids)
-        for trace in predecessor._order:
-            if trace.state is FORGOTTEN:
-                continue
-            self._order.append(trace)
-            self._traces[trace.trace_id] = trace
-            if trace.state is None:
-                self._waiting.add(trace)
+        self._memory, predecessor._memory = predecessor._memory, self._memory
         self._evicted, predecessor._evicted = predecessor._evicted, self._evicted
-        self._spans, self._bytes = predecessor._spans, predecessor._bytes
-        self._newest, self._floor = predecessor._newest, predecessor._floor
-        predecessor._traces, predecessor._order, predecessor._waiting = {}, deque(), Waiting()
-        predecessor._spans = predecessor._bytes = 0
-        while len(self._traces) > self._room and self._order[0].state is not None:
-            self._forget(self._order[0], now)
+        memory = self._memory
+        while len(memory.traces) > self._room and memory.oldest().state is not None:
+            self._forget(memory.oldest(), now)
 
     def drain(self, now: int) -> Sequence[Batch]:
         """Judge everything on what is there, or lose it where `drop_pending_traces_on_shutdown` says so."""
         batches: list[Batch] = []
         pending = self._config.drop_pending_traces_on_shutdown
         out, arrived, work = _Outcome([], []), now, 0
-        for trace in self._waiting:
+        for trace in self._memory.waiting:
             arrived = min(arrived, trace.arrived)
             work += trace.span_count + _TRACE_COST
             if pending:
@@ -187,34 +170,18 @@ class TailSampling:
                 batches += out.batches(arrived)
                 out, arrived, work = _Outcome([], []), now, 0
         batches += out.batches(arrived)
-        evicted = self._evicted.settle_all(self._traces)
+        evicted = self._evicted.settle_all(self._memory.traces)
         if evicted and not pending:
             self._instruments.too_early.add(evicted)
         self._judge.report()
         return batches
 
-    def _note_arrival(self, arrived: int, due: int) -> None:
-        """Keep `held_since` right when arrivals come out of order: until `due`, nothing later is claimed."""
-        if arrived >= self._newest:
-            self._newest = arrived
-        else:
-            floor, until = self._floor
-            self._floor = (min(floor, arrived) if self._spans and floor else arrived, max(until, due))
-
-    def _open(self, trace: HeldTrace, now: int, out: _Outcome) -> HeldTrace:
-        if len(self._traces) >= self._room:
-            self._make_room(now, out)
-        self._traces[trace.trace_id] = trace
-        self._order.append(trace)
-        self._waiting.add(trace)
-        return trace
-
     def _make_room(self, now: int, out: _Outcome) -> None:
         """Let go of the oldest trace in memory; if it is undecided, it is lost."""
-        oldest = self._order[0]
+        oldest = self._memory.oldest()
         if oldest.state is None:
             self._account.drop("evicted_undecided", oldest.span_count)
-            counted = self._evicted.add(oldest.trace_id, oldest.due, self._traces)
+            counted = self._evicted.add(oldest.trace_id, oldest.due, self._memory.traces)
             if counted:
                 self._instruments.too_early.add(counted)
             self._leave(oldest, b"".join(oldest.chunks), _EVICTED, now, out)
@@ -245,7 +212,7 @@ class TailSampling:
         if self._wait_after_root:
             parents = self._parents(group.spans).parent_span_id
             if len(parents) < group.span_count or _NO_PARENT in parents:
-                self._waiting.advance(trace, now + self._wait_after_root)
+                self._memory.waiting.advance(trace, now + self._wait_after_root)
         most = self._config.maximum_trace_size_bytes
         if most:
             trace.measured += measure(group)
@@ -258,7 +225,8 @@ class TailSampling:
     def _relieve(self, now: int, out: _Outcome) -> None:
         """Decide the oldest traces until the rest stays within the bound."""
         early = 0
-        while self._bytes > self._room_bytes and (oldest := self._waiting.oldest()) is not None:
+        memory = self._memory
+        while memory.bytes > self._room_bytes and (oldest := memory.waiting.oldest()) is not None:
             self._decide(oldest, now, out)
             early += 1
         self._instruments.decided_early.add(early)
@@ -282,8 +250,7 @@ class TailSampling:
             if self._records:
                 groups = [marked(group, policy) for group in groups]
             out.groups.extend(groups)
-        self._spans -= trace.span_count
-        self._bytes -= len(joined)
+        self._memory.let_go(trace, len(joined))
         out.verdicts.append(
             Verdict(trace.trace_id, decision, policy, reason, now, trace.arrived, trace.span_count, votes, groups)
         )
@@ -297,11 +264,7 @@ class TailSampling:
             trace.close(Decided(judgement.decision, decided_at))
 
     def _forget(self, trace: HeldTrace, now: int) -> None:
-        del self._traces[trace.trace_id]
-        trace.close(FORGOTTEN)
-        order = self._order
-        while order and order[0].state is FORGOTTEN:
-            order.popleft()
+        self._memory.forget(trace)
         self._instruments.removal_age.observe((now - trace.arrived) // SECOND)
 
 

@@ -15,17 +15,18 @@ class Waiting:
 
     def __init__(self) -> None:
         self._arrivals: deque[HeldTrace] = deque()
-        self._last_due = 0
+        self.last_due = 0
+        """No trace here falls due later."""
         self._out_of_turn: list[tuple[int, int, HeldTrace]] = []
         self._sequence = 0
 
     def add(self, trace: HeldTrace) -> None:
         """Have a trace wait for `trace.due`."""
         self._arrivals.append(trace)
-        if trace.due < self._last_due:
+        if trace.due < self.last_due:
             self._push(trace)
         else:
-            self._last_due = trace.due
+            self.last_due = trace.due
 
     def advance(self, trace: HeldTrace, due: int) -> None:
         """Have a waiting trace fall due at `due` if that is earlier."""

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
@@ -105,3 +106,35 @@ def test_a_remembered_trace_gets_one_decision(arriving: list[Arrival], about: di
         for group in batch.groups:
             assert decisions[group.trace_id] == {"sampled"}
     assert decisions.keys() == {group.trace_id for _, batch in arriving for group in batch.groups}
+
+
+@given(arrivals(), settings, st.lists(st.integers(0, 8), min_size=10, max_size=10))
+def test_nothing_that_is_held_arrived_before_it_says(
+    arriving: list[Arrival], about: dict[str, Any], lags: list[int]
+) -> None:
+    room = {"num_traces": 50, "maximum_trace_size_bytes": 0}
+    caches = {"decision_cache": {"sampled_cache_size": 50, "non_sampled_cache_size": 50}}
+    sampler = _create(about | room | caches)(Context(id="tail_sampling"))
+    arrived: dict[bytes, int] = {}
+    decided: set[bytes] = set()
+    for (now, batch), lag in zip(arriving, lags, strict=False):
+        while (due := sampler.deadline()) is not None and due <= now:
+            decided |= {verdict.trace_id for out in sampler.expire(due, 9) for verdict in out.verdicts}
+        came = now - lag * SECOND
+        sampler.add(replace(batch, arrived=came), now)
+        for group in batch.groups:
+            arrived[group.trace_id] = min(came, arrived.get(group.trace_id, came))
+        held = [at for trace, at in arrived.items() if trace not in decided]
+        since = sampler.held_since()
+        assert (since is None) == (not held)
+        assert since is None or since <= min(held)
+
+
+def test_a_straggler_counts_only_as_long_as_it_may_be_held(
+    sampler: Callable[..., Any], span: Callable[..., Any]
+) -> None:
+    made = sampler()
+    for second, came, since in ((0, 0, 0), (10, 4, 4), (11, 11, 4), (12, 12, 11), (14, 14, 14)):
+        made.pass_time(second)
+        made.under_test.add(Batch([span(second).group()], START + came * SECOND), START + second * SECOND)
+        assert made.under_test.held_since() == START + since * SECOND
