@@ -12,6 +12,9 @@ from podtrail.recording.splitting import Content, Decode, Found, Lost
 
 _LENGTH = 4
 _REQUEST_BEGIN = b"\x0a"
+_KEPT = 12
+"""Bytes in front of damage in which the next frame may begin: as many as a torn frame that ends in an arrival can
+swallow of its successor and still be read."""
 _BEGINS = frozenset(b"\x0a\x28{\xc1")
 """First bytes of a request: protobuf, compressed by itself with zstd, JSON, or with nothing in it but its arrival."""
 
@@ -30,6 +33,8 @@ class FramedSplitter:
         self._decode = decode
         self._buffer = bytearray()
         self._offset = 0
+        """Of the buffer's first byte."""
+        self._at = 0
         self._astray = False
         """Behind damage, and the next frame is not found yet."""
 
@@ -40,8 +45,10 @@ class FramedSplitter:
 
     def gap(self, reason: str) -> Iterator[Found | Lost]:
         """Give up the frame that is begun."""
-        yield Lost(self._offset, reason)
-        self._forget(len(self._buffer))
+        yield Lost(self._offset + self._at, reason)
+        self._offset += len(self._buffer)
+        self._buffer.clear()
+        self._at = 0
         self._astray = True
 
     def finish(self) -> Iterator[Found | Lost]:
@@ -49,78 +56,82 @@ class FramedSplitter:
         yield from self._scan(final=True)
         self._forget(len(self._buffer))
 
-    def _forget(self, size: int) -> None:
+    def _forget(self, at: int) -> None:
+        """Go on at `at`; what is behind it is done."""
+        size = max(0, at - _KEPT)
         del self._buffer[:size]
         self._offset += size
+        self._at = at - size
 
     def _scan(self, *, final: bool) -> Iterator[Found | Lost]:
-        at = 0
-        while True:
+        at = self._at
+        while at < len(self._buffer):
             if self._astray:
                 at = self._next_frame(at, final=final)
                 if self._astray:
                     break
-            begin = at + _LENGTH
-            if begin > len(self._buffer):
-                if final and at < len(self._buffer):
-                    yield Lost(self._offset + at, "the file ends within a length")
+            found = self._frame(at, final=final)
+            if found is None:
                 break
-            length = int.from_bytes(self._buffer[at:begin], "big")
-            end = begin + length
-            possible = 0 < length <= LARGEST
-            if possible and end > len(self._buffer) and not final:
-                break
-            found = self._frame(begin, length)
-            number = self._offset + at
+            number, end = self._offset + at, self._end(at)
             if isinstance(found, Content):
                 at = end
                 yield Found(number, found)
                 continue
-            if possible and end <= len(self._buffer) and self._goes_on(end):
+            if self._goes_on(end):
                 at = end
             else:
-                at += 1
+                at = max(0, at + 1 - _KEPT)
                 self._astray = True
             yield Lost(number, found)
         self._forget(at)
 
-    def _frame(self, begin: int, length: int) -> Content | str:
-        """Return the request in so many bytes, or why there is none."""
-        if not 0 < length <= LARGEST:
-            return f"{length} is not the length of a request"
-        there = len(self._buffer) - begin
-        if there < length:
-            return f"cut off: {there} of {length} bytes are there"
+    def _end(self, at: int) -> int:
+        """Return where the frame at `at` ends, -1 when its length is none or not there."""
+        head = self._buffer[at : at + _LENGTH]
+        length = int.from_bytes(head, "big")
+        return at + _LENGTH + length if len(head) == _LENGTH and 0 < length <= LARGEST else -1
+
+    def _frame(self, at: int, *, final: bool) -> Content | str | None:
+        """Return the request in the frame at `at`, why there is none, or None when that takes more bytes to say."""
+        there, end = len(self._buffer), self._end(at)
+        if there < at + _LENGTH:
+            return "cut off within a length" if final else None
+        if end < 0:
+            return f"{int.from_bytes(self._buffer[at : at + _LENGTH], 'big')} is not the length of a request"
+        if there < end:
+            return f"cut off: {there - at - _LENGTH} of {end - at - _LENGTH} bytes are there" if final else None
         try:
-            content = self._decode(bytes(self._buffer[begin : begin + length]))
+            content = self._decode(bytes(self._buffer[at + _LENGTH : end]))
         except MalformedRequest as error:
-            return str(error)
-        if content.intake.rejected and not self._goes_on(begin + length):
-            # A torn frame, filled up with what its writer's successor put behind, may pass for one with bad spans.
-            return content.intake.reason
-        return content
+            found, reason = None, str(error)
+        else:
+            found, reason = content, content.intake.reason
+        if found is not None and not reason:
+            return found
+        if not final and there <= end + _LENGTH:
+            return None
+        # A torn frame, filled up with what its writer's successor put behind, may pass for one with bad spans.
+        return found if found is not None and self._goes_on(end) else reason
 
     def _goes_on(self, at: int) -> bool:
-        """Say whether a frame may begin here, as far as can be seen."""
-        head = bytes(self._buffer[at : at + _LENGTH + 1])
-        return len(head) <= _LENGTH or may_begin(head)
+        """Say whether the bytes end here or a frame may begin; at least five are here, or no more will come."""
+        return at == len(self._buffer) or (at > 0 and may_begin(bytes(self._buffer[at : at + _LENGTH + 1])))
 
     def _next_frame(self, at: int, *, final: bool) -> int:
         """Return where the next sound frame begins; still astray: where to look on when there are more bytes."""
-        buffer = self._buffer
-        while (begin := buffer.find(_REQUEST_BEGIN, at + _LENGTH)) >= 0:
+        while (begin := self._buffer.find(_REQUEST_BEGIN, at + _LENGTH)) >= 0:
             at = begin - _LENGTH
-            length = int.from_bytes(buffer[at:begin], "big")
-            end = begin + length
-            if 0 < length <= LARGEST and self._looks_sound(begin, end):
-                if end > len(buffer):
-                    if not final:
-                        return at
-                elif isinstance(self._frame(begin, length), Content):
+            end = self._end(at)
+            if end > 0 and self._looks_sound(begin, end):
+                found = self._frame(at, final=final)
+                if found is None:
+                    return at
+                if isinstance(found, Content):
                     self._astray = False
                     return at
             at += 1
-        return len(buffer) if final else max(at, len(buffer) - _LENGTH)
+        return len(self._buffer) if final else max(at, len(self._buffer) - _LENGTH)
 
     def _looks_sound(self, begin: int, end: int) -> bool:
         """Say whether the first field of a request ends within it, and what follows is another: cheap to refute."""
