@@ -8,6 +8,7 @@ from podtrail.otlp import Decision
 from podtrail_processors.tail_sampling.config import TopPolicy
 from podtrail_processors.tail_sampling.evidence import Evidence, Readers, Reads
 from podtrail_processors.tail_sampling.instruments import Instruments, label_of
+from podtrail_processors.tail_sampling.policy import Policy
 
 _MOST_ROWS = 4096
 
@@ -25,10 +26,11 @@ class Judgement(NamedTuple):
 class _Outcome:
     """What follows from a row of votes, and how often it did since the last report."""
 
-    __slots__ = ("judgement", "times")
+    __slots__ = ("judgement", "times", "winner")
 
-    def __init__(self, judgement: Judgement) -> None:
+    def __init__(self, judgement: Judgement, winner: Policy | None) -> None:
         self.judgement = judgement
+        self.winner = winner
         self.times = 0
 
 
@@ -42,11 +44,10 @@ class Judge:
         self, configs: Sequence[TopPolicy], instruments: Instruments, *, first_match: bool, component_id: str
     ) -> None:
         ordered = sorted(configs, key=lambda config: config.type != "drop")
-        policies = [config.create() for config in ordered]
-        self.readers = Readers(Reads.union(policy.reads for policy in policies))
-        self._ask = [policy.vote for policy in policies]
+        self._policies = [config.create() for config in ordered]
+        self.readers = Readers(Reads.union(policy.reads for policy in self._policies))
+        self._ask = [policy.vote for policy in self._policies]
         self._names = [config.name for config in ordered]
-        self._reasons = [policy.reason for policy in policies]
         self._labels = [label_of(component_id, config.name) for config in ordered]
         self._instruments = instruments
         self._last_words: tuple[Decision, ...] = ("dropped", "sampled") if first_match else ("dropped",)
@@ -65,20 +66,23 @@ class Judge:
         if outcome is None:
             outcome = self._learn(row)
         outcome.times += 1
-        return outcome.judgement
+        if outcome.winner is None:
+            return outcome.judgement
+        decision, policy, _, known = outcome.judgement
+        return Judgement(decision, policy, outcome.winner.because(trace), known)
 
     def _learn(self, votes: tuple[Decision, ...]) -> _Outcome:
         if len(self._outcomes) >= _MOST_ROWS:
             self.report()
             self._outcomes.clear()
         known = MappingProxyType(dict(zip(self._names, votes, strict=False)))
-        judgement = Judgement("not_sampled", "", "no policy said yes", known)
+        outcome = _Outcome(Judgement("not_sampled", "", "no policy said yes", known), None)
         for decision in ("dropped", "sampled"):
             if decision in votes:
-                winner = votes.index(decision)
-                judgement = Judgement(decision, self._names[winner], self._reasons[winner], known)
+                first = votes.index(decision)
+                outcome = _Outcome(Judgement(decision, self._names[first], "", known), self._policies[first])
                 break
-        outcome = self._outcomes[votes] = _Outcome(judgement)
+        self._outcomes[votes] = outcome
         return outcome
 
     def report(self) -> None:

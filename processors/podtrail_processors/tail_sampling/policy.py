@@ -1,26 +1,27 @@
 """What a policy is: a block of the configuration that makes a voter."""
 
-from abc import abstractmethod
-from typing import Protocol
+from abc import ABC, abstractmethod
 
 from podtrail.config.types import Model
 from podtrail.otlp import Decision
 from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 
 
-class Policy(Protocol):
+class Policy(ABC):
     """Votes on traces. Deterministic, and keeps nothing between two traces."""
 
-    @property
-    def reads(self) -> Reads:
-        """The span fields it reads; none when it can do without decoding."""
+    reads: Reads = Reads()
+    """The span fields it reads; none when it can do without decoding."""
+    reason: str = ""
+    """What it says yes to, in words: `a span has status ERROR`."""
 
-    @property
-    def reason(self) -> str:
-        """Why it says yes, in words that can follow a trace: `a span has status ERROR`."""
-
+    @abstractmethod
     def vote(self, trace: Evidence) -> Decision:
         """Return what is to become of a trace as far as this policy is concerned."""
+
+    def because(self, trace: Evidence) -> str:  # noqa: ARG002 - for policies that can be more exact
+        """Return why it said yes to this trace, in words."""
+        return self.reason
 
 
 class Block(Model):

@@ -239,6 +239,30 @@ def test_slow_attempt_compares_the_whole_and_its_parts(
     assert _decision_about(sampler(policy("slow_attempt", **settings)), attempt) == decision
 
 
+@pytest.mark.parametrize(
+    ("type", "settings", "reason"),
+    [
+        ("scheduling_result", {"results": ["Unschedulable", "Error"]}, "scheduler.result=Unschedulable"),
+        ("slow_attempt", {"threshold": "100ms"}, "SchedulePod took 200 ms, longer than 100ms"),
+        ("slow_attempt", {"threshold": "1s", "phases": {"filter": "50ms"}}, "filter took 100 ms, longer than 50ms"),
+        ("slow_attempt", {"queue_wait": "1s"}, "its Pod waited 1500 ms in the queue, longer than 1s"),
+        ("latency", {"threshold_ms": 150}, "it took 200 ms, longer than 150 ms"),
+        ("status_code", {"status_codes": ["ERROR", "OK"]}, "a span has status ERROR or OK"),
+        ("probabilistic", {"sampling_percentage": 100}, "it is among the 100% chosen by trace id"),
+    ],
+)
+def test_a_verdict_says_why_in_words(
+    sampler: Make,
+    policy: Make,
+    type: str,  # noqa: A002
+    settings: dict[str, object],
+    reason: str,
+) -> None:
+    made = sampler(policy(type, **settings))
+    _decision_about(made, no_room(duration=200 * MS, queue_wait_ms=1500))
+    assert made.verdicts[0].reason == reason
+
+
 def test_slow_attempt_says_nothing_about_other_traces(says: Make, policy: Make) -> None:
     about = policy("slow_attempt", threshold="1ms", phases={"filter": "1ms"})
     assert says(about, {"name": "filter", "start": MS, "end": 900 * MS}) == "not_sampled"

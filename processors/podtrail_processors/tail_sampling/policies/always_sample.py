@@ -6,14 +6,13 @@ from typing import Any
 from pydantic import ConfigDict, model_validator
 
 from podtrail.otlp import Decision
-from podtrail_processors.tail_sampling.evidence import Evidence, Reads
+from podtrail_processors.tail_sampling.evidence import Evidence
 from podtrail_processors.tail_sampling.policy import Block, Policy
 
 
-class AlwaysSample:
+class AlwaysSample(Policy):
     """Says yes to everything."""
 
-    reads = Reads()
     reason = "everything is kept"
 
     def vote(self, trace: Evidence) -> Decision:  # noqa: ARG002 - the protocol's

@@ -8,13 +8,13 @@ from podtrail_processors.tail_sampling.policies.attribute import READS, Lookup, 
 from podtrail_processors.tail_sampling.policy import Block, Policy
 
 
-class BooleanAttribute:
+class BooleanAttribute(Policy):
     """Says yes when the attribute has the value somewhere; a value of another type counts as false."""
 
     reads = READS
 
     def __init__(self, key: str, value: bool, inverted: bool) -> None:
-        self.reason = f"{key} is {'nowhere' if inverted else ''} {str(value).lower()}".replace("  ", " ")
+        self.reason = f"{key} is {'nowhere ' if inverted else ''}{str(value).lower()}"
         self._lookup = Lookup(key)
         self._value = value
         self._inverted = inverted

@@ -17,21 +17,25 @@ class Part(Leaf):
     not_: negation.Config = Field(negation.Config(), alias="not", description="The opposite of one policy.")
 
 
-class All:
+class All(Policy):
     """Gives its decision when all of its policies say yes; without policies, always."""
 
     def __init__(self, policies: Sequence[Policy], decision: Decision) -> None:
         self.reads = Reads.union(policy.reads for policy in policies)
         self.reason = " and ".join(policy.reason for policy in policies) or "no condition is given"
-        self._votes = [policy.vote for policy in policies]
+        self._policies = policies
         self._decision = decision
 
     def vote(self, trace: Evidence) -> Decision:
         """Ask the policies in order, until one says no."""
-        for vote in self._votes:
-            if vote(trace) != "sampled":
+        for policy in self._policies:
+            if policy.vote(trace) != "sampled":
                 return "not_sampled"
         return self._decision
+
+    def because(self, trace: Evidence) -> str:
+        """Tell why each of them said yes."""
+        return " and ".join(policy.because(trace) for policy in self._policies) or self.reason
 
 
 class And(Block):

@@ -13,7 +13,7 @@ from podtrail_processors.tail_sampling.policy import Block, Policy
 _TIMES = frozenset({"start_time_unix_nano", "end_time_unix_nano"})
 
 
-class Latency:
+class Latency(Policy):
     """Says yes when, after any span in order of arrival, the trace so far took long enough but not too long.
 
     As in the Collector, whole milliseconds are compared (cut off towards zero), the lower bound is exclusive, the upper
@@ -27,6 +27,7 @@ class Latency:
         self.reason = f"it took longer than {threshold_ms} ms"
         if upper_threshold_ms:
             self.reason += f" and at most {upper_threshold_ms} ms"
+        self._threshold_ms = threshold_ms
         self._least = _shortest(threshold_ms + 1)
         self._beyond = _shortest(upper_threshold_ms + 1) if upper_threshold_ms else None
 
@@ -39,6 +40,13 @@ class Latency:
         if self._beyond is None:
             return "sampled" if max(ends) - min(starts) >= self._least else "not_sampled"
         return self._vote_in_order(zip(starts, ends, strict=True))
+
+    def because(self, trace: Evidence) -> str:
+        """Tell how long the trace took."""
+        starts, ends = trace.columns.start_time_unix_nano, trace.columns.end_time_unix_nano
+        if self._beyond is not None or not starts or not ends:
+            return self.reason
+        return f"it took {(max(ends) - min(starts)) // MILLISECOND} ms, longer than {self._threshold_ms} ms"
 
     def _vote_in_order(self, times: Iterable[tuple[int, int]]) -> Decision:
         first = last = 0

@@ -8,7 +8,7 @@ from podtrail_processors.tail_sampling.policies.leaves import Leaf
 from podtrail_processors.tail_sampling.policy import Block, Policy
 
 
-class Not:
+class Not(Policy):
     """Says yes when its policy says no."""
 
     def __init__(self, policy: Policy) -> None:

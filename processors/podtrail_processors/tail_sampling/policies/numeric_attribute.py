@@ -11,7 +11,7 @@ from podtrail_processors.tail_sampling.policy import Block, Policy
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
-class NumericAttribute:
+class NumericAttribute(Policy):
     """Says yes when the attribute lies between the bounds somewhere; a value that is no integer counts as 0."""
 
     reads = READS

@@ -10,7 +10,7 @@ from fractions import Fraction
 from pydantic import Field
 
 from podtrail.otlp import Decision
-from podtrail_processors.tail_sampling.evidence import Evidence, Reads
+from podtrail_processors.tail_sampling.evidence import Evidence
 from podtrail_processors.tail_sampling.policy import Block, Policy
 
 _DEFAULT_SALT = "default-hash-seed"
@@ -37,10 +37,8 @@ def threshold(percentage: float) -> int:
     return int(round(share * scale) / scale)
 
 
-class Probabilistic:
+class Probabilistic(Policy):
     """Says yes when the hash of the trace id does not exceed the threshold."""
-
-    reads = Reads()
 
     def __init__(self, percentage: float, salt: str) -> None:
         self.reason = f"it is among the {percentage:g}% chosen by trace id"

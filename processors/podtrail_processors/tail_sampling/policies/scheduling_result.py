@@ -13,7 +13,7 @@ _KEY_BYTES = _KEY.encode()
 _ROOT = ROOT_NAME.encode()
 
 
-class SchedulingResult:
+class SchedulingResult(Policy):
     """Says yes when a `SchedulePod` span has one of the results."""
 
     reads = Reads(detailed=frozenset({"name", "attributes"}))
@@ -26,22 +26,29 @@ class SchedulingResult:
 
     def vote(self, trace: Evidence) -> Decision:
         """Look at the roots; phases and plugins have results of their own, which do not count here."""
+        return "sampled" if self._found_in(trace) else "not_sampled"
+
+    def because(self, trace: Evidence) -> str:
+        """Tell the attempt's result."""
+        return f"{_KEY}={self._found_in(trace)}"
+
+    def _found_in(self, trace: Evidence) -> str:
         raw = trace.raw
         for result in self._encoded:
             if result in raw:
                 break
         else:
-            return "not_sampled"
+            return ""
         if _KEY_BYTES not in raw or _ROOT not in raw:
-            return "not_sampled"
+            return ""
         for span in trace.detailed:
             if span.name == _ROOT:
                 for pair in span.attributes:
                     if _KEY_BYTES in pair:
                         key, value = read_key_value(pair)
-                        if key == _KEY and value in self._results:
-                            return "sampled"
-        return "not_sampled"
+                        if key == _KEY and isinstance(value, str) and value in self._results:
+                            return value
+        return ""
 
 
 class Config(Block):

@@ -20,7 +20,7 @@ _PLUGIN_PREFIX = "plugin: "
 _TIMES = frozenset({"start_time_unix_nano", "end_time_unix_nano"})
 
 
-class SlowAttempt:
+class SlowAttempt(Policy):
     """Says yes when a span of a given name took longer than its limit. Nothing is said about traces without a root.
 
     Spans without start or end, or that end before they start, have no length and are passed over.
@@ -37,19 +37,33 @@ class SlowAttempt:
 
     def vote(self, trace: Evidence) -> Decision:
         """Compare the length of every span that has a limit."""
+        return "sampled" if self.slow_span(trace) else "not_sampled"
+
+    def because(self, trace: Evidence) -> str:
+        """Tell which part took how long."""
+        return self._told(self.slow_span(trace)) or self.reason
+
+    def slow_span(self, trace: Evidence) -> SpanFields | None:
+        """Return the first span that took too long."""
         starts, ends = trace.columns.start_time_unix_nano, trace.columns.end_time_unix_nano
         # No span is longer than its trace, which is soon measured.
         if not starts or not ends or max(ends) - min(starts) <= self._shortest or _ROOT not in trace.raw:
-            return "not_sampled"
+            return None
         limit_of = self._limits.get
         for span in trace.detailed:
             limit, start = limit_of(span.name), span.start_time_unix_nano
             if limit is not None and start and span.end_time_unix_nano - start > limit:
-                return "sampled"
-        return "not_sampled"
+                return span
+        return None
+
+    def _told(self, span: SpanFields | None) -> str:
+        if span is None:
+            return ""
+        took, limit = span.end_time_unix_nano - span.start_time_unix_nano, self._limits[span.name]
+        return f"{span.name.decode()} took {took // MILLISECOND} ms, longer than {format_duration(limit)}"
 
 
-class SlowQueue:
+class SlowQueue(Policy):
     """Says yes when the Pod of a `SchedulePod` waited in the queue longer than the limit, or when `also` says yes."""
 
     reads = Reads(detailed=frozenset({"name", "attributes"}))
@@ -64,13 +78,20 @@ class SlowQueue:
 
     def vote(self, trace: Evidence) -> Decision:
         """Look at the wait that the roots tell."""
-        if self._also and self._also.vote(trace) == "sampled":
-            return "sampled"
-        if _WAIT_BYTES in trace.raw:
-            for span in trace.detailed:
-                if span.name == _ROOT and self._waited(span) > self._limit:
-                    return "sampled"
-        return "not_sampled"
+        slow = self._longest_wait(trace) > self._limit or (self._also and self._also.slow_span(trace))
+        return "sampled" if slow else "not_sampled"
+
+    def because(self, trace: Evidence) -> str:
+        """Tell how long the Pod waited, or which part took how long."""
+        waited = self._longest_wait(trace)
+        if waited <= self._limit:
+            return self._also.because(trace) if self._also else self.reason
+        return f"its Pod waited {waited / MILLISECOND:g} ms in the queue, longer than {format_duration(self._limit)}"
+
+    def _longest_wait(self, trace: Evidence) -> float:
+        if _WAIT_BYTES not in trace.raw:
+            return 0
+        return max((self._waited(span) for span in trace.detailed if span.name == _ROOT), default=0)
 
     @staticmethod
     def _waited(span: SpanFields) -> float:

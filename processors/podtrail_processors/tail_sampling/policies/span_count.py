@@ -3,15 +3,13 @@
 from pydantic import Field
 
 from podtrail.otlp import Decision
-from podtrail_processors.tail_sampling.evidence import Evidence, Reads
+from podtrail_processors.tail_sampling.evidence import Evidence
 from podtrail_processors.tail_sampling.lenient import Int32
 from podtrail_processors.tail_sampling.policy import Block, Policy
 
 
-class SpanCount:
+class SpanCount(Policy):
     """Says yes when the number of spans lies between the bounds, both inclusive."""
-
-    reads = Reads()
 
     def __init__(self, least: int, most: int) -> None:
         self.reason = f"it has {least} spans or more" + (f", at most {most}" if most else "")

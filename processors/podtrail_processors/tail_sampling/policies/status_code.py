@@ -13,7 +13,7 @@ _UNSET = 0
 _CODES = {"UNSET": _UNSET, "OK": 1, "ERROR": 2}
 
 
-class StatusCode:
+class StatusCode(Policy):
     """Says yes when any span has one of the codes."""
 
     reads = Reads(columns=frozenset({"status"}))

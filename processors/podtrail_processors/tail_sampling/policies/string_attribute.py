@@ -15,7 +15,7 @@ from podtrail_processors.tail_sampling.re2 import compile_re2
 _CACHE_SIZE = 128
 
 
-class StringAttribute:
+class StringAttribute(Policy):
     """Says yes when the attribute matches somewhere; a value that is no text counts as empty.
 
     An empty text never matches on a span; on a resource a regular expression may match it, as in the Collector.

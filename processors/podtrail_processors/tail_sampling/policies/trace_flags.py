@@ -9,7 +9,7 @@ from podtrail_processors.tail_sampling.policy import Block, Policy
 _SAMPLED = 1
 
 
-class TraceFlags:
+class TraceFlags(Policy):
     """Says yes when a span's flags have the sampled bit."""
 
     reads = Reads(columns=frozenset({"flags"}))
