@@ -58,19 +58,19 @@ def inject_context(
     other for ever), and a tracestate that belongs to another traceparent is emptied. Write on creation or on a
     change of the specification, never on a status update. `injected` counts success, unchanged and no_context.
     """
-    span_context = get_current_span(context).get_span_context()
+    trace_id, span_id, _, flags, state, is_valid = get_current_span(context).get_span_context()
     changes: dict[str, str] = {}
-    if span_context.is_valid:
-        key, value = prefix + "traceparent", _traceparent(span_context)
+    if is_valid:
+        key, value = prefix + "traceparent", f"00-{trace_id:032x}-{span_id:016x}-{flags:02x}"
         if annotations.get(key) != value:
             changes[key] = value
-        key, value = prefix + "tracestate", span_context.trace_state.to_header() if span_context.trace_state else ""
+        key, value = prefix + "tracestate", state.to_header() if state else ""
         if annotations.get(key, "") != value:
             changes[key] = value
         if context is not None and len(context) > 1 and get_all_baggage(context):
             changes.update(_baggage(annotations, context, prefix))
     if counters is not None:
-        counters.injected["success" if changes else "unchanged" if span_context.is_valid else "no_context"] += 1
+        counters.injected["success" if changes else "unchanged" if is_valid else "no_context"] += 1
     return changes
 
 
@@ -115,7 +115,3 @@ def _parsed(traceparent: str, tracestate: str) -> SpanContext | None:
     state = TraceState.from_header([tracestate]) if 0 < len(tracestate) <= _MAX_TRACESTATE else None
     flags = TraceFlags(int(match[3], 16))
     return SpanContext(int(match[1], 16), int(match[2], 16), is_remote=True, trace_flags=flags, trace_state=state)
-
-
-def _traceparent(context: SpanContext) -> str:
-    return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"

@@ -40,6 +40,7 @@ class Scheduler:
         on_attempt: Callable[[AttemptRecord], None],
         log: Log = log_long,
     ) -> None:
+        self.profile = profile
         self.queue = SchedulingQueue(profile.queue_sort.sort_key, profile.held_back_by, profile.hints)
         self.propagation = PropagationCounters("kube-scheduler", profile.name, "Pod")
         self._handle = handle

@@ -22,6 +22,24 @@ def _valid_resources(quantities: dict[str, str | int | float]) -> dict[str, str 
 Quantities = Annotated[dict[str, str | int | float], AfterValidator(_valid_resources)]
 
 
+DEFAULT_PLUGINS = (
+    "SchedulingGates",
+    "PrioritySort",
+    "NodeUnschedulable",
+    "NodeName",
+    "TaintToleration",
+    "NodeAffinity",
+    "NodePorts",
+    "NodeResourcesFit",
+    "InterPodAffinity",
+    "DefaultPreemption",
+    "NodeResourcesBalancedAllocation",
+    "ImageLocality",
+    "DefaultBinder",
+)
+"""The names that `plugins.registry` gives the default profile's plugins."""
+
+
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -165,7 +183,7 @@ class ApiServerConfig(_Section):
 
 # The defaults are validated like what a user writes.
 _DEFAULT_NODES: list[dict[str, object]] = [
-    {"name": "node", "count": 10, "zones": ["a", "b"], "labels": {"disk": "ssd"}},
+    {"name": "node", "count": 12, "zones": ["a", "b"], "labels": {"disk": "ssd"}},
     {
         "name": "gpu",
         "count": 2,
@@ -178,13 +196,13 @@ _DEFAULT_NODES: list[dict[str, object]] = [
 
 _DEFAULT_PODS: list[dict[str, object]] = [
     {"name": "web", "weight": 60, "lifetime": "50s", "images": ["web:1"]},
-    {"name": "batch", "weight": 20, "requests": {"cpu": "1", "memory": "2Gi"}, "priority": -10, "lifetime": "3m"},
+    {"name": "batch", "weight": 20, "requests": {"cpu": "1", "memory": "2Gi"}, "priority": -10, "lifetime": "95s"},
     {
         "name": "train",
         "weight": 3,
         "requests": {"cpu": "2", "memory": "4Gi", "example.com/gpu": 1},
         "tolerations": [{"key": "example.com/gpu"}],
-        "lifetime": "2m",
+        "lifetime": "80s",
     },
     {"name": "critical", "weight": 4, "requests": {"cpu": "3", "memory": "4Gi"}, "priority": 1000, "lifetime": "1m"},
     {"name": "gated", "weight": 3, "gates": ["example.com/quota"], "gates_lifted_after": "40s", "lifetime": "30s"},
@@ -242,7 +260,8 @@ class Workload(_Section):
         unknown = sorted({kind for each in named for kind in each} - kinds)
         if unknown and "faults" in self.model_fields_set:
             raise ValueError(f"faults name kinds that pods does not have: {', '.join(unknown)}")
-        plugins = [fault.name for fault in self.faults.slow_plugins]
-        if len(set(plugins)) < len(plugins):
-            raise ValueError("faults.slow_plugins has two plugins of one name")
+        plugins = [*DEFAULT_PLUGINS, *(fault.name for fault in self.faults.slow_plugins)]
+        twice = sorted({name for name in plugins if plugins.count(name) > 1})
+        if twice:
+            raise ValueError(f"faults.slow_plugins needs names of its own, these are taken: {', '.join(twice)}")
         return self

@@ -91,3 +91,9 @@ def test_quantities_are_exact_and_rounded_up() -> None:
 def test_other_quantities_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is no quantity"):
         parse_quantity(text)
+
+
+def test_slow_plugins_cannot_take_the_names_of_others() -> None:
+    slow = {"name": "NodeName", "extension_point": "score", "takes": "1s"}
+    with pytest.raises(ValidationError, match="names of its own, these are taken: NodeName"):
+        Workload.model_validate({"faults": {"slow_plugins": [slow]}})

@@ -40,11 +40,13 @@ class Profile:
     """Which plugins run at which point, in the order in which they were enabled."""
 
     def __init__(self, name: str, enabled: Sequence[Enabled]) -> None:
-        """Raises ValueError unless exactly one plugin sorts the queue and at least one binds."""
+        """Raises ValueError unless names differ, exactly one plugin sorts the queue and at least one binds."""
         plugins = [each.plugin for each in enabled]
         sorters = _serving(plugins, QueueSortPlugin)  # type: ignore[type-abstract]
         if len(sorters) != 1:
             raise ValueError(f"profile {name} needs exactly one plugin that sorts the queue, it has {len(sorters)}")
+        if len({plugin.name for plugin in plugins}) < len(plugins):
+            raise ValueError(f"profile {name} has two plugins of one name")
         self.name = name
         self.queue_sort = sorters[0]
         self.pre_enqueue = _serving(plugins, PreEnqueuePlugin)  # type: ignore[type-abstract]
@@ -60,6 +62,7 @@ class Profile:
         self.pre_bind = _serving(plugins, PreBindPlugin)  # type: ignore[type-abstract]
         self.bind = _serving(plugins, BindPlugin)  # type: ignore[type-abstract]
         self.post_bind = _serving(plugins, PostBindPlugin)  # type: ignore[type-abstract]
+        self.names = tuple(plugin.name for plugin in plugins)
         self.weights = {each.plugin.name: each.weight for each in enabled}
         self.hints = _hints(plugins)
         if not self.bind:

@@ -212,19 +212,20 @@ class Framework:
     ) -> tuple[WaitingPod | None, Refused | None]:
         """Whether the Pod may bind now, must wait, or may not."""
         phase = self.start_phase(parent, "permit")
-        deadlines: dict[str, int] = {}
+        timeouts: dict[str, int] = {}
         refused = None
         for plugin in self.profile.permit:
             span = self.start_plugin(phase, plugin.name, "permit")
             answer = self.invoke(span, plugin.name, "permit", 1, partial(plugin.permit, state, pod, node))
             self._end_plugin(span, answer.status)
             if answer.status is not None and answer.status.code is Code.WAIT:
-                deadlines[plugin.name] = self.clock.now() + min(answer.timeout, MAX_PERMIT_WAIT)
+                timeouts[plugin.name] = min(answer.timeout, MAX_PERMIT_WAIT)
             elif answer.status is not None:
                 refused = Refused(plugin.name, _explained(answer.status, "Permit", plugin.name))
                 break
         self.end_phase(phase, refused)
-        return (WaitingPod(pod.uid, deadlines) if deadlines and refused is None else None), refused
+        waits = timeouts and refused is None
+        return (WaitingPod(pod.uid, self.clock.now(), timeouts) if waits else None), refused
 
     def run_pre_bind(self, parent: Span, state: CycleState, pod: Pod, node: str) -> Refused | None:
         """Has each plugin do what must precede binding."""

@@ -123,7 +123,7 @@ def test_a_pod_waits_for_victims_that_are_already_leaving() -> None:
 
 def test_a_victim_that_waits_for_permission_is_refused_it() -> None:
     cluster = Cluster(node("n1", pod("a", 4000)))
-    waiting = cluster.handle.waiting["a"] = WaitingPod("a", {"Quota": 99})
+    waiting = cluster.handle.waiting["a"] = WaitingPod("a", 0, {"Quota": 99})
     cluster.preempt(pod("vip", 4000, priority=9))
     assert (waiting.refused_by, waiting.status) == ("DefaultPreemption", unschedulable("preempted"))
     assert cluster.victims() == []
