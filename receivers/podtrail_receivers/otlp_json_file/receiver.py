@@ -29,6 +29,7 @@ class FileReceiver:
 
     def __init__(self, config: Config, context: Context) -> None:
         self._config = config
+        self.finite = not config.follow
         self._id = context.id
         self._log = context.log
         self._files: list[Path] = []
