@@ -16,7 +16,7 @@ from podtrail_processors.tail_sampling.judge import Judge, Judgement
 from podtrail_processors.tail_sampling.marks import marked, records_policy
 from podtrail_processors.tail_sampling.measure import measure
 from podtrail_processors.tail_sampling.memory import Memory
-from podtrail_processors.tail_sampling.remembered import DecisionCache
+from podtrail_processors.tail_sampling.remembered import TAIL, DecisionCache
 
 _MIB = 2**20
 _TRACE_COST = 8
@@ -72,13 +72,17 @@ class TailSampling:
         arrived, due = batch.arrived, now + self._wait
         memory, opened = self._memory, 0
         memory.note_arrival(arrived, due)
-        traces = memory.traces
+        traces, remembers = memory.traces, self._remembers
+        kept_tails, other_tails = self._kept_ids.tails, self._other_ids.tails
         resource = scope = b""
         header = self._headers.intern(resource, scope)
         followed: set[tuple[int, bytes]] = set()
         for group in batch.groups:
-            if self._remembers and self._follow_remembered(group, out.groups):
-                continue
+            if remembers:
+                tail = group[2][TAIL]
+                if tail in kept_tails or tail in other_tails:
+                    self._follow_remembered(group, out.groups)
+                    continue
             if group[0] is not resource or group[1] is not scope:
                 resource, scope = group[0], group[1]
                 header = self._headers.intern(resource, scope)
@@ -187,18 +191,16 @@ class TailSampling:
             self._leave(oldest, b"".join(oldest.chunks), _EVICTED, now, out)
         self._forget(oldest, now)
 
-    def _follow_remembered(self, group: Group, groups: list[Group]) -> bool:
-        """Have late spans follow a decision that is remembered; return whether there is one."""
+    def _follow_remembered(self, group: Group, groups: list[Group]) -> None:
+        """Have late spans follow the decision that is remembered."""
         policy = self._kept_ids.get(group.trace_id)
         if policy is not None:
             groups.append(marked(group, policy, cached=True) if self._records else group)
             self._instruments.from_cache.add(group.span_count, "true")
-            return True
-        if self._other_ids.get(group.trace_id) is None:
-            return False
-        self._account.sampled_out += group.span_count
-        self._instruments.from_cache.add(group.span_count, "false")
-        return True
+        else:
+            self._other_ids.get(group.trace_id)
+            self._account.sampled_out += group.span_count
+            self._instruments.from_cache.add(group.span_count, "false")
 
     def _follow(self, decided: Decided, group: Group, groups: list[Group]) -> None:
         """Have late spans follow the decision on a trace that is still in memory."""

@@ -1,8 +1,10 @@
 """Decisions remembered after their trace is forgotten: the Collector's decision cache."""
 
 from collections import OrderedDict
+from collections.abc import Container
 
-_TAIL = slice(8, 16)
+TAIL = slice(8, 16)
+"""The part of a trace id that counts."""
 
 
 class DecisionCache:
@@ -12,11 +14,16 @@ class DecisionCache:
         self._size = size
         self._policies: OrderedDict[bytes, str] = OrderedDict()
 
+    @property
+    def tails(self) -> Container[bytes]:
+        """The tails of the ids that are remembered now: for a quick look that does not count as use."""
+        return self._policies
+
     def put(self, trace_id: bytes, policy: str) -> bool:
         """Remember who decided about a trace; return whether there is room for any."""
         if self._size <= 0:
             return False
-        tail = trace_id[_TAIL]
+        tail = trace_id[TAIL]
         self._policies[tail] = policy
         self._policies.move_to_end(tail)
         if len(self._policies) > self._size:
@@ -25,7 +32,7 @@ class DecisionCache:
 
     def get(self, trace_id: bytes) -> str | None:
         """Return the policy ("" for none) that decided about a trace, None when nothing is remembered."""
-        tail = trace_id[_TAIL]
+        tail = trace_id[TAIL]
         policy = self._policies.get(tail)
         if policy is not None:
             self._policies.move_to_end(tail)

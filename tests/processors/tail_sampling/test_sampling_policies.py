@@ -254,7 +254,7 @@ def test_slow_attempt_compares_the_whole_and_its_parts(
 def test_a_verdict_says_why_in_words(
     sampler: Make,
     policy: Make,
-    type: str,  # noqa: A002
+    type: str,
     settings: dict[str, object],
     reason: str,
 ) -> None:
