@@ -1,0 +1,1 @@
+"""Processes around a pipeline under measurement: who sends, who takes what comes out, and what it is set against."""

@@ -1,0 +1,101 @@
+"""Who is measured: commands that take OTLP/gRPC on one port of 127.0.0.1 and, but for the floor, send it to another."""
+
+import sys
+import sysconfig
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.load import SLOW_MS
+
+DECISION_WAIT = 2.0
+"""Seconds."""
+
+_CONFIG = """\
+receivers:
+  otlp:
+    protocols:
+      grpc:
+        endpoint: 127.0.0.1:{otlp}
+processors:
+  tail_sampling:
+    decision_wait: {wait}s
+    num_traces: 200000
+    policies:
+      - {{name: failed, type: status_code, status_code: {{status_codes: [ERROR]}}}}
+      - {{name: slow, type: latency, latency: {{threshold_ms: {slow}}}}}
+      - {{name: share, type: probabilistic, probabilistic: {{sampling_percentage: 5}}}}
+  batch:
+exporters:
+  otlp_grpc:
+    endpoint: 127.0.0.1:{sink}
+    compression: gzip
+    tls:
+      insecure: true
+service:
+  telemetry:
+    metrics:
+      level: none
+  pipelines:
+    traces:
+      receivers: [otlp]
+      processors: [tail_sampling, batch]
+      exporters: [otlp_grpc]
+"""
+
+
+class Ports(NamedTuple):
+    """Free ones."""
+
+    otlp: int
+    sink: int
+    spare: int
+
+
+class Contender(NamedTuple):
+    """One of those who are measured."""
+
+    name: str
+    sends: bool
+    """Whether it sends on what it takes."""
+    samples: bool
+    """Whether it keeps only what is worth keeping."""
+
+    def command(self, ports: Ports, home: Path) -> list[str]:
+        """Return the command; its files go to `home`."""
+        if self.name == "floor":
+            return [sys.executable, "-m", "benchmarks.loopback.floor", str(ports.otlp)]
+        if self.name == "rotel":
+            return _rotel(ports, home)
+        config = home / "pipeline.yaml"
+        settings = {"otlp": ports.otlp, "sink": ports.sink, "wait": DECISION_WAIT, "slow": SLOW_MS}
+        config.write_text(_CONFIG.format(**settings), encoding="utf-8")
+        return podtrail_run(config)
+
+
+def podtrail_run(config: Path) -> list[str]:
+    """Return the command that runs a configuration."""
+    return [str(Path(sysconfig.get_path("scripts")) / "podtrail"), "run", "--config", str(config)]
+
+
+def _rotel(ports: Ports, home: Path) -> list[str]:
+    options = {
+        "--pid-file": home / "rotel.pid",
+        "--otlp-grpc-endpoint": f"127.0.0.1:{ports.otlp}",
+        "--otlp-http-endpoint": f"127.0.0.1:{ports.spare}",
+        "--exporter": "otlp",
+        "--otlp-exporter-protocol": "grpc",
+        "--otlp-exporter-compression": "gzip",
+        "--otlp-exporter-endpoint": f"http://127.0.0.1:{ports.sink}",
+    }
+    agent = files("rotel") / "rotel-agent"
+    return [str(agent), "start", *(str(word) for option in options.items() for word in option)]
+
+
+def contenders() -> list[Contender]:
+    """Return podtrail, the floor, and Rotel where its package is installed."""
+    found = [Contender("podtrail", sends=True, samples=True), Contender("floor", sends=False, samples=False)]
+    if find_spec("rotel"):
+        found.append(Contender("rotel", sends=True, samples=False))
+    return found

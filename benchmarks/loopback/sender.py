@@ -1,0 +1,77 @@
+"""Sends requests as fast as they are taken, in a process of its own: four connections, four requests under way on each.
+
+A refused request is sent again, as a client of OTLP does.
+"""
+
+import threading
+import time
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import grpc
+
+from benchmarks.loopback.wire import LARGEST, METHOD, SERVICE, read_requests
+
+if TYPE_CHECKING:
+    _Export = grpc.UnaryUnaryMultiCallable[bytes, bytes]
+
+_CONNECTIONS = _IN_FLIGHT = 4
+_SECONDS = 30
+_TRIES = 100
+_PAUSE = 0.1
+_AGAIN = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED)
+_OPTIONS = [("grpc.use_local_subchannel_pool", 1), ("grpc.max_send_message_length", LARGEST)]
+
+
+def send_all(path: Path, port: int, told: Connection) -> None:
+    """Send a file's requests; say "ready", wait for a word, and tell the seconds it took or what went wrong."""
+    requests = list(read_requests(path))
+    channels = [grpc.insecure_channel(f"127.0.0.1:{port}", options=_OPTIONS) for _ in range(_CONNECTIONS)]
+    for channel in channels:
+        grpc.channel_ready_future(channel).result(timeout=_SECONDS)
+    told.send("ready")
+    told.recv()
+    began = time.monotonic()
+    errors = _in_threads(iter(requests), channels)
+    told.send(errors[0] if errors else time.monotonic() - began)
+
+
+def _in_threads(requests: Iterator[bytes], channels: list[grpc.Channel]) -> list[str]:
+    errors: list[str] = []
+    lock = threading.Lock()
+
+    def following() -> bytes | None:
+        with lock:
+            return next(requests, None)
+
+    def work(export: "_Export") -> None:
+        while not errors and (request := following()) is not None:
+            if error := _send(export, request):
+                errors.append(error)
+
+    workers = [
+        threading.Thread(target=work, args=(channel.unary_unary(f"/{SERVICE}/{METHOD}"),))
+        for channel in channels
+        for _ in range(_IN_FLIGHT)
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return errors
+
+
+def _send(export: "_Export", request: bytes) -> str:
+    """Return "" when it was taken, else why it was not."""
+    for _ in range(_TRIES):
+        try:
+            answer = export(request, timeout=_SECONDS)
+        except grpc.RpcError as error:
+            if error.code() not in _AGAIN:
+                return str(error)
+            time.sleep(_PAUSE)
+        else:
+            return f"rejected: {answer!r}" if answer else ""
+    return f"refused {_TRIES} times"

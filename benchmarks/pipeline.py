@@ -1,0 +1,158 @@
+"""What a span costs `podtrail run` that samples tails, in CPU and memory, against a bare gRPC server and Rotel.
+
+OTLP/gRPC in, tail sampling (status, latency, 5 %), batch, OTLP/gRPC out with gzip; 512 spans a request, a trace's 35
+spans spread over requests. The floor takes the same bytes and does nothing with them. Rotel passes all of the load on,
+also with gzip, and decides nothing. Sender and sink are processes of their own; what comes out is checked.
+"""
+
+import re
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack, closing
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+
+from benchmarks.load import SPANS_A_TRACE, Load, make_load
+from benchmarks.loopback.contenders import DECISION_WAIT, Contender, Ports, contenders
+from benchmarks.loopback.sender import send_all
+from benchmarks.loopback.sink import Came, take_all
+from benchmarks.loopback.wire import write_requests
+
+TRACES = 30_000
+ROUNDS = 3
+_IDLE = 1.5
+_LIMIT = 60.0
+_SPAWN = get_context("spawn")
+
+
+class Cost(NamedTuple):
+    """What one run cost."""
+
+    cpu: float
+    """Microseconds a span, user and system."""
+    peak: float
+    """MiB of resident memory."""
+    kept: float
+    """Share of the spans that came out."""
+
+
+def _free_ports() -> Ports:
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in Ports._fields]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return Ports(*(each.getsockname()[1] for each in sockets))
+
+
+def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
+    until = time.monotonic() + _LIMIT
+    while time.monotonic() < until and process.poll() is None:
+        with closing(socket.socket()) as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.02)
+    raise SystemExit(f"nothing listens on port {port}: {process.args!r}")
+
+
+def _cpu(pid: int) -> float:
+    times = psutil.Process(pid).cpu_times()
+    return times.user + times.system
+
+
+def _peak(pid: int) -> float:
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    assert found is not None
+    return int(found[1]) / 1024
+
+
+def _beside(stack: ExitStack, work: object, *arguments: object) -> Connection:
+    """Start a process of ours and return the line to it, once it says that it is ready."""
+    ours, theirs = _SPAWN.Pipe()
+    process = _SPAWN.Process(target=work, args=(*arguments, theirs), daemon=True)  # type: ignore[arg-type]
+    process.start()
+    stack.callback(process.join, 10)
+    assert ours.recv() == "ready"
+    return ours
+
+
+def measure(contender: Contender, load: Load, requests: Path, home: Path) -> Cost:
+    """Run a contender once with the whole load. SystemExit when what came out is not right."""
+    ports = _free_ports()
+    with ExitStack() as stack:
+        sink = _beside(stack, take_all, ports.sink)
+        stack.callback(sink.send, None)
+        log = stack.enter_context((home / f"{contender.name}.log").open("wb"))
+        process = subprocess.Popen(contender.command(ports, home), stdout=log, stderr=log)
+        stack.callback(process.wait, 30)
+        stack.callback(process.terminate)
+        _wait_for(ports.otlp, process)
+        sender = _beside(stack, send_all, requests, ports.otlp)
+        before = _cpu(process.pid)
+        sender.send("go")
+        took = sender.recv()
+        if isinstance(took, str):
+            raise SystemExit(f"{contender.name}: {took}")
+        if contender.samples:
+            time.sleep(DECISION_WAIT)
+        while contender.sends and _ask_idle(sink) < _IDLE:
+            time.sleep(0.2)
+        cpu, peak = _cpu(process.pid) - before, _peak(process.pid)
+        sink.send((SPANS_A_TRACE, load.telling))
+        came: Came = sink.recv()
+    _check(contender, load, came)
+    return Cost(cpu / load.spans * 1e6, peak, came.spans / load.spans)
+
+
+def _ask_idle(sink: Connection) -> float:
+    sink.send("idle")
+    idle: float = sink.recv()
+    return idle
+
+
+def _check(contender: Contender, load: Load, came: Came) -> None:
+    if not contender.sends:
+        return
+    wrong = came.repeated or came.cut or came.missing
+    if wrong or not (came.spans < load.spans / 4 if contender.samples else came.spans == load.spans):
+        raise SystemExit(f"{contender.name}: {load.spans} spans went in, what came out is wrong: {came}")
+
+
+def main() -> None:
+    """Print CPU and memory of each, and their ratios round by round."""
+    load = make_load(TRACES)
+    costs: dict[str, list[Cost]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        requests = home / "requests"
+        write_requests(requests, load.requests)
+        load.requests.clear()
+        print(
+            f"{load.spans} spans, {load.span_bytes / load.spans:.0f} bytes each; min / median of {ROUNDS}", flush=True
+        )
+        for _ in range(ROUNDS):
+            for contender in contenders():
+                costs.setdefault(contender.name, []).append(measure(contender, load, requests, home))
+    for name, runs in costs.items():
+        cpu, peak = [run.cpu for run in runs], [run.peak for run in runs]
+        print(
+            f"{name:<10} {min(cpu):5.2f} / {statistics.median(cpu):5.2f} us a span   "
+            f"{min(peak):4.0f} / {statistics.median(peak):4.0f} MiB peak   {runs[0].kept:6.1%} came out"
+        )
+    for name in costs.keys() - {"podtrail"}:
+        ratios = [ours.cpu / theirs.cpu for ours, theirs in zip(costs["podtrail"], costs[name], strict=True)]
+        print(f"podtrail : {name:<8} {min(ratios):.2f} / {statistics.median(ratios):.2f} CPU")
+    if "rotel" not in costs:
+        print("rotel is not installed: no ratio to it", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
