@@ -86,8 +86,11 @@ class Service:
             await self._graph.start()
             settle_garbage_collector()
             _LOG.info("ready: %s", _described(settings))
-            exhausted = await self._serve(exit_when_done, when_done)
-            at_once = await self._stop()
+            at_once = False
+            try:
+                exhausted = await self._serve(exit_when_done, when_done)
+            finally:
+                at_once = await self._stop()
             return Ended(self._graph.balances(), exhausted, at_once)
 
     async def _serve(self, exit_when_done: bool, when_done: Callable[[], None] | None) -> bool:
