@@ -138,7 +138,7 @@ class OtlpReceiver:
         try:
             yield
         except StartError as error:
-            raise StartError(f"receivers::{self._id}::protocols::{protocol}: {error}") from error
+            raise StartError(f"protocols::{protocol}: {error}") from error
 
     def _count(self, transport: str, error: RequestError) -> None:
         if error.reason != "overloaded":  # whose spans were counted

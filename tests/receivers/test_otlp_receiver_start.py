@@ -56,9 +56,7 @@ def test_a_port_in_use_is_named_with_its_key(protocol: str) -> None:
         endpoint = f"127.0.0.1:{other.getsockname()[1]}"
         with pytest.raises(StartError) as caught:
             asyncio.run(start({protocol: {"endpoint": endpoint}}))
-    assert str(caught.value) == (
-        f"receivers::otlp::protocols::{protocol}: can't listen on {endpoint}: Address already in use"
-    )
+    assert str(caught.value) == (f"protocols::{protocol}: can't listen on {endpoint}: Address already in use")
 
 
 @pytest.mark.parametrize("protocol", ["grpc", "http"])

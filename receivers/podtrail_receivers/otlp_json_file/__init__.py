@@ -14,4 +14,6 @@ def _create(config: Config, context: Context) -> Any:
     return FileReceiver(config, context)
 
 
-FACTORY = Factory(kind="receiver", type="otlp_json_file", Config=Config, create=_create, aliases=("otlpjsonfile",))
+FACTORY = Factory(
+    kind="receiver", type="otlp_json_file", Config=Config, create=_create, finite=True, aliases=("otlpjsonfile",)
+)

@@ -78,12 +78,12 @@ class FileReceiver:
         if not self._config.follow:
             for pattern in self._config.include:
                 if not matching([pattern], ()):
-                    raise StartError(f"receivers::{self._id}::include: {_what_is(pattern)}")
+                    raise StartError(f"include: {_what_is(pattern)}")
         for path in files:
             try:
                 path.open("rb").close()
             except OSError as error:
-                raise StartError(f"receivers::{self._id}::include: can't read {path}: {error.strerror}") from error
+                raise StartError(f"include: can't read {path}: {error.strerror}") from error
         return files
 
     async def _take(self, item: Record | Damage, consume: Consume) -> None:
