@@ -132,7 +132,9 @@ class Service:
         rest = asyncio.create_task(self._graph.run())
         try:
             now = self._clock.now()
-            while not rest.done() and not self._graph.settled(now):  # noqa: ASYNC110 - processors own no event
+            while not self._graph.settled(now):
+                if rest.done():
+                    rest.result()
                 await asyncio.sleep(_SETTLE_SECONDS)
             if when_done:
                 when_done()
