@@ -76,7 +76,7 @@ class TailSampling:
         kept_tails, other_tails = self._kept_ids.tails, self._other_ids.tails
         resource = scope = b""
         header = self._headers.intern(resource, scope)
-        followed: set[tuple[int, bytes]] = set()
+        message, followed = 0, set[tuple[int, bytes]]()
         for group in batch.groups:
             if remembers:
                 tail = group[2][TAIL]
@@ -84,6 +84,7 @@ class TailSampling:
                     self._follow_remembered(group, out.groups)
                     continue
             if group[0] is not resource or group[1] is not scope:
+                message += group[0] is not resource
                 resource, scope = group[0], group[1]
                 header = self._headers.intern(resource, scope)
             trace = traces.get(group[2])
@@ -94,8 +95,8 @@ class TailSampling:
                 trace = memory.open(HeldTrace(group[2], header, arrived, due))
             elif trace.state is not None:
                 self._follow(trace.state, group, out.groups)
-                if trace.state.at is not None and (id(resource), group[2]) not in followed:
-                    followed.add((id(resource), group[2]))
+                if trace.state.at is not None and (message, group[2]) not in followed:
+                    followed.add((message, group[2]))
                     self._instruments.late_age.observe((now - trace.state.at) // SECOND)
                 continue
             elif trace.header is not header:

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -140,9 +141,16 @@ def counters(ran: Run, vector: Vector) -> Mapping[str, Mapping[str, float]]:
 def blurred(vector: Vector) -> set[str]:
     """Return what can't be counted alike: the Collector counts late spans by ResourceSpans message and trace.
 
-    Two such messages that stand side by side without a resource are one to us.
+    Two such messages that stand side by side without a resource are one to us; it matters if they share a trace.
     """
     for batch in vector["batches"]:
-        if sum(not any(message.get("resource", {}).values()) for message in batch["resourceSpans"]) > 1:
-            return {"tail_sampling_sampling_late_span_age_count"}
+        for one, other in pairwise(batch["resourceSpans"]):
+            bare = not any(one.get("resource", {}).values()) and not any(other.get("resource", {}).values())
+            if bare and traces_of(one) & traces_of(other):
+                return {"tail_sampling_sampling_late_span_age_count"}
     return set()
+
+
+def traces_of(resource_spans: Mapping[str, Any]) -> set[str]:
+    """Return the trace ids in a ResourceSpans message."""
+    return {span["traceId"] for scope in resource_spans["scopeSpans"] for span in scope["spans"]}
