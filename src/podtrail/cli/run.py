@@ -13,7 +13,7 @@ from podtrail.cli.report import show_warnings
 from podtrail.component import Observer, StartError
 from podtrail.otlp import Batch
 from podtrail.pipeline.settings import ComponentSettings, Settings
-from podtrail.service import Service
+from podtrail.service import Ended, Service
 
 if TYPE_CHECKING:
     from podtrail.story import Stories
@@ -49,11 +49,22 @@ def command(
         click.echo(f"podtrail: {error}", err=True)
         sys.exit(1)
     told.print(service, serving=False)
-    lost = sum(balance.in_memory + balance.in_queue for balance in ended.balances)
+    sys.exit(_judged(ended, exit_when_done=exit_when_done))
+
+
+def _judged(ended: Ended, *, exit_when_done: bool) -> int:
+    """Return the exit code: 1 when the end has cost spans, or when a run that was to deliver everything has not."""
+    inside = sum(b.in_memory + b.in_queue + b.dropped.get("shutdown", 0) for b in ended.balances)
     if ended.at_once:
-        click.echo(f"podtrail: stopped at once, {lost:,} spans inside are lost", err=True)
-    if ended.at_once or any(balance.missing for balance in ended.balances):
-        sys.exit(1)
+        click.echo(f"podtrail: stopped at once, {inside:,} spans inside are lost", err=True)
+        return 1
+    if inside:
+        click.echo(f"podtrail: {inside:,} spans inside could not be delivered in time and are lost", err=True)
+        return 1
+    undelivered = sum(balance.undelivered for balance in ended.balances) if exit_when_done else 0
+    if undelivered:
+        click.echo(f"podtrail: {undelivered:,} spans could not be delivered", err=True)
+    return int(bool(undelivered) or any(balance.missing for balance in ended.balances))
 
 
 class _Told:
@@ -105,7 +116,8 @@ class _Told:
 
 
 def _stories(settings: Settings) -> "Stories | None":
-    if not any(component.factory.finite for component in settings.receivers.values()):
+    used = {id for pipeline in settings.pipelines for id in pipeline.receivers}
+    if not any(settings.receivers[id].factory.finite for id in used):
         return None
     from podtrail.story import Stories
 

@@ -26,6 +26,8 @@ class Balance:
     in_memory: int
     in_queue: int
     dropped: Mapping[str, int] = field(default_factory=Counter)
+    undelivered: int = 0
+    """Of those dropped: what was to be delivered. Processors drop for reasons of their own, as configured."""
 
     @property
     def missing(self) -> int:
@@ -54,6 +56,9 @@ def balance(exporter: str, feeding: Sequence[tuple[Driver, Outlet]], in_queue: i
         in_memory=sum(driver.chain.held() for driver, _ in feeding),
         in_queue=in_queue,
         dropped=dropped,
+        undelivered=sum(
+            outlet.account.dropped.total() + driver.chain.account.dropped["shutdown"] for driver, outlet in feeding
+        ),
     )
 
 

@@ -165,10 +165,13 @@ class Graph:
 
     async def stop(self, seconds: float) -> None:
         """Decide what is undecided, deliver within `seconds`, count the rest as dropped, let go of everything."""
+        now = asyncio.get_running_loop().time
+        until = now() + seconds
         await self.close_entrance()
         try:
-            await asyncio.gather(*(driver.drain(seconds) for driver in self.drivers))
-            await asyncio.gather(*(running.component.drain(seconds) for running in self._own(self.queues).values()))
+            await asyncio.gather(*(driver.drain(until - now()) for driver in self.drivers))
+            left = max(0.0, until - now())
+            await asyncio.gather(*(running.component.drain(left) for running in self._own(self.queues).values()))
         finally:
             await self._close()
 

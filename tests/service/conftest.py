@@ -1,0 +1,364 @@
+"""`podtrail run` as a process of its own, real SDK clients, and backends that answer from a script."""
+
+import json
+import os
+import queue
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTraceServiceRequest,
+    ExportTraceServiceResponse,
+)
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExportResult
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+PODTRAIL = Path(sys.executable).parent / "podtrail"
+TRACES = "opentelemetry.proto.collector.trace.v1.TraceService"
+PATIENCE = 30.0
+"""Seconds after which an event that did not come will not come any more."""
+
+
+class Process:
+    """A running `podtrail`, with what it has said so far."""
+
+    def __init__(self, arguments: Sequence[str], directory: Path, environment: Mapping[str, str]) -> None:
+        inherited = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "PYTHON"))}
+        self.popen = subprocess.Popen(
+            [str(PODTRAIL), *arguments],
+            cwd=directory,
+            env=inherited | dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.lines: list[str] = []
+        self._out: list[str] = []
+        self._changed = threading.Condition()
+        assert self.popen.stdout is not None
+        assert self.popen.stderr is not None
+        self._readers = [
+            threading.Thread(target=self._read, args=(self.popen.stderr, self.lines)),
+            threading.Thread(target=self._read, args=(self.popen.stdout, self._out)),
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    def _read(self, stream: Any, into: list[str]) -> None:
+        for line in stream:
+            with self._changed:
+                into.append(line.rstrip("\n"))
+                self._changed.notify_all()
+        with self._changed:
+            self._changed.notify_all()
+
+    @property
+    def log(self) -> str:
+        """What came on standard error."""
+        return "\n".join(self.lines)
+
+    @property
+    def out(self) -> str:
+        """What came on standard output; whole after `end`."""
+        return "\n".join(self._out)
+
+    def line(self, pattern: str, *, after: int = 0) -> re.Match[str]:
+        """Wait for a line of standard error, not one of the first `after`."""
+
+        def found() -> re.Match[str] | None:
+            return next((m for line in self.lines[after:] if (m := re.search(pattern, line))), None)
+
+        def silent() -> bool:
+            return not self._readers[0].is_alive()
+
+        with self._changed:
+            self._changed.wait_for(lambda: found() or silent(), PATIENCE)
+            match = found()
+        assert match, f"no line like {pattern!r} in:\n{self.log}"
+        return match
+
+    def port(self, protocol: str = "grpc") -> int:
+        """Wait until the `otlp` receiver listens and return its port."""
+        return int(self.line(rf"listening on [^ ]*:(\d+) \({protocol}\)")[1])
+
+    def ready(self) -> "Process":
+        """Wait until it says that it is ready."""
+        self.line("ready: ")
+        return self
+
+    def tell(self, number: signal.Signals) -> None:
+        """Send a signal."""
+        self.popen.send_signal(number)
+
+    def end(self, seconds: float = PATIENCE) -> int:
+        """Wait for the end and return the exit code."""
+        code = self.popen.wait(seconds)
+        for reader in self._readers:
+            reader.join(PATIENCE)
+        return code
+
+    def close(self) -> None:
+        """End it whatever it does."""
+        self.popen.kill()
+        self.end()
+        for stream in (self.popen.stdout, self.popen.stderr):
+            assert stream is not None
+            stream.close()
+
+
+Start = Callable[..., Process]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Return a function that starts `podtrail run` on a configuration (mapping or text) in `tmp_path`."""
+    running: list[Process] = []
+
+    def run(config: Mapping[str, Any] | str, *arguments: str, **environment: str) -> Process:
+        path = tmp_path / "config.yaml"
+        path.write_text(config if isinstance(config, str) else json.dumps(config), encoding="utf-8")
+        process = Process(["run", "--config", str(path), *arguments], tmp_path, environment)
+        running.append(process)
+        return process
+
+    yield run
+    for process in running:
+        process.close()
+
+
+@pytest.fixture
+def configure(tmp_path: Path) -> Callable[[Mapping[str, Any] | str], None]:
+    """Return a function that puts another configuration in the place of the one that `start` wrote."""
+
+    def write(config: Mapping[str, Any] | str) -> None:
+        beside = tmp_path / "config.next"
+        beside.write_text(config if isinstance(config, str) else json.dumps(config), encoding="utf-8")
+        beside.replace(tmp_path / "config.yaml")
+
+    return write
+
+
+def _sampler(wait: str = "300ms", percentage: float = 100, **more: Any) -> dict[str, Any]:
+    policy = {"name": "share", "type": "probabilistic", "probabilistic": {"sampling_percentage": percentage}}
+    return {"decision_wait": wait, "policies": [policy], **more}
+
+
+@pytest.fixture
+def sampler() -> Callable[..., dict[str, Any]]:
+    """Return a function that gives settings of `tail_sampling`: wait and percentage kept."""
+    return _sampler
+
+
+@pytest.fixture
+def otlp_to_file() -> dict[str, Any]:
+    """A configuration: otlp on any free port, tail sampling that keeps everything, a file with decisions."""
+    return {
+        "receivers": {"otlp": {"protocols": {"grpc": {"endpoint": "127.0.0.1:0"}}}},
+        "processors": {"tail_sampling": _sampler("1h")},
+        "exporters": {"file": {"path": "kept.jsonl", "decisions_path": "decisions.jsonl"}},
+        "service": {
+            "telemetry": {"metrics": {"level": "none"}},
+            "pipelines": {
+                "traces": {"receivers": ["otlp"], "processors": ["tail_sampling"], "exporters": ["file"]},
+            },
+        },
+    }
+
+
+def _spans(traces: int, spans: int = 3) -> list[ReadableSpan]:
+    memory = InMemorySpanExporter()
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(memory))
+    tracer = provider.get_tracer("scheduler")
+    for _ in range(traces):
+        with tracer.start_as_current_span("SchedulePod"):
+            for _ in range(spans - 1):
+                tracer.start_span("Filter").end()
+    provider.shutdown()
+    return list(memory.get_finished_spans())
+
+
+def _send(port: int, traces: int = 1, spans: int = 3, timeout: float = PATIENCE) -> SpanExportResult:
+    exporter = OTLPSpanExporter(f"127.0.0.1:{port}", insecure=True, timeout=timeout)
+    try:
+        return exporter.export(_spans(traces, spans))
+    finally:
+        exporter.shutdown()
+
+
+@pytest.fixture
+def send() -> Callable[..., SpanExportResult]:
+    """Return a function that has the SDK's gRPC exporter send so many traces of so many spans to a port."""
+    return _send
+
+
+class Backend:
+    """An OTLP backend over gRPC. It answers while `open`, and says what came."""
+
+    def __init__(self) -> None:
+        self.requests: queue.Queue[ExportTraceServiceRequest] = queue.Queue()
+        self.open = threading.Event()
+        self.open.set()
+        self.port = 0
+
+    def export(self, raw: bytes, context: grpc.ServicerContext) -> bytes:
+        self.requests.put(ExportTraceServiceRequest.FromString(raw))
+        while not self.open.wait(0.05) and context.is_active():
+            pass
+        return ExportTraceServiceResponse().SerializeToString()
+
+    def spans(self, at_least: int) -> int:
+        """Wait for so many spans; return how many came."""
+        came = 0
+        while came < at_least:
+            came += count(self.requests.get(timeout=PATIENCE))
+        while not self.requests.empty():
+            came += count(self.requests.get())
+        return came
+
+
+def count(request: ExportTraceServiceRequest) -> int:
+    """Return the number of spans in a request."""
+    return sum(len(scope.spans) for resource in request.resource_spans for scope in resource.scope_spans)
+
+
+@pytest.fixture
+def backend() -> Iterator[Backend]:
+    """A backend that listens on a free port of 127.0.0.1."""
+    handler = Backend()
+    method: grpc.RpcMethodHandler[bytes, bytes] = grpc.unary_unary_rpc_method_handler(handler.export)
+    with ThreadPoolExecutor(16) as threads:
+        server = grpc.server(threads)
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(TRACES, {"Export": method}),))
+        handler.port = server.add_insecure_port("127.0.0.1:0")
+        server.start()
+        yield handler
+        handler.open.set()
+        server.stop(None).wait(PATIENCE)
+
+
+@pytest.fixture
+def black_hole() -> Iterator[int]:
+    """The port of a server that takes connections and never says a word."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield listener.getsockname()[1]
+
+
+@pytest.fixture
+def free_port() -> Callable[[], int]:
+    """Return a function that returns a port that was free a moment ago, another at each call."""
+    given: set[int] = set()
+
+    def pick() -> int:
+        while True:
+            with socket.create_server(("127.0.0.1", 0)) as listener:
+                port: int = listener.getsockname()[1]
+            if port not in given:
+                given.add(port)
+                return port
+
+    return pick
+
+
+def _get(url: str) -> tuple[int, str]:
+    """Return status and body; status 0 when nobody listens."""
+    try:
+        with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+    except OSError:
+        return 0, ""
+
+
+@pytest.fixture
+def get() -> Callable[[str], tuple[int, str]]:
+    """Return a function that fetches a page: status (0 when nobody listens) and body."""
+    return _get
+
+
+@pytest.fixture
+def until() -> Callable[[Callable[[], object]], None]:
+    """Return a function that asks again and again until the answer is true, within the deadline."""
+
+    def wait(holds: Callable[[], object]) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not holds():
+            assert time.monotonic() < deadline, "it never came"
+            threading.Event().wait(0.02)
+
+    return wait
+
+
+Lines = Callable[[str], list[dict[str, Any]]]
+
+
+@pytest.fixture
+def json_lines(tmp_path: Path) -> Lines:
+    """Return a function that reads a file of JSON lines in `tmp_path`."""
+
+    def read(name: str) -> list[dict[str, Any]]:
+        path = tmp_path / name
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+    return read
+
+
+@pytest.fixture
+def kept(json_lines: Lines) -> Callable[[], dict[str, list[str]]]:
+    """Return a function that reads `kept.jsonl`: trace id to span ids, in hex."""
+
+    def read() -> dict[str, list[str]]:
+        traces: dict[str, list[str]] = {}
+        for request in json_lines("kept.jsonl"):
+            for resource in request["resourceSpans"]:
+                for scope in resource["scopeSpans"]:
+                    for span in scope["spans"]:
+                        traces.setdefault(span["traceId"], []).append(span["spanId"])
+        return traces
+
+    return read
+
+
+@pytest.fixture
+def metrics(get: Callable[[str], tuple[int, str]]) -> Callable[[int], dict[str, float]]:
+    """Return a function that reads the metrics page at a port: sample (name and labels) to value."""
+
+    def read(port: int) -> dict[str, float]:
+        status, text = get(f"http://127.0.0.1:{port}/metrics")
+        assert status == 200
+        samples = [line.rsplit(" ", 1) for line in text.splitlines() if line and not line.startswith("#")]
+        return {name: float(value) for name, value in samples}
+
+    return read
+
+
+@contextmanager
+def _occupied() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield listener.getsockname()[1]
+
+
+@pytest.fixture
+def occupied() -> Iterator[int]:
+    """A port of 127.0.0.1 that somebody listens on."""
+    with _occupied() as port:
+        yield port
