@@ -3,7 +3,7 @@
 import asyncio
 import gzip
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,8 @@ from podtrail_receivers.otlp_json_file import FACTORY
 from pydantic import ValidationError
 
 from podtrail.component import Context, Refused, StartError
-from podtrail.otlp import Batch
+from podtrail.otlp import Batch, Group
+from podtrail.otlp.json import read_json_request
 from podtrail.recording import Record, RecordingWriter, read_recording
 
 REAL = Path(__file__).parents[1] / "data" / "recordings"
@@ -58,6 +59,10 @@ def line(number: int) -> bytes:
     return b'{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"%032x","spanId":"%016x"}]}]}]}\n' % (number, number)
 
 
+def group(number: int) -> Sequence[Group]:
+    return read_json_request(line(number)).groups
+
+
 def append(path: Path, *pieces: bytes) -> None:
     with path.open("ab") as file:
         file.writelines(pieces)
@@ -76,7 +81,21 @@ def test_reads_a_real_recording_once_and_ends() -> None:
     asyncio.run(main())
 
 
-def test_reads_files_in_the_order_of_their_names_without_the_excluded(tmp_path: Path) -> None:
+def test_reads_several_files_in_the_order_of_arrival(tmp_path: Path) -> None:
+    async def main() -> None:
+        for name, arrivals in (("a.otlp", [10, 40]), ("b.jsonl", [20, 30, 50])):
+            with RecordingWriter(tmp_path / name) as writer:
+                for arrival in arrivals:
+                    writer.write(group(arrival), arrival)
+        sink = Sink()
+        await read(sink, include=[str(tmp_path / "*")])
+        assert sink.traces == [10, 20, 30, 40, 50]
+        assert [batch.arrived for batch in sink.batches] == sink.traces
+
+    asyncio.run(main())
+
+
+def test_reads_files_without_arrivals_in_the_order_of_their_names_without_the_excluded(tmp_path: Path) -> None:
     async def main() -> None:
         for number, name in enumerate(["b.jsonl", "a.jsonl", "c.jsonl"]):
             append(tmp_path / name, line(number + 1))
@@ -109,6 +128,22 @@ def test_damage_is_logged_with_its_line_counted_and_read_over(tmp_path: Path, ca
         assert f"{path}:4: " in caplog.text
         failed = context.metrics.snapshot()["podtrail_receiver_failed_requests"]
         assert failed == {"reason=malformed,receiver=f,transport=file": 2}
+
+    asyncio.run(main())
+
+
+def test_a_file_that_vanished_since_the_start_costs_itself_alone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        for number, name in enumerate(["a.jsonl", "b.jsonl"], 1):
+            append(tmp_path / name, line(number))
+        sink = Sink()
+        async with receiver(include=[str(tmp_path / "*")]) as source:
+            (tmp_path / "a.jsonl").unlink()
+            await source.run(sink)
+        assert sink.traces == [2]
+        assert "can't be read on from here: No such file or directory" in caplog.text
 
     asyncio.run(main())
 

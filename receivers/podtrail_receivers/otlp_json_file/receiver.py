@@ -1,7 +1,9 @@
 """The receiver: reads in threads, waits while the pipelines refuse, so that nothing read is lost."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
+from heapq import merge
+from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -10,7 +12,7 @@ from podtrail.component import Context, Refused, StartError
 from podtrail.component.contracts import Consume
 from podtrail.config.types import SECOND
 from podtrail.otlp import Batch
-from podtrail.recording import Damage, Record, read_recording
+from podtrail.recording import Damage, Position, Record, read_recording
 from podtrail_receivers.otlp_json_file.config import Config
 from podtrail_receivers.otlp_json_file.matching import matching
 from podtrail_receivers.otlp_json_file.tail import Identity, Tail, identity
@@ -25,7 +27,10 @@ _TRANSPORT = "file"
 
 
 class FileReceiver:
-    """Feeds the pipelines from files, in the order of their names; a request keeps its recorded arrival."""
+    """Feeds the pipelines from files; a request keeps its recorded arrival.
+
+    What is read once comes in the order of arrival across all files, what is followed as it is found.
+    """
 
     def __init__(self, config: Config, context: Context) -> None:
         self._config = config
@@ -66,10 +71,9 @@ class FileReceiver:
         if self._config.follow:
             await self._follow(consume)
             return
-        for path in self._files:
-            async for item in _ahead(read_recording(path)):
-                await self._take(item, consume)
-            self._log.info("read %s", path)
+        async for item in _ahead(_merged(self._files)):
+            await self._take(item, consume)
+        self._log.info("read %s", ", ".join(map(str, self._files)))
         if self._damages > _REPORTED:
             self._log.warning("damaged in %d more places", self._damages - _REPORTED)
 
@@ -142,6 +146,23 @@ def _what_is(pattern: str) -> str:
     if path.is_dir():
         return f"{pattern} is a directory; write {pattern.rstrip('/')}/* for the files in it"
     return f"no file matches {pattern}" if any(sign in pattern for sign in "*?[") else f"there is no file {pattern}"
+
+
+def _merged(paths: Iterable[Path]) -> Iterator[Record | Damage]:
+    """Yield what the files hold in order of arrival, of their names where that is equal."""
+
+    def with_arrivals(path: Path) -> Iterator[tuple[int, Record | Damage]]:
+        arrival, number, unit = 0, 0, "byte"
+        try:
+            for item in read_recording(path):
+                number, unit = item.position.number, item.position.unit
+                if isinstance(item, Record):
+                    arrival = item.arrival
+                yield arrival, item
+        except OSError as error:
+            yield arrival, Damage(Position(str(path), number, unit), f"can't be read on from here: {error.strerror}")
+
+    return map(itemgetter(1), merge(*map(with_arrivals, paths), key=itemgetter(0)))
 
 
 async def _ahead(items: Iterator[Record | Damage]) -> AsyncIterator[Record | Damage]:
