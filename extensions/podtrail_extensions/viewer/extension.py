@@ -9,7 +9,7 @@ from typing import Self
 
 from aiohttp import web
 
-from podtrail.component import Context, StartError
+from podtrail.component import Context, GatedPod, StartError
 from podtrail.otlp import Batch, MalformedRequest, read_request
 from podtrail.otlp.responses import export_response
 from podtrail.story import Stories
@@ -83,6 +83,10 @@ class Viewer:
         """Take note of the verdicts that leave a pipeline; the spans come over OTLP."""
         if batch.verdicts:
             self._take(Batch((), batch.arrived, batch.verdicts))
+
+    def note(self, fact: GatedPod) -> None:
+        """Take note of a Pod that has no attempt."""
+        self.stories.note_gated(fact.uid, fact.namespace, fact.name, fact.gates, fact.since)
 
     def now(self) -> int:
         """Return the time by the source's clock, Unix nanoseconds: ours, unless its spans are of another age.

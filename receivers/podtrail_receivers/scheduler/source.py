@@ -2,12 +2,13 @@
 
 import asyncio
 import time
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
 from podtrail_scheduler import TracedSimulation, Workload
 
-from podtrail.component import Consume, Context, Refused
+from podtrail.component import Consume, Context, GatedPod, Refused
 from podtrail.otlp import Batch, read_request
 
 _NANOSECONDS = 1_000_000_000
@@ -25,6 +26,8 @@ class SchedulerSource:
         self._speed = speed
         self._id = context.id
         self._log = context.log
+        self._tell = context.tell
+        self._gated: dict[str, GatedPod] = {}
         self._accepted = context.metrics.counter(
             "otelcol_receiver_accepted_spans", "Spans that the pipelines took.", ("receiver", "transport")
         )
@@ -50,6 +53,7 @@ class SchedulerSource:
         for delivery in simulation.run():
             for request in delivery.requests:
                 await self._hand_over(request, consume)
+            self._tell_gated(simulation)
             if self._speed:
                 due = began + (delivery.now - simulated_from) / _NANOSECONDS / self._speed
                 await asyncio.sleep(max(0.0, due - time.monotonic()))
@@ -63,6 +67,18 @@ class SchedulerSource:
             len(told.pending),
         )
 
+    def _tell_gated(self, simulation: TracedSimulation) -> None:
+        """Tell of Pods that are held back and of those that no longer are."""
+        gated = {pod.uid: pod for pod in simulation.summary().pending if pod.queue == "gated"}
+        for uid in self._gated.keys() - gated.keys():
+            self._tell(replace(self._gated.pop(uid), gates=()))
+        for uid, pod in gated.items():
+            namespace, _, name = pod.key.partition("/")
+            fact = GatedPod(uid, namespace, name, pod.gates, pod.created)
+            if self._gated.get(uid) != fact:
+                self._gated[uid] = fact
+                self._tell(fact)
+
     async def _hand_over(self, request: bytes, consume: Consume) -> None:
         intake = read_request(request)
         batch = Batch(intake.groups, arrived=0)
@@ -75,5 +91,3 @@ class SchedulerSource:
             else:
                 self._accepted.add(batch.span_count, self._id, "inprocess")
                 return
-
-

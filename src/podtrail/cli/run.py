@@ -10,7 +10,7 @@ import click
 
 from podtrail.cli.options import config_options, reporting, settings_of
 from podtrail.cli.report import show_warnings
-from podtrail.component import Observer, StartError
+from podtrail.component import GatedPod, Observer, StartError
 from podtrail.otlp import Batch
 from podtrail.pipeline.settings import ComponentSettings, Settings
 from podtrail.service import Ended, Service
@@ -86,6 +86,11 @@ class _Told:
         """Take note for the summary."""
         assert self._stories is not None
         self._stories.observe(batch)
+
+    def note(self, fact: GatedPod) -> None:
+        """Take note of a Pod that has no attempt."""
+        assert self._stories is not None
+        self._stories.note_gated(fact.uid, fact.namespace, fact.name, fact.gates, fact.since)
 
     def print(self, service: Service, *, serving: bool) -> None:
         """Print the summary, once."""

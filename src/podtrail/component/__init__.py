@@ -20,6 +20,7 @@ from podtrail.component.errors import (
     StartError,
 )
 from podtrail.component.factory import Context, Factory, Kind
+from podtrail.component.facts import FactListener, GatedPod
 from podtrail.component.ledger import Account
 from podtrail.component.metrics import Counter, Gauge, Histogram, Metrics
 
@@ -32,7 +33,9 @@ __all__ = [
     "DeliveryError",
     "Exporter",
     "Extension",
+    "FactListener",
     "Factory",
+    "GatedPod",
     "Gauge",
     "Histogram",
     "Immediate",

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from podtrail.component import Account, Exporter, Extension, Observer, PipelineWatcher, Receiver
+from podtrail.component import Account, Exporter, Extension, FactListener, Observer, PipelineWatcher, Receiver
 from podtrail.config.types import DeliverySettings
 from podtrail.pipeline.book import Balance, balance, left_so_far
 from podtrail.pipeline.clock import Clock
@@ -44,6 +44,8 @@ class Graph:
         self.exporters = {id: self._exporter(id) for id in used}
         self.queues = {id: self._queue(id) for id in used}
         looking_on = [e.component for e in self.extensions.values() if isinstance(e.component, Observer)]
+        onlookers = [*observers, *(extension.component for extension in self.extensions.values())]
+        house.listeners[:] = [onlooker for onlooker in onlookers if isinstance(onlooker, FactListener)]
         self.drivers = [self._driver(pipeline, [*observers, *looking_on]) for pipeline in settings.pipelines]
         used = dict.fromkeys(id for pipeline in settings.pipelines for id in pipeline.receivers)
         self.receivers: dict[str, Running[Receiver]] = {

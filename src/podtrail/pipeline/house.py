@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from podtrail.component import Account, Context, Metrics
+from podtrail.component import Account, Context, FactListener, GatedPod, Metrics
 from podtrail.pipeline.chain import Chain
 from podtrail.pipeline.settings import ComponentSettings, PipelineSettings, Settings
 
@@ -26,6 +26,13 @@ class House:
     memory_used: Callable[[], int] = _unmeasured
     seed: int | None = None
     """Of all randomness; None draws one."""
+    listeners: list[FactListener] = field(default_factory=list)
+    """Who takes the facts that receivers tell; the running graph's."""
+
+    def tell(self, fact: GatedPod) -> None:
+        """Tell every listener."""
+        for listener in self.listeners:
+            listener.note(fact)
 
     def context(self, id: str, pipeline: str = "", account: Account | None = None) -> Context:
         """Return the context of one component instance."""
@@ -39,6 +46,7 @@ class House:
             rng=random.Random(seed),  # noqa: S311 - sampling and jitter, not secrets
             gates=self.gates,
             memory_used=self.memory_used,
+            tell=self.tell,
         )
 
     def make(self, settings: ComponentSettings, pipeline: str = "", account: Account | None = None) -> Any:

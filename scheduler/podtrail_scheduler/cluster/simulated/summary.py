@@ -18,6 +18,10 @@ class PendingPod:
     attempts: int
     refused_by: tuple[str, ...]
     message: str
+    gates: tuple[str, ...]
+    """Its scheduling gates that are left."""
+    created: int
+    """Unix nanoseconds."""
 
 
 @dataclass
@@ -64,6 +68,8 @@ def pending_pods(queue: SchedulingQueue) -> tuple[PendingPod, ...]:
             entry.attempts,
             tuple(sorted(entry.refused_by)),
             entry.message,
+            entry.pod.scheduling_gates,
+            entry.pod.creation_timestamp,
         )
         for name, entries in queue.pending().items()
         for entry in sorted(entries, key=lambda entry: (entry.pod.creation_timestamp, entry.pod.uid))

@@ -1,0 +1,25 @@
+"""What a source knows and no span tells: it is told to whoever looks on."""
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+
+@dataclass(frozen=True, slots=True)
+class GatedPod:
+    """A Pod that PreEnqueue holds back: the scheduler has not tried it, so it has no attempt and no trace."""
+
+    uid: str
+    namespace: str
+    name: str
+    gates: tuple[str, ...]
+    """What holds it back; empty: nothing any more, it may be tried now."""
+    since: int
+    """Unix nanoseconds."""
+
+
+@runtime_checkable
+class FactListener(Protocol):
+    """An extension (or other onlooker) that takes facts besides spans."""
+
+    def note(self, fact: GatedPod) -> None:
+        """Take note; must be quick and must not raise."""
