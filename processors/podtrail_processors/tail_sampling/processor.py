@@ -5,7 +5,7 @@ from typing import NamedTuple, Self
 
 from podtrail.component import Context, Taken
 from podtrail.config.types import SECOND
-from podtrail.otlp import Batch, Group, Verdict
+from podtrail.otlp import ROOT_NAME, Batch, Group, Verdict
 from podtrail.otlp.columns import column_reader
 from podtrail_processors.tail_sampling.config import Config
 from podtrail_processors.tail_sampling.evicted import Evicted
@@ -26,6 +26,8 @@ _SLICE = 4096
 _LEAST_EVICTED = 1024
 """So many evicted traces are remembered however small `num_traces` is."""
 _NO_PARENT = bytes(8)
+_ROOT = ROOT_NAME.encode()
+_LATE = "late: the trace was decided without its root"
 _TOO_LARGE = Judgement("not_sampled", "", "it is larger than maximum_trace_size_bytes", {})
 _EVICTED = Judgement("dropped", "", "evicted undecided: num_traces", {})
 _PENDING = Judgement("dropped", "", "undecided at shutdown: drop_pending_traces_on_shutdown", {})
@@ -81,7 +83,7 @@ class TailSampling:
             if remembers:
                 tail = group[2][TAIL]
                 if tail in kept_tails or tail in other_tails:
-                    self._follow_remembered(group, out.groups)
+                    self._follow_remembered(group, now, out)
                     continue
             if group[0] is not resource or group[1] is not scope:
                 message += group[0] is not resource
@@ -94,7 +96,7 @@ class TailSampling:
                     self._make_room(now, out)
                 trace = memory.open(HeldTrace(group[2], header, arrived, due))
             elif trace.state is not None:
-                self._follow(trace.state, group, out.groups)
+                self._follow(trace.state, group, now, out)
                 if trace.state.at is not None and (message, group[2]) not in followed:
                     followed.add((message, group[2]))
                     self._instruments.late_age.observe((now - trace.state.at) // SECOND)
@@ -192,23 +194,30 @@ class TailSampling:
             self._leave(oldest, b"".join(oldest.chunks), _EVICTED, now, out)
         self._forget(oldest, now)
 
-    def _follow_remembered(self, group: Group, groups: list[Group]) -> None:
+    def _follow_remembered(self, group: Group, now: int, out: _Outcome) -> None:
         """Have late spans follow the decision that is remembered."""
         policy = self._kept_ids.get(group.trace_id)
         if policy is not None:
-            groups.append(marked(group, policy, cached=True) if self._records else group)
+            out.groups.append(marked(group, policy, cached=True) if self._records else group)
             self._instruments.from_cache.add(group.span_count, "true")
         else:
             self._other_ids.get(group.trace_id)
-            self._account.sampled_out += group.span_count
+            self._let_go_late(group, now, out)
             self._instruments.from_cache.add(group.span_count, "false")
 
-    def _follow(self, decided: Decided, group: Group, groups: list[Group]) -> None:
+    def _follow(self, decided: Decided, group: Group, now: int, out: _Outcome) -> None:
         """Have late spans follow the decision on a trace that is still in memory."""
         if decided.decision == "sampled":
-            groups.append(group)
+            out.groups.append(group)
         else:
-            self._account.sampled_out += group.span_count
+            self._let_go_late(group, now, out)
+
+    def _let_go_late(self, group: Group, now: int, out: _Outcome) -> None:
+        """Let late spans go. A late root of an attempt is told of once more: who numbers attempts has not seen it."""
+        self._account.sampled_out += group.span_count
+        if _ROOT in group.spans:
+            late = Verdict(group.trace_id, "not_sampled", "", _LATE, now, now, group.span_count, {}, [group])
+            out.verdicts.append(late)
 
     def _inspect(self, trace: HeldTrace, group: Group, now: int, out: _Outcome) -> None:
         """See whether these spans of a trace bring its decision nearer."""

@@ -1,5 +1,6 @@
 """What a run comes to: Pods, attempts, traces kept and why, the ledger, links, what Pods wait for."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -151,13 +152,24 @@ def _waiting(pods: Sequence[PodStory]) -> list[Waiting]:
     return sorted(found.values(), key=lambda one: -one.pods)
 
 
+_REFUSAL = re.compile(
+    r"""running \w+ plugin "(?P<plugin>[^"]+)": (?:pods "[^"]*" is forbidden: )?(?P<why>.*)""", re.DOTALL
+)
+
+
+def _refusal(error: str) -> str:
+    """Return why a bind was refused without the Pod's name, so that Pods refused alike are counted together."""
+    found = _REFUSAL.fullmatch(error)
+    return f"{found['plugin']}: {found['why']}" if found else f"Bind: {error}"
+
+
 def _reason(pod: PodStory) -> str:
     if pod.state == "gated":
         return f"SchedulingGates: {', '.join(pod.gates)}"
     if pod.state == "preempting":
         return "Pods on their nominated node to go"
     if pod.state == "bind refused" and pod.last:
-        return f"Bind: {pod.last.bind_error}"
+        return _refusal(pod.last.bind_error)
     blocker = pod.blocker
     if not blocker:
         return f"an attempt ({pod.state})"
