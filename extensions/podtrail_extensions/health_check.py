@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 from pydantic import Field
 
-from podtrail.component import Context, Factory, StartError
+from podtrail.component import Context, Factory
 from podtrail.config.types import Endpoint, Model, format_duration
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ class HealthCheck:
 
     def __init__(self, config: Config, context: Context) -> None:
         self._config = config
-        self._id = context.id
         self._log = context.log
         self._since: int | None = None
         self._stack = AsyncExitStack()
@@ -62,10 +61,7 @@ class HealthCheck:
 
         from podtrail.transport.listen import bind
 
-        try:
-            listeners = bind(self._config.endpoint)
-        except StartError as error:
-            raise StartError(f"extensions::{self._id}: {error}") from error
+        listeners = bind(self._config.endpoint)
         async with AsyncExitStack() as stack:
             answer: Callable[[BaseRequest], Awaitable[Response]] = self._answer
             runner = web.ServerRunner(web.Server(answer, access_log=None), handle_signals=False, shutdown_timeout=0.5)

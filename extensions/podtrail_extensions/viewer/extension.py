@@ -9,7 +9,7 @@ from typing import Self
 
 from aiohttp import web
 
-from podtrail.component import Context, GatedPod, StartError
+from podtrail.component import Context, GatedPod
 from podtrail.otlp import Batch, MalformedRequest, read_request
 from podtrail.otlp.responses import export_response
 from podtrail.story import Stories
@@ -39,7 +39,6 @@ class Viewer:
         self.stories = Stories(max_bytes=share)
         self.store = TraceStore(config.max_mib * _MIB - share)
         self._config = config
-        self._id = context.id
         self._log = context.log
         self._stack = AsyncExitStack()
         self._foreign = False
@@ -52,11 +51,8 @@ class Viewer:
         """Bind both ports and serve. StartError when one can't be had."""
         async with AsyncExitStack() as stack:
             settings = GrpcServerSettings(endpoint=self._config.otlp_endpoint)
-            try:
-                server = await stack.enter_async_context(GrpcServer(settings, self._export, self._failed))
-                listeners = bind(self._config.endpoint)
-            except StartError as error:
-                raise StartError(f"extensions::{self._id}: {error}") from error
+            server = await stack.enter_async_context(GrpcServer(settings, self._export, self._failed))
+            listeners = bind(self._config.endpoint)
             await server.start()
             stack.push_async_callback(server.stop, _GRACE)
             self.otlp_endpoint = server.endpoint

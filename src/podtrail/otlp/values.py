@@ -55,8 +55,12 @@ def to_key_values(attributes: Mapping[str, Value]) -> list[common_pb2.KeyValue]:
 
 
 def from_key_values(pairs: Sequence[common_pb2.KeyValue]) -> dict[str, Value]:
-    """Return attributes by key; the last of several of one key counts."""
-    return {pair.key: from_any_value(pair.value) for pair in pairs}
+    """Return attributes by key, in their order; the first of several of one key counts, as in the Collector."""
+    found: dict[str, Value] = {}
+    for pair in pairs:
+        if pair.key not in found:
+            found[pair.key] = from_any_value(pair.value)
+    return found
 
 
 @lru_cache(maxsize=4096)

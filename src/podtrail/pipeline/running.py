@@ -25,7 +25,7 @@ class Running(Generic[T]):
         try:
             await stack.enter_async_context(self.component)
         except StartError as error:
-            raise StartError(f"{self.settings.id}: {error}") from error
+            raise StartError(f"{self.settings.factory.kind}s::{self.settings.id}: {error}") from error
         self._stack = stack
 
     async def stop(self) -> None:
