@@ -16,12 +16,12 @@ from podtrail_instrumentation.provider import sampler
 from podtrail_scheduler import Simulation, Workload
 from podtrail_scheduler.tracing.collecting import CollectingSpanProcessor
 
-ROUNDS = 12
+ROUNDS = 30
 LIMIT = 1.02
 GPU = "example.com/gpu"
 WORKLOAD: dict[str, object] = {
-    "length": "60s",
-    "arrival_rate": 12,
+    "length": "30s",
+    "arrival_rate": 20,
     "nodes": [
         {"name": "node", "count": 94, "zones": ["a", "b", "c"], "labels": {"disk": "ssd"}},
         {
@@ -82,7 +82,7 @@ def best_times() -> dict[str, list[int]]:
 def main() -> int:
     """Prints the figures; 1 when the claim does not hold."""
     best = best_times()
-    floor = sum(best["gate off"])
+    floor = (sum(best["gate off"]) + sum(best["again off"])) / 2
     for name, taken in best.items():
         each = sum(taken) / len(taken) / 1000
         print(f"{name:10} {each:8.1f} us an attempt on 100 nodes, {sum(taken) / floor:.3f} of gate off")

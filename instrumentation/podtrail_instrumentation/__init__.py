@@ -3,7 +3,7 @@
 Needs nothing but the OpenTelemetry API and SDK (the OTLP exporter is imported when a provider is configured).
 """
 
-from .annotations import DEFAULT_PREFIX, PropagationCounters, extract_context, inject_context
+from .annotations import DEFAULT_PREFIX, PropagationCounters, extract_context, inject_context, inject_span_context
 from .batching import BoundedBatchProcessor, SpanCounters
 from .configuration import FieldError, TracingConfiguration, validate_tracing_configuration
 from .klog import KlogFormatter
@@ -24,6 +24,7 @@ __all__ = [
     "TracingConfiguration",
     "extract_context",
     "inject_context",
+    "inject_span_context",
     "log_long",
     "provider_around",
     "shutdown",

@@ -58,7 +58,20 @@ def inject_context(
     other for ever), and a tracestate that belongs to another traceparent is emptied. Write on creation or on a
     change of the specification, never on a status update. `injected` counts success, unchanged and no_context.
     """
-    trace_id, span_id, _, flags, state, is_valid = get_current_span(context).get_span_context()
+    changes = inject_span_context(annotations, get_current_span(context).get_span_context(), prefix, counters)
+    if get_all_baggage(context):
+        changes.update(_baggage(annotations, context, prefix))
+    return changes
+
+
+def inject_span_context(
+    annotations: Mapping[str, str],
+    span_context: SpanContext,
+    prefix: str = DEFAULT_PREFIX,
+    counters: PropagationCounters | None = None,
+) -> dict[str, str]:
+    """`inject_context` for who has a span and no baggage."""
+    trace_id, span_id, _, flags, state, is_valid = span_context
     changes: dict[str, str] = {}
     if is_valid:
         key, value = prefix + "traceparent", f"00-{trace_id:032x}-{span_id:016x}-{flags:02x}"
@@ -67,8 +80,6 @@ def inject_context(
         key, value = prefix + "tracestate", state.to_header() if state else ""
         if annotations.get(key, "") != value:
             changes[key] = value
-        if context is not None and len(context) > 1 and get_all_baggage(context):
-            changes.update(_baggage(annotations, context, prefix))
     if counters is not None:
         counters.injected["success" if changes else "unchanged" if is_valid else "no_context"] += 1
     return changes
@@ -106,6 +117,11 @@ def remote_span(
     if counters is not None:
         counters.extracted["absent" if value is None else "invalid" if remote is None else "success"] += 1
     return remote
+
+
+def names_a_span(annotations: Mapping[str, str], prefix: str) -> bool:
+    """Whether `remote_span` would find one."""
+    return _TRACEPARENT.fullmatch(annotations.get(prefix + "traceparent", "")) is not None
 
 
 def _parsed(traceparent: str, tracestate: str) -> SpanContext | None:

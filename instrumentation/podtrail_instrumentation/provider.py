@@ -8,11 +8,12 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import SpanProcessor
 from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
 from opentelemetry.sdk.trace.id_generator import IdGenerator
-from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, ParentBased, Sampler, TraceIdRatioBased
+from opentelemetry.sdk.trace.sampling import ALWAYS_ON, ParentBased, Sampler
 from opentelemetry.trace import NoOpTracerProvider, TracerProvider
 
 from .batching import BoundedBatchProcessor, SpanCounters
 from .configuration import MAX_RATE, TracingConfiguration
+from .sampling import RateSampler
 
 
 def tracer_provider(
@@ -49,7 +50,7 @@ def provider_around(
 def sampler(configuration: TracingConfiguration) -> Sampler:
     """ParentBased over the rate for roots; a rate of 0 or none is never."""
     rate = configuration.sampling_rate_per_million or 0
-    return ParentBased(TraceIdRatioBased(rate / MAX_RATE) if rate > 0 else ALWAYS_OFF)
+    return RateSampler(rate / MAX_RATE)
 
 
 def shutdown(provider: TracerProvider) -> None:

@@ -6,7 +6,7 @@ from typing import overload
 from opentelemetry.context import Context
 from opentelemetry.trace import Link, SpanContext, SpanKind, Tracer
 
-from .annotations import DEFAULT_PREFIX, PropagationCounters, remote_span
+from .annotations import DEFAULT_PREFIX, PropagationCounters, names_a_span, remote_span
 from .span import Clock, Log, Span, log_long, start
 from .steps import Fields
 
@@ -15,7 +15,7 @@ LINK_TRUSTED = "podtrail.link.trusted"
 
 
 class _Links(Sequence[Link]):
-    """The link that annotations ask for, read when a sampler or a recording span looks: the unsampled never do."""
+    """The link that annotations ask for, made when a sampler or a recording span looks: the unsampled never do."""
 
     __slots__ = ("_annotations", "_counters", "_prefix")
 
@@ -25,7 +25,7 @@ class _Links(Sequence[Link]):
         self._counters = counters
 
     def __bool__(self) -> bool:
-        return True
+        return names_a_span(self._annotations, self._prefix)
 
     def __len__(self) -> int:
         return len(self._read())
@@ -72,7 +72,7 @@ def start_reconcile_span(
         return start(name, attributes, clock=clock, log=log)
     links: Sequence[Link] = ()
     if context is None:
-        # A root in either case, so the annotations need not be read unless it is sampled.
+        # A root in either case, so the link need not be made unless it is sampled.
         links = _Links(annotations, prefix, counters)
     elif (remote := remote_span(annotations, prefix, counters)) is not None:
         context, links = None, (_link(remote),)

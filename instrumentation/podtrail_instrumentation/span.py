@@ -16,7 +16,16 @@ from collections.abc import Callable, Sequence
 from contextvars import Token
 
 from opentelemetry.context import Context, attach, detach
-from opentelemetry.trace import Link, SpanKind, Status, StatusCode, Tracer, set_span_in_context
+from opentelemetry.trace import (
+    INVALID_SPAN_CONTEXT,
+    Link,
+    SpanContext,
+    SpanKind,
+    Status,
+    StatusCode,
+    Tracer,
+    set_span_in_context,
+)
 from opentelemetry.trace import Span as OtelSpan
 
 from .steps import Fields, Operation, Step, describe
@@ -89,6 +98,11 @@ class Span(Operation):
         if self.recording:
             assert self._otel is not None
             self._otel.set_status(Status(StatusCode.ERROR, message))
+
+    @property
+    def span_context(self) -> SpanContext:
+        """What to pass on; invalid when nothing traces."""
+        return INVALID_SPAN_CONTEXT if self._otel is None else self._otel.get_span_context()
 
     def active(self) -> "Active":
         """Makes `context` the current OpenTelemetry context, so that spans others start become this one's children."""

@@ -3,7 +3,7 @@
 from collections.abc import Generator
 from contextlib import nullcontext
 
-from podtrail_instrumentation import PropagationCounters, Span, inject_context
+from podtrail_instrumentation import PropagationCounters, Span, inject_span_context
 
 from .attempt import Attempt, Choice, Failure, failure_on_node
 from .cache import Cache
@@ -73,7 +73,9 @@ class BindingCycle:
         if refused is not None:
             return refused
         if counters is not None:
-            state.binding_annotations.update(inject_context(pod.annotations, attempt.root.context, counters=counters))
+            state.binding_annotations.update(
+                inject_span_context(pod.annotations, attempt.root.span_context, counters=counters)
+            )
         with attempt.root.active():
             refused = self._framework.run_bind(span, state, pod, node)
         yield clock.now()

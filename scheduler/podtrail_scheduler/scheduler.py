@@ -108,11 +108,16 @@ class Scheduler:
             counters = self.propagation if self._tracer is not None else None
             failure = yield from self._binding.run(attempt, choice, counters)
         if failure is None:
-            self._handle.nominator.withdraw(attempt.pod.uid)
-            self.queue.done(attempt.pod.uid)
+            self._bound(attempt.pod.uid)
         else:
             self._failed(attempt, failure)
         self._end(attempt, choice, failure)
+
+    def _bound(self, uid: str) -> None:
+        self._handle.nominator.withdraw(uid)
+        self.queue.done(uid)
+        if self._handle.client.get_pod(uid) is None:
+            self._cache.forget(uid)  # deleted while it was bound: the watch will not show it on a node
 
     def _start_root(self, entry: QueuedPod) -> Span:
         pod = entry.pod

@@ -6,6 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import grpc
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from opentelemetry.context import Context
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
@@ -14,6 +16,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 from opentelemetry.trace import (
     NonRecordingSpan,
     SpanContext,
@@ -32,6 +35,7 @@ from podtrail_instrumentation import (
     shutdown,
     tracer_provider,
 )
+from podtrail_instrumentation.provider import sampler
 
 RESOURCE = Resource({"service.name": "kube-scheduler"})
 
@@ -229,3 +233,12 @@ def test_flushing_gives_up_after_its_timeout() -> None:
     assert not processor.force_flush(10)
     shutdown(provider)
     assert get_current_span().get_span_context().is_valid is False
+
+
+@given(trace_id=st.integers(1, 2**128 - 1), rate=st.sampled_from([0, 1, 250_000, 999_999, 1_000_000]))
+def test_the_sampler_answers_as_those_of_the_sdk_it_stands_for(trace_id: int, rate: int) -> None:
+    ours = sampler(TracingConfiguration(sampling_rate_per_million=rate))
+    theirs = ParentBased(TraceIdRatioBased(rate / 1_000_000))
+    for parent in (None, Context(), remote_parent(sampled=True), remote_parent(sampled=False)):
+        answers = [each.should_sample(parent, trace_id, "root") for each in (ours, theirs)]
+        assert answers[0].decision is answers[1].decision

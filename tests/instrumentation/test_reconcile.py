@@ -1,12 +1,15 @@
 import time
+from collections.abc import Sequence
 
+import pytest
 from opentelemetry.context import Context
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
-from opentelemetry.trace import SpanKind, set_span_in_context
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, Decision, ParentBased, SamplingResult
+from opentelemetry.trace import Link, SpanKind, TraceState, set_span_in_context
+from opentelemetry.util.types import Attributes
 from podtrail_instrumentation import PropagationCounters, provider_around, start_reconcile_span
 
 TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -85,3 +88,28 @@ def test_switched_off_tracing_reads_no_annotation() -> None:
     )
     assert (span.recording, span.context) == (False, None)
     assert not counters.extracted
+
+
+class LinkSampler(ParentBased):
+    """Samples what is linked to something."""
+
+    def should_sample(
+        self,
+        parent_context: Context | None,
+        trace_id: int,
+        name: str,
+        kind: SpanKind | None = None,
+        attributes: Attributes = None,
+        links: Sequence[Link] | None = None,
+        trace_state: TraceState | None = None,
+    ) -> SamplingResult:
+        return SamplingResult(Decision.RECORD_AND_SAMPLE if links else Decision.DROP)
+
+
+@pytest.mark.parametrize(
+    ("annotations", "count"), [(ANNOTATIONS, 1), ({}, 0), ({"tracing.k8s.io/traceparent": "x"}, 0)]
+)
+def test_a_sampler_sees_the_link(annotations: dict[str, str], count: int, exporter: InMemorySpanExporter) -> None:
+    provider = provider_around(SimpleSpanProcessor(exporter), Resource({}), sampler=LinkSampler(ALWAYS_OFF))
+    reconcile(provider, annotations)
+    assert len(exporter.get_finished_spans()) == count

@@ -2,7 +2,7 @@
 
 from podtrail_scheduler.attempt import AttemptRecord
 from podtrail_scheduler.cache import Cache
-from podtrail_scheduler.cluster.simulated.api_server import SimulatedApiServer
+from podtrail_scheduler.cluster.simulated.api_server import PodPlan, SimulatedApiServer
 from podtrail_scheduler.cluster.simulated.timeline import Timeline
 from podtrail_scheduler.durations import SECOND
 from podtrail_scheduler.framework.cycle_state import CycleState
@@ -42,15 +42,16 @@ class Bench:
 
     def __init__(self, answer: PermitResult) -> None:
         self.guard = Guard(answer)
-        timeline = Timeline(0, "test")
-        self.api_server = SimulatedApiServer(timeline, 0)
+        self.timeline = Timeline(0, "test")
+        self.api_server = SimulatedApiServer(self.timeline, bind_takes=SECOND)
         self.cache = Cache()
-        self.handle = Handle(timeline, self.api_server, self.cache.nodes)
+        self.handle = Handle(self.timeline, self.api_server, self.cache.nodes)
         self.records: list[AttemptRecord] = []
         profile = default_profile(self.handle, [self.guard])
         self.scheduler = Scheduler(profile, self.handle, self.cache, tracer=None, on_attempt=self.records.append)
         self.scheduler.node_added(Node("n1", allocatable={"cpu": 1000, "pods": 5}))
         self.pod = Pod("a", uid="a", requests={"cpu": 1000})
+        self.api_server.watcher = self.scheduler
         self.scheduler.pod_added(self.pod)
         attempt = self.scheduler.next_attempt()
         assert attempt is not None
@@ -122,3 +123,17 @@ def test_patience_ends_with_a_text_that_names_the_plugin() -> None:
     assert waiting.status == unschedulable("rejected due to timeout after waiting 5s at plugin Other")
     waiting.expire(900 * SECOND)
     assert waiting.refused_by == "Other"
+
+
+def test_a_pod_that_is_deleted_while_it_is_bound_leaves_its_room() -> None:
+    bench = Bench(PermitResult(None))
+    bench.api_server.create_pod(bench.pod, PodPlan(None, 0, 0, ""))
+    bench.timeline.step()
+    for _ in range(2):
+        next(bench.attempt)
+    bench.api_server.delete_pod(bench.pod, "test")
+    next(bench.attempt)
+    while bench.timeline.next_time() is not None:
+        bench.timeline.step()
+    assert bench.finish().result == "Success"
+    assert not bench.cache.nodes()[0].pods
