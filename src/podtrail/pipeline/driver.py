@@ -125,17 +125,41 @@ class Driver:
 
 
 class Entrance:
-    """The `consume` of a receiver: all pipelines that it feeds take a batch, or none does."""
+    """The `consume` of a receiver: all pipelines that it feeds take a batch, or none does.
+
+    On reload it is shut, made to lead to other pipelines, and open again; whoever comes meanwhile waits.
+    """
 
     def __init__(self, drivers: Sequence[Driver], clock: Clock) -> None:
         self._drivers = tuple(drivers)
         self._clock = clock
+        self._open = asyncio.Event()
+        self._open.set()
+
+    def shut(self) -> None:
+        """Let nobody in any more."""
+        self._open.clear()
+
+    async def idle(self, seconds: float) -> bool:
+        """After `shut`: wait until nobody is inside; return whether that was so within the time."""
+        try:
+            async with asyncio.timeout(seconds):
+                for driver in self._drivers:
+                    async with driver.lock:
+                        pass
+        except TimeoutError:
+            return False
+        return True
+
+    def lead_to(self, drivers: Sequence[Driver]) -> None:
+        """Open, to these pipelines from now on."""
+        self._drivers = tuple(drivers)
+        self._open.set()
 
     async def __call__(self, batch: Batch) -> None:
         """Hand a batch over, waiting for room. Raises `Refused` when a pipeline does not want it now."""
         async with AsyncExitStack() as locks:
-            for driver in self._drivers:
-                await locks.enter_async_context(driver.lock)
+            await self._enter(locks)
             now = self._clock.now()
             for driver in self._drivers:
                 now = await driver.make_room(now)
@@ -145,9 +169,19 @@ class Entrance:
             for driver in self._drivers:
                 await driver.carry()
 
+    async def _enter(self, locks: AsyncExitStack) -> None:
+        while True:
+            await self._open.wait()
+            drivers = self._drivers
+            for driver in drivers:
+                await locks.enter_async_context(driver.lock)
+            if self._open.is_set() and drivers is self._drivers:
+                return
+            await locks.aclose()
+
     def take(self, batch: Batch) -> bool:
         """Hand a batch over if nothing has to be waited for; return whether it was. Raises `Refused`."""
-        if any(driver.lock.locked() for driver in self._drivers):
+        if not self._open.is_set() or any(driver.lock.locked() for driver in self._drivers):
             return False
         now = self._clock.now()
         for driver in self._drivers:

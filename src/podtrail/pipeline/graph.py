@@ -3,12 +3,12 @@
 Start: extensions, exporters, their queues, timers of the pipelines, receivers last. Stop: receivers first, then what
 the pipelines hold goes into the queues, then the queues are emptied, within a deadline.
 
-On reload a graph follows another: what is configured as before goes on as it is (extensions, exporters and their
-queues), and processors take over what their predecessors hold.
+On reload a graph follows another: what is configured as before goes on as it is (receivers with their connections,
+extensions, exporters with their queues), and processors take over what their predecessors hold.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from podtrail.component import Account, Exporter, Extension, FactListener, Observer, PipelineWatcher, Receiver
@@ -20,6 +20,9 @@ from podtrail.pipeline.house import House, make_chain, matching
 from podtrail.pipeline.running import Running
 from podtrail.pipeline.sending import SendingQueue
 from podtrail.pipeline.settings import PipelineSettings, Settings
+
+_GRACE = 2.0
+"""Seconds that a receiver's batches under way get on reload, before the receiver is started anew."""
 
 
 class Graph:
@@ -48,11 +51,18 @@ class Graph:
         house.listeners[:] = [onlooker for onlooker in onlookers if isinstance(onlooker, FactListener)]
         self.drivers = [self._driver(pipeline, [*observers, *looking_on]) for pipeline in settings.pipelines]
         used = dict.fromkeys(id for pipeline in settings.pipelines for id in pipeline.receivers)
-        self.receivers: dict[str, Running[Receiver]] = {
-            id: Running(settings.receivers[id], house.make(settings.receivers[id])) for id in used
-        }
+        self.receivers = {id: self._receiver(id) for id in used}
+        self._joining: list[tuple[Driver, Outlet]] = []
         self._timers: list[asyncio.Task[None]] = []
         self._sources: dict[str, asyncio.Task[None]] = {}
+        self._entrances: dict[str, Entrance] = {}
+
+    def _receiver(self, id: str) -> Running[Receiver]:
+        settings = self.settings.receivers[id]
+        before = self._predecessor.receivers.get(id) if self._predecessor else None
+        if before and before.settings == settings:
+            return before
+        return Running(settings, self._house.make(settings))
 
     def _extension(self, id: str) -> Running[Extension]:
         settings = self.settings.extensions[id]
@@ -89,7 +99,12 @@ class Graph:
         return next((driver for driver in self.drivers if driver.id == pipeline), None)
 
     async def start(self) -> None:
-        """Start everything but the receivers' work. StartError names the component that can't; nothing is left open."""
+        """Start everything but the receivers' work. StartError names the component that can't; nothing is left open.
+
+        On reload the predecessor has stopped by now: what has left it until then, a new exporter never gets.
+        """
+        for driver, outlet in self._joining:
+            outlet.missed = left_so_far(driver.chain.account, driver.chain.held())
         try:
             everything: Sequence[Running[Any]] = (
                 *self.extensions.values(),
@@ -104,19 +119,22 @@ class Graph:
             await self._close()
             raise
         self._timers = [asyncio.create_task(driver.run(), name=f"timer of {driver.id}") for driver in self.drivers]
-        self._sources = {
-            id: asyncio.create_task(receiver.component.run(self._entrance(id)), name=f"receiver {id}")
-            for id, receiver in self.receivers.items()
-        }
+        for id, receiver in self.receivers.items():
+            fed = self._fed_by(id)
+            if id in self._sources:
+                self._entrances[id].lead_to(fed)
+            else:
+                entrance = self._entrances[id] = Entrance(fed, self._clock)
+                self._sources[id] = asyncio.create_task(receiver.component.run(entrance), name=f"receiver {id}")
         for watcher in self._watchers():
             watcher.ready()
 
     def _watchers(self) -> Sequence[PipelineWatcher]:
         return [e.component for e in self.extensions.values() if isinstance(e.component, PipelineWatcher)]
 
-    def _entrance(self, receiver: str) -> Entrance:
+    def _fed_by(self, receiver: str) -> Sequence[Driver]:
         fed = zip(self.drivers, self.settings.pipelines, strict=True)
-        return Entrance([driver for driver, pipeline in fed if receiver in pipeline.receivers], self._clock)
+        return [driver for driver, pipeline in fed if receiver in pipeline.receivers]
 
     async def run(self, *, finite_only: bool = False) -> None:
         """Return when every receiver is exhausted; with `finite_only`, when those are that can be.
@@ -132,38 +150,51 @@ class Graph:
             for task in done:
                 task.result()
 
-    async def close_entrance(self) -> None:
-        """Stop the receivers and the timers; let go of ports and files of the receivers."""
+    async def close_entrance(self, successor: "Graph | None" = None) -> None:
+        """Stop the receivers and the timers; let go of ports and files of the receivers.
+
+        Receivers that `successor` shares go on, but are let in no further until it starts.
+        """
         for watcher in self._watchers():
             watcher.not_ready()
-        tasks: list[asyncio.Task[Any]] = [*self._sources.values(), *self._timers]
-        for source in self._sources.values():
+        shared = {id for id in self._sources if successor and successor.receivers.get(id) is self.receivers[id]}
+        for id in shared:
+            self._entrances[id].shut()
+        await self._stop_receivers(self._sources.keys() - shared)
+        for timer in self._timers:
+            timer.cancel()
+        await asyncio.gather(*self._timers, return_exceptions=True)
+        idle = await asyncio.gather(*(self._entrances[id].idle(_GRACE) for id in shared))
+        await self._stop_receivers({id for id, is_idle in zip(shared, idle, strict=True) if not is_idle})
+
+    async def _stop_receivers(self, ids: Collection[str]) -> None:
+        sources = [self._sources.pop(id) for id in ids]
+        for source in sources:
             source.cancel()
-        await asyncio.wait(self._sources.values()) if self._sources else None
-        for receiver in self.receivers.values():
-            await receiver.stop()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*sources, return_exceptions=True)
+        for id in ids:
+            await self.receivers[id].stop()
 
     def take_over(self) -> None:
         """On reload, between the predecessor's `close_entrance` and its `stop`: take what its processors hold."""
         assert self._predecessor is not None
         self._predecessor._successor = self
+        for id in [id for id in self.receivers if id in self._predecessor._sources]:
+            self._sources[id] = self._predecessor._sources.pop(id)
+            self._entrances[id] = self._predecessor._entrances[id]
         for driver, pipeline in zip(self.drivers, self.settings.pipelines, strict=True):
             old = self._predecessor.driver(driver.id)
             if old is None:
                 continue
             theirs = next(p for p in self._predecessor.settings.pipelines if p.id == driver.id)
             pairs = matching(pipeline.processors, theirs.processors, self.settings, self._predecessor.settings)
-            before = left_so_far(old.chain.account, old.chain.held())
             driver.chain.take_over(old.chain, pairs, self._clock.now())
             accounts = {outlet.exporter: outlet for outlet in old.outlets}
             for outlet in driver.outlets:
                 if outlet.exporter in accounts:
                     outlet.account, outlet.missed = accounts[outlet.exporter].account, accounts[outlet.exporter].missed
                 else:
-                    outlet.missed = before
+                    self._joining.append((driver, outlet))
 
     async def stop(self, seconds: float) -> None:
         """Decide what is undecided, deliver within `seconds`, count the rest as dropped, let go of everything."""
@@ -178,8 +209,9 @@ class Graph:
             await self._close()
 
     async def _close(self) -> None:
-        for group in (self.receivers, self._own(self.queues), self._own(self.exporters), self._own(self.extensions)):
-            for running in group.values():
+        groups: Sequence[dict[str, Running[Any]]] = (self.receivers, self.queues, self.exporters, self.extensions)
+        for group in groups:
+            for running in self._own(group).values():
                 await running.stop()
 
     def _own(self, components: "dict[str, Running[Any]]") -> "dict[str, Running[Any]]":
@@ -188,7 +220,11 @@ class Graph:
         kept = (
             set()
             if other is None
-            else {id(r) for r in (*other.extensions.values(), *other.exporters.values(), *other.queues.values())}
+            else {
+                id(running)
+                for group in (other.receivers, other.extensions, other.exporters, other.queues)
+                for running in group.values()
+            }
         )
         return {name: running for name, running in components.items() if id(running) not in kept}
 

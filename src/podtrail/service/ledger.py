@@ -27,3 +27,20 @@ def publish_ledger(metrics: Metrics, balances: Callable[[], Sequence[Balance]]) 
     metrics.gauge(
         "podtrail_dropped_spans", "Spans lost, by reason, per exporter.", ("exporter", "reason")
     ).read_all_from(dropped)
+
+
+def equation(balance: Balance) -> str:
+    """Return the equation of one exporter in words, terms that are 0 left out: `7 received = 5 delivered + …`."""
+    dropped = ", ".join(f"{reason} {spans}" for reason, spans in balance.dropped.items() if spans)
+    terms = {
+        "delivered": balance.delivered,
+        "sampled out": balance.sampled_out,
+        "rejected": balance.rejected,
+        f"dropped ({dropped})": sum(balance.dropped.values()),
+        "in memory": balance.in_memory,
+        "in queue": balance.in_queue,
+        "missing": balance.missing,
+    }
+    became = " + ".join(f"{spans} {term}" for term, spans in terms.items() if spans)
+    created = f" + {balance.created} created" if balance.created else ""
+    return f"{balance.received} received{created} = {became or '0 delivered'}"

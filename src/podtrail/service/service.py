@@ -14,7 +14,7 @@ from podtrail.pipeline.clock import Clock
 from podtrail.pipeline.graph import Graph
 from podtrail.pipeline.house import House
 from podtrail.pipeline.settings import PipelineSettings, Settings
-from podtrail.service.ledger import publish_ledger
+from podtrail.service.ledger import equation, publish_ledger
 from podtrail.service.logs import configure_logs
 from podtrail.service.process import publish, resident_memory, settle_garbage_collector
 
@@ -91,6 +91,8 @@ class Service:
                 exhausted = await self._serve(exit_when_done, when_done)
             finally:
                 at_once = await self._stop()
+            for balance in self._graph.balances():
+                _LOG.info("stopped: %s: %s", balance.exporter, equation(balance))
             return Ended(self._graph.balances(), exhausted, at_once)
 
     async def _serve(self, exit_when_done: bool, when_done: Callable[[], None] | None) -> bool:
@@ -152,7 +154,7 @@ class Service:
             _LOG.error("SIGHUP: nothing changed, the new configuration can't be used:\n%s", error)
             return False
         before = self._graph
-        await before.close_entrance()
+        await before.close_entrance(graph)
         graph.take_over()
         await before.stop(SHUTDOWN_SECONDS)
         self._graph = graph
@@ -164,6 +166,10 @@ class Service:
             self._graph.take_over()
             await self._graph.start()
             return True
+        logs = settings.service.telemetry.logs
+        configure_logs(logs.level, logs.encoding)
+        if settings.service.telemetry.metrics != before.settings.service.telemetry.metrics:
+            _LOG.warning("SIGHUP: service::telemetry::metrics takes effect at the next start")
         _LOG.info("SIGHUP: reloaded: %s", _described(settings))
         return True
 

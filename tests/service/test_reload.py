@@ -1,0 +1,208 @@
+"""SIGHUP: a right configuration is swapped in, a wrong one leaves everything as it is, and no span is lost."""
+
+import copy
+import signal
+from pathlib import Path
+from typing import Any
+
+from opentelemetry.sdk.trace.export import SpanExportResult
+
+
+def keeping(config: dict[str, Any], sampler: dict[str, Any]) -> dict[str, Any]:
+    changed = copy.deepcopy(config)
+    changed["processors"]["tail_sampling"] = sampler
+    return changed
+
+
+def reload(process: Any, says: str) -> None:
+    before = len(process.lines)
+    process.tell(signal.SIGHUP)
+    process.line(says, after=before)
+
+
+def test_a_wrong_file_is_reported_and_the_old_configuration_runs_on(
+    start: Any, configure: Any, send: Any, otlp_to_file: dict[str, Any], kept: Any
+) -> None:
+    process = start(otlp_to_file)
+    port = process.port()
+    send(port, traces=3)
+    configure("processors: {tail_sampling: {decision_wait: soon}}\n")
+    reload(process, r"SIGHUP: nothing changed.*config.yaml:1:\d+: processors::tail_sampling::decision_wait")
+    assert send(port, traces=2) is SpanExportResult.SUCCESS
+    process.tell(signal.SIGTERM)
+    assert process.end() == 0
+    assert len(kept()) == 5
+
+
+def test_a_file_that_is_gone_leaves_the_old_configuration_running(
+    start: Any, send: Any, otlp_to_file: dict[str, Any], tmp_path: Path
+) -> None:
+    process = start(otlp_to_file)
+    port = process.port()
+    (tmp_path / "config.yaml").unlink()
+    reload(process, "SIGHUP: nothing changed.*config.yaml")
+    assert send(port) is SpanExportResult.SUCCESS
+    process.tell(signal.SIGTERM)
+    assert process.end() == 0
+
+
+def test_held_traces_keep_their_arrival_and_are_judged_by_the_new_policies(
+    start: Any, configure: Any, send: Any, otlp_to_file: dict[str, Any], sampler: Any, json_lines: Any, kept: Any
+) -> None:
+    process = start(otlp_to_file)
+    send(process.port(), traces=6, spans=4)
+    configure(keeping(otlp_to_file, sampler("1h", 0)))
+    reload(process, "SIGHUP: reloaded")
+    process.tell(signal.SIGTERM)
+    assert process.end() == 0
+    assert [line["decision"] for line in json_lines("decisions.jsonl")] == ["not_sampled"] * 6
+    assert kept() == {}
+    assert process.line("stopped: file: 24 received = 24 sampled out")
+
+
+def test_a_shorter_wait_counts_from_the_arrival_before_the_reload(
+    start: Any, configure: Any, send: Any, otlp_to_file: dict[str, Any], sampler: Any, json_lines: Any, until: Any
+) -> None:
+    process = start(keeping(otlp_to_file, sampler("1s")))
+    send(process.port(), traces=2)
+    reload(process, "SIGHUP: reloaded")
+    until(lambda: len(json_lines("decisions.jsonl")) == 2)
+    for line in json_lines("decisions.jsonl"):
+        assert int(line["decidedAtUnixNano"]) - int(line["arrivedAtUnixNano"]) == 1_000_000_000
+    process.tell(signal.SIGTERM)
+    assert process.end() == 0
+
+
+def test_an_unchanged_receiver_keeps_its_port_and_serves_on(
+    start: Any, configure: Any, send: Any, otlp_to_file: dict[str, Any], sampler: Any, free_port: Any, kept: Any
+) -> None:
+    port = free_port()
+    otlp_to_file["receivers"]["otlp"]["protocols"]["grpc"]["endpoint"] = f"127.0.0.1:{port}"
+    process = start(otlp_to_file).ready()
+    for at in range(5):
+        assert send(port, traces=2) is SpanExportResult.SUCCESS
+        configure(keeping(otlp_to_file, sampler(f"{at + 1}h")))
+        reload(process, "SIGHUP: reloaded")
+    assert send(port, traces=2) is SpanExportResult.SUCCESS
+    process.tell(signal.SIGTERM)
+    assert process.end() == 0
+    assert len(kept()) == 12
+
+
+def test_a_receiver_moves_to_another_port(
+    start: Any, configure: Any, send: Any, otlp_to_file: dict[str, Any], free_port: Any, kept: Any
+) -> None:
+    process = start(otlp_to_file)
+    old, new = process.port(), free_port()
+    send(old, traces=1)
+    moved = copy.deepcopy(otlp_to_file)
+    moved["receivers"]["otlp"]["protocols"]["grpc"]["endpoint"] = f"127.0.0.1:{new}"
+    configure(moved)
+    reload(process, f"listening on 127.0.0.1:{new}")
+    assert send(new, traces=1) is SpanExportResult.SUCCESS
+    assert send(old, traces=1, timeout=0.5) is SpanExportResult.FAILURE
+    process.tell(signal.SIGTERM)
+    assert process.end() == 0
+    assert len(kept()) == 2
+
+
+def test_an_unchanged_exporter_goes_on_with_what_its_queue_holds(
+    start: Any, configure: Any, send: Any, otlp_to_file: dict[str, Any], sampler: Any, backend: Any
+) -> None:
+    otlp_to_file["exporters"] = {"otlp_grpc": {"endpoint": f"http://127.0.0.1:{backend.port}"}}
+    otlp_to_file["service"]["pipelines"]["traces"] |= {"processors": [], "exporters": ["otlp_grpc"]}
+    otlp_to_file["processors"] = {}
+    backend.open.clear()
+    process = start(otlp_to_file)
+    send(process.port(), traces=5)
+    backend.requests.get(timeout=30)
+    changed = copy.deepcopy(otlp_to_file)
+    changed["processors"] = {"tail_sampling": sampler("1h")}
+    changed["service"]["pipelines"]["traces"]["processors"] = ["tail_sampling"]
+    configure(changed)
+    reload(process, "SIGHUP: reloaded")
+    backend.open.set()
+    send(process.port(), traces=5)
+    process.tell(signal.SIGTERM)
+    assert process.end() == 0
+    assert process.line("stopped: otlp_grpc: 30 received = 30 delivered")
+
+
+def test_the_ledger_balances_when_an_exporter_joins_and_another_leaves(
+    start: Any, configure: Any, send: Any, otlp_to_file: dict[str, Any], kept: Any
+) -> None:
+    process = start(otlp_to_file)
+    send(process.port(), traces=4)
+    changed = copy.deepcopy(otlp_to_file)
+    changed["processors"] = {}
+    changed["exporters"] = {"file/second": {"path": "second.jsonl"}, "debug": {}}
+    changed["service"]["pipelines"]["traces"] |= {"processors": [], "exporters": ["file/second", "debug"]}
+    configure(changed)
+    reload(process, "SIGHUP: reloaded")
+    before = len(process.lines)
+    process.tell(signal.SIGTERM)
+    assert process.end() == 0
+    assert "missing" not in "\n".join(process.lines[before:])
+    assert len(kept()) == 4
+
+
+def test_health_and_the_metrics_page_serve_through_a_reload(
+    start: Any, configure: Any, send: Any, otlp_to_file: dict[str, Any], sampler: Any, free_port: Any, get: Any,
+    metrics: Any,
+) -> None:  # fmt: skip
+    health, page = free_port(), free_port()
+    otlp_to_file["extensions"] = {"health_check": {"endpoint": f"127.0.0.1:{health}"}}
+    otlp_to_file["service"]["extensions"] = ["health_check"]
+    otlp_to_file["service"]["telemetry"] = {"metrics": {"address": f"127.0.0.1:{page}"}}
+    process = start(otlp_to_file)
+    send(process.port(), traces=2, spans=3)
+    configure(keeping(otlp_to_file, sampler("2h")))
+    reload(process, "SIGHUP: reloaded")
+    assert get(f"http://127.0.0.1:{health}/")[0] == 200
+    told = metrics(page)
+    assert told['podtrail_ledger_spans{exporter="file",term="received"}'] == 6
+    assert told['podtrail_ledger_spans{exporter="file",term="in_memory"}'] == 6
+    assert told['podtrail_ledger_spans{exporter="file",term="missing"}'] == 0
+
+
+def test_a_configuration_that_cannot_start_falls_back_to_the_old_one(
+    start: Any, configure: Any, send: Any, otlp_to_file: dict[str, Any], free_port: Any, occupied: int, kept: Any
+) -> None:
+    port = free_port()
+    otlp_to_file["receivers"]["otlp"]["protocols"]["grpc"]["endpoint"] = f"127.0.0.1:{port}"
+    process = start(otlp_to_file).ready()
+    send(port, traces=3)
+    taken = copy.deepcopy(otlp_to_file)
+    taken["receivers"]["otlp"]["protocols"]["http"] = {"endpoint": f"127.0.0.1:{occupied}"}
+    configure(taken)
+    reload(process, f"SIGHUP: the new configuration can't start.*127.0.0.1:{occupied}.*in use")
+    assert send(port, traces=2) is SpanExportResult.SUCCESS
+    process.tell(signal.SIGTERM)
+    assert process.end() == 0
+    assert len(kept()) == 5
+    assert process.line("stopped: file: 15 received = 15 delivered")
+
+
+def test_an_exhausted_source_is_not_read_a_second_time(
+    start: Any, configure: Any, send: Any, otlp_to_file: dict[str, Any], sampler: Any, kept: Any
+) -> None:
+    recording = Path(__file__).parents[1] / "data" / "recordings" / "apiserver.otlp.jsonl"
+    otlp_to_file["receivers"]["otlp_json_file"] = {"include": [str(recording)]}
+    otlp_to_file["service"]["pipelines"]["traces"]["receivers"].append("otlp_json_file")
+    process = start(otlp_to_file)
+    process.line("read .*apiserver")
+    configure(keeping(otlp_to_file, sampler("2h")))
+    reload(process, "SIGHUP: reloaded")
+    assert send(process.port()) is SpanExportResult.SUCCESS
+    process.tell(signal.SIGTERM)
+    assert process.end() == 0
+    assert process.log.count("read /") == 1
+    spans = [span for trace in kept().values() for span in trace]
+    assert len(spans) == len(set(spans))
+
+
+def test_settings_of_the_log_take_effect(start: Any, configure: Any, otlp_to_file: dict[str, Any]) -> None:
+    process = start(otlp_to_file).ready()
+    otlp_to_file["service"]["telemetry"]["logs"] = {"encoding": "console"}
+    configure(otlp_to_file)
+    reload(process, r"^[0-9:.]+ info +SIGHUP: reloaded")

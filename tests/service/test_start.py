@@ -1,0 +1,111 @@
+"""What `podtrail run` says when it can't start: what to mend, the right exit code, never a traceback."""
+
+import os
+import signal
+import socket
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def failed(process: Any, code: int, *says: str) -> None:
+    assert process.end() == code, process.log
+    assert "Traceback" not in process.log
+    assert process.out == ""
+    for text in says:
+        assert text in process.log
+
+
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+def test_a_port_in_use_is_named(start: Any, otlp_to_file: dict[str, Any], occupied: int, protocol: str) -> None:
+    otlp_to_file["receivers"]["otlp"]["protocols"] = {protocol: {"endpoint": f"127.0.0.1:{occupied}"}}
+    says = f"receivers::otlp::protocols::{protocol}", f"can't listen on 127.0.0.1:{occupied}", "in use"
+    failed(start(otlp_to_file), 1, *says)
+
+
+def test_a_port_of_health_or_metrics_in_use_is_named(start: Any, otlp_to_file: dict[str, Any], occupied: int) -> None:
+    endpoint = f"127.0.0.1:{occupied}"
+    otlp_to_file["service"]["telemetry"] = {"metrics": {"address": endpoint}}
+    failed(start(otlp_to_file), 1, "service::telemetry::metrics", f"can't listen on {endpoint}", "in use")
+    otlp_to_file["service"]["telemetry"] = {"metrics": {"level": "none"}}
+    otlp_to_file["extensions"] = {"health_check": {"endpoint": endpoint}}
+    otlp_to_file["service"]["extensions"] = ["health_check"]
+    failed(start(otlp_to_file), 1, "extensions::health_check", f"can't listen on {endpoint}", "in use")
+
+
+def test_what_was_started_before_the_failure_is_let_go_of(
+    start: Any, otlp_to_file: dict[str, Any], occupied: int, free_port: Any, tmp_path: Path
+) -> None:
+    port = free_port()
+    otlp_to_file["extensions"] = {"health_check": {"endpoint": f"127.0.0.1:{port}"}}
+    otlp_to_file["service"]["extensions"] = ["health_check"]
+    otlp_to_file["receivers"]["otlp"]["protocols"]["grpc"]["endpoint"] = f"127.0.0.1:{occupied}"
+    failed(start(otlp_to_file), 1, "in use")
+    socket.create_server(("127.0.0.1", port)).close()
+    assert (tmp_path / "kept.jsonl").read_bytes() == b""
+
+
+def test_a_file_that_cannot_be_written_is_named(start: Any, otlp_to_file: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "plain").touch()
+    for path in (str(tmp_path), "plain/kept.jsonl", "/proc/nothing/kept.jsonl"):
+        otlp_to_file["exporters"]["file"] = {"path": path}
+        failed(start(otlp_to_file), 1, "exporters::file", path)
+
+
+def test_a_recording_that_is_not_there_is_named(start: Any, otlp_to_file: dict[str, Any], tmp_path: Path) -> None:
+    otlp_to_file["service"]["pipelines"]["traces"]["receivers"] = ["otlp_json_file"]
+    for path, says in {"gone.jsonl": "there is no file gone.jsonl", str(tmp_path): "is a directory"}.items():
+        otlp_to_file["receivers"] = {"otlp_json_file": {"include": [path]}}
+        failed(start(otlp_to_file), 1, says)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    {
+        "": "empty",
+        "\x00\x01": "config.yaml",
+        "receivers: [": "config.yaml:1",
+        "just words": "config.yaml:1",
+        "recievers: {}": "receivers",
+        "service: {pipelines: {traces: {receivers: [otlp], exporters: [debug]}}}": "not configured",
+    }.items(),
+)
+def test_a_configuration_that_is_none_is_reported(start: Any, text: str, says: str) -> None:
+    failed(start(text), 2, says)
+
+
+def test_a_configuration_that_cannot_be_read_is_named(start: Any, otlp_to_file: dict[str, Any], tmp_path: Path) -> None:
+    failed(start(otlp_to_file, "--config", "gone.yaml"), 2, "gone.yaml")
+    failed(start(otlp_to_file, "--config", str(tmp_path)), 2, str(tmp_path), "directory")
+    (tmp_path / "bytes.yaml").write_bytes(b"\xff\xfe\xfa")
+    failed(start(otlp_to_file, "--config", "bytes.yaml"), 2, "bytes.yaml")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_a_configuration_without_permission_is_named(start: Any, otlp_to_file: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "secret.yaml").touch(mode=0)
+    failed(start(otlp_to_file, "--config", "secret.yaml"), 2, "secret.yaml", "permission")
+
+
+def test_every_mistake_is_in_one_report(start: Any, otlp_to_file: dict[str, Any]) -> None:
+    otlp_to_file["processors"]["tail_sampling"]["decision_wait"] = "soon"
+    otlp_to_file["exporters"]["file"]["pth"] = "x"
+    otlp_to_file["service"]["pipelines"]["traces"]["processors"].append("batch")
+    process = start(otlp_to_file)
+    failed(process, 2, "decision_wait", "pth", 'processor "batch" which is not configured')
+
+
+@pytest.mark.parametrize("at", range(0, 360, 30))
+def test_ctrl_c_at_any_moment_of_the_start_ends_it_without_a_traceback(
+    start: Any, otlp_to_file: dict[str, Any], at: int
+) -> None:
+    process = start(otlp_to_file)
+    threading.Event().wait(at / 1000)
+    process.tell(signal.SIGINT)
+    code = process.end(seconds=5)
+    # In its very first moments the interpreter itself dies of the signal, before any of our code runs.
+    assert code in {0, 1, -signal.SIGINT} or (code == 130 and not process.log)
+    if "site" not in process.log:
+        assert "Traceback" not in process.log

@@ -1,0 +1,120 @@
+"""How `podtrail run` ends: drained on the first signal, at once on the second, always within its time."""
+
+import signal
+import time
+from typing import Any
+
+import pytest
+from opentelemetry.sdk.trace.export import SpanExportResult
+
+DEADLINE = 10.0
+"""The time to stop, seconds (`podtrail.service.SHUTDOWN_SECONDS`)."""
+START_AND_END = 1.0
+
+
+def exporting(config: dict[str, Any], port: int, **settings: Any) -> dict[str, Any]:
+    config["exporters"] = {"otlp_grpc": {"endpoint": f"http://127.0.0.1:{port}", **settings}}
+    config["service"]["pipelines"]["traces"]["exporters"] = ["otlp_grpc"]
+    return config
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_decides_and_delivers_what_is_inside(
+    start: Any, send: Any, otlp_to_file: dict[str, Any], kept: Any, json_lines: Any, number: signal.Signals
+) -> None:
+    process = start(otlp_to_file)
+    assert send(process.port(), traces=20, spans=5) is SpanExportResult.SUCCESS
+    process.tell(number)
+    assert process.end() == 0
+    assert {len(spans) for spans in kept().values()} == {5}
+    assert len(kept()) == len(json_lines("decisions.jsonl")) == 20
+    assert process.line(f"{number.name}: stopping")
+    assert process.line("stopped: file: 100 received = 100 delivered")
+
+
+def test_requests_under_way_when_the_signal_comes_are_answered_or_not_taken(
+    start: Any, send: Any, otlp_to_file: dict[str, Any], kept: Any
+) -> None:
+    process = start(otlp_to_file)
+    port = process.port()
+    acknowledged = 0
+    for request in range(30):
+        if send(port, traces=4, timeout=0.5) is SpanExportResult.SUCCESS:
+            acknowledged += 4
+        if request == 10:
+            process.tell(signal.SIGTERM)
+            break
+    while send(port, traces=4, timeout=0.5) is SpanExportResult.SUCCESS:
+        acknowledged += 4
+    assert process.end() == 0
+    assert len(kept()) == acknowledged
+
+
+def test_a_slow_backend_gets_what_is_inside(start: Any, send: Any, otlp_to_file: dict[str, Any], backend: Any) -> None:
+    backend.open.clear()
+    process = start(exporting(otlp_to_file, backend.port))
+    send(process.port(), traces=10, spans=3)
+    process.tell(signal.SIGTERM)
+    process.line("SIGTERM: stopping")
+    first = backend.requests.get(timeout=30)
+    backend.open.set()
+    assert process.end() == 0
+    assert len(first.resource_spans) > 0
+    assert process.line("stopped: otlp_grpc: 30 received = 30 delivered")
+
+
+@pytest.mark.slow
+def test_no_backend_can_hold_the_end_up_longer_than_the_time_to_stop(
+    start: Any, send: Any, otlp_to_file: dict[str, Any], free_port: Any, black_hole: int, backend: Any, tmp_path: Any
+) -> None:
+    backend.open.clear()
+    ways: dict[str, tuple[int, dict[str, Any]]] = {
+        "down": (free_port(), {}),
+        "black hole": (black_hole, {"timeout": "1h"}),
+        "slow": (backend.port, {"timeout": "1h"}),
+        "slow and blocking": (
+            backend.port,
+            {"timeout": "1h", "sending_queue": {"block_on_overflow": True, "queue_size": 1, "num_consumers": 1}},
+        ),
+        "without a queue": (backend.port, {"timeout": "1h", "sending_queue": {"enabled": False}}),
+    }
+    processes = {}
+    for way, (port, settings) in ways.items():
+        process = processes[way] = start(exporting(otlp_to_file, port, **settings))
+        assert send(process.port(), traces=10, spans=3) is SpanExportResult.SUCCESS
+    told = time.monotonic()
+    for process in processes.values():
+        process.tell(signal.SIGTERM)
+    for way, process in processes.items():
+        assert process.end(told + DEADLINE + START_AND_END - time.monotonic()) == 1, way
+        assert process.line(r"stopped: otlp_grpc: 30 received = 30 dropped \(shutdown 30\)"), way
+        assert process.line("30 spans inside could not be delivered in time and are lost"), way
+        assert "Traceback" not in process.log, way
+
+
+@pytest.mark.parametrize("first", [signal.SIGTERM, signal.SIGINT])
+def test_a_second_signal_ends_at_once_and_says_what_is_lost(
+    start: Any, send: Any, otlp_to_file: dict[str, Any], black_hole: int, first: signal.Signals
+) -> None:
+    process = start(exporting(otlp_to_file, black_hole, timeout="1h"))
+    send(process.port(), traces=10, spans=3)
+    process.tell(first)
+    process.line(f"{first.name}: stopping")
+    process.tell(signal.SIGINT)
+    assert process.end(seconds=3) == 1
+    assert process.line("stopped at once, 30 spans inside are lost")
+    assert "Traceback" not in process.log
+
+
+def test_sighup_while_stopping_changes_nothing(
+    start: Any, send: Any, otlp_to_file: dict[str, Any], backend: Any
+) -> None:
+    backend.open.clear()
+    process = start(exporting(otlp_to_file, backend.port))
+    send(process.port(), traces=10, spans=3)
+    process.tell(signal.SIGTERM)
+    process.line("SIGTERM: stopping")
+    process.tell(signal.SIGHUP)
+    backend.open.set()
+    assert process.end() == 0
+    assert backend.spans(at_least=30) == 30
