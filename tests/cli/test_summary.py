@@ -40,9 +40,8 @@ def test_the_summary_reads_as_rows() -> None:
     ]
 
 
-def test_with_a_page_the_example_is_where_the_pod_is_told_of() -> None:
+def test_the_page_is_named_while_it_is_served() -> None:
     lines = printed(run(page=PAGE), serving=True).splitlines()
-    assert lines[6].endswith("http://localhost:15927/pods/1f3c0a52-0000-4000-8000-000000000001")
     assert lines[-1] == "Page       http://localhost:15927/   serving, Ctrl-C stops"
     assert "http" not in printed(run(page=PAGE), serving=False)
 

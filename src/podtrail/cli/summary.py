@@ -4,9 +4,8 @@ import json
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, TextIO
-from urllib.parse import quote
 
-from podtrail.story import Ledger, Summary, Waiting, clip, duration, to_json, visible
+from podtrail.story import Ledger, Summary, clip, duration, to_json, visible
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -64,7 +63,7 @@ def _lines(summary: Summary, *, serving: bool) -> "list[Text]":
     if summary.links:
         unresolved = f"; {summary.unresolved_links:,} not resolved" if summary.unresolved_links else ""
         lines.append(_row("Links", sum(summary.links.values()), _counts(summary.links) + unresolved))
-    lines += _waiting(summary, page=summary.page if serving else "")
+    lines += _waiting(summary)
     if summary.written:
         lines.append(_row("Written", None, ", ".join(map(visible, summary.written))))
     if summary.page and serving:
@@ -102,18 +101,13 @@ def _ledger(ledger: Ledger, *, label: bool) -> "Text":
     return _row("Spans", ledger.received, f"{equation}   DOES NOT BALANCE: {missing}", "red")
 
 
-def _waiting(summary: Summary, *, page: str) -> "list[Text]":
+def _waiting(summary: Summary) -> "list[Text]":
     lines = []
     reasons = [visible(clip(waiting.reason, _REASON)) for waiting in summary.waiting]
     width = max(map(len, reasons), default=0)
     for at, (waiting, reason) in enumerate(zip(summary.waiting, reasons, strict=True)):
-        lines.append(_row("" if at else "Waiting", waiting.pods, f"{reason:<{width}}   {_example(page, waiting)}"))
+        example = visible(clip(f"{waiting.namespace}/{waiting.name}"))
+        lines.append(_row("" if at else "Waiting", waiting.pods, f"{reason:<{width}}   e.g. {example}"))
     if summary.more_waiting:
         lines.append(_row("", summary.more_waiting, "for other reasons"))
     return lines
-
-
-def _example(page: str, waiting: Waiting) -> str:
-    if page:
-        return f"{page.rstrip('/')}/pods/{quote(waiting.key, safe='')}"
-    return f"e.g. {visible(clip(f'{waiting.namespace}/{waiting.name}'))}"
