@@ -70,6 +70,13 @@ def test_a_pod_page_names_plugins_nodes_and_every_attempt(viewing: Viewing) -> N
     assert page.count('class="open row"') == 3
 
 
+def test_a_long_row_of_equal_answers_is_folded_and_can_be_opened(viewing: Viewing) -> None:
+    page = get(viewing, f"/pods/{UID}", *(no_room(number=n, start=START + n * 10**9).batch() for n in range(1, 13)))
+
+    assert "2 to 11: same answer" in page
+    assert "<summary>all 12 attempts</summary>" in page
+
+
 def test_a_trace_links_both_ways_and_says_why_a_link_leads_nowhere(viewing: Viewing) -> None:
     first, second, third, last = (no_room(number=n) for n in (1, 2, 3, 4))
     page = get(viewing, f"/traces/{second.trace_id.hex()}", *chain())

@@ -24,6 +24,7 @@ MAX_QUERY = 256
 TO_LOOK_AT = "to look at"
 ALL = "all"
 SLOW = "slow"
+_LEAST_FOLDED = 5
 _SHOWN_ATTEMPTS = 50
 
 
@@ -118,12 +119,22 @@ class AttemptRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Fold:
+    """Attempts in a row with the same answer, by number."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
 class PodView:
     """A Pod's story with what the store has of it."""
 
     pod: PodStory
     sentence: str
     attempts: tuple[AttemptRow, ...]
+    outline: tuple[AttemptRow | Fold, ...]
+    """The attempts, with the middle of each long run of equal answers folded."""
     namesakes: tuple[PodRow, ...]
     """Other Pods of the same name: it was created anew."""
     trace: TraceStory | None
@@ -173,10 +184,12 @@ class Views:
             return None
         held = next((one for one in reversed(pod.attempts) if self._store.get(one.trace_id)), None)
         others = [other for other in self._stories.named(pod.namespace, pod.name) if other.key != key]
+        attempts = self._attempts(pod)
         return PodView(
             pod=pod,
             sentence=sentence(pod, now),
-            attempts=self._attempts(pod),
+            attempts=attempts,
+            outline=_outline(attempts),
             namesakes=tuple(PodRow.of(other) for other in others),
             trace=self._trace(held.trace_id) if held else None,
             trace_attempt=held.number if held else None,
@@ -230,6 +243,23 @@ class Views:
             kept = f"kept: {attempt.policy}" if attempt.policy else "kept"
             return kept if held else f"{kept}; {self._words(attempt.trace_id)}"
         return "kept" if held else self._words(attempt.trace_id)
+
+
+def _outline(rows: Sequence[AttemptRow]) -> tuple[AttemptRow | Fold, ...]:
+    """Fold the middle of each long run of attempts with the same answer."""
+    outline: list[AttemptRow | Fold] = []
+    first = 0
+    for end in range(1, len(rows) + 1):
+        if end < len(rows) and rows[end].same:
+            continue
+        run = rows[first:end]
+        if len(run) >= _LEAST_FOLDED:
+            fold = Fold(run[1].attempt.number or 0, run[-2].attempt.number or 0)
+            outline += (run[0], fold, run[-1])
+        else:
+            outline += run
+        first = end
+    return tuple(outline)
 
 
 def _shown(attempts: Sequence[AttemptStory]) -> Sequence[AttemptStory]:
