@@ -115,7 +115,9 @@ class PodKind(_Section):
     """Pods of one make."""
 
     name: Name = Field(description="Pods are called <name>-0, <name>-1 and so on, with the label `app: <name>`.")
-    weight: float = Field(default=1.0, gt=0, description="How often it occurs, relative to the other kinds.")
+    weight: float = Field(
+        default=1.0, gt=0, allow_inf_nan=False, description="How often it occurs, relative to the other kinds."
+    )
     namespace: Name = Field(default="default", description="The namespace.")
     requests: Quantities = Field(default={"cpu": "500m", "memory": "512Mi"}, description="Resources asked for.")
     priority: int = Field(default=0, ge=-(2**31), le=2_000_001_000, description="Higher goes first and may preempt.")

@@ -172,3 +172,11 @@ def test_texts_about_long_attempts_go_where_they_are_wanted() -> None:
 def test_the_configuration_knows_the_names_of_the_default_plugins() -> None:
     simulation = Simulation(Workload.model_validate({"faults": {}}))
     assert simulation.scheduler.profile.names == DEFAULT_PLUGINS
+
+
+def test_moments_never_go_backwards_and_come_when_the_attempt_is_over() -> None:
+    slow = {"name": "Cost", "extension_point": "score", "takes": "700ms"}
+    simulation = Simulation(Workload.model_validate({"length": "1m", "faults": {"slow_plugins": [slow]}}))
+    moments = list(simulation.run())
+    assert [moment.now for moment in moments] == sorted(moment.now for moment in moments)
+    assert all(moment.now == moment.attempt.ended for moment in moments if moment.attempt is not None)

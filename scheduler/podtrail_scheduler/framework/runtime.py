@@ -4,6 +4,7 @@ A phase has a span, and within it each plugin that was called has one: `plugin: 
 with the number of nodes and the summed time. While a plugin runs its span is the current OpenTelemetry one, so what
 the plugin starts nests under it. What the KEP's tree does not name: PreEnqueue and QueueSort run outside attempts and
 have no span; NormalizeScore is part of a Score plugin's; `waitOnPermit` and `unreserve` appear only when they happen.
+The whole tree with its attributes is in the package's description.
 """
 
 from collections.abc import Callable, Mapping, Sequence

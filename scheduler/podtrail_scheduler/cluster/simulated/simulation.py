@@ -101,7 +101,7 @@ class Simulation:
         while self._is_on():
             self.timeline.step()
             self._resume_decided()
-            self._begin_attempt()
+            self.timeline.aside(self._begin_attempt)
             for record in self._over:
                 last = max(last, record.ended)
                 yield Moment(self.timeline.now(), record)

@@ -56,6 +56,10 @@ class Timeline:
     def step(self) -> None:
         """Goes to what is due next and does it; afterwards it is as late as it was due, whatever that took."""
         self._now, _, action = heapq.heappop(self._due)
-        due = self._now
+        self.aside(action)
+
+    def aside(self, action: Action) -> None:
+        """Does `action`, which may take its time, without time passing for anybody else."""
+        began = self._now
         action()
-        self._now = due
+        self._now = began
