@@ -48,7 +48,6 @@ _head_of = itemgetter(_HEAD)
 _span_id_of = itemgetter(slice(20, 28))
 _TRACE_ID_TAG, _SPAN_ID_TAG = b"\x0a\x10", b"\x12\x08"
 _NO_TRACE, _NO_SPAN = bytes(16), bytes(8)
-_SHORT_FRAME = 3  # bytes of tag and length of a span of 128 to 16383 bytes
 
 
 class MalformedRequest(ValueError):
@@ -115,32 +114,39 @@ def _cut_scope(resource: bytes, raw: bytes, groups: list[Group], rejections: Rej
     scope: bytes = message.SerializeToString()
     if not spans:
         return True
-    ends = _ends(spans)
+    ends, frame_size = _ends(spans)
     base = len(scope)
-    if base + ends[-1] != len(raw):
+    if base + ends[-1] + len(spans) * frame_size != len(raw):
         return False
     runs = [(head, len(list(run))) for head, run in groupby(map(_head_of, spans))]
     if _NO_SPAN in map(_span_id_of, spans) or not all(map(_is_regular, {head for head, _ in runs})):
         spans = [rejections.regular(span) for span in spans if rejections.admits(span)]
         runs = [(head, len(list(run))) for head, run in groupby(map(_head_of, spans))]
-        raw, base, ends = frame(spans), 0, _ends(spans)
+        raw, base = frame(spans), 0
+        ends, frame_size = _ends(spans)
     elif not raw.startswith(scope) or _insertion(scope, scope_spans=True) != base:
         raw, base = frame(spans), 0
-    at, last = base, -1
+    at, seen = base, 0
     for head, count in runs:
-        last += count
-        end = base + ends[last]
+        seen += count
+        end = base + ends[seen - 1] + seen * frame_size
         groups.append(Group(resource, scope, head[2:18], raw[at:end], count))
         at = end
     return True
 
 
-def _ends(spans: Sequence[bytes]) -> Sequence[int]:
-    """Return where each span ends when they stand side by side, each behind its tag and length."""
+def _ends(spans: Sequence[bytes]) -> tuple[Sequence[int], int]:
+    """Return where each span ends when they stand side by side, and what to add to that for each up to there.
+
+    Tag and length of a span are left out of the ends, and are what is to be added, if they are as long for all.
+    """
     lengths = list(map(len, spans))
-    if lengths and min(lengths) >= 1 << 7 and max(lengths) < 1 << 14:
-        return list(accumulate(map(_SHORT_FRAME.__add__, lengths)))
-    return list(accumulate(length + 1 + _varint_size(length) for length in lengths))
+    if not lengths:
+        return (), 0
+    frame_size = 1 + _varint_size(min(lengths))
+    if frame_size == 1 + _varint_size(max(lengths)):
+        return list(accumulate(lengths)), frame_size
+    return list(accumulate(length + 1 + _varint_size(length) for length in lengths)), 0
 
 
 def _is_regular(head: bytes) -> bool:

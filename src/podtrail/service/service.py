@@ -16,7 +16,7 @@ from podtrail.pipeline.house import House
 from podtrail.pipeline.settings import PipelineSettings, Settings
 from podtrail.service.ledger import equation, publish_ledger
 from podtrail.service.logs import configure_logs
-from podtrail.service.process import publish, resident_memory, settle_garbage_collector
+from podtrail.service.process import publish, resident_memory, settle_allocator, settle_garbage_collector
 
 SHUTDOWN_SECONDS = 10.0
 """For deciding and delivering what is inside when podtrail is told to stop; what remains then is counted as lost."""
@@ -85,6 +85,7 @@ class Service:
             self._graph = Graph(settings, self._house, self._clock, observers=self._observers)
             await self._graph.start()
             settle_garbage_collector()
+            settle_allocator()
             _LOG.info("ready: %s", _described(settings))
             at_once = False
             try:
