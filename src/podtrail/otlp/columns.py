@@ -34,6 +34,7 @@ class SpanColumns(Protocol):
     there are spans does its n-th value belong to the n-th span. Fields that were not asked for raise AttributeError.
     """
 
+    trace_state: Sequence[bytes]
     parent_span_id: Sequence[bytes]
     flags: Sequence[int]
     name: Sequence[bytes]

@@ -15,7 +15,7 @@ import pytest
 VECTORS = Path(__file__).parent / "vectors"
 INVENTORY = Path(__file__).parent / "inventory.json"
 
-_POLICIES = frozenset({"bytes_limiting", "composite", "ottl_condition", "rate_limiting", "trace_state"})
+_POLICIES = frozenset({"bytes_limiting", "composite", "ottl_condition", "rate_limiting"})
 _NO_TRACE = "0" * 32
 
 

@@ -35,6 +35,7 @@ class Made:
     end: int = START + 10 * MS
     status: Status | None = None
     flags: int = 0
+    trace_state: str = ""
     attributes: Mapping[str, Value] = field(default_factory=dict)
     resource: Mapping[str, Value] = field(default_factory=dict)
 
@@ -49,6 +50,7 @@ class Made:
             end=self.end,
             status=self.status,
             flags=self.flags,
+            trace_state=self.trace_state,
             attributes=self.attributes,
         )
         return Group(resource_header(self.resource), scope_header("test"), trace_id(self.trace), frame([raw]), 1)

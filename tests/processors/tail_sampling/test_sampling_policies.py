@@ -138,6 +138,26 @@ def test_trace_flags_looks_at_the_sampled_bit(says: Make, policy: Make) -> None:
 
 
 @pytest.mark.parametrize(
+    ("state", "decision"),
+    [
+        ("vendor=a", "sampled"),
+        ("x=y, vendor=a ,z=1", "sampled"),
+        ("tenant@vendor=a,vendor=a", "sampled"),
+        ("vendor=b,x=y", "not_sampled"),
+        ("vendor=non,a=vendor", "not_sampled"),
+        ("vendor=a,Bad=key", "not_sampled"),
+        ("vendor=a,vendor=a", "not_sampled"),
+        ("vendor=a,x=", "not_sampled"),
+        (",".join(["vendor=a", *(f"k{n}=v" for n in range(31))]), "sampled"),
+        (",".join(["vendor=a", *(f"k{n}=v" for n in range(32))]), "not_sampled"),
+    ],
+)
+def test_trace_state_reads_only_what_follows_the_w3c(says: Make, policy: Make, state: str, decision: str) -> None:
+    about = policy("trace_state", key="vendor", values=["a"])
+    assert says(about, {}, {"trace_state": state}) == decision
+
+
+@pytest.mark.parametrize(
     ("id", "hash"),
     [
         ("0102030405060708090a0b0c0d0e0f10", 0xDBCF64D5420F4CAD),

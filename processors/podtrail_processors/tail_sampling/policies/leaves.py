@@ -20,9 +20,10 @@ from podtrail_processors.tail_sampling.policies.span_count import Config as Span
 from podtrail_processors.tail_sampling.policies.status_code import Config as StatusCode
 from podtrail_processors.tail_sampling.policies.string_attribute import Config as StringAttribute
 from podtrail_processors.tail_sampling.policies.trace_flags import Config as TraceFlags
+from podtrail_processors.tail_sampling.policies.trace_state import Config as TraceState
 from podtrail_processors.tail_sampling.policy import Block, Policy
 
-_LATER = frozenset({"bytes_limiting", "composite", "ottl_condition", "rate_limiting", "trace_state"})
+_LATER = frozenset({"bytes_limiting", "composite", "ottl_condition", "rate_limiting"})
 
 
 class Leaf(Model):
@@ -57,6 +58,7 @@ class Leaf(Model):
         StringAttribute(), description="Traces with an attribute of one of these values."
     )
     trace_flags: TraceFlags = Field(TraceFlags(), description="Traces of which a span carries the sampled flag.")
+    trace_state: TraceState = Field(TraceState(), description="Traces with one of these values in the trace state.")
 
     @model_validator(mode="before")
     @classmethod

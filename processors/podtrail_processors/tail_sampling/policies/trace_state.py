@@ -1,0 +1,58 @@
+"""`trace_state`: traces of which any span's W3C trace state gives a key one of these values."""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from pydantic import Field
+
+from podtrail.otlp import Decision
+from podtrail_processors.tail_sampling.evidence import Evidence, Reads
+from podtrail_processors.tail_sampling.lenient import Texts
+from podtrail_processors.tail_sampling.policy import Block, Policy
+from podtrail_processors.tail_sampling.w3c import read_trace_state
+
+_LONGEST_PAIR = 256
+_read = lru_cache(maxsize=1024)(read_trace_state)
+
+
+class TraceState(Policy):
+    """Says yes when a span's trace state has the key with one of the values, exactly.
+
+    As in the Collector, a trace state that breaks the W3C's rules anywhere matches nothing.
+    """
+
+    reads = Reads(columns=frozenset({"trace_state"}))
+
+    def __init__(self, key: str, values: Sequence[str]) -> None:
+        self.reason = f"{key} in the trace state is one of {', '.join(values)}"
+        self._key = key
+        self._encoded = key.encode()
+        # No trace state can hold a longer pair; the Collector leaves out one byte more, the equals sign.
+        self._values = frozenset(v for v in values if v and len(self._encoded) + len(v.encode()) < _LONGEST_PAIR)
+
+    def vote(self, trace: Evidence) -> Decision:
+        """Look at every trace state that the spans carry."""
+        return "sampled" if self._found_in(trace) else "not_sampled"
+
+    def because(self, trace: Evidence) -> str:
+        """Tell the value."""
+        return f"{self._key}={self._found_in(trace)} in the trace state"
+
+    def _found_in(self, trace: Evidence) -> str:
+        for state in dict.fromkeys(trace.columns.trace_state):
+            if self._encoded in state:
+                pairs: Mapping[str, str] = _read(state) or {}
+                if pairs.get(self._key) in self._values:
+                    return pairs[self._key]
+        return ""
+
+
+class Config(Block):
+    """Settings of `trace_state`."""
+
+    key: str = Field("", description="The key in the trace state.")
+    values: Texts = Field((), description="The values to keep, exact.")
+
+    def create(self) -> Policy:
+        """Return the policy."""
+        return TraceState(self.key, self.values)
