@@ -38,10 +38,12 @@ PATIENCE = 30.0
 class Process:
     """A running `podtrail`, with what it has said so far."""
 
-    def __init__(self, arguments: Sequence[str], directory: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, program: Sequence[str], arguments: Sequence[str], directory: Path, environment: Mapping[str, str]
+    ) -> None:
         inherited = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "PYTHON"))}
         self.popen = subprocess.Popen(
-            [str(PODTRAIL), *arguments],
+            [*program, *arguments],
             cwd=directory,
             env=inherited | dict(environment),
             stdin=subprocess.DEVNULL,
@@ -128,13 +130,21 @@ Start = Callable[..., Process]
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Return a function that starts `podtrail run` on a configuration (mapping or text) in `tmp_path`."""
+    """Return a function that starts `podtrail run` on a configuration (mapping or text) in `tmp_path`.
+
+    It takes further arguments, `program` instead of the console script, and variables of the environment.
+    """
     running: list[Process] = []
 
-    def run(config: Mapping[str, Any] | str, *arguments: str, **environment: str) -> Process:
+    def run(
+        config: Mapping[str, Any] | str,
+        *arguments: str,
+        program: Sequence[str] = (str(PODTRAIL),),
+        **environment: str,
+    ) -> Process:
         path = tmp_path / "config.yaml"
         path.write_text(config if isinstance(config, str) else json.dumps(config), encoding="utf-8")
-        process = Process(["run", "--config", str(path), *arguments], tmp_path, environment)
+        process = Process(program, ["run", "--config", str(path), *arguments], tmp_path, environment)
         running.append(process)
         return process
 

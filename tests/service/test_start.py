@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ def failed(process: Any, code: int, *says: str) -> None:
 @pytest.mark.parametrize("protocol", ["grpc", "http"])
 def test_a_port_in_use_is_named(start: Any, otlp_to_file: dict[str, Any], occupied: int, protocol: str) -> None:
     otlp_to_file["receivers"]["otlp"]["protocols"] = {protocol: {"endpoint": f"127.0.0.1:{occupied}"}}
-    says = f"receivers::otlp::protocols::{protocol}", f"can't listen on 127.0.0.1:{occupied}", "in use"
+    says = f"receivers::otlp: protocols::{protocol}: ", f"can't listen on 127.0.0.1:{occupied}", "in use"
     failed(start(otlp_to_file), 1, *says)
 
 
@@ -66,7 +67,7 @@ def test_a_recording_that_is_not_there_is_named(start: Any, otlp_to_file: dict[s
     {
         "": "empty",
         "\x00\x01": "config.yaml",
-        "receivers: [": "config.yaml:1",
+        "receivers: [": "config.yaml:2:1",
         "just words": "config.yaml:1",
         "recievers: {}": "receivers",
         "service: {pipelines: {traces: {receivers: [otlp], exporters: [debug]}}}": "not configured",
@@ -97,15 +98,16 @@ def test_every_mistake_is_in_one_report(start: Any, otlp_to_file: dict[str, Any]
     failed(process, 2, "decision_wait", "pth", 'processor "batch" which is not configured')
 
 
-@pytest.mark.parametrize("at", range(0, 360, 30))
+@pytest.mark.slow
 def test_ctrl_c_at_any_moment_of_the_start_ends_it_without_a_traceback(
-    start: Any, otlp_to_file: dict[str, Any], at: int
+    start: Any, otlp_to_file: dict[str, Any]
 ) -> None:
-    process = start(otlp_to_file)
-    threading.Event().wait(at / 1000)
-    process.tell(signal.SIGINT)
-    code = process.end(seconds=5)
-    # In its very first moments the interpreter itself dies of the signal, before any of our code runs.
-    assert code in {0, 1, -signal.SIGINT} or (code == 130 and not process.log)
-    if "site" not in process.log:
-        assert "Traceback" not in process.log
+    for at in range(0, 360, 20):
+        process = start(otlp_to_file, program=(sys.executable, "-m", "podtrail"))
+        threading.Event().wait(at / 1000)  # the moments themselves, nothing is waited for
+        process.tell(signal.SIGINT)
+        assert process.end(seconds=5) in {0, 1, -signal.SIGINT}
+        # What the interpreter says before it has come to our code is its own affair.
+        if "podtrail/cli" in process.log or "podtrail/service" in process.log or "asyncio" in process.log:
+            assert "Traceback" not in process.log, f"after {at} ms"
+        process.close()
