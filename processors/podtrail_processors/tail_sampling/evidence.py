@@ -42,10 +42,10 @@ class Readers:
 class Evidence:
     """One trace at the moment of its decision."""
 
-    __slots__ = ("_columns", "_detailed", "_readers", "headers", "raw", "span_count", "trace_id")
+    __slots__ = ("_columns", "_detailed", "_readers", "headers", "now", "raw", "span_count", "trace_id")
 
     def __init__(
-        self, trace_id: bytes, raw: bytes, span_count: int, headers: Sequence[Header], readers: Readers
+        self, trace_id: bytes, raw: bytes, span_count: int, headers: Sequence[Header], readers: Readers, now: int
     ) -> None:
         self.trace_id = trace_id
         self.raw = raw
@@ -53,6 +53,8 @@ class Evidence:
         self.span_count = span_count
         self.headers = headers
         """The headers that its spans came under, without neighbours that are equal."""
+        self.now = now
+        """When it is decided, in pipeline time: Unix nanoseconds."""
         self._readers = readers
         self._columns: SpanColumns | None = None
         self._detailed: Sequence[SpanFields] | None = None

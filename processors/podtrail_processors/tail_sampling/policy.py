@@ -8,7 +8,7 @@ from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 
 
 class Policy(ABC):
-    """Votes on traces. Deterministic, and keeps nothing between two traces."""
+    """Votes on traces. Deterministic: the same traces at the same pipeline times get the same votes."""
 
     reads: Reads = Reads()
     """The span fields it reads; none when it can do without decoding."""

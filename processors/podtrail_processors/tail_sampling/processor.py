@@ -247,7 +247,7 @@ class TailSampling:
     def _decide(self, trace: HeldTrace, now: int, out: _Outcome) -> None:
         chunks = trace.chunks
         joined = chunks[0] if len(chunks) == 1 else b"".join(chunks)
-        evidence = Evidence(trace.trace_id, joined, trace.span_count, trace.headers(), self._judge.readers)
+        evidence = Evidence(trace.trace_id, joined, trace.span_count, trace.headers(), self._judge.readers, now)
         judgement = self._judge.judge(evidence)
         self._leave(trace, joined, judgement, now, out)
         if judgement.decision != "sampled":

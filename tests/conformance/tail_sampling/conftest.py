@@ -15,7 +15,8 @@ import pytest
 VECTORS = Path(__file__).parent / "vectors"
 INVENTORY = Path(__file__).parent / "inventory.json"
 
-_POLICIES = frozenset({"bytes_limiting", "composite", "ottl_condition", "rate_limiting"})
+_POLICIES = frozenset({"bytes_limiting", "composite", "ottl_condition"})
+_BUDGETS = frozenset({"bytes_limiting", "composite", "rate_limiting"})
 _NO_TRACE = "0" * 32
 
 
@@ -35,6 +36,8 @@ def needs(vector: Mapping[str, Any], settings: object) -> list[str]:
         found.add("key block_on_overflow")
     if own.get("num_shards", 1) > 1 and "num_traces" in own:
         found.add("key num_shards with num_traces")
+    if own.get("num_shards", 1) > 1 and _types(settings) & _BUDGETS:
+        found.add("key num_shards with a budget")
     found.update(f"gate {gate}" for gate in vector.get("feature_gates") or ())
     if any(span["traceId"] == _NO_TRACE for span in _spans(vector)):
         found.add("spans without a trace id, which the receiver rejects")

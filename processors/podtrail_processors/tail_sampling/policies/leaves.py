@@ -14,6 +14,7 @@ from podtrail_processors.tail_sampling.policies.boolean_attribute import Config 
 from podtrail_processors.tail_sampling.policies.latency import Config as Latency
 from podtrail_processors.tail_sampling.policies.numeric_attribute import Config as NumericAttribute
 from podtrail_processors.tail_sampling.policies.probabilistic import Config as Probabilistic
+from podtrail_processors.tail_sampling.policies.rate_limiting import Config as RateLimiting
 from podtrail_processors.tail_sampling.policies.scheduling_result import Config as SchedulingResult
 from podtrail_processors.tail_sampling.policies.slow_attempt import Config as SlowAttempt
 from podtrail_processors.tail_sampling.policies.span_count import Config as SpanCount
@@ -23,7 +24,7 @@ from podtrail_processors.tail_sampling.policies.trace_flags import Config as Tra
 from podtrail_processors.tail_sampling.policies.trace_state import Config as TraceState
 from podtrail_processors.tail_sampling.policy import Block, Policy
 
-_LATER = frozenset({"bytes_limiting", "composite", "ottl_condition", "rate_limiting"})
+_LATER = frozenset({"bytes_limiting", "composite", "ottl_condition"})
 
 
 class Leaf(Model):
@@ -46,6 +47,7 @@ class Leaf(Model):
         NumericAttribute(), description="Traces with an integer attribute within bounds."
     )
     probabilistic: Probabilistic = Field(Probabilistic(), description="A share of all traces.")
+    rate_limiting: RateLimiting = Field(RateLimiting(), description="As many traces as so many spans a second allow.")
     scheduling_result: SchedulingResult = Field(
         SchedulingResult(), description="Scheduling attempts that ended in one of these results."
     )

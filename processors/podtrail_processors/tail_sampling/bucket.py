@@ -1,0 +1,29 @@
+"""The token bucket of `rate_limiting` and `bytes_limiting`, in whole numbers and pipeline time."""
+
+from podtrail.config.types import SECOND
+
+
+class TokenBucket:
+    """Fills at a rate up to its burst, is full at first. What does not fit takes nothing."""
+
+    def __init__(self, per_second: int, burst: int) -> None:
+        self._per_second = max(0, per_second)
+        self._burst = burst
+        # Tokens are counted in billionths, of which a token a second makes one a nanosecond.
+        self._level = burst * SECOND
+        self._filled_at: int | None = None
+
+    def take(self, tokens: int, now: int) -> bool:
+        """Take tokens at a time in Unix nanoseconds, all or none; return whether there were as many."""
+        if self._filled_at is not None:
+            self._level = min(self._burst * SECOND, self._level + max(0, now - self._filled_at) * self._per_second)
+        self._filled_at = now
+        if tokens > self._burst or tokens * SECOND > self._level:
+            return False
+        self._level -= tokens * SECOND
+        return True
+
+
+def burst_of(burst_capacity: int, per_second: int) -> int:
+    """Return how much may come at once: by default what two seconds bring."""
+    return burst_capacity if burst_capacity > 0 else 2 * per_second

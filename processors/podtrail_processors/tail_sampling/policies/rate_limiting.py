@@ -1,0 +1,37 @@
+"""`rate_limiting`: as many traces as a number of spans a second allows, the first come."""
+
+from pydantic import Field
+
+from podtrail.otlp import Decision
+from podtrail_processors.tail_sampling.bucket import TokenBucket, burst_of
+from podtrail_processors.tail_sampling.evidence import Evidence
+from podtrail_processors.tail_sampling.lenient import Int64
+from podtrail_processors.tail_sampling.policy import Block, Policy
+
+
+class RateLimiting(Policy):
+    """Says yes as long as the bucket has a token for each span of the trace.
+
+    It charges every trace it says yes to, also one that another policy keeps anyway: so did the Collector's.
+    """
+
+    def __init__(self, spans_per_second: int, burst: int) -> None:
+        self.reason = f"it is within {spans_per_second} spans a second"
+        self._bucket = TokenBucket(spans_per_second, burst)
+
+    def vote(self, trace: Evidence) -> Decision:
+        """Take a token a span."""
+        return "sampled" if self._bucket.take(trace.span_count, trace.now) else "not_sampled"
+
+
+class Config(Block):
+    """Settings of `rate_limiting`."""
+
+    spans_per_second: Int64 = Field(0, description="How many spans are kept a second.")
+    burst_capacity: Int64 = Field(
+        0, description="How many may be kept at once, and in a single trace; 0: twice `spans_per_second`."
+    )
+
+    def create(self) -> Policy:
+        """Return the policy."""
+        return RateLimiting(self.spans_per_second, burst_of(self.burst_capacity, self.spans_per_second))

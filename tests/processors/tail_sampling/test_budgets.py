@@ -1,0 +1,73 @@
+"""Policies with a budget: how much of it there is, when it comes back, and what it is charged for."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from podtrail_processors.tail_sampling.bucket import TokenBucket
+
+SECOND = 1_000_000_000
+
+Make = Callable[..., Any]
+
+
+@pytest.fixture(name="kept")
+def _kept(sampler: Make, span: Make) -> Callable[..., list[int]]:
+    """Return what sends traces of so many spans, at these seconds, and tells which were kept: 1 is the first."""
+
+    def kept(about: object, *traces: tuple[float, int], **settings: object) -> list[int]:
+        made = sampler(about, decision_wait="1s", **settings)
+        for number, (at, spans) in enumerate(traces, 1):
+            made.send(at, *(span(number, id=one + 1) for one in range(spans)))
+        made.stop(traces[-1][0] + 10)
+        return [trace for trace, decision in made.decisions.items() if decision == "sampled"]
+
+    return kept
+
+
+def test_rate_limiting_lets_a_burst_pass_and_then_its_rate(kept: Make, policy: Make) -> None:
+    about = policy("rate_limiting", spans_per_second=1, burst_capacity=3)
+    assert kept(about, (0, 2), (0.1, 1), (0.2, 1), (1.1, 1), (1.2, 1)) == [1, 2, 4]
+
+
+def test_a_burst_is_twice_the_rate_unless_given(kept: Make, policy: Make) -> None:
+    assert kept(policy("rate_limiting", spans_per_second=2), *[(0, 1)] * 5) == [1, 2, 3, 4]
+    assert kept(policy("rate_limiting", spans_per_second=2, burst_capacity=-1), *[(0, 1)] * 5) == [1, 2, 3, 4]
+
+
+def test_a_trace_above_the_burst_never_passes_and_takes_nothing(kept: Make, policy: Make) -> None:
+    about = policy("rate_limiting", spans_per_second=100, burst_capacity=2)
+    assert kept(about, (0, 3), (0, 2), (60, 3)) == [2]
+
+
+def test_a_rate_of_nothing_spends_its_burst_once(kept: Make, policy: Make) -> None:
+    assert kept(policy("rate_limiting", spans_per_second=0, burst_capacity=1), (0, 1), (3600, 1)) == [1]
+    assert kept(policy("rate_limiting", spans_per_second=-1), (0, 1), (3600, 1)) == []
+    assert kept(policy("rate_limiting"), (0, 1), (3600, 1)) == []
+
+
+def test_a_budget_is_charged_for_what_another_policy_keeps_as_well(sampler: Make, span: Make, policy: Make) -> None:
+    made = sampler(policy("always_sample"), policy("rate_limiting", spans_per_second=1, burst_capacity=1))
+    for number in range(3):
+        made.send(0, span(number + 1))
+    made.stop(10)
+    assert made.counted("count_traces_sampled")["decision=sampled,policy=rate_limiting,sampled=true"] == 1
+
+
+@given(
+    st.integers(0, 50),
+    st.integers(0, 50),
+    st.lists(st.tuples(st.integers(0, 3 * SECOND), st.integers(1, 20)), min_size=1, max_size=30),
+)
+def test_no_span_of_time_sees_more_tokens_than_burst_and_rate_give(
+    per_second: int, burst: int, asked: list[tuple[int, int]]
+) -> None:
+    bucket, now, began, taken = TokenBucket(per_second, burst), 0, None, 0
+    for pause, tokens in asked:
+        now += pause
+        began = now if began is None else began
+        if bucket.take(tokens, now):
+            taken += tokens
+        assert taken * SECOND <= burst * SECOND + (now - began) * per_second
