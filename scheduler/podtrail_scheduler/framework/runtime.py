@@ -120,28 +120,26 @@ class Framework:
         """Asks each plugin in turn to make room, until one has; texts of those that could not are joined."""
         phase = self.start_phase(parent, "postFilter")
         messages = []
-        result = PostFilterResult(Status(Code.UNSCHEDULABLE))
+        nominated: str | None = None
+        code = Code.UNSCHEDULABLE
         for plugin in self.profile.post_filter:
             span = self.start_plugin(phase, plugin.name, "postFilter")
-            answer = self.invoke(
-                span,
-                plugin.name,
-                "postFilter",
-                len(refusals),
-                partial(plugin.post_filter, state, pod, refusals),
-            )
+            call = partial(plugin.post_filter, state, pod, refusals)
+            answer = self.invoke(span, plugin.name, "postFilter", len(refusals), call)
             self._end_plugin(span, answer.status)
+            if answer.nominated_node is not None:
+                nominated = answer.nominated_node
+            if answer.status is not None and answer.status.code is Code.ERROR:
+                messages, code = [answer.status.message], Code.ERROR
+                break
             if answer.status is not None and answer.status.message:
                 messages.append(answer.status.message)
-            if answer.nominated_node or (answer.status is not None and answer.status.code is Code.ERROR):
-                result = answer
+            if nominated:
+                code = Code.SUCCESS
                 break
-        if messages and (result.status is None or result.status.code is not Code.ERROR):
-            code = Code.SUCCESS if result.nominated_node else Code.UNSCHEDULABLE
-            result = result._replace(status=Status(code, tuple(messages)))
-        failed = None if result.nominated_node else Refused("", result.status or Status(Code.UNSCHEDULABLE))
-        self.end_phase(phase, failed)
-        return result
+        status = Status(code, tuple(messages))
+        self.end_phase(phase, None if code is Code.SUCCESS else Refused("", status))
+        return PostFilterResult(status, nominated)
 
     def run_score(
         self, parent: Span, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
