@@ -1,7 +1,7 @@
 """The wire: OTLP requests, batches of undecoded spans, views. The only room that knows a field number."""
 
 from podtrail.otlp.attempt import ROOT_NAME, Attempt, attempt_of, read_attempt
-from podtrail.otlp.batch import Batch, Group, merge
+from podtrail.otlp.batch import Batch, merge
 from podtrail.otlp.edit import (
     annotate_links,
     append_attributes,
@@ -12,6 +12,7 @@ from podtrail.otlp.edit import (
     set_scope_attributes,
 )
 from podtrail.otlp.framing import frame, split
+from podtrail.otlp.group import Group
 from podtrail.otlp.reader import SpanFields, span_reader, status_code
 from podtrail.otlp.request import Intake, MalformedRequest, read_request, write_request
 from podtrail.otlp.span import KINDS, Event, Link, SpanView, Status

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-from podtrail.otlp.batch import Group
+from podtrail.otlp.group import Group
 from podtrail.otlp.reader import span_reader
 
 FIELD_NUMBER = 1000

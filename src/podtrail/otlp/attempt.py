@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from podtrail.otlp.batch import Group
 from podtrail.otlp.framing import split
+from podtrail.otlp.group import Group
 from podtrail.otlp.span import SpanView
 from podtrail.otlp.values import Value
 

@@ -14,7 +14,7 @@ from google.protobuf.descriptor import FieldDescriptor as Field
 from google.protobuf.message import Message
 from opentelemetry.proto.trace.v1 import trace_pb2
 
-from podtrail.otlp.batch import Group
+from podtrail.otlp.group import Group
 from podtrail.otlp.json_values import scalar_writer
 
 

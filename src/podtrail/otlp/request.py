@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, cast
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from podtrail.otlp.batch import Group
 from podtrail.otlp.framing import frame
+from podtrail.otlp.group import Group
 from podtrail.otlp.lite import REQUEST, RESOURCE_SPANS, SCOPE_SPANS, field_number, lite_type
 from podtrail.otlp.scrutiny import Rejections, scrutinize
 

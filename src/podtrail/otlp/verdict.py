@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from podtrail.otlp.batch import Group
+from podtrail.otlp.group import Group
 
 Decision = Literal["sampled", "not_sampled", "dropped"]
 
@@ -31,5 +30,5 @@ class Verdict:
     spans: int
     votes: Mapping[str, Decision] = field(default_factory=dict)
     """Each policy that was asked, and what it said."""
-    groups: Sequence["Group"] = ()
+    groups: Sequence[Group] = ()
     """The spans it was decided on."""
