@@ -192,25 +192,33 @@ def otlp_to_file() -> dict[str, Any]:
     }
 
 
-def _spans(traces: int, spans: int = 3) -> list[ReadableSpan]:
+def _spans(traces: int, spans: int = 3, name: str = "SchedulePod") -> list[ReadableSpan]:
     memory = InMemorySpanExporter()
     provider = TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(SimpleSpanProcessor(memory))
     tracer = provider.get_tracer("scheduler")
     for _ in range(traces):
-        with tracer.start_as_current_span("SchedulePod"):
+        with tracer.start_as_current_span(name):
             for _ in range(spans - 1):
                 tracer.start_span("Filter").end()
     provider.shutdown()
     return list(memory.get_finished_spans())
 
 
-def _send(port: int, traces: int = 1, spans: int = 3, timeout: float = PATIENCE) -> SpanExportResult:
+def _send(
+    port: int, traces: int = 1, spans: int = 3, timeout: float = PATIENCE, name: str = "SchedulePod"
+) -> SpanExportResult:
     exporter = OTLPSpanExporter(f"127.0.0.1:{port}", insecure=True, timeout=timeout)
     try:
-        return exporter.export(_spans(traces, spans))
+        return exporter.export(_spans(traces, spans, name))
     finally:
         exporter.shutdown()
+
+
+@pytest.fixture
+def spans() -> Callable[..., list[ReadableSpan]]:
+    """Return a function that has the SDK make so many traces."""
+    return _spans
 
 
 @pytest.fixture

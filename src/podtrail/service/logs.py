@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 from typing import Literal
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
+_BIDI = (*range(0x200E, 0x2010), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
-_CONTROL |= {
-    code: f"\\u{code:04x}" for code in (*range(0x200E, 0x2010), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
-}
+_CONTROL |= {code: f"\\u{code:04x}" for code in _BIDI}
+_BEYOND_JSON = {code: f"\\u{code:04x}" for code in (*range(127, 160), *_BIDI)}
+"""Control characters that JSON lets stand as they are, but a terminal obeys."""
 
 
 def _level(record: logging.LogRecord) -> str:
@@ -43,7 +44,7 @@ class JsonFormatter(logging.Formatter):
                 entry[key] = value
         if record.exc_info:
             entry["stacktrace"] = self.formatException(record.exc_info)
-        return json.dumps(entry, ensure_ascii=False)
+        return json.dumps(entry, ensure_ascii=False).translate(_BEYOND_JSON)
 
 
 def configure_logs(level: str = "info", encoding: Literal["console", "json"] | None = None) -> None:
