@@ -1,0 +1,90 @@
+"""`./dev`, CI and the lock files: what a fresh clone begins with."""
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+LOCKS = ("build.txt", "dev.txt", "runtime.txt")
+
+
+def requirements(lock: Path) -> list[str]:
+    """Return a lock's requirements, continuation lines joined, comments left out."""
+    text = re.sub(r"^\s*#.*\n?", "", lock.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return [line for line in text.replace("\\\n", " ").splitlines() if line.strip()]
+
+
+def name(requirement: str) -> str:
+    match = re.match(r"[A-Za-z0-9._-]+", requirement)
+    assert match
+    return re.sub(r"[-_.]+", "-", match[0]).lower()
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_locked_requirement_is_pinned_and_hashed(root: Path, lock: str) -> None:
+    lines = requirements(root / "locks" / lock)
+    assert lines
+    for line in lines:
+        assert re.match(r"[A-Za-z0-9._-]+==\S+( ; [^\\]*?)? +--hash=sha256:[0-9a-f]{64}", line), line
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_no_lock_names_a_host(root: Path, lock: str) -> None:
+    text = (root / "locks" / lock).read_text(encoding="utf-8")
+    assert "://" not in text
+    assert "index-url" not in text
+    assert "find-links" not in text
+
+
+def test_the_locks_hold_what_the_project_asks_for(root: Path) -> None:
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    locked = {lock: set(map(name, requirements(root / "locks" / lock))) for lock in LOCKS}
+    needed = set(map(name, project["project"]["dependencies"]))
+    groups = project["dependency-groups"]
+    developing = {name(one) for one in groups["dev"] if isinstance(one, str)}
+    building = set(map(name, groups["build"]))
+    assert needed <= locked["runtime.txt"]
+    assert needed | developing | building <= locked["dev.txt"]
+    assert building <= locked["build.txt"]
+
+
+def test_runtime_and_development_lock_the_same_versions(root: Path) -> None:
+    def versions(lock: str) -> dict[str, str]:
+        return {name(line): line.split()[0] for line in requirements(root / "locks" / lock)}
+
+    runtime, developing = versions("runtime.txt"), versions("dev.txt")
+    assert {key: developing.get(key) for key in runtime} == runtime
+
+
+def test_dev_is_a_posix_shell_script(root: Path) -> None:
+    assert (root / "dev").read_text(encoding="utf-8").startswith("#!/bin/sh\n")
+    subprocess.run(["sh", "-n", str(root / "dev")], check=True, timeout=10)
+    assert (root / "dev").stat().st_mode & 0o111
+
+
+@pytest.mark.parametrize("arguments", [[], ["help"]])
+def test_dev_alone_prints_help_and_sets_nothing_up(root: Path, tmp_path: Path, arguments: list[str]) -> None:
+    (tmp_path / "dev").write_bytes((root / "dev").read_bytes())
+    done = subprocess.run(
+        ["sh", "dev", *arguments], cwd=tmp_path, check=False, capture_output=True, text=True, timeout=10
+    )
+    assert done.returncode == 0
+    for command in ("run", "test", "lint", "bench", "lock"):
+        assert f"./dev {command}" in done.stdout
+    assert list(tmp_path.iterdir()) == [tmp_path / "dev"]
+
+
+def test_dev_refuses_a_command_it_does_not_have(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "dev").write_bytes((root / "dev").read_bytes())
+    done = subprocess.run(["sh", "dev", "dance"], cwd=tmp_path, check=False, capture_output=True, timeout=10)
+    assert done.returncode == 2
+
+
+def test_ci_lints_and_tests(root: Path) -> None:
+    script = root / ".ci" / "run"
+    assert script.stat().st_mode & 0o111
+    lines = script.read_text(encoding="utf-8").splitlines()
+    assert "set -euo pipefail" in lines
+    assert lines.index("./dev lint") < lines.index("./dev test")

@@ -1,0 +1,90 @@
+"""The contracts between the rooms bite: a planted violation is found, and the tree as it stands has none."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ROOMS = ("src", "receivers", "processors", "exporters", "extensions", "instrumentation", "scheduler")
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Path:
+    """A copy of the rooms and their contracts."""
+    for room in ROOMS:
+        shutil.copytree(ROOT / room, tmp_path / room, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def lint(house: Path) -> "subprocess.CompletedProcess[str]":
+    search = os.pathsep.join(str(house / room) for room in ROOMS)
+    return subprocess.run(
+        [str(Path(sys.executable).parent / "lint-imports"), "--no-cache"],
+        cwd=house,
+        env=os.environ | {"PYTHONPATH": search},
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def plant(house: Path, module: str, line: str) -> None:
+    path = house / module
+    path.write_text(path.read_text(encoding="utf-8") + f"\n{line}\n", encoding="utf-8")
+
+
+def test_the_tree_keeps_its_contracts(house: Path) -> None:
+    done = lint(house)
+    assert done.returncode == 0, done.stdout
+    assert "0 broken" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "contract", "shown"),
+    [
+        (
+            "processors/podtrail_processors/batch.py",
+            "import time",
+            "Processors own no clock, no task, no socket",
+            "podtrail_processors.batch -> time",
+        ),
+        (
+            "src/podtrail/service/service.py",
+            "from podtrail_receivers import otlp",
+            "The core never imports a component package",
+            "podtrail.service.service -> podtrail_receivers",
+        ),
+        (
+            "src/podtrail/otlp/batch.py",
+            "import podtrail.config",
+            "The rooms, from the top",
+            "podtrail.otlp.batch -> podtrail.config",
+        ),
+        (
+            "scheduler/podtrail_scheduler/cache.py",
+            "import podtrail.otlp",
+            "Instrumentation and scheduler know nothing of the pipeline",
+            "podtrail_scheduler.cache -> podtrail.otlp",
+        ),
+        (
+            "exporters/podtrail_exporters/debug.py",
+            "import google.protobuf",
+            "Only podtrail.otlp knows a field number",
+            "podtrail_exporters.debug -> google",
+        ),
+    ],
+)
+def test_a_planted_violation_breaks_its_contract(
+    house: Path, module: str, line: str, contract: str, shown: str
+) -> None:
+    plant(house, module, line)
+    done = lint(house)
+    assert done.returncode == 1
+    assert f"{contract} BROKEN" in done.stdout
+    assert shown in done.stdout
