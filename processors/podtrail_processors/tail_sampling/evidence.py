@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from podtrail.otlp import SpanFields, span_reader
 from podtrail.otlp.columns import SpanColumns, column_reader
+from podtrail_processors.tail_sampling.measure import Size
 
 
 class Header(NamedTuple):
@@ -15,19 +16,23 @@ class Header(NamedTuple):
 
 
 class Reads(NamedTuple):
-    """The fields of spans that a policy reads, under OTLP's names."""
+    """What a policy reads: fields of spans under OTLP's names, and the size of traces."""
 
     columns: frozenset[str] = frozenset()
     """Of every trace, from `Evidence.columns`."""
     detailed: frozenset[str] = frozenset()
     """Of few traces, from `Evidence.detailed`: attributes and what goes with them."""
+    size: bool = False
+    """Whether traces have to be measured, for `Evidence.size`."""
 
     @staticmethod
     def union(of: Iterable["Reads"]) -> "Reads":
         """Return all that these read."""
         reads = list(of)
         return Reads(
-            frozenset().union(*(read.columns for read in reads)), frozenset().union(*(read.detailed for read in reads))
+            frozenset().union(*(read.columns for read in reads)),
+            frozenset().union(*(read.detailed for read in reads)),
+            any(read.size for read in reads),
         )
 
 
@@ -42,10 +47,17 @@ class Readers:
 class Evidence:
     """One trace at the moment of its decision."""
 
-    __slots__ = ("_columns", "_detailed", "_readers", "headers", "now", "raw", "span_count", "trace_id")
+    __slots__ = ("_columns", "_detailed", "_readers", "headers", "now", "raw", "size", "span_count", "trace_id")
 
     def __init__(
-        self, trace_id: bytes, raw: bytes, span_count: int, headers: Sequence[Header], readers: Readers, now: int
+        self,
+        trace_id: bytes,
+        raw: bytes,
+        span_count: int,
+        headers: Sequence[Header],
+        readers: Readers,
+        now: int,
+        size: Size,
     ) -> None:
         self.trace_id = trace_id
         self.raw = raw
@@ -55,6 +67,8 @@ class Evidence:
         """The headers that its spans came under, without neighbours that are equal."""
         self.now = now
         """When it is decided, in pipeline time: Unix nanoseconds."""
+        self.size = size
+        """How large it is; 0 unless a policy reads it."""
         self._readers = readers
         self._columns: SpanColumns | None = None
         self._detailed: Sequence[SpanFields] | None = None

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from podtrail.otlp import Decision, Group
 from podtrail_processors.tail_sampling.evidence import Header
+from podtrail_processors.tail_sampling.measure import Size
 
 _MOST_HEADERS = 4096
 
@@ -32,6 +33,7 @@ class Decided(NamedTuple):
     """When it was decided, Unix nanoseconds; None when not by its policies."""
 
 
+UNMEASURED = Size()
 FORGOTTEN = Decided("not_sampled", None)
 """The state of a trace that nobody asks for any more, while a queue still holds it."""
 
@@ -47,7 +49,7 @@ class _Turn(NamedTuple):
 class HeldTrace:
     """A trace: its chunks in order of arrival. Small, for there are many: no object a span, none a header."""
 
-    __slots__ = ("_turns", "arrived", "chunks", "due", "header", "measured", "span_count", "state", "trace_id")
+    __slots__ = ("_turns", "arrived", "chunks", "due", "header", "size", "span_count", "state", "trace_id")
 
     def __init__(self, trace_id: bytes, header: Header, arrived: int, due: int) -> None:
         self.trace_id = trace_id
@@ -59,8 +61,8 @@ class HeldTrace:
         """The header of the last chunk."""
         self.state: Decided | None = None
         """None while it is undecided."""
-        self.measured = 0
-        """Its size as the Collector measures it; 0 when nobody asked."""
+        self.size = UNMEASURED
+        """As the Collector measures it, if somebody asked."""
         self._turns: list[_Turn] | None = None
 
     def turn_to(self, header: Header) -> None:

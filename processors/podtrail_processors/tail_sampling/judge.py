@@ -45,7 +45,10 @@ class Judge:
     ) -> None:
         ordered = sorted(configs, key=lambda config: config.type != "drop")
         self._policies = [config.create() for config in ordered]
-        self.readers = Readers(Reads.union(policy.reads for policy in self._policies))
+        reads = Reads.union(policy.reads for policy in self._policies)
+        self.readers = Readers(reads)
+        self.measures = reads.size
+        """Whether a policy reads the size of traces."""
         self._ask = [policy.vote for policy in self._policies]
         self._names = [config.name for config in ordered]
         self._labels = [label_of(component_id, config.name) for config in ordered]

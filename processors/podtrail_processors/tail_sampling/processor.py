@@ -14,7 +14,7 @@ from podtrail_processors.tail_sampling.held import FORGOTTEN, Decided, Headers, 
 from podtrail_processors.tail_sampling.instruments import Instruments
 from podtrail_processors.tail_sampling.judge import Judge, Judgement
 from podtrail_processors.tail_sampling.marks import marked, records_policy
-from podtrail_processors.tail_sampling.measure import measure
+from podtrail_processors.tail_sampling.measure import Meter
 from podtrail_processors.tail_sampling.memory import Memory
 from podtrail_processors.tail_sampling.remembered import TAIL, DecisionCache
 
@@ -55,7 +55,6 @@ class TailSampling:
         self._room = max(1, config.num_traces)
         self._room_bytes = config.maximum_held_mib * _MIB
         self._records = records_policy(context.gates)
-        self._inspects = bool(self._wait_after_root or config.maximum_trace_size_bytes)
         self._parents = column_reader({"parent_span_id"})
         self._kept_ids = DecisionCache(config.decision_cache.sampled_cache_size)
         self._other_ids = DecisionCache(config.decision_cache.non_sampled_cache_size)
@@ -64,6 +63,8 @@ class TailSampling:
         self._judge = Judge(
             config.policies, self._instruments, first_match=config.sample_on_first_match, component_id=context.id
         )
+        self._measures = bool(config.maximum_trace_size_bytes or self._judge.measures)
+        self._inspects = bool(self._wait_after_root or self._measures)
         self._headers = Headers()
         self._memory = Memory()
         self._evicted = Evicted(max(self._room, _LEAST_EVICTED))
@@ -78,7 +79,7 @@ class TailSampling:
         kept_tails, other_tails = self._kept_ids.tails, self._other_ids.tails
         resource = scope = b""
         header = self._headers.intern(resource, scope)
-        message, followed = 0, set[tuple[int, bytes]]()
+        message, followed, meter = 0, set[tuple[int, bytes]](), Meter()
         for group in batch.groups:
             if remembers:
                 tail = group[2][TAIL]
@@ -109,6 +110,8 @@ class TailSampling:
             memory.spans += count
             memory.bytes += len(chunk)
             if self._inspects:
+                if self._measures:
+                    trace.size = meter.grown(trace.size, message, group)
                 self._inspect(trace, group, now, out)
         if opened:
             self._instruments.new_traces.add(opened)
@@ -226,13 +229,11 @@ class TailSampling:
             if len(parents) < group.span_count or _NO_PARENT in parents:
                 self._memory.waiting.advance(trace, now + self._wait_after_root)
         most = self._config.maximum_trace_size_bytes
-        if most:
-            trace.measured += measure(group)
-            if trace.measured > most:
-                self._instruments.too_large.add(1)
-                self._account.sampled_out += trace.span_count
-                self._leave(trace, b"".join(trace.chunks), _TOO_LARGE, now, out)
-                self._release(trace, _TOO_LARGE, None, now)
+        if most and trace.size.messages > most:
+            self._instruments.too_large.add(1)
+            self._account.sampled_out += trace.span_count
+            self._leave(trace, b"".join(trace.chunks), _TOO_LARGE, now, out)
+            self._release(trace, _TOO_LARGE, None, now)
 
     def _relieve(self, now: int, out: _Outcome) -> None:
         """Decide the oldest traces until the rest stays within the bound."""
@@ -247,7 +248,9 @@ class TailSampling:
     def _decide(self, trace: HeldTrace, now: int, out: _Outcome) -> None:
         chunks = trace.chunks
         joined = chunks[0] if len(chunks) == 1 else b"".join(chunks)
-        evidence = Evidence(trace.trace_id, joined, trace.span_count, trace.headers(), self._judge.readers, now)
+        evidence = Evidence(
+            trace.trace_id, joined, trace.span_count, trace.headers(), self._judge.readers, now, trace.size
+        )
         judgement = self._judge.judge(evidence)
         self._leave(trace, joined, judgement, now, out)
         if judgement.decision != "sampled":

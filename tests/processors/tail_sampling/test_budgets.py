@@ -6,7 +6,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope
+from opentelemetry.proto.resource.v1.resource_pb2 import Resource
+from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span, Status, TracesData
 from podtrail_processors.tail_sampling.bucket import TokenBucket
+from podtrail_processors.tail_sampling.measure import Meter, Size
+
+from podtrail.otlp import read_request
 
 SECOND = 1_000_000_000
 
@@ -71,3 +77,41 @@ def test_no_span_of_time_sees_more_tokens_than_burst_and_rate_give(
         if bucket.take(tokens, now):
             taken += tokens
         assert taken * SECOND <= burst * SECOND + (now - began) * per_second
+
+
+def test_bytes_limiting_counts_the_bytes_of_the_whole_trace(sampler: Make, span: Make, policy: Make) -> None:
+    # Two requests make two ResourceSpans messages.
+    size = 2 * sum(Meter().grown(Size(), 1, span(1).group()))
+    for burst, decision in ((size, "sampled"), (size - 1, "not_sampled")):
+        made = sampler(policy("bytes_limiting", bytes_per_second=1, burst_capacity=burst))
+        made.send(0, span(1))
+        made.send(0, span(1, id=2))
+        made.stop(10)
+        assert made.decisions[1] == decision
+
+
+@given(st.lists(st.lists(st.text(max_size=200), min_size=1, max_size=4), max_size=4))
+def test_a_trace_is_measured_as_the_message_it_would_be_by_itself(scopes: list[list[str]]) -> None:
+    spans = [
+        [
+            Span(
+                trace_id=b"t" * 16,
+                span_id=b"s" * 8,
+                parent_span_id=b"p" * 8,
+                name=name,
+                status=Status(code=Status.STATUS_CODE_OK),
+            )
+            for name in scope
+        ]
+        for scope in scopes
+    ]
+    scope_spans = [ScopeSpans(scope=InstrumentationScope(name=f"s{at}"), spans=of) for at, of in enumerate(spans)]
+    whole = TracesData(resource_spans=[ResourceSpans(resource=Resource(), scope_spans=scope_spans)])
+    others = ScopeSpans(spans=[Span(trace_id=b"o" * 16, span_id=b"s" * 8)])
+    whole.resource_spans[0].scope_spans.append(others)
+    meter, size = Meter(), Size()
+    for group in read_request(whole.SerializeToString()).groups:
+        if group.trace_id == b"t" * 16:
+            size = meter.grown(size, 1, group)
+    del whole.resource_spans[0].scope_spans[-1]
+    assert sum(size) == (whole.ByteSize() if scopes else 0)

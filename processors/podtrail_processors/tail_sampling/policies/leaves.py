@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field, model_validator
 from podtrail.config.types import Model
 from podtrail_processors.tail_sampling.policies.always_sample import Config as AlwaysSample
 from podtrail_processors.tail_sampling.policies.boolean_attribute import Config as BooleanAttribute
+from podtrail_processors.tail_sampling.policies.bytes_limiting import Config as BytesLimiting
 from podtrail_processors.tail_sampling.policies.latency import Config as Latency
 from podtrail_processors.tail_sampling.policies.numeric_attribute import Config as NumericAttribute
 from podtrail_processors.tail_sampling.policies.probabilistic import Config as Probabilistic
@@ -24,7 +25,7 @@ from podtrail_processors.tail_sampling.policies.trace_flags import Config as Tra
 from podtrail_processors.tail_sampling.policies.trace_state import Config as TraceState
 from podtrail_processors.tail_sampling.policy import Block, Policy
 
-_LATER = frozenset({"bytes_limiting", "composite", "ottl_condition"})
+_LATER = frozenset({"composite", "ottl_condition"})
 
 
 class Leaf(Model):
@@ -41,6 +42,9 @@ class Leaf(Model):
     always_sample: AlwaysSample = Field(AlwaysSample(), description="Every trace.")
     boolean_attribute: BooleanAttribute = Field(
         BooleanAttribute(), description="Traces with an attribute that is true, or false."
+    )
+    bytes_limiting: BytesLimiting = Field(
+        BytesLimiting(), description="As many traces as so many bytes a second allow."
     )
     latency: Latency = Field(Latency(), description="Traces that took longer than a threshold.")
     numeric_attribute: NumericAttribute = Field(
