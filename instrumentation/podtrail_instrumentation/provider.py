@@ -7,13 +7,14 @@ sampled at the configured rate, by default none, and spans that have a parent sh
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import SpanProcessor
 from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
-from opentelemetry.sdk.trace.id_generator import IdGenerator
+from opentelemetry.sdk.trace.id_generator import IdGenerator, RandomIdGenerator
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON, ParentBased, Sampler
 from opentelemetry.trace import NoOpTracerProvider, TracerProvider
 
 from .batching import BoundedBatchProcessor, SpanCounters
 from .configuration import MAX_RATE, TracingConfiguration
 from .sampling import RateSampler
+from .sparing import SparingTracerProvider
 
 
 def tracer_provider(
@@ -40,14 +41,18 @@ def provider_around(
     id_generator: IdGenerator | None = None,
 ) -> SdkTracerProvider:
     """A provider whose finished spans go to `processor`; samples everything unless told otherwise."""
-    provider = SdkTracerProvider(
-        sampler=sampler or ParentBased(ALWAYS_ON), resource=resource, id_generator=id_generator, shutdown_on_exit=False
-    )
+    ids = id_generator or RandomIdGenerator()
+    provider: SdkTracerProvider
+    if isinstance(sampler, RateSampler):
+        provider = SparingTracerProvider(sampler, resource, ids)
+    else:
+        always = sampler or ParentBased(ALWAYS_ON)
+        provider = SdkTracerProvider(sampler=always, resource=resource, id_generator=ids, shutdown_on_exit=False)
     provider.add_span_processor(processor)
     return provider
 
 
-def sampler(configuration: TracingConfiguration) -> Sampler:
+def sampler(configuration: TracingConfiguration) -> RateSampler:
     """ParentBased over the rate for roots; a rate of 0 or none is never."""
     rate = configuration.sampling_rate_per_million or 0
     return RateSampler(rate / MAX_RATE)

@@ -23,6 +23,10 @@ class RateSampler(ParentBased):
         super().__init__(ratio if rate > 0 else ALWAYS_OFF)
         self._bound = ratio.bound if rate > 0 else 0
 
+    def samples_root(self, trace_id: int) -> bool:
+        """Whether a root with this trace id is sampled."""
+        return trace_id & TraceIdRatioBased.TRACE_ID_LIMIT < self._bound
+
     def should_sample(
         self,
         parent_context: Context | None,
@@ -34,7 +38,6 @@ class RateSampler(ParentBased):
         trace_state: TraceState | None = None,
     ) -> SamplingResult:
         """The same answers as the samplers it stands for."""
-        is_root = parent_context is not None and not parent_context
-        if is_root and trace_id & TraceIdRatioBased.TRACE_ID_LIMIT >= self._bound:
+        if parent_context is not None and not parent_context and not self.samples_root(trace_id):
             return _DROP
         return super().should_sample(parent_context, trace_id, name, kind, attributes, links, trace_state)

@@ -3,6 +3,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from random import Random
 
 import grpc
 import pytest
@@ -15,8 +16,10 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
-from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
-from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace.id_generator import IdGenerator
+from opentelemetry.sdk.trace.sampling import ParentBased, Sampler, TraceIdRatioBased
 from opentelemetry.trace import (
     NonRecordingSpan,
     SpanContext,
@@ -242,3 +245,40 @@ def test_the_sampler_answers_as_those_of_the_sdk_it_stands_for(trace_id: int, ra
     for parent in (None, Context(), remote_parent(sampled=True), remote_parent(sampled=False)):
         answers = [each.should_sample(parent, trace_id, "root") for each in (ours, theirs)]
         assert answers[0].decision is answers[1].decision
+
+
+class CountingIds(IdGenerator):
+    """Ids that depend on how many were drawn before."""
+
+    def __init__(self) -> None:
+        self._random = Random(7)
+
+    def generate_trace_id(self) -> int:
+        return self._random.getrandbits(128)
+
+    def generate_span_id(self) -> int:
+        return self._random.getrandbits(64)
+
+
+def test_roots_have_the_ids_and_the_fate_that_the_sdk_alone_would_give_them() -> None:
+    theirs = ParentBased(TraceIdRatioBased(0.5))
+    ours = sampler(TracingConfiguration(sampling_rate_per_million=500_000))
+
+    def roots(sampler: Sampler) -> list[tuple[int, int, bool]]:
+        processor = SimpleSpanProcessor(InMemorySpanExporter())
+        tracer = provider_around(processor, RESOURCE, sampler=sampler, id_generator=CountingIds()).get_tracer("test")
+        spans = [tracer.start_span("root", Context()) for _ in range(100)]
+        contexts = [span.get_span_context() for span in spans]
+        return [(each.trace_id, each.span_id, each.trace_flags.sampled) for each in contexts]
+
+    assert roots(ours) == roots(theirs)
+
+
+def test_a_sampled_root_as_current_span_is_the_parent_of_what_is_started_in_it() -> None:
+    exporter = InMemorySpanExporter()
+    always = sampler(TracingConfiguration(sampling_rate_per_million=1_000_000))
+    tracer = provider_around(SimpleSpanProcessor(exporter), RESOURCE, sampler=always).get_tracer("test")
+    with tracer.start_as_current_span("outer"):
+        tracer.start_span("inner").end()
+    inner, outer = exporter.get_finished_spans()
+    assert inner.parent == outer.context
