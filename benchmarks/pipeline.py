@@ -6,14 +6,12 @@ also with gzip, and decides nothing. Sender and sink are processes of their own;
 """
 
 import re
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from contextlib import ExitStack, closing
-from multiprocessing import get_context
+from contextlib import ExitStack
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +19,8 @@ from typing import NamedTuple
 import psutil
 
 from benchmarks.load import SPANS_A_TRACE, Load, make_load
-from benchmarks.loopback.contenders import DECISION_WAIT, Contender, Ports, contenders
+from benchmarks.loopback.contenders import DECISION_WAIT, Contender, contenders
+from benchmarks.loopback.processes import beside, free_ports, wait_for
 from benchmarks.loopback.sender import send_all
 from benchmarks.loopback.sink import Came, take_all
 from benchmarks.loopback.wire import write_requests
@@ -29,8 +28,6 @@ from benchmarks.loopback.wire import write_requests
 TRACES = 30_000
 ROUNDS = 3
 _IDLE = 1.5
-_LIMIT = 60.0
-_SPAWN = get_context("spawn")
 
 
 class Cost(NamedTuple):
@@ -42,24 +39,6 @@ class Cost(NamedTuple):
     """MiB of resident memory."""
     kept: float
     """Share of the spans that came out."""
-
-
-def _free_ports() -> Ports:
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in Ports._fields]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return Ports(*(each.getsockname()[1] for each in sockets))
-
-
-def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
-    until = time.monotonic() + _LIMIT
-    while time.monotonic() < until and process.poll() is None:
-        with closing(socket.socket()) as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.02)
-    raise SystemExit(f"nothing listens on port {port}: {process.args!r}")
 
 
 def _cpu(pid: int) -> float:
@@ -74,28 +53,18 @@ def _peak(pid: int) -> float:
     return int(found[1]) / 1024
 
 
-def _beside(stack: ExitStack, work: object, *arguments: object) -> Connection:
-    """Start a process of ours and return the line to it, once it says that it is ready."""
-    ours, theirs = _SPAWN.Pipe()
-    process = _SPAWN.Process(target=work, args=(*arguments, theirs), daemon=True)  # type: ignore[arg-type]
-    process.start()
-    stack.callback(process.join, 10)
-    assert ours.recv() == "ready"
-    return ours
-
-
 def measure(contender: Contender, load: Load, requests: Path, home: Path) -> Cost:
     """Run a contender once with the whole load. SystemExit when what came out is not right."""
-    ports = _free_ports()
+    ports = free_ports()
     with ExitStack() as stack:
-        sink = _beside(stack, take_all, ports.sink)
+        sink = beside(stack, take_all, ports.sink)
         stack.callback(sink.send, None)
         log = stack.enter_context((home / f"{contender.name}.log").open("wb"))
         process = subprocess.Popen(contender.command(ports, home), stdout=log, stderr=log)
         stack.callback(process.wait, 30)
         stack.callback(process.terminate)
-        _wait_for(ports.otlp, process)
-        sender = _beside(stack, send_all, requests, ports.otlp)
+        wait_for(ports.otlp, process)
+        sender = beside(stack, send_all, requests, ports.otlp)
         before = _cpu(process.pid)
         sender.send("go")
         took = sender.recv()

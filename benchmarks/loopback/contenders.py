@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.load import SLOW_MS
+from benchmarks.loopback.processes import Ports
 
 DECISION_WAIT = 2.0
 """Seconds."""
@@ -45,14 +46,6 @@ service:
 """
 
 
-class Ports(NamedTuple):
-    """Free ones."""
-
-    otlp: int
-    sink: int
-    spare: int
-
-
 class Contender(NamedTuple):
     """One of those who are measured."""
 
@@ -69,9 +62,13 @@ class Contender(NamedTuple):
         if self.name == "rotel":
             return _rotel(ports, home)
         config = home / "pipeline.yaml"
-        settings = {"otlp": ports.otlp, "sink": ports.sink, "wait": DECISION_WAIT, "slow": SLOW_MS}
-        config.write_text(_CONFIG.format(**settings), encoding="utf-8")
+        config.write_text(configuration(ports), encoding="utf-8")
         return podtrail_run(config)
+
+
+def configuration(ports: Ports, wait: float = DECISION_WAIT) -> str:
+    """Return the configuration of podtrail; `wait` is in seconds."""
+    return _CONFIG.format(otlp=ports.otlp, sink=ports.sink, wait=wait, slow=SLOW_MS)
 
 
 def podtrail_run(config: Path) -> list[str]:
