@@ -8,6 +8,7 @@ from pydantic import Field, field_validator, model_validator
 from podtrail.config.types import SECOND, Duration, Model, WarningPath
 from podtrail_processors.tail_sampling.lenient import Int64, Uint64
 from podtrail_processors.tail_sampling.policies import conjunction, negation
+from podtrail_processors.tail_sampling.policies.composite import Config as Composite
 from podtrail_processors.tail_sampling.policies.leaves import Leaf
 
 _MOST_SHARDS = 256
@@ -19,6 +20,9 @@ class TopPolicy(Leaf):
 
     and_: conjunction.And = Field(conjunction.And(), alias="and", description="Traces that several policies agree on.")
     not_: negation.Config = Field(negation.Config(), alias="not", description="The opposite of one policy.")
+    composite: Composite = Field(
+        Composite(), description="Several policies in order, each with its share of so many spans a second."
+    )
     drop: conjunction.Drop = Field(
         conjunction.Drop(), description="Traces that several policies agree on are dropped, whatever others say."
     )

@@ -47,7 +47,18 @@ class Readers:
 class Evidence:
     """One trace at the moment of its decision."""
 
-    __slots__ = ("_columns", "_detailed", "_readers", "headers", "now", "raw", "size", "span_count", "trace_id")
+    __slots__ = (
+        "_columns",
+        "_detailed",
+        "_readers",
+        "composite_policy",
+        "headers",
+        "now",
+        "raw",
+        "size",
+        "span_count",
+        "trace_id",
+    )
 
     def __init__(
         self,
@@ -69,6 +80,8 @@ class Evidence:
         """When it is decided, in pipeline time: Unix nanoseconds."""
         self.size = size
         """How large it is; 0 unless a policy reads it."""
+        self.composite_policy: str | None = None
+        """The part by which a composite said yes, the last one if several did; None when none has."""
         self._readers = readers
         self._columns: SpanColumns | None = None
         self._detailed: Sequence[SpanFields] | None = None

@@ -252,18 +252,26 @@ class TailSampling:
             trace.trace_id, joined, trace.span_count, trace.headers(), self._judge.readers, now, trace.size
         )
         judgement = self._judge.judge(evidence)
-        self._leave(trace, joined, judgement, now, out)
+        self._leave(trace, joined, judgement, now, out, evidence.composite_policy)
         if judgement.decision != "sampled":
             self._account.sampled_out += trace.span_count
         self._release(trace, judgement, now, now)
 
-    def _leave(self, trace: HeldTrace, joined: bytes, judgement: Judgement, now: int, out: _Outcome) -> None:
+    def _leave(
+        self,
+        trace: HeldTrace,
+        joined: bytes,
+        judgement: Judgement,
+        now: int,
+        out: _Outcome,
+        composite_policy: str | None = None,
+    ) -> None:
         """Let a trace's spans go, with a verdict and, if it is kept, to the next processor."""
         decision, policy, reason, votes = judgement
         groups = trace.groups(joined)
         if decision == "sampled":
             if self._records:
-                groups = [marked(group, policy) for group in groups]
+                groups = [marked(group, policy, composite_policy) for group in groups]
             out.groups.extend(groups)
         self._memory.let_go(trace, len(joined))
         out.verdicts.append(

@@ -15,7 +15,7 @@ import pytest
 VECTORS = Path(__file__).parent / "vectors"
 INVENTORY = Path(__file__).parent / "inventory.json"
 
-_POLICIES = frozenset({"composite", "ottl_condition"})
+_POLICIES = frozenset({"ottl_condition"})
 _BUDGETS = frozenset({"bytes_limiting", "composite", "rate_limiting"})
 _NO_TRACE = "0" * 32
 

@@ -12,7 +12,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Sp
 from podtrail_processors.tail_sampling.bucket import TokenBucket
 from podtrail_processors.tail_sampling.measure import Meter, Size
 
-from podtrail.otlp import read_request
+from podtrail.otlp import read_request, scope_attributes
 
 SECOND = 1_000_000_000
 
@@ -115,3 +115,51 @@ def test_a_trace_is_measured_as_the_message_it_would_be_by_itself(scopes: list[l
             size = meter.grown(size, 1, group)
     del whole.resource_spans[0].scope_spans[-1]
     assert sum(size) == (whole.ByteSize() if scopes else 0)
+
+
+def composite(total: int, *parts: dict[str, object], **shares: int) -> dict[str, object]:
+    """Return a composite of parts with shares in percent."""
+    allocation = [{"policy": name, "percent": percent} for name, percent in shares.items()]
+    block = {"max_total_spans_per_second": total, "composite_sub_policy": parts, "rate_allocation": allocation}
+    return {"name": "c", "type": "composite", "composite": block}
+
+
+def test_a_composite_spends_each_part_s_share_of_a_second_and_begins_anew_in_the_next(kept: Make, policy: Make) -> None:
+    about = composite(4, policy("always_sample", "all"))
+    assert kept(about, (0.1, 3), (0.2, 2), (0.3, 1), (0.4, 1), (1.1, 3)) == [1, 3, 5]
+
+
+def test_over_its_share_nothing_falls_through_to_the_next_part(kept: Make, policy: Make) -> None:
+    parts = policy("span_count", "large", min_spans=2), policy("always_sample", "rest")
+    assert kept(composite(4, *parts, large=50, rest=50), (0.1, 2), (0.2, 2), (0.3, 1)) == [1, 3]
+
+
+def test_shares_are_cut_to_whole_spans_and_equal_where_none_is_given(kept: Make, policy: Make) -> None:
+    parts = policy("span_count", "large", min_spans=2), policy("always_sample", "rest")
+    assert kept(composite(10, *parts, large=19), *[(0.1, 2)], *[(0.2, 1)] * 6) == [2, 3, 4, 5, 6]
+
+
+def test_the_total_of_a_composite_holds_for_each_part_by_itself(kept: Make, policy: Make) -> None:
+    parts = policy("span_count", "large", min_spans=2), policy("always_sample", "rest")
+    assert kept(composite(2, *parts, large=100, rest=100), (0.1, 2), (0.2, 1), (0.3, 1), (0.4, 1)) == [1, 2, 3]
+
+
+def test_a_composite_tells_which_part_said_yes_and_why(sampler: Make, span: Make, policy: Make) -> None:
+    parts = policy("span_count", "large", min_spans=2), policy("always_sample", "rest")
+    made = sampler(composite(100, *parts), gates=["processor.tailsamplingprocessor.recordpolicy"])
+    made.send(0, span(1), span(1, id=2))
+    made.stop(10)
+    (verdict,) = made.verdicts
+    assert verdict.reason == "large: it has 2 spans or more"
+    (groups,) = (batch.groups for batch in made.out if batch.groups)
+    recorded = {"tailsampling.policy": "c", "tailsampling.composite_policy": "large"}
+    assert [scope_attributes(group.scope) for group in groups] == [recorded] * len(groups)
+
+
+def test_a_composite_may_hold_and_but_no_other_compound(sampler: Make, policy: Make) -> None:
+    both: dict[str, object] = {"name": "both", "type": "and", "and": {"and_sub_policy": [policy("always_sample")]}}
+    sampler(composite(1, both))
+    for type in ("not", "drop", "composite"):
+        other: dict[str, object] = {"name": "other", "type": type, type: {}}
+        with pytest.raises(ValueError, match=f"unknown sampling policy type '{type}'"):
+            sampler(composite(1, other))

@@ -27,7 +27,7 @@ def refusal(block: str) -> str:
     return str(refused.value)
 
 
-@pytest.mark.parametrize("type", ["composite", "ottl_condition"])
+@pytest.mark.parametrize("type", ["ottl_condition"])
 def test_a_policy_of_the_collector_that_is_missing_is_named_with_what_there_is(type: str) -> None:
     said = refusal(f"policies: [{{name: a, type: {type}}}]")
     assert f"the policy type '{type}' is not supported yet" in said

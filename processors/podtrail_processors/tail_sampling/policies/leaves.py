@@ -1,4 +1,5 @@
-"""The policies that stand for themselves: each may be listed on its own or be part of `and`, `not` and `drop`.
+"""The policies that stand for themselves: each may be listed on its own or be part of `and`, `not`, `drop`
+and `composite`.
 
 A new one takes a module beside this one and a line here.
 """
@@ -25,7 +26,7 @@ from podtrail_processors.tail_sampling.policies.trace_flags import Config as Tra
 from podtrail_processors.tail_sampling.policies.trace_state import Config as TraceState
 from podtrail_processors.tail_sampling.policy import Block, Policy
 
-_LATER = frozenset({"composite", "ottl_condition"})
+_LATER = frozenset({"ottl_condition"})
 
 
 class Leaf(Model):

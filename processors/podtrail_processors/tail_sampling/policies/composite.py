@@ -1,0 +1,102 @@
+"""`composite`: several policies in order, each with its share of a number of spans a second."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from podtrail.config.types import SECOND, Model
+from podtrail.otlp import Decision
+from podtrail_processors.tail_sampling.evidence import Evidence, Reads
+from podtrail_processors.tail_sampling.lenient import Int64, Texts
+from podtrail_processors.tail_sampling.policies import conjunction
+from podtrail_processors.tail_sampling.policies.leaves import Leaf
+from podtrail_processors.tail_sampling.policy import Block, Policy
+
+
+@dataclass(slots=True)
+class Allotted:
+    """A policy with what it may keep in a second."""
+
+    name: str
+    policy: Policy
+    spans_per_second: int
+    spent: int = 0
+
+
+class Composite(Policy):
+    """Asks its policies in order; the first that says yes decides, as long as its budget of this second lasts.
+
+    As in the Collector there is no falling through to the next one when it does not, a trace that is too large for
+    what is left takes nothing, and the total is compared with what that one policy has kept, never with the sum.
+    """
+
+    def __init__(self, total: int, parts: Sequence[Allotted]) -> None:
+        self.reads = Reads.union(part.policy.reads for part in parts)
+        self.reason = f"it is within {total} spans a second and " + (
+            " or ".join(part.policy.reason for part in parts) or "no condition is given"
+        )
+        self._total = total
+        self._parts = parts
+        self._second = 0
+        self._yes: Allotted | None = None
+
+    def vote(self, trace: Evidence) -> Decision:
+        """Ask the policies and spend the budget of the one that says yes."""
+        second = trace.now // SECOND
+        if second != self._second:
+            self._second = second
+            for part in self._parts:
+                part.spent = 0
+        for part in self._parts:
+            if part.policy.vote(trace) == "sampled":
+                spent = part.spent + trace.span_count
+                if spent > part.spans_per_second or spent > self._total:
+                    return "not_sampled"
+                part.spent = spent
+                self._yes = part
+                trace.composite_policy = part.name
+                return "sampled"
+        return "not_sampled"
+
+    def because(self, trace: Evidence) -> str:
+        """Tell which of its policies said yes, and why."""
+        part = self._yes
+        return f"{part.name}: {part.policy.because(trace)}" if part else self.reason
+
+
+class Part(Leaf):
+    """A policy within `composite`."""
+
+    and_: conjunction.And = Field(conjunction.And(), alias="and", description="Traces that several policies agree on.")
+
+
+class Share(Model):
+    """What one of the policies may keep."""
+
+    policy: str = Field("", description="The name of the policy.")
+    percent: Int64 = Field(0, description="Its share of the total; 0: as much as any other.")
+
+
+class Config(Block):
+    """Settings of `composite`."""
+
+    max_total_spans_per_second: Int64 = Field(0, description="How many spans are kept a second.")
+    policy_order: Texts = Field(
+        (), description="Accepted from the Collector, where nothing depends on it: `composite_sub_policy` is the order."
+    )
+    composite_sub_policy: tuple[Part, ...] = Field((), description="The policies, the first to be asked first.")
+    rate_allocation: tuple[Share, ...] = Field(
+        (), description="The shares of the policies; those left out have as much as any other."
+    )
+
+    def create(self) -> Policy:
+        """Return the policy. ValueError when a part can't be made."""
+        total = self.max_total_spans_per_second
+        percents = {share.policy: share.percent for share in self.rate_allocation}
+        parts = []
+        for part in self.composite_sub_policy:
+            percent = percents.get(part.name, 0)
+            budget = percent / 100 * total if percent > 0 else total / len(self.composite_sub_policy)
+            parts.append(Allotted(part.name, part.create(), int(budget)))
+        return Composite(total, parts)
