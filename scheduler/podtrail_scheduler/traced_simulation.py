@@ -14,7 +14,8 @@ from .tracing.collecting import CollectingSpanProcessor, encode
 from .tracing.identifiers import SeededIdGenerator
 from .workload import Workload
 
-SPANS_A_DELIVERY = 512
+SPANS_A_DELIVERY = 64
+"""From how many spans on a delivery is due: about three attempts, so that the host's event loop is soon back."""
 
 
 class Delivery(NamedTuple):
