@@ -58,6 +58,22 @@ def test_junk_is_undecodable_and_nothing_worse(encoding: str, junk: bytes) -> No
             assert len(decompress(data, encoding, MIB)) <= MIB
 
 
+@pytest.mark.parametrize(
+    ("encoding", "empty"),
+    [("gzip", gzip.compress(b"")), ("zstd", zstandard.compress(b"")), ("zstd", b"\x50\x2a\x4d\x18" + bytes(4))],
+)
+def test_a_flood_of_empty_members_is_refused_within_a_second(encoding: str, empty: bytes) -> None:
+    begin = time.process_time()
+    with pytest.raises(Undecodable, match="more than"):
+        decompress(empty * 500_000, encoding, MIB)
+    assert time.process_time() - begin < 1
+
+
+def test_members_may_be_as_many_as_a_request_of_64_mib_has_in_blocks() -> None:
+    block = bytes(16 << 10)
+    assert decompress(gzip.compress(block) * 4096, "gzip", 64 * MIB) == block * 4096
+
+
 def stream_of_zeros(compressor: Any) -> bytes:
     return b"".join(compressor.compress(bytes(MIB)) for _ in range(256)) + bytes(compressor.flush())
 

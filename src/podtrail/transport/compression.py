@@ -7,6 +7,10 @@ import zstandard
 
 _STEP = 1 << 18
 """Bytes that zlib puts out at a time."""
+_TAKEN = 1 << 12
+"""Bytes that zlib takes in at a time: what it leaves at the end of a member is copied."""
+_MOST_MEMBERS = 10_000
+"""gzip members or zstd frames in a row. An empty one takes few bytes and much time; real ones hold 64 KiB and more."""
 _ZSTD_STEP = 256
 """Bytes that zstd takes in at a time. Each of its blocks (at least 4 bytes) yields up to 128 KiB: 8 MiB a step."""
 _ZSTD_WINDOW = 1 << 23
@@ -42,33 +46,41 @@ def decompress(raw: bytes, encoding: str, limit: int) -> bytes:
 
 
 def _inflate(raw: bytes, encoding: str) -> Iterator[bytes]:
-    rest = raw
-    while True:
+    at = 0
+    for _ in range(_MOST_MEMBERS):
         member = zlib.decompressobj(_ZLIB_WRAPPER[encoding])
         try:
             while not member.eof:
-                piece = member.decompress(rest, _STEP)
-                rest = member.unconsumed_tail
-                if not piece and not rest and not member.eof:
+                step = member.unconsumed_tail
+                if not step:
+                    step = raw[at : at + _TAKEN]
+                    at += len(step)
+                piece = member.decompress(step, _STEP)
+                if not piece and not step and not member.eof:
                     raise Undecodable(f"the {encoding} data is cut off")
                 yield piece
         except zlib.error as error:
             raise Undecodable(f"the {encoding} data is damaged: {error}") from error
-        rest = member.unused_data
-        if not rest:
+        at -= len(member.unused_data)
+        if at == len(raw):
             return
         if encoding != "gzip":
-            raise Undecodable(f"{len(rest)} bytes follow the {encoding} data")
+            raise Undecodable(f"{len(raw) - at} bytes follow the {encoding} data")
+    raise Undecodable(f"the gzip data has more than {_MOST_MEMBERS:,} members")
 
 
 def _unzstd(raw: bytes) -> Iterator[bytes]:
     decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
     frame = decompressor.decompressobj()
     at = 0
+    frames = 1
     try:
         while at < len(raw):
             if frame.eof:
                 frame = decompressor.decompressobj()
+                frames += 1
+                if frames > _MOST_MEMBERS:
+                    raise Undecodable(f"the zstd data has more than {_MOST_MEMBERS:,} frames")
             step = raw[at : at + _ZSTD_STEP]
             yield frame.decompress(step)
             at += len(step) - len(frame.unused_data)
