@@ -71,7 +71,9 @@ class Config(Model):
     sampling_strategy: Literal["trace-complete", "span-ingest"] = Field(
         "trace-complete", description="Decide on whole traces; `span-ingest` is not supported yet."
     )
-    block_on_overflow: bool = Field(False, description="Must be false: blocking at `num_traces` is not supported yet.")
+    block_on_overflow: bool = Field(
+        False, description="Take nothing in while `num_traces` are undecided, instead of losing the oldest."
+    )
     tail_storage: None = Field(None, description="Must be absent: storage extensions are not supported yet.")
 
     @model_validator(mode="before")
@@ -105,13 +107,6 @@ class Config(Model):
         if strategy != "trace-complete":
             raise ValueError(f"{strategy!r} is not supported yet; supported is 'trace-complete'")
         return strategy
-
-    @field_validator("block_on_overflow")
-    @classmethod
-    def _no_blocking(cls, block: bool) -> bool:
-        if block:
-            raise ValueError("is not supported yet: leave it out, or bound memory with maximum_held_mib")
-        return block
 
     @field_validator("tail_storage", mode="before")
     @classmethod

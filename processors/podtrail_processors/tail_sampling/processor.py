@@ -53,6 +53,7 @@ class TailSampling:
         after_root = config.decision_wait_after_root_received
         self._wait_after_root = _whole_seconds(after_root) or max(0, after_root)
         self._room = max(1, config.num_traces)
+        self._blocks = config.block_on_overflow
         self._room_bytes = config.maximum_held_mib * _MIB
         self._records = records_policy(context.gates)
         self._parents = column_reader({"parent_span_id"})
@@ -70,7 +71,10 @@ class TailSampling:
         self._evicted = Evicted(max(self._room, _LEAST_EVICTED))
 
     def add(self, batch: Batch, now: int) -> Taken:
-        """File spans under their traces. Late spans of kept traces leave at once, so do verdicts on evicted ones."""
+        """File spans under their traces. Late spans of kept traces leave at once, so do verdicts on evicted ones.
+
+        Where `block_on_overflow` is on, spans are left over while all of `num_traces` are undecided.
+        """
         out = _Outcome([], list(batch.verdicts))
         arrived, due = batch.arrived, now + self._wait
         memory, opened = self._memory, 0
@@ -80,7 +84,8 @@ class TailSampling:
         resource = scope = b""
         header = self._headers.intern(resource, scope)
         message, followed, meter = 0, set[tuple[int, bytes]](), Meter()
-        for group in batch.groups:
+        groups, rest = iter(batch.groups), None
+        for group in groups:
             if remembers:
                 tail = group[2][TAIL]
                 if tail in kept_tails or tail in other_tails:
@@ -92,9 +97,12 @@ class TailSampling:
                 header = self._headers.intern(resource, scope)
             trace = traces.get(group[2])
             if trace is None:
-                opened += 1
                 if len(traces) >= self._room:
+                    if self._blocks and memory.oldest().state is None:
+                        rest = Batch([group, *groups], arrived)
+                        break
                     self._make_room(now, out)
+                opened += 1
                 trace = memory.open(HeldTrace(group[2], header, arrived, due))
             elif trace.state is not None:
                 self._follow(trace.state, group, now, out)
@@ -117,7 +125,7 @@ class TailSampling:
             self._instruments.new_traces.add(opened)
         if self._room_bytes and memory.bytes > self._room_bytes:
             self._relieve(now, out)
-        return Taken(out.batches(arrived))
+        return Taken(out.batches(arrived), rest)
 
     def expire(self, now: int, limit: int) -> Sequence[Batch]:
         """Judge traces that are due, in the order in which they fell due, until about `limit` spans were looked at."""

@@ -32,8 +32,6 @@ def needs(vector: Mapping[str, Any], settings: object) -> list[str]:
     own = settings if isinstance(settings, Mapping) else {}
     if own.get("sampling_strategy") == "span-ingest":
         found.add("key sampling_strategy")
-    if own.get("block_on_overflow"):
-        found.add("key block_on_overflow")
     if own.get("num_shards", 1) > 1 and "num_traces" in own:
         found.add("key num_shards with num_traces")
     if own.get("num_shards", 1) > 1 and _types(settings) & _BUDGETS:

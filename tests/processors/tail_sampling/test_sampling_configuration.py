@@ -44,7 +44,6 @@ def test_an_unknown_policy_type_is_named_with_what_there_is() -> None:
     ("settings", "words"),
     [
         ("sampling_strategy: span-ingest", "supported is 'trace-complete'"),
-        ("block_on_overflow: true", "maximum_held_mib"),
         ("tail_storage: file_storage", "not supported yet"),
         ("num_shards: 300", "must not exceed 256"),
     ],

@@ -68,6 +68,7 @@ settings: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         "decision_wait": st.sampled_from(["1s", "3s", "10s"]),
         "decision_wait_after_root_received": st.sampled_from(["0s", "500ms", "2s"]),
         "num_traces": st.sampled_from([1, 2, 50]),
+        "block_on_overflow": st.booleans(),
         "decision_cache": st.fixed_dictionaries(
             {"sampled_cache_size": st.sampled_from([0, 1, 50]), "non_sampled_cache_size": st.sampled_from([0, 1, 50])}
         ),

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from podtrail.otlp import Status, scope_attributes
+from podtrail.otlp import Batch, Status, scope_attributes
 
 ERROR = Status(2, "")
 START, SECOND = 1_790_000_000_000_000_000, 1_000_000_000
@@ -95,6 +95,24 @@ def test_a_decided_trace_gives_its_place_up_without_loss(sampler: Make, span: Ma
         made.send(second, span(second, 1))
     made.stop(20)
     assert made.kept == [(0, 1), (5, 1), (10, 1)] or made.kept[1:] == [(5, 1), (10, 1)]
+    assert not made.context.account.dropped
+
+
+def test_blocking_takes_no_more_than_there_is_room_for_and_loses_nothing(
+    sampler: Make, span: Make, policy: Make
+) -> None:
+    made = sampler(
+        policy("always_sample"), num_traces=2, block_on_overflow=True, decision_cache={"sampled_cache_size": 9}
+    )
+    batch = Batch([span(number).group() for number in (1, 2, 3, 1, 4)], START)
+    rest = made.under_test.add(batch, START).rest
+    assert [int.from_bytes(group.trace_id, "big") for group in rest.groups] == [3, 1, 4]
+    made.pass_time(2)
+    taken = made.under_test.add(rest, START + 2 * SECOND)
+    assert taken.rest is None
+    assert [int.from_bytes(group.trace_id, "big") for batch in taken.out for group in batch.groups] == [1]
+    made.stop(9)
+    assert made.decisions == dict.fromkeys((1, 2, 3, 4), "sampled")
     assert not made.context.account.dropped
 
 
