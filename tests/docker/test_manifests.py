@@ -1,0 +1,135 @@
+"""The Kubernetes manifests fit the configuration in the image: ports, probes, variables, limits, permissions."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from podtrail.config import Document
+from podtrail.config.types import host_port
+from podtrail.pipeline.settings import Settings, read_settings
+from podtrail.service import SHUTDOWN_SECONDS
+
+DOCKER = Path(__file__).parents[2] / "docker"
+MANIFESTS = sorted((DOCKER / "kubernetes").glob("*.yaml"))
+DEFAULT_GRACE = 30
+
+
+def documents(path: Path) -> list[dict[str, Any]]:
+    return [document for document in yaml.safe_load_all(path.read_text(encoding="utf-8")) if document]
+
+
+def pod(path: Path) -> dict[str, Any]:
+    """Return the Pod's spec in a manifest."""
+    (found,) = [document for document in documents(path) if document["kind"] in {"Deployment", "Pod"}]
+    spec: dict[str, Any] = found["spec"] if found["kind"] == "Pod" else found["spec"]["template"]["spec"]
+    return spec
+
+
+def sidecar(path: Path) -> dict[str, Any]:
+    (found,) = [c for c in pod(path)["initContainers"] if c["image"].split(":")[0].endswith("podtrail")]
+    return dict(found)
+
+
+def variables(path: Path) -> dict[str, str]:
+    """Return the environment of the sidecar; what the cluster fills in, as an address."""
+    maps = {d["metadata"]["name"]: d["data"] for d in documents(path) if d["kind"] == "ConfigMap"}
+    container = sidecar(path)
+    given: dict[str, str] = {}
+    for source in container.get("envFrom", ()):
+        given |= maps[source["configMapRef"]["name"]]
+    return given | {entry["name"]: entry.get("value", "10.0.0.7") for entry in container.get("env", ())}
+
+
+@pytest.fixture(params=MANIFESTS, ids=lambda path: path.name)
+def manifest(request: pytest.FixtureRequest) -> Path:
+    path = request.param
+    assert isinstance(path, Path)
+    return path
+
+
+@pytest.fixture
+def settings(manifest: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """The image's configuration as it is read in that Pod."""
+    for name in ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTLP_HOST", "POD_IP", "MEMORY_LIMIT_MIB"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables(manifest).items():
+        monkeypatch.setenv(name, value)
+    return read_settings(Document.load([str(DOCKER / "sidecar.yaml")]))
+
+
+def ports(settings: Settings) -> dict[str, tuple[str, int]]:
+    """Return where the configuration listens: host and port."""
+    metrics = settings.service.telemetry.metrics.address
+    assert metrics is not None
+    return {
+        "otlp": host_port(settings.receivers["otlp"].config.protocols.grpc.endpoint),
+        "health": host_port(settings.extensions["health_check"].config.endpoint),
+        "metrics": metrics,
+    }
+
+
+def test_there_are_manifests() -> None:
+    assert MANIFESTS
+
+
+def test_the_configuration_is_right_with_the_variables_that_the_pod_gives(settings: Settings) -> None:
+    assert settings.pipelines
+
+
+def test_named_ports_are_those_that_the_configuration_listens_on(manifest: Path, settings: Settings) -> None:
+    for port in sidecar(manifest).get("ports", ()):
+        assert port["containerPort"] == ports(settings)[port["name"]][1]
+
+
+def test_probes_reach_the_health_check(manifest: Path, settings: Settings) -> None:
+    container = sidecar(manifest)
+    host, health = ports(settings)["health"]
+    named = {port["name"]: port["containerPort"] for port in container.get("ports", ())}
+    probes = [container[kind]["httpGet"] for kind in ("startupProbe", "livenessProbe") if kind in container]
+    assert probes
+    for probe in probes:
+        assert named.get(probe["port"], probe["port"]) == health
+        # A probe comes from the kubelet to the Pod's address, unless it says otherwise.
+        assert (probe.get("host") == "127.0.0.1") == (host == "localhost")
+
+
+def test_a_sidecar_may_not_be_stopped_by_a_probe_for_want_of_readiness(manifest: Path) -> None:
+    assert "readinessProbe" not in sidecar(manifest)
+
+
+def test_spans_come_in_on_the_pods_own_loopback_only(settings: Settings) -> None:
+    assert ports(settings)["otlp"][0] == "localhost"
+
+
+def test_it_is_a_native_sidecar_with_a_read_only_root_and_no_rights(manifest: Path) -> None:
+    container, inherited = sidecar(manifest), pod(manifest).get("securityContext", {})
+    assert container["restartPolicy"] == "Always"
+    context = inherited | container["securityContext"]
+    assert context["runAsNonRoot"] is True
+    assert context["runAsUser"] > 0
+    assert context["readOnlyRootFilesystem"] is True
+    assert context["allowPrivilegeEscalation"] is False
+    assert context["capabilities"] == {"drop": ["ALL"]}
+
+
+def test_podtrail_refuses_before_the_container_is_killed_for_its_memory(manifest: Path, settings: Settings) -> None:
+    limit = sidecar(manifest)["resources"]["limits"]["memory"]
+    assert limit.endswith("Mi")
+    assert settings.processors["memory_limiter"].config.limit_mib < int(limit.removesuffix("Mi"))
+
+
+def test_the_end_has_the_time_it_needs(manifest: Path) -> None:
+    assert pod(manifest).get("terminationGracePeriodSeconds", DEFAULT_GRACE) > SHUTDOWN_SECONDS
+
+
+def test_nothing_is_written_to_a_root_that_is_read_only(settings: Settings) -> None:
+    assert not [c for c in settings.exporters.values() if c.factory.type == "file"]
+
+
+def test_everything_that_is_mounted_is_a_volume_of_the_pod(manifest: Path) -> None:
+    spec = pod(manifest)
+    volumes = {volume["name"] for volume in spec.get("volumes", ())}
+    for container in (*spec["initContainers"], *spec["containers"]):
+        assert {mount["name"] for mount in container.get("volumeMounts", ())} <= volumes
