@@ -206,3 +206,20 @@ def test_settings_of_the_log_take_effect(start: Any, configure: Any, otlp_to_fil
     otlp_to_file["service"]["telemetry"]["logs"] = {"encoding": "console"}
     configure(otlp_to_file)
     reload(process, r"^[0-9:.]+ info +SIGHUP: reloaded")
+
+
+def test_a_source_that_was_refused_goes_on_when_a_reload_lifts_the_limit(
+    start: Any, configure: Any, otlp_to_file: dict[str, Any]
+) -> None:
+    recording = Path(__file__).parents[1] / "data" / "recordings" / "apiserver.otlp.jsonl"
+    otlp_to_file["receivers"] = {"otlp_json_file": {"include": [str(recording)]}}
+    otlp_to_file["processors"] = {"memory_limiter": {"check_interval": "1s", "limit_mib": 1}}
+    traces = {"receivers": ["otlp_json_file"], "processors": ["memory_limiter"], "exporters": ["file"]}
+    otlp_to_file["service"]["pipelines"]["traces"] = traces
+    process = start(otlp_to_file, "--exit-when-done")
+    process.line("refusing spans")
+    otlp_to_file["processors"]["memory_limiter"]["limit_mib"] = 4096
+    configure(otlp_to_file)
+    reload(process, "SIGHUP: reloaded")
+    assert process.end() == 0
+    assert process.line("stopped: file: 180 received = 180 delivered")

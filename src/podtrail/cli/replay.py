@@ -1,5 +1,6 @@
 """`podtrail replay`: recorded traces through a configuration's processors, in virtual time."""
 
+import errno
 import json
 import sys
 from collections import Counter
@@ -20,6 +21,7 @@ from podtrail.recording import Damage, RecordingWriter
 from podtrail.testing.replayer import Replayer, read_arrivals
 
 _MOST_DAMAGES_SHOWN = 20
+_DISK_FAILS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 
 class _Tally:
@@ -96,6 +98,7 @@ def command(
     with reporting():
         settings = settings_of(config, assignments, gates)
     show_warnings(settings.warnings)
+    _refuse_overwriting(recordings, output, decisions)
     tally = _Tally()
     with ExitStack() as stack:
         try:
@@ -105,7 +108,11 @@ def command(
                 tally.came(arrival, intake)
                 replayer.add(arrival, intake)
             replayer.finish()
-        except (OSError, ValueError) as error:
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            click.echo(f"podtrail: {printable(f'{where}{error.strerror or error}')}", err=True)
+            sys.exit(1 if error.errno in _DISK_FAILS else 2)
+        except ValueError as error:
             click.echo(f"podtrail: {printable(str(error))}", err=True)
             sys.exit(2)
     if as_json:
@@ -115,6 +122,15 @@ def command(
     if not tally.requests:
         click.echo("podtrail: the recordings hold no request that can be read", err=True)
         sys.exit(1)
+
+
+def _refuse_overwriting(recordings: tuple[Path, ...], output: Path | None, decisions: Path | None) -> None:
+    """End with a usage error rather than write over what is being read, or two things into one file."""
+    if output is not None and decisions is not None and output.resolve() == decisions.resolve():
+        raise click.UsageError(f"--output and --decisions are the same file: {output}")
+    for written in filter(None, (output, decisions)):
+        if any(written.exists() and recording.exists() and written.samefile(recording) for recording in recordings):
+            raise click.UsageError(f"{written} is read: write to another file")
 
 
 def _sinks(stack: ExitStack, output: Path | None, decisions: Path | None) -> Iterator[Callable[[Batch], None]]:
@@ -158,7 +174,11 @@ def _print(tally: _Tally, out: TextIO) -> None:
     print(
         f"{tally.requests:,} requests, {tally.spans:,} spans, {format_duration(tally.last - tally.first)} of arrivals"
         + (f"; {tally.rejected:,} invalid spans rejected" if tally.rejected else "")
-        + (f"; {tally.damages:,} damaged places skipped" if tally.damages else ""),
+        + (
+            f"; {tally.damages:,} damaged {'place' if tally.damages == 1 else 'places'} skipped"
+            if tally.damages
+            else ""
+        ),
         file=out,
     )
     if not traces:

@@ -1,0 +1,112 @@
+"""`podtrail replay` as a person meets it: results, files, mistakes."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from podtrail.cli import main
+from podtrail.recording import Record, read_recording
+
+ROOT = Path(__file__).parents[2]
+CONFIG = str(ROOT / "examples" / "recording.yaml")
+RECORDING = ROOT / "tests" / "data" / "recordings" / "apiserver.otlp.jsonl"
+SPANS = 180
+
+
+def replay(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["replay", "--config", CONFIG, *map(str, arguments)])
+
+
+def spans(recording: Path) -> int:
+    records = [record for record in read_recording(recording) if isinstance(record, Record)]
+    return sum(group.span_count for record in records for group in record.intake.groups)
+
+
+def test_the_table_tells_what_each_policy_kept() -> None:
+    done = replay(RECORDING)
+    assert done.exit_code == 0
+    assert f"10 requests, {SPANS} spans" in done.output
+    assert "57 traces decided: 13 kept (22.8 %), 48 spans leave the processors" in done.output
+    assert done.output.splitlines()[-2].split() == ["sample-25pct", "13", "13", "48"]
+
+
+def test_json_decisions_and_output_agree(tmp_path: Path) -> None:
+    output, decisions = tmp_path / "kept.otlp.zst", tmp_path / "decisions.jsonl"
+    done = replay(RECORDING, "--json", "--output", output, "--decisions", decisions)
+    assert done.exit_code == 0
+    told = json.loads(done.stdout)
+    lines = [json.loads(line) for line in decisions.read_text(encoding="utf-8").splitlines()]
+    assert Counter(line["decision"] for line in lines) == told["decisions"]
+    assert told["spans"] == sum(line["spans"] for line in lines) == SPANS
+    assert told["keptSpans"] == spans(output)
+
+
+def test_what_was_kept_is_a_recording_in_which_everything_is_kept(tmp_path: Path) -> None:
+    replay(RECORDING, "--output", tmp_path / "kept.jsonl")
+    assert "13 traces decided: 13 kept (100.0 %)" in replay(tmp_path / "kept.jsonl").output
+
+
+def test_two_runs_give_the_same_files_byte_for_byte(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        replay(RECORDING, "--output", tmp_path / f"{name}.jsonl", "--decisions", tmp_path / f"{name}.decisions")
+    assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
+    assert (tmp_path / "a.decisions").read_bytes() == (tmp_path / "b.decisions").read_bytes()
+
+
+@pytest.mark.parametrize("option", ["--output", "--decisions"])
+def test_a_recording_that_is_read_is_never_written_over(tmp_path: Path, option: str) -> None:
+    recording, link = tmp_path / "recording.jsonl", tmp_path / "link.jsonl"
+    recording.write_bytes(RECORDING.read_bytes())
+    link.symlink_to(recording)
+    for target in (recording, link):
+        done = replay(recording, option, target)
+        assert done.exit_code == 2
+        assert "is read: write to another file" in done.output
+    assert recording.read_bytes() == RECORDING.read_bytes()
+
+
+def test_output_and_decisions_need_a_file_each(tmp_path: Path) -> None:
+    done = replay(RECORDING, "--output", tmp_path / "x.jsonl", "--decisions", tmp_path / "x.jsonl")
+    assert done.exit_code == 2
+    assert "are the same file" in done.output
+
+
+def test_a_full_disk_is_a_failure_not_a_mistake() -> None:
+    done = replay(RECORDING, "--decisions", "/dev/full")
+    assert done.exit_code == 1
+    assert "No space left on device" in done.output
+
+
+def test_files_that_cannot_be_opened_are_named(tmp_path: Path) -> None:
+    for arguments, says in {
+        (tmp_path / "gone.jsonl",): "gone.jsonl: No such file or directory",
+        (tmp_path,): "Is a directory",
+        (RECORDING, "--output", tmp_path / "no" / "kept.jsonl"): "kept.jsonl: No such file or directory",
+        (RECORDING, "--output", tmp_path / "kept.txt"): "a recording ends in .jsonl or .otlp",
+    }.items():
+        done = replay(*arguments)
+        assert done.exit_code == 2
+        assert says in done.output
+        assert "Errno" not in done.output
+
+
+def test_damage_is_named_and_the_rest_is_read(tmp_path: Path) -> None:
+    lines = RECORDING.read_bytes().splitlines(keepends=True)
+    damaged = tmp_path / "damaged.jsonl"
+    damaged.write_bytes(b"".join([lines[0], b"}{\n", *lines[1:]]))
+    done = replay(damaged)
+    assert done.exit_code == 0
+    assert f"skipped {damaged}:2" in done.output
+    assert f"{SPANS} spans" in done.output
+    assert "1 damaged place skipped" in done.output
+
+
+@pytest.mark.parametrize("content", [b"", b"not a recording\n"])
+def test_a_recording_without_a_request_is_a_failure(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "none.jsonl").write_bytes(content)
+    done = replay(tmp_path / "none.jsonl")
+    assert done.exit_code == 1
+    assert "hold no request that can be read" in done.output
