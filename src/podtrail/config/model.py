@@ -23,19 +23,22 @@ _NO_SCHEMA = frozenset({"default", "metadata", "serialization", "config"})
 _BY_NAME = frozenset({"fields", "choices"})  # their keys are names given by a model, not the schema's own
 
 
-def _make_exact(schema: Any) -> None:
-    """Make numbers and booleans strict wherever they stand in a core schema; containers stay lenient."""
+def _make_exact(schema: Any, of: type[BaseModel]) -> None:
+    """Make numbers and booleans strict wherever they stand in a model's core schema; containers stay lenient."""
     if isinstance(schema, list | tuple):
         for item in schema:
-            _make_exact(item)
+            _make_exact(item, of)
     elif isinstance(schema, dict):
-        if schema.get("type") in _EXACT:
+        kind = schema.get("type")
+        if kind == "model" and schema["cls"] is not of and issubclass(schema["cls"], Model):
+            return  # was made exact when it was built
+        if kind in _EXACT:
             schema["strict"] = True
         for key, value in schema.items():
             if key in _BY_NAME and isinstance(value, dict):
-                _make_exact(list(value.values()))
+                _make_exact(list(value.values()), of)
             elif key not in _NO_SCHEMA:
-                _make_exact(value)
+                _make_exact(value, of)
 
 
 class Model(BaseModel):
@@ -49,7 +52,7 @@ class Model(BaseModel):
     @classmethod
     def __get_pydantic_core_schema__(cls, source: type[BaseModel], handler: GetCoreSchemaHandler) -> CoreSchema:
         schema = handler(source)
-        _make_exact(schema)
+        _make_exact(schema, source)
         return schema
 
     @model_validator(mode="before")
