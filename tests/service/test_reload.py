@@ -2,6 +2,8 @@
 
 import copy
 import signal
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -223,3 +225,41 @@ def test_a_source_that_was_refused_goes_on_when_a_reload_lifts_the_limit(
     reload(process, "SIGHUP: reloaded")
     assert process.end() == 0
     assert process.line("stopped: file: 180 received = 180 delivered")
+
+
+def test_reloads_under_load_lose_nothing_and_refuse_nobody(
+    start: Any, configure: Any, send: Any, otlp_to_file: dict[str, Any], sampler: Any, occupied: int, kept: Any
+) -> None:
+    process = start(otlp_to_file)
+    port = process.port()
+    unusable = copy.deepcopy(otlp_to_file)
+    unusable["extensions"] = {"health_check": {"endpoint": f"127.0.0.1:{occupied}"}}
+    unusable["service"]["extensions"] = ["health_check"]
+    plans = [
+        (keeping(otlp_to_file, sampler("1s")), "SIGHUP: reloaded"),
+        (unusable, "SIGHUP: the new configuration can't start"),
+        (keeping(otlp_to_file, sampler("2h")), "SIGHUP: reloaded"),
+        (otlp_to_file, "SIGHUP: reloaded"),
+    ]
+    done = threading.Event()
+
+    def keep_sending() -> int:
+        sent = 0
+        while not done.is_set():
+            assert send(port, traces=3, spans=2) is SpanExportResult.SUCCESS
+            sent += 6
+        return sent
+
+    with ThreadPoolExecutor(2) as clients:
+        sending = [clients.submit(keep_sending) for _ in range(2)]
+        try:
+            for config, says in plans:
+                configure(config)
+                reload(process, says)
+        finally:
+            done.set()
+        sent = sum(client.result() for client in sending)
+    process.tell(signal.SIGTERM)
+    assert process.end() == 0
+    assert process.line(f"stopped: file: {sent} received = {sent} delivered")
+    assert sum(map(len, kept().values())) == sent
