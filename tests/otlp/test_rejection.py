@@ -12,6 +12,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import ScopeSpans, Span
 
 from podtrail.otlp import MalformedRequest, frame, read_request, split, write_request
+from podtrail.otlp.json import read_json_request
 
 Flat = list[tuple[bytes, bytes, bytes]]
 
@@ -219,3 +220,43 @@ def test_thousands_of_damaged_spans_cost_no_other(generated: list[ExportTraceSer
 @given(raw=st.binary(max_size=200))
 def test_arbitrary_bytes_are_read_or_malformed(raw: bytes) -> None:
     _check_nothing_is_lost(raw)
+
+
+HOLLOW = {
+    "spans": _field(1, _field(2, b"\x12\x00" * 200_000)),
+    "scopes": _field(1, b"\x12\x00" * 200_000),
+    "resources": b"\x0a\x00" * 200_000,
+}
+
+
+@pytest.mark.parametrize("of", HOLLOW)
+def test_a_request_of_hardly_anything_but_empty_elements_is_refused_before_each_is_looked_at(of: str) -> None:
+    with pytest.raises(MalformedRequest, match="too many to look at"):
+        read_request(HOLLOW[of])
+
+
+@pytest.mark.parametrize(
+    "request_json",
+    [
+        b'{"resourceSpans": [%s]}',
+        b'{"resourceSpans": [{"scopeSpans": [%s]}]}',
+        b'{"resourceSpans": [{"scopeSpans": [{"spans": [%s]}]}]}',
+    ],
+)
+def test_a_json_request_of_hardly_anything_but_empty_elements_is_refused_as_well(request_json: bytes) -> None:
+    with pytest.raises(MalformedRequest, match="too many to look at"):
+        read_json_request(request_json % b",".join([b"{}"] * 200_000))
+
+
+def test_many_small_spans_with_ids_are_taken() -> None:
+    request = read_request(
+        _within_request(*[_span(span_id=bytes([1, *divmod(i, 256)]) + b"12345") for i in range(20_000)])
+    )
+    assert sum(group.span_count for group in request.groups) == 20_000
+
+
+def test_the_answer_tells_the_most_frequent_reasons_however_many_there_are() -> None:
+    intake = read_request(_within_request(*[_span(trace_id=b"t" * size) for size in range(17, 500)], BAD["empty"]))
+    assert intake.rejected == 484
+    assert len(intake.reason) < 1000
+    assert intake.reason.endswith("for other reasons")

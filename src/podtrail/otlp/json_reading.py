@@ -16,7 +16,7 @@ from opentelemetry.proto.trace.v1 import trace_pb2
 
 from podtrail.otlp.json_values import Unfit, kind_of, scalar_reader
 from podtrail.otlp.lite import REQUEST, RESOURCE_SPANS, SCOPE_SPANS, lite_type
-from podtrail.otlp.request import Intake, MalformedRequest, read_request
+from podtrail.otlp.request import Intake, MalformedRequest, read_request, refuse_hollow
 from podtrail.otlp.scrutiny import Rejections
 
 _REQUEST = cast("Any", lite_type(REQUEST, {"resource_spans": None}))
@@ -41,12 +41,16 @@ def read_json_request(raw: bytes) -> Intake:
     """
     rejections = Rejections()
     request = _REQUEST()
-    for position, item in enumerate(_items(_parse(raw), "resourceSpans", "")):
+    resources = _items(_parse(raw), "resourceSpans", "")
+    elements = len(resources)
+    for position, item in enumerate(resources):
         where = f"resourceSpans[{position}]"
-        scopes = [
-            (scope, _items(scope, "spans", f"{where}.scopeSpans[{at}]"))
-            for at, scope in enumerate(_items(item, "scopeSpans", where))
-        ]
+        found = _items(item, "scopeSpans", where)
+        elements += len(found)
+        refuse_hollow(elements, len(raw))
+        scopes = [(scope, _items(scope, "spans", f"{where}.scopeSpans[{at}]")) for at, scope in enumerate(found)]
+        elements += sum(len(spans) for _, spans in scopes)
+        refuse_hollow(elements, len(raw))
         if (resource_spans := _resource_spans(item, scopes, rejections)) is not None:
             request.resource_spans.append(resource_spans)
     intake = read_request(request.SerializeToString())

@@ -22,6 +22,7 @@ from podtrail.otlp.scrutiny import Rejections, scrutinize
 
 _REQUEST = cast("Any", lite_type(REQUEST, {"resource_spans": {"resource": None, "scope_spans": None}}))
 _SCOPE_SPANS = cast("Any", lite_type(SCOPE_SPANS, {"scope": None, "spans": None}))
+_BORDERS = cast("Any", lite_type(REQUEST, {"resource_spans": {"scope_spans": {"spans": None}}}))
 # What is read where it stands and has to stand once: written again, a repeat makes the request shorter.
 _SINGULAR = cast(
     "Any",
@@ -49,6 +50,11 @@ _span_id_of = itemgetter(slice(20, 28))
 _TRACE_ID_TAG, _SPAN_ID_TAG = b"\x0a\x10", b"\x12\x08"
 _NO_TRACE, _NO_SPAN = bytes(16), bytes(8)
 
+_FEW_ELEMENTS = 10_000
+_MOST_ELEMENTS = 2_000_000
+_LEAST_BYTES = 16
+"""Bytes of a request for each resource, scope and span on average; a span's ids alone take 28."""
+
 
 class MalformedRequest(ValueError):
     """The bytes are no ExportTraceServiceRequest."""
@@ -68,8 +74,10 @@ def read_request(raw: bytes) -> Intake:
     """Return the groups of a serialized ExportTraceServiceRequest, invalid spans left out and counted.
 
     Raises:
-        MalformedRequest: the bytes can't be told apart into spans.
+        MalformedRequest: the bytes can't be told apart into spans, or hold hardly anything but borders of spans.
     """
+    if len(raw) > _FEW_ELEMENTS:
+        _count_elements(raw)
     rejections = Rejections()
     groups = _cut(raw, rejections) if _decodes(raw) else None
     if groups is None:
@@ -81,6 +89,28 @@ def read_request(raw: bytes) -> Intake:
         groups = _cut(canonical, rejections)
         assert groups is not None, "a scrutinized request is canonical"
     return Intake(groups, rejections.count, rejections.reason())
+
+
+def refuse_hollow(elements: int, size: int) -> None:
+    """Refuse a request of so many resources, scopes and spans in so many bytes that nobody sends it in good faith.
+
+    An empty one takes two bytes of a request, and some hundred, and microseconds, when it is read.
+    """
+    if elements > _MOST_ELEMENTS or (elements > _FEW_ELEMENTS and elements * _LEAST_BYTES > size):
+        raise MalformedRequest(f"{elements:,} resources, scopes and spans in {size:,} bytes: too many to look at")
+
+
+def _count_elements(raw: bytes) -> None:
+    try:
+        resources = _BORDERS.FromString(raw).resource_spans
+    except DecodeError:
+        return  # which is told of where it is read
+    elements = len(resources)
+    refuse_hollow(elements, len(raw))
+    elements += sum([len(resource_spans.scope_spans) for resource_spans in resources])
+    refuse_hollow(elements, len(raw))
+    elements += sum([len(scope.spans) for resource_spans in resources for scope in resource_spans.scope_spans])
+    refuse_hollow(elements, len(raw))
 
 
 def _decodes(raw: bytes) -> bool:

@@ -16,6 +16,9 @@ _REQUEST = cast("Any", lite_type(REQUEST, {"resource_spans": None}))
 _RESOURCE_SPANS = cast("Any", lite_type(RESOURCE_SPANS, {"scope_spans": None}))
 _SCOPE_SPANS = cast("Any", lite_type(SCOPE_SPANS, {"spans": None}))
 
+_MOST_REASONS = 10
+"""Told in an answer: a request may have thousands, such as ids of any length."""
+
 
 class Rejections:
     """Counts rejected spans by reason."""
@@ -54,8 +57,11 @@ class Rejections:
         return sum(self._reasons.values())
 
     def reason(self) -> str:
-        """Return the reasons with their numbers of spans; "" when nothing was rejected."""
-        return ", ".join(f"{spans} with {reason}" for reason, spans in self._reasons.items())
+        """Return the reasons with their numbers of spans, the most frequent ones; "" when nothing was rejected."""
+        told = self._reasons.most_common(_MOST_REASONS)
+        others = self.count - sum(spans for _, spans in told)
+        words = [f"{spans} with {reason}" for reason, spans in told]
+        return ", ".join([*words, f"{others} for other reasons"] if others else words)
 
 
 def scrutinize(raw: bytes, rejections: Rejections) -> bytes:
