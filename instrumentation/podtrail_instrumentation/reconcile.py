@@ -7,7 +7,7 @@ from opentelemetry.context import Context
 from opentelemetry.trace import Link, SpanContext, SpanKind, Tracer
 
 from .annotations import DEFAULT_PREFIX, PropagationCounters, names_a_span, remote_span
-from .span import Clock, Log, Span, log_long, start
+from .span import NO_CONTEXT, Clock, Log, Span, log_long
 from .steps import Fields
 
 LINK_SOURCE = "podtrail.link.source"
@@ -68,21 +68,14 @@ def start_reconcile_span(
     is off) nothing is read and the span is only logged when long. What `counters` says of extraction is about roots
     that were sampled, unless there is a `context`.
     """
+    span = Span(name, attributes, clock, log)
     if tracer is None:
-        return start(name, attributes, clock=clock, log=log)
+        return span
     links: Sequence[Link] = ()
     if context is None:
         # A root in either case, so the link need not be made unless it is sampled.
         links = _Links(annotations, prefix, counters)
     elif (remote := remote_span(annotations, prefix, counters)) is not None:
         context, links = None, (_link(remote),)
-    return start(
-        name,
-        attributes,
-        clock=clock,
-        tracer=tracer,
-        context=context,
-        links=links,
-        kind=SpanKind.CONSUMER,
-        log=log,
-    )
+    span.record_with(tracer, NO_CONTEXT if context is None else context, links, SpanKind.CONSUMER)
+    return span

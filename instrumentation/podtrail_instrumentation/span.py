@@ -34,7 +34,7 @@ Clock = Callable[[], int]
 Log = Callable[[str], None]
 
 _NO_FIELDS: Fields = {}
-_NO_CONTEXT = Context()
+NO_CONTEXT = Context()
 _logger = logging.getLogger("podtrail_instrumentation.trace")
 
 
@@ -68,10 +68,11 @@ class Span(Operation):
         self.items.append(child)
         if self.recording:
             assert self._tracer is not None
-            child._trace(self._tracer, self.context, (), SpanKind.INTERNAL)
+            child.record_with(self._tracer, self.context, (), SpanKind.INTERNAL)
         return child
 
-    def _trace(self, tracer: Tracer, context: Context | None, links: Sequence[Link], kind: SpanKind) -> None:
+    def record_with(self, tracer: Tracer, context: Context | None, links: Sequence[Link], kind: SpanKind) -> None:
+        """Starts the OpenTelemetry span; for `start` and its like, once and at once."""
         self._tracer = tracer
         self._otel = tracer.start_span(
             self.name, context, kind=kind, attributes=self.fields, links=links, start_time=self.started
@@ -162,5 +163,5 @@ def start(
     """Starts a root operation: a child of the span in `context` if there is one. Without `tracer` it is only logged."""
     span = Span(name, attributes, clock, log)
     if tracer is not None:
-        span._trace(tracer, _NO_CONTEXT if context is None else context, links, kind)
+        span.record_with(tracer, NO_CONTEXT if context is None else context, links, kind)
     return span
