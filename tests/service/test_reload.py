@@ -263,3 +263,31 @@ def test_reloads_under_load_lose_nothing_and_refuse_nobody(
     assert process.end() == 0
     assert process.line(f"stopped: file: {sent} received = {sent} delivered")
     assert sum(map(len, kept().values())) == sent
+
+
+def test_what_a_removed_pipeline_has_queued_stays_in_the_book(
+    start: Any, configure: Any, send: Any, otlp_to_file: dict[str, Any], backend: Any, free_port: Any, metrics: Any
+) -> None:
+    page = free_port()
+    otlp_to_file["service"]["telemetry"] = {"metrics": {"address": f"127.0.0.1:{page}"}}
+    otlp_to_file["receivers"]["otlp/b"] = {"protocols": {"http": {"endpoint": "127.0.0.1:0"}}}
+    otlp_to_file["exporters"] = {"otlp_grpc": {"endpoint": f"http://127.0.0.1:{backend.port}"}}
+    otlp_to_file["processors"] = {}
+    pipelines = otlp_to_file["service"]["pipelines"] = {
+        "traces/a": {"receivers": ["otlp"], "exporters": ["otlp_grpc"]},
+        "traces/b": {"receivers": ["otlp/b"], "exporters": ["otlp_grpc"]},
+    }
+    backend.open.clear()
+    process = start(otlp_to_file)
+    send(process.port(), traces=10, spans=3)
+    backend.requests.get(timeout=30)
+    del pipelines["traces/a"]
+    configure(otlp_to_file)
+    reload(process, "SIGHUP: reloaded")
+    told = metrics(page)
+    assert told['podtrail_ledger_spans{exporter="otlp_grpc",term="in_queue"}'] == 30
+    assert told['podtrail_ledger_spans{exporter="otlp_grpc",term="missing"}'] == 0
+    backend.open.set()
+    process.tell(signal.SIGTERM)
+    assert process.end() == 0
+    assert process.line("stopped: otlp_grpc: 30 received = 30 delivered")

@@ -118,3 +118,20 @@ def test_sighup_while_stopping_changes_nothing(
     backend.open.set()
     assert process.end() == 0
     assert backend.spans(at_least=30) == 30
+
+
+def test_a_full_disk_is_told_holds_the_spans_and_counts_them_as_lost_at_the_end(
+    start: Any, send: Any, otlp_to_file: dict[str, Any]
+) -> None:
+    otlp_to_file["exporters"]["file"] = {"path": "/dev/full", "flush_interval": "0s"}
+    otlp_to_file["service"]["pipelines"]["traces"]["processors"] = []
+    otlp_to_file["processors"] = {}
+    process = start(otlp_to_file)
+    assert send(process.port(), traces=10, spans=3) is SpanExportResult.SUCCESS
+    process.line("cannot deliver, trying again.*/dev/full: No space left on device")
+    process.tell(signal.SIGTERM)
+    process.line("SIGTERM: stopping")
+    process.tell(signal.SIGTERM)
+    assert process.end(seconds=3) == 1
+    assert process.line(r"stopped: file: 30 received = 30 dropped \(shutdown 30\)")
+    assert "Traceback" not in process.log

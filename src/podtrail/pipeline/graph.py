@@ -52,6 +52,8 @@ class Graph:
         self.drivers = [self._driver(pipeline, [*observers, *looking_on]) for pipeline in settings.pipelines]
         used = dict.fromkeys(id for pipeline in settings.pipelines for id in pipeline.receivers)
         self.receivers = {id: self._receiver(id) for id in used}
+        self._retired: list[Driver] = []
+        """Drivers of pipelines that a reload has removed: what they put into queues is still owed."""
         self._joining: list[tuple[Driver, Outlet]] = []
         self._timers: list[asyncio.Task[None]] = []
         self._sources: dict[str, asyncio.Task[None]] = {}
@@ -116,7 +118,7 @@ class Graph:
             for receiver in self.receivers.values():
                 await receiver.start()
         except BaseException:
-            await self._close()
+            await self.close()
             raise
         self._timers = [asyncio.create_task(driver.run(), name=f"timer of {driver.id}") for driver in self.drivers]
         for id, receiver in self.receivers.items():
@@ -182,6 +184,8 @@ class Graph:
         for id in [id for id in self.receivers if id in self._predecessor._sources]:
             self._sources[id] = self._predecessor._sources.pop(id)
             self._entrances[id] = self._predecessor._entrances[id]
+        gone = [driver for driver in self._predecessor.drivers if self.driver(driver.id) is None]
+        self._retired = [*self._predecessor._retired, *gone]
         for driver, pipeline in zip(self.drivers, self.settings.pipelines, strict=True):
             old = self._predecessor.driver(driver.id)
             if old is None:
@@ -206,9 +210,10 @@ class Graph:
             left = max(0.0, until - now())
             await asyncio.gather(*(running.component.drain(left) for running in self._own(self.queues).values()))
         finally:
-            await self._close()
+            await self.close()
 
-    async def _close(self) -> None:
+    async def close(self) -> None:
+        """Let go of everything as it stands; what queues hold is lost, and counted so."""
         groups: Sequence[dict[str, Running[Any]]] = (self.receivers, self.queues, self.exporters, self.extensions)
         for group in groups:
             for running in self._own(group).values():
@@ -239,7 +244,7 @@ class Graph:
         return [
             balance(
                 id,
-                [(d, o) for d in self.drivers for o in d.outlets if o.exporter == id],
+                [(d, o) for d in (*self.drivers, *self._retired) for o in d.outlets if o.exporter == id],
                 self.queues[id].component.held(),
             )
             for id in self.exporters

@@ -186,6 +186,7 @@ class Service:
                     if told.result() != signal.SIGHUP:
                         stop.cancel()
                         await asyncio.gather(stop, return_exceptions=True)
+                        await self._graph.close()
                         return True
                     told = asyncio.create_task(self._signals.get())
             stop.result()
