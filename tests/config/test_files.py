@@ -42,7 +42,7 @@ def test_a_byte_order_mark_is_passed_over(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_and_a_directory_are_explained(tmp_path: Path) -> None:
-    assert refusal(tmp_path / "none.yaml") == "none.yaml: there is no such file\n  check the path of --config"
+    assert refusal(tmp_path / "none.yaml") == "none.yaml: there is no such file\n  check the path"
     folder = tmp_path / "folder"
     folder.mkdir()
     assert refusal(folder) == "folder: is a directory, not a file\n  name the YAML file in it"

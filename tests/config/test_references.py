@@ -112,8 +112,14 @@ def test_a_file_can_be_referred_to_and_its_values_stand_in_it(tmp_path: Path) ->
 
 
 def test_a_missing_file_is_reported_under_its_name(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"nowhere\.yaml: there is no such file"):
+    with pytest.raises(ConfigError, match=r"configuration:1:4: a: .*nowhere\.yaml: there is no such file"):
         Document.from_text(f"a: ${{file:{tmp_path}/nowhere.yaml}}\n")
+
+
+@pytest.mark.parametrize("text", ["${" * 900 + "}" * 900, "${" * 100_000 + "}", "${env:A:-" * 900 + "}" * 900])
+def test_references_nested_without_end_are_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="nested more than 20 deep"):
+        Document.from_mapping({"a": text}, environ={})
 
 
 @given(st.text("${}:-ab $", max_size=30))

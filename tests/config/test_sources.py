@@ -86,3 +86,21 @@ def test_python_values_that_yaml_does_not_have_are_refused() -> None:
         "configuration: a: has the key 1, which is not text",
         "configuration: b: is a bytes, which YAML does not have",
     ]
+
+
+@pytest.mark.parametrize(
+    ("sources", "sets", "report"),
+    [
+        (["env:ODD"], [], "env:ODD: is not UTF-8"),
+        (["yaml:a: \udcff"], [], "yaml:: is not UTF-8"),
+        (["yaml:a: 1"], ["a=\udcff"], r"--set=a=\udcff: is not UTF-8"),
+        (["yaml:a: ${env:ODD}"], [], "yaml::1:4: a: the environment variable ODD is not UTF-8"),
+        ([""], [], "the path: is empty"),
+    ],
+)
+def test_bytes_that_are_no_text_and_no_path_at_all_are_refused(
+    sources: list[str], sets: list[str], report: str
+) -> None:
+    with pytest.raises(ConfigError) as raised:
+        Document.load(sources, sets, {"ODD": "x\udcff"})
+    assert str(raised.value).startswith(report)

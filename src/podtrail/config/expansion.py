@@ -55,8 +55,8 @@ class Expander:
                 return replace(node, entries=entries)
 
     def _text(self, node: ScalarNode, text: str, path: Path, depth: int) -> Node:
-        parts = _parse(text)
         try:
+            parts = _parse(text)
             if depth > _DEEPEST:
                 raise ValueError("refers to itself, or through more than 20 references")
             if len(parts) == 1 and isinstance(parts[0], _Reference):
@@ -70,12 +70,11 @@ class Expander:
 
     def _join(self, parts: tuple["str | _Reference", ...], at: Position, path: Path, depth: int) -> str:
         texts: list[str] = []
+        length = 0
         for part in parts:
-            if isinstance(part, str):
-                texts.append(part)
-            else:
-                texts.append(_as_text(self._resolve(part, at, path, depth)))
-            if sum(map(len, texts)) > _LONGEST:
+            texts.append(part if isinstance(part, str) else _as_text(self._resolve(part, at, path, depth)))
+            length += len(texts[-1])
+            if length > _LONGEST:
                 raise ValueError("expands to more than a million characters")
         return "".join(texts)
 
@@ -98,7 +97,7 @@ class Expander:
                 text = read_text(rest)
                 included = read_yaml(text, rest) or ScalarNode(None, at)
             except ConfigError as error:
-                self.problems.extend(error.problems)
+                self.problems.extend(_told_here(problem, at, path) for problem in error.problems)
                 return ScalarNode(None, at)
             return self.expand(replace(included, spelled=text, origin=f"${{{uri}}}"), path, depth + 1)
         raise ValueError(f"${{{uri}}} is no reference podtrail knows: env, file and yaml are")
@@ -109,6 +108,8 @@ class Expander:
             raise ValueError(f"{name!r} is no name of an environment variable")
         value = self.environ.get(name)
         origin = f"${{env:{name}}}"
+        if value is not None and not _is_utf8(value):
+            raise ValueError(f"the environment variable {name} is not UTF-8")
         if value is None and has_default:
             value = default
             if not value:
@@ -136,13 +137,19 @@ def _as_text(node: Node) -> str:
 
 
 def _parse(text: str) -> tuple[str | _Reference, ...]:
-    """Split text at its references; an opening `${` that is never closed is text."""
-    parts, _ = _parse_until_end(text, 0, nested=False)
+    """Split text at its references; an opening `${` that is never closed is text.
+
+    Raises:
+        ValueError: they are nested too deep.
+    """
+    parts, _ = _parse_until_end(text, 0, 0)
     return parts
 
 
-def _parse_until_end(text: str, at: int, *, nested: bool) -> tuple[tuple[str | _Reference, ...], int]:
+def _parse_until_end(text: str, at: int, nested: int) -> tuple[tuple[str | _Reference, ...], int]:
     """Return the parts from `at` on and where they end; a nested run ends behind its `}`, at -1 when there is none."""
+    if nested > _DEEPEST:
+        raise ValueError(f"has references nested more than {_DEEPEST} deep")
     parts: list[str | _Reference] = []
     literal: list[str] = []
     while mark := _MARK.search(text, at):
@@ -151,7 +158,7 @@ def _parse_until_end(text: str, at: int, *, nested: bool) -> tuple[tuple[str | _
         if mark.group() == "$$":
             literal.append("$")
         elif mark.group() == "${":
-            inner, end = _parse_until_end(text, at, nested=True) if "}" in text[at:] else ((), -1)
+            inner, end = _parse_until_end(text, at, nested + 1) if "}" in text[at:] else ((), -1)
             if end < 0:
                 literal.append("${")
             else:
@@ -175,3 +182,19 @@ def _flush(literal: list[str], parts: list[str | _Reference]) -> None:
     if joined:
         parts.append(joined)
     literal.clear()
+
+
+def _told_here(problem: Problem, at: Position, path: Path) -> Problem:
+    """Return a problem with a referenced file as a whole as one of the place that refers to it."""
+    if problem.position.line:
+        return problem
+    return replace(problem, position=at, path=path, message=f"{problem.position}: {problem.message}")
+
+
+def _is_utf8(value: str) -> bool:
+    """Say whether a variable was UTF-8: Python has surrogates in the place of other bytes."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

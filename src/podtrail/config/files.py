@@ -30,11 +30,13 @@ def read_text(path: str) -> str:
 
 
 def _read(path: str) -> bytes:
+    if not path:
+        raise _error("the path", "is empty", "name a file")
     try:
         with Path(path).open("rb") as file:
             data = file.read(_LARGEST + 1)
     except FileNotFoundError:
-        raise _error(path, "there is no such file", "check the path of --config") from None
+        raise _error(path, "there is no such file", "check the path") from None
     except IsADirectoryError:
         raise _error(path, "is a directory, not a file", "name the YAML file in it") from None
     except PermissionError:

@@ -4,6 +4,7 @@ PyYAML's C parser composes the nodes; what they mean is decided here: YAML 1.2 c
 aliases bounded and never recursive, one document.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
@@ -25,6 +26,7 @@ _TYPED_TAGS: Final[dict[str, tuple[type, ...]]] = {
 }
 _MOST_VALUES: Final = 100_000
 _DEEPEST: Final = 100
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _HINTS: Final = (
     ("mapping values are not allowed", "quote a value that contains a colon, or check the indentation"),
     ("could not find expected ':'", "is a colon missing after the key, or is the indentation off?"),
@@ -74,6 +76,10 @@ def read_yaml(text: str, name: str, at: Position | None = None) -> Node | None:
 
 
 def _compose(text: str, source: Source, at: Position | None) -> yaml.Node | None:
+    if _SURROGATE.search(
+        text
+    ):  # arguments and variables come with a surrogate in the place of a byte that is not UTF-8
+        raise ConfigError([Problem(at or Position(source), (), "is not UTF-8", "give it as UTF-8")])
     try:
         loader = _Loader(text)
         try:
