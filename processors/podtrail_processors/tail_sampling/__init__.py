@@ -6,10 +6,12 @@ The Collector's processor of that name, decision for decision, with policies for
 from podtrail.component import Context, Factory
 from podtrail_processors.tail_sampling.config import Config
 from podtrail_processors.tail_sampling.processor import TailSampling
+from podtrail_processors.tail_sampling.span_ingest import SpanIngest
 
 
 def _create(config: Config, context: Context) -> TailSampling:
-    return TailSampling(config, context)
+    strategy = SpanIngest if config.sampling_strategy == "span-ingest" else TailSampling
+    return strategy(config, context)
 
 
 FACTORY = Factory(kind="processor", type="tail_sampling", Config=Config, create=_create)

@@ -69,7 +69,9 @@ class Config(Model):
     expected_new_traces_per_sec: Uint64 = Field(0, description="Accepted from the Collector; nothing depends on it.")
     num_shards: Uint64 = Field(1, description="Accepted from the Collector; traces are not divided into shards here.")
     sampling_strategy: Literal["trace-complete", "span-ingest"] = Field(
-        "trace-complete", description="Decide on whole traces; `span-ingest` is not supported yet."
+        "trace-complete",
+        description="Decide on whole traces; or `span-ingest`: on spans as they come, what a request has of a trace by "
+        "itself, so that a trace leaves as soon as a part of it matches.",
     )
     block_on_overflow: bool = Field(
         False, description="Take nothing in while `num_traces` are undecided, instead of losing the oldest."
@@ -101,12 +103,16 @@ class Config(Model):
             raise ValueError(f"must not exceed {_MOST_SHARDS}")
         return shards
 
-    @field_validator("sampling_strategy")
-    @classmethod
-    def _whole_traces(cls, strategy: str) -> str:
-        if strategy != "trace-complete":
-            raise ValueError(f"{strategy!r} is not supported yet; supported is 'trace-complete'")
-        return strategy
+    @model_validator(mode="after")
+    def _parts_can_be_judged(self) -> "Config":
+        if self.sampling_strategy == "span-ingest":
+            for policy in self.policies:
+                if policy.create().stateful:
+                    raise ValueError(
+                        f'sampling_strategy "span-ingest" requires all policies to be stateless, but policy '
+                        f'"{policy.name}" is stateful'
+                    )
+        return self
 
     @field_validator("tail_storage", mode="before")
     @classmethod

@@ -40,6 +40,9 @@ class Judge:
     All but the votes themselves is done once for each row of votes, not once a trace.
     """
 
+    _final: frozenset[Decision] = frozenset({"sampled", "not_sampled", "dropped"})
+    """What counts as a decision."""
+
     def __init__(
         self, configs: Sequence[TopPolicy], instruments: Instruments, *, first_match: bool, component_id: str
     ) -> None:
@@ -49,6 +52,7 @@ class Judge:
         self.readers = Readers(reads)
         self.measures = reads.size
         """Whether a policy reads the size of traces."""
+        self._drops = sum(config.type == "drop" for config in configs)
         self._ask = [policy.vote for policy in self._policies]
         self._names = [config.name for config in ordered]
         self._labels = [label_of(component_id, config.name) for config in ordered]
@@ -64,7 +68,9 @@ class Judge:
             votes.append(vote)
             if vote in self._last_words:
                 break
-        row = tuple(votes)
+        return self._follow(tuple(votes), trace)
+
+    def _follow(self, row: tuple[Decision, ...], trace: Evidence) -> Judgement:
         outcome = self._outcomes.get(row)
         if outcome is None:
             outcome = self._learn(row)
@@ -94,11 +100,29 @@ class Judge:
             if not outcome.times:
                 continue
             decision = outcome.judgement.decision
-            self._instruments.decided.add(outcome.times, _sampled(decision), decision)
+            if decision in self._final:
+                self._instruments.decided.add(outcome.times, _sampled(decision), decision)
             for vote, label in zip(votes, self._labels, strict=False):
                 self._instruments.votes.add(outcome.times, label, _sampled(vote), vote)
                 self._instruments.executions.add(outcome.times, label)
             outcome.times = 0
+
+
+class IngestJudge(Judge):
+    """Judges a part of a trace, of which more may come: `not_sampled` means that nothing is decided yet."""
+
+    _final = frozenset({"sampled", "dropped"})
+
+    def judge(self, trace: Evidence) -> Judgement:
+        """Return what becomes of a trace, as far as this part of it decides."""
+        votes: list[Decision] = []
+        for at, ask in enumerate(self._ask):
+            if at == self._drops and "not_sampled" in votes:
+                break
+            votes.append(vote := ask(trace))
+            if vote != "not_sampled":
+                break
+        return self._follow(tuple(votes), trace)
 
 
 def _sampled(decision: Decision) -> str:

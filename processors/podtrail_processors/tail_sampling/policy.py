@@ -14,6 +14,8 @@ class Policy(ABC):
     """The span fields it reads; none when it can do without decoding."""
     reason: str = ""
     """What it says yes to, in words: `a span has status ERROR`."""
+    stateful: bool = False
+    """Whether its vote depends on traces before, or on all spans being there: then it can't judge parts of a trace."""
 
     @abstractmethod
     def vote(self, trace: Evidence) -> Decision:

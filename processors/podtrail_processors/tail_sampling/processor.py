@@ -1,7 +1,7 @@
 """The state machine: traces come in, wait for their time, are judged and leave, as a whole or not at all."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 from podtrail.component import Context, Taken
 from podtrail.config.types import SECOND
@@ -33,7 +33,7 @@ _EVICTED = Judgement("dropped", "", "evicted undecided: num_traces", {})
 _PENDING = Judgement("dropped", "", "undecided at shutdown: drop_pending_traces_on_shutdown", {})
 
 
-class _Outcome(NamedTuple):
+class Outcome(NamedTuple):
     """What leaves."""
 
     groups: list[Group]
@@ -45,6 +45,8 @@ class _Outcome(NamedTuple):
 
 class TailSampling:
     """Holds traces until they are due, then keeps or drops each as a whole."""
+
+    judge_type: ClassVar = Judge
 
     def __init__(self, config: Config, context: Context) -> None:
         self._config = config
@@ -61,7 +63,7 @@ class TailSampling:
         self._other_ids = DecisionCache(config.decision_cache.non_sampled_cache_size)
         self._remembers = bool(self._kept_ids) or bool(self._other_ids)
         self._instruments = Instruments(context.metrics, lambda: len(self._memory.traces))
-        self._judge = Judge(
+        self._judge: Judge = self.judge_type(
             config.policies, self._instruments, first_match=config.sample_on_first_match, component_id=context.id
         )
         self._measures = bool(config.maximum_trace_size_bytes or self._judge.measures)
@@ -75,7 +77,7 @@ class TailSampling:
 
         Where `block_on_overflow` is on, spans are left over while all of `num_traces` are undecided.
         """
-        out = _Outcome([], list(batch.verdicts))
+        out = Outcome([], list(batch.verdicts))
         arrived, due = batch.arrived, now + self._wait
         memory, opened = self._memory, 0
         memory.note_arrival(arrived, due)
@@ -106,9 +108,9 @@ class TailSampling:
                 trace = memory.open(HeldTrace(group[2], header, arrived, due))
             elif trace.state is not None:
                 self._follow(trace.state, group, now, out)
-                if trace.state.at is not None and (message, group[2]) not in followed:
+                if (message, group[2]) not in followed:
                     followed.add((message, group[2]))
-                    self._instruments.late_age.observe((now - trace.state.at) // SECOND)
+                    self._note_late(trace.state, now)
                 continue
             elif trace.header is not header:
                 trace.turn_to(header)
@@ -120,7 +122,10 @@ class TailSampling:
             if self._inspects:
                 if self._measures:
                     trace.size = meter.grown(trace.size, message, group)
-                self._inspect(trace, group, now, out)
+                if self._wait_after_root:
+                    self._advance_at_root(trace, group, now)
+                if self._is_too_large(trace):
+                    self._refuse(trace, None, now, out)
         if opened:
             self._instruments.new_traces.add(opened)
         if self._room_bytes and memory.bytes > self._room_bytes:
@@ -129,7 +134,7 @@ class TailSampling:
 
     def expire(self, now: int, limit: int) -> Sequence[Batch]:
         """Judge traces that are due, in the order in which they fell due, until about `limit` spans were looked at."""
-        out = _Outcome([], [])
+        out = Outcome([], [])
         counted = self._evicted.settle(now, self._memory.traces) if self._evicted else None
         if counted:
             self._instruments.too_early.add(counted)
@@ -174,19 +179,19 @@ class TailSampling:
         """Judge everything on what is there, or lose it where `drop_pending_traces_on_shutdown` says so."""
         batches: list[Batch] = []
         pending = self._config.drop_pending_traces_on_shutdown
-        out, arrived, work = _Outcome([], []), now, 0
+        out, arrived, work = Outcome([], []), now, 0
         for trace in self._memory.waiting:
             arrived = min(arrived, trace.arrived)
             work += trace.span_count + _TRACE_COST
             if pending:
                 self._account.drop("undecided_at_shutdown", trace.span_count)
-                self._leave(trace, b"".join(trace.chunks), _PENDING, now, out)
+                self._leave(trace, trace.groups(b"".join(trace.chunks)), _PENDING, now, out)
                 trace.close(FORGOTTEN)
             else:
                 self._decide(trace, now, out)
             if work >= _SLICE:
                 batches += out.batches(arrived)
-                out, arrived, work = _Outcome([], []), now, 0
+                out, arrived, work = Outcome([], []), now, 0
         batches += out.batches(arrived)
         evicted = self._evicted.settle_all(self._memory.traces)
         if evicted and not pending:
@@ -194,7 +199,7 @@ class TailSampling:
         self._judge.report()
         return batches
 
-    def _make_room(self, now: int, out: _Outcome) -> None:
+    def _make_room(self, now: int, out: Outcome) -> None:
         """Let go of the oldest trace in memory; if it is undecided, it is lost."""
         oldest = self._memory.oldest()
         if oldest.state is None:
@@ -202,10 +207,10 @@ class TailSampling:
             counted = self._evicted.add(oldest.trace_id, oldest.due, self._memory.traces)
             if counted:
                 self._instruments.too_early.add(counted)
-            self._leave(oldest, b"".join(oldest.chunks), _EVICTED, now, out)
+            self._leave(oldest, oldest.groups(b"".join(oldest.chunks)), _EVICTED, now, out)
         self._forget(oldest, now)
 
-    def _follow_remembered(self, group: Group, now: int, out: _Outcome) -> None:
+    def _follow_remembered(self, group: Group, now: int, out: Outcome) -> None:
         """Have late spans follow the decision that is remembered."""
         policy = self._kept_ids.get(group.trace_id)
         if policy is not None:
@@ -216,34 +221,42 @@ class TailSampling:
             self._let_go_late(group, now, out)
             self._instruments.from_cache.add(group.span_count, "false")
 
-    def _follow(self, decided: Decided, group: Group, now: int, out: _Outcome) -> None:
+    def _follow(self, decided: Decided, group: Group, now: int, out: Outcome) -> None:
         """Have late spans follow the decision on a trace that is still in memory."""
         if decided.decision == "sampled":
             out.groups.append(group)
         else:
             self._let_go_late(group, now, out)
 
-    def _let_go_late(self, group: Group, now: int, out: _Outcome) -> None:
+    def _note_late(self, decided: Decided, now: int) -> None:
+        if decided.at is not None:
+            self._instruments.late_age.observe((now - decided.at) // SECOND)
+
+    def _let_go_late(self, group: Group, now: int, out: Outcome) -> None:
         """Let late spans go. A late root of an attempt is told of once more: who numbers attempts has not seen it."""
         self._account.sampled_out += group.span_count
         if _ROOT in group.spans:
             late = Verdict(group.trace_id, "not_sampled", "", _LATE, now, now, group.span_count, {}, [group])
             out.verdicts.append(late)
 
-    def _inspect(self, trace: HeldTrace, group: Group, now: int, out: _Outcome) -> None:
-        """See whether these spans of a trace bring its decision nearer."""
-        if self._wait_after_root:
-            parents = self._parents(group.spans).parent_span_id
-            if len(parents) < group.span_count or _NO_PARENT in parents:
-                self._memory.waiting.advance(trace, now + self._wait_after_root)
-        most = self._config.maximum_trace_size_bytes
-        if most and trace.size.messages > most:
-            self._instruments.too_large.add(1)
-            self._account.sampled_out += trace.span_count
-            self._leave(trace, b"".join(trace.chunks), _TOO_LARGE, now, out)
-            self._release(trace, _TOO_LARGE, None, now)
+    def _advance_at_root(self, trace: HeldTrace, group: Group, now: int) -> None:
+        """Bring a trace's decision nearer if its root is among these spans."""
+        parents = self._parents(group.spans).parent_span_id
+        if len(parents) < group.span_count or _NO_PARENT in parents:
+            self._memory.waiting.advance(trace, now + self._wait_after_root)
 
-    def _relieve(self, now: int, out: _Outcome) -> None:
+    def _is_too_large(self, trace: HeldTrace) -> bool:
+        most = self._config.maximum_trace_size_bytes
+        return bool(most) and trace.size.messages > most
+
+    def _refuse(self, trace: HeldTrace, decided_at: int | None, now: int, out: Outcome) -> None:
+        """Let go of a trace that is too large, without a vote."""
+        self._instruments.too_large.add(1)
+        self._account.sampled_out += trace.span_count
+        self._leave(trace, trace.groups(b"".join(trace.chunks)), _TOO_LARGE, now, out)
+        self._release(trace, _TOO_LARGE, decided_at, now)
+
+    def _relieve(self, now: int, out: Outcome) -> None:
         """Decide the oldest traces until the rest stays within the bound."""
         early = 0
         memory = self._memory
@@ -253,35 +266,27 @@ class TailSampling:
         self._instruments.decided_early.add(early)
         self._judge.report()
 
-    def _decide(self, trace: HeldTrace, now: int, out: _Outcome) -> None:
+    def _decide(self, trace: HeldTrace, now: int, out: Outcome) -> None:
         chunks = trace.chunks
         joined = chunks[0] if len(chunks) == 1 else b"".join(chunks)
         evidence = Evidence(
             trace.trace_id, joined, trace.span_count, trace.headers(), self._judge.readers, now, trace.size
         )
         judgement = self._judge.judge(evidence)
-        self._leave(trace, joined, judgement, now, out, evidence.composite_policy)
+        groups = trace.groups(joined)
         if judgement.decision != "sampled":
             self._account.sampled_out += trace.span_count
+        elif self._records:
+            groups = [marked(group, judgement.policy, evidence.composite_policy) for group in groups]
+        self._leave(trace, groups, judgement, now, out)
         self._release(trace, judgement, now, now)
 
-    def _leave(
-        self,
-        trace: HeldTrace,
-        joined: bytes,
-        judgement: Judgement,
-        now: int,
-        out: _Outcome,
-        composite_policy: str | None = None,
-    ) -> None:
+    def _leave(self, trace: HeldTrace, groups: Sequence[Group], judgement: Judgement, now: int, out: Outcome) -> None:
         """Let a trace's spans go, with a verdict and, if it is kept, to the next processor."""
         decision, policy, reason, votes = judgement
-        groups = trace.groups(joined)
         if decision == "sampled":
-            if self._records:
-                groups = [marked(group, policy, composite_policy) for group in groups]
             out.groups.extend(groups)
-        self._memory.let_go(trace, len(joined))
+        self._memory.let_go(trace, sum([len(group[3]) for group in groups]))
         out.verdicts.append(
             Verdict(trace.trace_id, decision, policy, reason, now, trace.arrived, trace.span_count, votes, groups)
         )

@@ -7,6 +7,7 @@ what it needs beyond the sampler's means, nothing for those that are here.
 import gzip
 import json
 from collections.abc import Callable, Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,8 @@ def needs(vector: Mapping[str, Any], settings: object) -> list[str]:
     """Return what a vector needs beyond the sampler's means: policy types, keys, gates. `settings`: its config."""
     found = {f"policy {name}" for name in _types(settings) & _POLICIES}
     own = settings if isinstance(settings, Mapping) else {}
-    if own.get("sampling_strategy") == "span-ingest":
-        found.add("key sampling_strategy")
+    if own.get("sampling_strategy") == "span-ingest" and any(map(_has_bare_neighbours, vector["batches"])):
+        found.add("neighbours without a resource, which are one to the receiver")
     if own.get("num_shards", 1) > 1 and "num_traces" in own:
         found.add("key num_shards with num_traces")
     if own.get("num_shards", 1) > 1 and _types(settings) & _BUDGETS:
@@ -40,6 +41,14 @@ def needs(vector: Mapping[str, Any], settings: object) -> list[str]:
     if any(span["traceId"] == _NO_TRACE for span in _spans(vector)):
         found.add("spans without a trace id, which the receiver rejects")
     return sorted(found)
+
+
+def _has_bare_neighbours(batch: Mapping[str, Any]) -> bool:
+    for bare, run in groupby(batch["resourceSpans"], lambda one: not any(one.get("resource", {}).values())):
+        traces = [{span["traceId"] for span in _spans({"batches": [{"resourceSpans": [one]}]})} for one in run]
+        if bare and sum(map(len, traces)) > len(set().union(*traces)):
+            return True
+    return False
 
 
 def _types(settings: object) -> frozenset[str]:

@@ -43,7 +43,6 @@ def test_an_unknown_policy_type_is_named_with_what_there_is() -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ("sampling_strategy: span-ingest", "supported is 'trace-complete'"),
         ("tail_storage: file_storage", "not supported yet"),
         ("num_shards: 300", "must not exceed 256"),
     ],

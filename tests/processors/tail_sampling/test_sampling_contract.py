@@ -74,6 +74,7 @@ settings: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         ),
         "maximum_trace_size_bytes": st.sampled_from([0, 900]),
         "sample_on_first_match": st.booleans(),
+        "sampling_strategy": st.sampled_from(["trace-complete", "span-ingest"]),
         "drop_pending_traces_on_shutdown": st.booleans(),
     }
 )
@@ -122,7 +123,8 @@ def test_nothing_that_is_held_arrived_before_it_says(
         while (due := sampler.deadline()) is not None and due <= now:
             decided |= {verdict.trace_id for out in sampler.expire(due, 9) for verdict in out.verdicts}
         came = now - lag * SECOND
-        sampler.add(replace(batch, arrived=came), now)
+        out = sampler.add(replace(batch, arrived=came), now).out
+        decided |= {verdict.trace_id for one in out for verdict in one.verdicts}
         for group in batch.groups:
             arrived[group.trace_id] = min(came, arrived.get(group.trace_id, came))
         held = [at for trace, at in arrived.items() if trace not in decided]

@@ -16,6 +16,7 @@ class BytesLimiting(Policy):
     """
 
     reads = Reads(size=True)
+    stateful = True
 
     def __init__(self, bytes_per_second: int, burst: int) -> None:
         self.reason = f"it is within {bytes_per_second} bytes a second"

@@ -33,6 +33,7 @@ class Composite(Policy):
 
     def __init__(self, total: int, parts: Sequence[Allotted]) -> None:
         self.reads = Reads.union(part.policy.reads for part in parts)
+        self.stateful = any(part.policy.stateful for part in parts)
         self.reason = f"it is within {total} spans a second and " + (
             " or ".join(part.policy.reason for part in parts) or "no condition is given"
         )

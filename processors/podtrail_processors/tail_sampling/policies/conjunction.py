@@ -22,6 +22,7 @@ class All(Policy):
 
     def __init__(self, policies: Sequence[Policy], decision: Decision) -> None:
         self.reads = Reads.union(policy.reads for policy in policies)
+        self.stateful = any(policy.stateful for policy in policies)
         self.reason = " and ".join(policy.reason for policy in policies) or "no condition is given"
         self._policies = policies
         self._decision = decision

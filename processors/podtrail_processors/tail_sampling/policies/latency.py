@@ -27,6 +27,7 @@ class Latency(Policy):
         self.reason = f"it took longer than {threshold_ms} ms"
         if upper_threshold_ms:
             self.reason += f" and at most {upper_threshold_ms} ms"
+        self.stateful = upper_threshold_ms > 0
         self._threshold_ms = threshold_ms
         self._least = _shortest(threshold_ms + 1)
         self._beyond = _shortest(upper_threshold_ms + 1) if upper_threshold_ms else None

@@ -13,6 +13,7 @@ class Not(Policy):
 
     def __init__(self, policy: Policy) -> None:
         self.reads = policy.reads
+        self.stateful = policy.stateful
         self.reason = f"it is not so that {policy.reason}"
         self._policy = policy
 

@@ -15,6 +15,8 @@ class RateLimiting(Policy):
     It charges every trace it says yes to, also one that another policy keeps anyway: so did the Collector's.
     """
 
+    stateful = True
+
     def __init__(self, spans_per_second: int, burst: int) -> None:
         self.reason = f"it is within {spans_per_second} spans a second"
         self._bucket = TokenBucket(spans_per_second, burst)

@@ -13,6 +13,7 @@ class SpanCount(Policy):
 
     def __init__(self, least: int, most: int) -> None:
         self.reason = f"it has {least} spans or more" + (f", at most {most}" if most else "")
+        self.stateful = most > 0
         self._least = least
         self._most = most or None
 

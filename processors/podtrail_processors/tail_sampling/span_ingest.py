@@ -1,0 +1,126 @@
+"""`sampling_strategy: span-ingest`: judges spans as they come, so that a trace leaves as soon as a part of it matches.
+
+As in the Collector, what one request has of a trace under one resource is judged by itself, but for the number of spans
+and the size, which are those of the trace so far; a drop policy that does not match holds every yes back, for it may
+still match; and what matched nothing by its deadline is not kept.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain, groupby
+
+from podtrail.component import Taken
+from podtrail.otlp import Batch, Group
+from podtrail_processors.tail_sampling.evidence import Evidence, Header
+from podtrail_processors.tail_sampling.held import FORGOTTEN, HeldTrace
+from podtrail_processors.tail_sampling.judge import IngestJudge, Judgement
+from podtrail_processors.tail_sampling.marks import marked
+from podtrail_processors.tail_sampling.measure import Meter
+from podtrail_processors.tail_sampling.processor import Outcome, TailSampling
+from podtrail_processors.tail_sampling.remembered import TAIL
+
+_NEVER_MATCHED = Judgement("not_sampled", "", "no policy said yes to any part of it", {})
+
+Ingest = Sequence[Group]
+"""What a request has of one trace under one resource."""
+
+
+class SpanIngest(TailSampling):
+    """Holds what matched nothing yet, for it may have to follow what comes."""
+
+    judge_type = IngestJudge
+
+    def add(self, batch: Batch, now: int) -> Taken:
+        """Judge spans as they come."""
+        out = Outcome([], list(batch.verdicts))
+        memory = self._memory
+        memory.note_arrival(batch.arrived, now + self._wait)
+        ingests, rest = _ingests(batch.groups), None
+        for ingest in ingests:
+            if not self._take(ingest, batch.arrived, now, out):
+                rest = Batch(list(chain(ingest, *ingests)), batch.arrived)
+                break
+        self._judge.report()
+        if self._room_bytes and memory.bytes > self._room_bytes:
+            self._relieve(now, out)
+        return Taken(out.batches(batch.arrived), rest)
+
+    def _take(self, ingest: Ingest, arrived: int, now: int, out: Outcome) -> bool:
+        """Take a part of a trace; return whether there was room for it."""
+        trace_id, memory = ingest[0].trace_id, self._memory
+        if trace_id[TAIL] in self._kept_ids.tails or trace_id[TAIL] in self._other_ids.tails:
+            for group in ingest:
+                self._follow_remembered(group, now, out)
+            return True
+        trace = memory.traces.get(trace_id)
+        if trace is None:
+            if len(memory.traces) >= self._room:
+                if self._blocks and memory.oldest().state is None:
+                    return False
+                self._make_room(now, out)
+            self._instruments.new_traces.add(1)
+            header = self._headers.intern(ingest[0].resource, ingest[0].scope)
+            trace = memory.open(HeldTrace(trace_id, header, arrived, now + self._wait))
+        elif trace.state is not None:
+            for group in ingest:
+                self._follow(trace.state, group, now, out)
+            self._note_late(trace.state, now)
+            return True
+        self._judge_part(trace, ingest, now, out)
+        return True
+
+    def _judge_part(self, trace: HeldTrace, ingest: Ingest, now: int, out: Outcome) -> None:
+        """Add a part to its trace and see whether that decides it."""
+        joined = b"".join(trace.chunks)
+        earlier = trace.groups(joined) if joined else ()
+        meter = Meter()
+        for group in ingest:
+            header = self._headers.intern(group.resource, group.scope)
+            if trace.header is not header:
+                trace.turn_to(header)
+            trace.chunks.append(group.spans)
+            trace.span_count += group.span_count
+            self._memory.spans += group.span_count
+            self._memory.bytes += len(group.spans)
+            if self._measures:
+                trace.size = meter.grown(trace.size, 0, group)
+            if self._wait_after_root:
+                self._advance_at_root(trace, group, now)
+        if self._is_too_large(trace):
+            self._refuse(trace, now if earlier else None, now, out)
+            return
+        raw = b"".join(group.spans for group in ingest)
+        headers = [header for header, _ in groupby(Header(group.resource, group.scope) for group in ingest)]
+        evidence = Evidence(trace.trace_id, raw, trace.span_count, headers, self._judge.readers, now, trace.size)
+        judgement = self._judge.judge(evidence)
+        if judgement.decision == "not_sampled":
+            return
+        if judgement.decision == "dropped":
+            self._account.sampled_out += trace.span_count
+        elif self._records:
+            ingest = [marked(group, judgement.policy, evidence.composite_policy) for group in ingest]
+        self._leave(trace, [*earlier, *ingest], judgement, now, out)
+        self._release(trace, judgement, now, now)
+        if trace.state is FORGOTTEN:
+            # As in the Collector, which looks for it in vain at its deadline.
+            self._instruments.too_early.add(self._evicted.add(trace.trace_id, trace.due, self._memory.traces))
+
+    def _decide(self, trace: HeldTrace, now: int, out: Outcome) -> None:
+        """Let go of a trace that nothing has matched; without a cache it would start anew."""
+        self._leave(trace, trace.groups(b"".join(trace.chunks)), _NEVER_MATCHED, now, out)
+        self._account.sampled_out += trace.span_count
+        self._instruments.decided.add(1, "false", "not_sampled")
+        self._release(trace, _NEVER_MATCHED, now, now)
+        if trace.state is not FORGOTTEN:
+            self._forget(trace, now)
+
+
+def _ingests(groups: Sequence[Group]) -> Iterator[Ingest]:
+    """Yield the parts of traces, message by message in order of their first span."""
+    message: dict[bytes, list[Group]] = {}
+    resource: bytes | None = None
+    for group in groups:
+        if group.resource is not resource:
+            yield from message.values()
+            message, resource = {}, group.resource
+        message.setdefault(group.trace_id, []).append(group)
+    yield from message.values()
