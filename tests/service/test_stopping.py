@@ -135,3 +135,23 @@ def test_a_full_disk_is_told_holds_the_spans_and_counts_them_as_lost_at_the_end(
     assert process.end(seconds=3) == 1
     assert process.line(r"stopped: file: 30 received = 30 dropped \(shutdown 30\)")
     assert "Traceback" not in process.log
+
+
+@pytest.mark.slow
+def test_a_signal_during_a_reload_that_takes_long_ends_within_the_time_to_stop(
+    start: Any, configure: Any, send: Any, otlp_to_file: dict[str, Any], black_hole: int
+) -> None:
+    otlp_to_file["processors"] = {}
+    otlp_to_file["service"]["pipelines"]["traces"]["processors"] = []
+    process = start(exporting(otlp_to_file, black_hole, timeout="1h"))
+    port = process.port()
+    send(port, traces=10, spans=3)
+    configure(exporting(otlp_to_file, black_hole, timeout="2h"))
+    process.tell(signal.SIGHUP)
+    process.line("SIGHUP: the new configuration is right, swapping")
+    told = time.monotonic()
+    process.tell(signal.SIGTERM)
+    assert process.end() == 1
+    assert time.monotonic() - told < DEADLINE + START_AND_END
+    assert process.line(r"dropped 30 spans \(shutdown\)")
+    assert process.line(r"stopped: otlp_grpc: 30 received = 30 dropped \(shutdown 30\)")

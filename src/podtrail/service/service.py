@@ -52,6 +52,8 @@ class Service:
         self._house = House(metrics=self.metrics, gates=gates, memory_used=memory_used)
         self._clock = Clock()
         self._signals: asyncio.Queue[signal.Signals] = asyncio.Queue()
+        self._told_to_stop: float | None = None
+        """When the first signal to stop came, in the loop's time."""
         self._graph: Graph | None = None
         publish(self.metrics, memory_used)
         publish_ledger(self.metrics, self.balances)
@@ -76,7 +78,7 @@ class Service:
         configure_logs(telemetry.logs.level, telemetry.logs.encoding)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            loop.add_signal_handler(number, self._signals.put_nowait, number)
+            loop.add_signal_handler(number, self._tell, number)
         async with AsyncExitStack() as stack:
             if telemetry.metrics.address is not None:
                 from podtrail.service.telemetry import MetricsServer
@@ -95,6 +97,11 @@ class Service:
             for balance in self._graph.balances():
                 _LOG.info("stopped: %s: %s", balance.exporter, equation(balance))
             return Ended(self._graph.balances(), exhausted, at_once)
+
+    def _tell(self, number: signal.Signals) -> None:
+        if number != signal.SIGHUP and self._told_to_stop is None:
+            self._told_to_stop = asyncio.get_running_loop().time()
+        self._signals.put_nowait(number)
 
     async def _serve(self, exit_when_done: bool, when_done: Callable[[], None] | None) -> bool:
         assert self._graph is not None
@@ -155,6 +162,7 @@ class Service:
             _LOG.error("SIGHUP: nothing changed, the new configuration can't be used:\n%s", error)
             return False
         before = self._graph
+        _LOG.info("SIGHUP: the new configuration is right, swapping")
         await before.close_entrance(graph)
         graph.take_over()
         await before.stop(SHUTDOWN_SECONDS)
@@ -177,7 +185,10 @@ class Service:
     async def _stop(self) -> bool:
         """Shut down; return whether a further signal cut it short."""
         assert self._graph is not None
-        stop = asyncio.create_task(self._graph.stop(SHUTDOWN_SECONDS))
+        now = asyncio.get_running_loop().time()
+        # A signal that came during a reload has waited: the time to stop counts from when it came.
+        waited = 0.0 if self._told_to_stop is None else now - self._told_to_stop
+        stop = asyncio.create_task(self._graph.stop(max(0.0, SHUTDOWN_SECONDS - waited)))
         told = asyncio.create_task(self._signals.get())
         try:
             while not stop.done():
