@@ -3,9 +3,10 @@
 Its two measures of execution time are left out: a processor is told the time and can't measure any.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from podtrail.component import Metrics
+from podtrail.config.gates import COUNT_BYTES_SAMPLED, COUNT_SPANS_SAMPLED
 
 _PREFIX = "otelcol_processor_tail_sampling_"
 _AGES = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0)
@@ -20,7 +21,7 @@ def label_of(component_id: str, policy: str) -> str:
 class Instruments:
     """The instruments, made once. Spans and traces are counted, ages are whole seconds."""
 
-    def __init__(self, metrics: Metrics, traces_held: Callable[[], float]) -> None:
+    def __init__(self, metrics: Metrics, traces_held: Callable[[], float], gates: Collection[str]) -> None:
         self.new_traces = metrics.counter(_PREFIX + "new_trace_id_received", "Traces of which a first span came.")
         self.decided = metrics.counter(
             _PREFIX + "global_count_traces_sampled", "Traces decided, by decision.", ("sampled", "decision")
@@ -28,6 +29,15 @@ class Instruments:
         self.votes = metrics.counter(
             _PREFIX + "count_traces_sampled", "Votes of the policies.", ("policy", "sampled", "decision")
         )
+        self.voted_spans = self.voted_bytes = None
+        if COUNT_SPANS_SAMPLED in gates:
+            self.voted_spans = metrics.counter(
+                _PREFIX + "count_spans_sampled", "Spans of traces voted on.", ("policy", "sampled", "decision")
+            )
+        if COUNT_BYTES_SAMPLED in gates:
+            self.voted_bytes = metrics.counter(
+                _PREFIX + "count_bytes_sampled", "Bytes of traces voted on.", ("policy", "sampled", "decision")
+            )
         self.executions = metrics.counter(
             _PREFIX + "sampling_policy_execution_count", "How often a policy was asked.", ("policy",)
         )

@@ -26,12 +26,12 @@ class Judgement(NamedTuple):
 class _Outcome:
     """What follows from a row of votes, and how often it did since the last report."""
 
-    __slots__ = ("judgement", "times", "winner")
+    __slots__ = ("bytes", "judgement", "spans", "times", "winner")
 
     def __init__(self, judgement: Judgement, winner: Policy | None) -> None:
         self.judgement = judgement
         self.winner = winner
-        self.times = 0
+        self.times = self.spans = self.bytes = 0
 
 
 class Judge:
@@ -50,8 +50,9 @@ class Judge:
         self._policies = [config.create() for config in ordered]
         reads = Reads.union(policy.reads for policy in self._policies)
         self.readers = Readers(reads)
-        self.measures = reads.size
-        """Whether a policy reads the size of traces."""
+        self._weighs = not (instruments.voted_spans is None and instruments.voted_bytes is None)
+        self.measures = reads.size or instruments.voted_bytes is not None
+        """Whether the size of traces is asked for."""
         self._drops = sum(config.type == "drop" for config in configs)
         self._ask = [policy.vote for policy in self._policies]
         self._names = [config.name for config in ordered]
@@ -75,6 +76,9 @@ class Judge:
         if outcome is None:
             outcome = self._learn(row)
         outcome.times += 1
+        if self._weighs:
+            outcome.spans += trace.span_count
+            outcome.bytes += trace.size.messages
         if outcome.winner is None:
             return outcome.judgement
         decision, policy, _, known = outcome.judgement
@@ -105,7 +109,11 @@ class Judge:
             for vote, label in zip(votes, self._labels, strict=False):
                 self._instruments.votes.add(outcome.times, label, _sampled(vote), vote)
                 self._instruments.executions.add(outcome.times, label)
-            outcome.times = 0
+                if self._instruments.voted_spans:
+                    self._instruments.voted_spans.add(outcome.spans, label, _sampled(vote), vote)
+                if self._instruments.voted_bytes:
+                    self._instruments.voted_bytes.add(outcome.bytes, label, _sampled(vote), vote)
+            outcome.times = outcome.spans = outcome.bytes = 0
 
 
 class IngestJudge(Judge):

@@ -62,7 +62,7 @@ class TailSampling:
         self._kept_ids = DecisionCache(config.decision_cache.sampled_cache_size)
         self._other_ids = DecisionCache(config.decision_cache.non_sampled_cache_size)
         self._remembers = bool(self._kept_ids) or bool(self._other_ids)
-        self._instruments = Instruments(context.metrics, lambda: len(self._memory.traces))
+        self._instruments = Instruments(context.metrics, lambda: len(self._memory.traces), context.gates)
         self._judge: Judge = self.judge_type(
             config.policies, self._instruments, first_match=config.sample_on_first_match, component_id=context.id
         )

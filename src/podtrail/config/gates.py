@@ -7,11 +7,17 @@ from typing import Final
 from podtrail.config.problem import did_you_mean
 
 RECORD_POLICY: Final = "processor.tailsamplingprocessor.recordpolicy"
+COUNT_SPANS_SAMPLED: Final = "processor.tailsamplingprocessor.metricstatcountspanssampled"
+COUNT_BYTES_SAMPLED: Final = "processor.tailsamplingprocessor.metricstatcountbytessampled"
 
 KNOWN_GATES: Final[Mapping[str, str]] = MappingProxyType(
     {
         RECORD_POLICY: "Record the deciding policy on the instrumentation scope of kept spans "
         "(tailsampling.policy, tailsampling.composite_policy, tailsampling.cached_decision).",
+        COUNT_SPANS_SAMPLED: "Count the spans of the traces that each policy voted on "
+        "(otelcol_processor_tail_sampling_count_spans_sampled).",
+        COUNT_BYTES_SAMPLED: "Count the bytes of the traces that each policy voted on "
+        "(otelcol_processor_tail_sampling_count_bytes_sampled).",
     }
 )
 """Every gate and what it does; all are off by default."""

@@ -30,7 +30,8 @@ def run(vector: Vector, settings: object = None, gates: Collection[str] = ()) ->
     processors = {name[0]: settings} if settings is not None else vector["config"]
     recording = [(START + b["at_ms"] * MS, {"resourceSpans": b["resourceSpans"]}) for b in vector["batches"]]
     until = START + vector["shutdown_ms"] * MS
-    return replay(whole(name[0], processors), recording, until=until, feature_gates=gates)
+    on = [*gates, *(vector.get("feature_gates") or ())]
+    return replay(whole(name[0], processors), recording, until=until, feature_gates=on)
 
 
 def whole(name: str, processors: object) -> Any:
@@ -101,6 +102,13 @@ def test_what_comes_out_is_what_was_recorded(vector: Vector, expected: Mapping[s
         assert [content(*span) for span in out if SpanView(span[2]).trace_id.hex() == trace] == recorded
 
 
+def test_trace_states_leave_as_recorded(vector: Vector, expected: Mapping[str, Any]) -> None:
+    came = {span["spanId"]: span.get("traceState", "") for span in spans_of(vector)}
+    left = {span.span.span_id.hex(): span.span.trace_state for span in run_unless_refused(vector)}
+    changed = {span: state for span, state in left.items() if state != came[span]}
+    assert changed == (expected.get("trace_state") or {})
+
+
 def test_the_inventory_tells_what_is_here(inventory: Mapping[str, list[str]], request: pytest.FixtureRequest) -> None:
     here = {path.name.removesuffix(".json.gz") for path in (Path(request.path).parent / "vectors").glob("*.json.gz")}
     assert here == {name for name, missing in inventory.items() if not missing}
@@ -117,6 +125,12 @@ def test_needs_nothing_that_is_missing(vector: Vector, needs: Callable[[Vector, 
 def run_unless_refused(vector: Vector) -> Sequence[ExportedSpan]:
     """Return what comes out of a vector's configuration, nothing when it is to be refused."""
     return () if "config_error" in vector["expected"] else run(vector).exported["debug"]
+
+
+def spans_of(vector: Vector) -> Sequence[Mapping[str, Any]]:
+    """Return the spans that come in."""
+    resources = [resource for batch in vector["batches"] for resource in batch["resourceSpans"]]
+    return [span for resource in resources for scope in resource["scopeSpans"] for span in scope["spans"]]
 
 
 def content(resource: bytes, scope: bytes, raw: bytes) -> tuple[object, ...]:
