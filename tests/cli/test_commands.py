@@ -145,3 +145,36 @@ def test_every_command_explains_itself() -> None:
         done = podtrail(command, "--help")
         assert done.returncode == 0, done.stderr
         assert f"Usage: podtrail {command}" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["components"], ["validate", "--config"], ["print-config", "--config"]]
+)
+def test_an_output_that_is_full_is_told_in_a_line(config: Path, arguments: list[str]) -> None:
+    whole = [*arguments, str(config)] if "--config" in arguments else arguments
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "podtrail", *whole], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
+        )
+
+    assert (done.returncode, done.stderr) == (1, "podtrail: can't write the output: No space left on device\n")
+
+
+def test_nothing_is_said_when_the_reader_has_seen_enough() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as pipe:
+        done = subprocess.run(
+            [sys.executable, "-m", "podtrail", "components"], stdout=pipe, stderr=subprocess.PIPE, text=True, timeout=60
+        )
+
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_a_full_standard_error_is_not_worth_a_traceback(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "podtrail", "validate", f"--config={tmp_path}"], stdout=full, stderr=full, timeout=60
+        )
+
+    assert done.returncode == 1

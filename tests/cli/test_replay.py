@@ -110,3 +110,10 @@ def test_a_recording_without_a_request_is_a_failure(tmp_path: Path, content: byt
     done = replay(tmp_path / "none.jsonl")
     assert done.exit_code == 1
     assert "hold no request that can be read" in done.output
+
+
+def test_a_disk_that_is_full_when_the_output_ends_is_a_failure_too(tmp_path: Path) -> None:
+    full = tmp_path / "full.jsonl"
+    full.symlink_to("/dev/full")
+    done = replay(RECORDING, "--output", full)
+    assert (done.exit_code, done.stderr) == (1, "podtrail: No space left on device\n")

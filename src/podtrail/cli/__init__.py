@@ -3,8 +3,11 @@
 Exit codes: 0 done; 1 the work failed or an expectation did not hold; 2 usage or configuration.
 """
 
+import errno
 import importlib
-from typing import Final
+import os
+import sys
+from typing import Any, Final
 
 import click
 
@@ -17,8 +20,25 @@ _COMMANDS: Final = {
 }
 
 
+_OUTPUT_FAILS: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE}
+
+
 class _Lazy(click.Group):
     """Knows its commands by name and help; imports only the one that is called."""
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Call the command; an output that takes nothing more ends it with a line and exit code 1."""
+        try:
+            try:
+                return super().main(*args, **extra)
+            finally:
+                if sys.stdout is not None:
+                    sys.stdout.flush()
+        except OSError as error:
+            if error.errno not in _OUTPUT_FAILS or error.filename is not None:
+                raise
+            _abandon_output(error)
+            sys.exit(1)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return list(_COMMANDS)
@@ -39,3 +59,15 @@ class _Lazy(click.Group):
 @click.version_option(package_name="podtrail")
 def main() -> None:
     """podtrail keeps the scheduling attempts worth keeping and stitches them into the story of a Pod."""
+
+
+def _abandon_output(error: OSError) -> None:
+    # What is still buffered would be tried once more at the end, and fail again.
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+        if error.errno == errno.EPIPE:
+            return  # a reader that has seen enough, such as head
+        try:
+            click.echo(f"podtrail: can't write the output: {error.strerror}", err=True)
+        except OSError:
+            os.dup2(nowhere.fileno(), 2)

@@ -100,21 +100,23 @@ def command(
     show_warnings(settings.warnings)
     _refuse_overwriting(recordings, output, decisions)
     tally = _Tally()
-    with ExitStack() as stack:
-        try:
+    try:
+        with ExitStack() as stack:  # whose end writes what is left
             sinks = list(_sinks(stack, output, decisions))
             replayer = Replayer(settings, _sink(tally, sinks), gates)
             for arrival, intake in _shown(read_arrivals(recordings, tally.damaged)):
                 tally.came(arrival, intake)
                 replayer.add(arrival, intake)
             replayer.finish()
-        except OSError as error:
-            where = f"{error.filename}: " if error.filename else ""
-            click.echo(f"podtrail: {printable(f'{where}{error.strerror or error}')}", err=True)
-            sys.exit(1 if error.errno in _DISK_FAILS else 2)
-        except ValueError as error:
-            click.echo(f"podtrail: {printable(str(error))}", err=True)
-            sys.exit(2)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        click.echo(f"podtrail: {printable(f'{where}{error.strerror or error}')}", err=True)
+        sys.exit(1 if error.errno in _DISK_FAILS else 2)
+    except ValueError as error:
+        click.echo(f"podtrail: {printable(str(error))}", err=True)
+        sys.exit(2)
     if as_json:
         click.echo(json.dumps(tally.as_json()))
     else:
