@@ -323,3 +323,38 @@ def test_protobuf_is_what_other_readers_parse(make_exporter: Any, make_batch: An
     write(make_exporter("file", path=str(path), format="proto"), make_batch(3))
     (message,) = requests(path, "proto")
     assert len(ExportTraceServiceRequest.FromString(message).resource_spans[0].scope_spans[0].spans) == 3
+
+
+def test_two_exporters_never_write_to_one_file(make_exporter: Any, make_batch: Any, tmp_path: Path) -> None:
+    (tmp_path / "link.jsonl").symlink_to(tmp_path / "data.jsonl")
+
+    async def main() -> None:
+        async with make_exporter("file", path=str(tmp_path / "data.jsonl")) as first:
+            await first.send(make_batch())
+            with pytest.raises(StartError, match="another exporter writes to it"):
+                await make_exporter("file", path=str(tmp_path / "link.jsonl")).__aenter__()
+
+    asyncio.run(main())
+    assert len(requests(tmp_path / "data.jsonl")) == 1
+    write(make_exporter("file", path=str(tmp_path / "link.jsonl")), make_batch(), make_batch())
+    assert len(requests(tmp_path / "data.jsonl")) == 2
+
+
+def test_goes_on_in_a_new_file_when_somebody_removed_it(make_exporter: Any, make_batch: Any, tmp_path: Path) -> None:
+    path = tmp_path / "a" / "data.jsonl"
+
+    async def main() -> None:
+        async with make_exporter("file", path=str(path)) as exporter:
+            await exporter.send(make_batch())
+            path.unlink()
+            await exporter.send(make_batch())
+            assert len(requests(path)) == 1
+            path.unlink()
+            path.parent.rmdir()
+            with pytest.raises(Retryable, match="No such file or directory"):
+                await exporter.send(make_batch())
+            path.parent.mkdir()
+            await exporter.send(make_batch())
+
+    asyncio.run(main())
+    assert len(requests(path)) == 1

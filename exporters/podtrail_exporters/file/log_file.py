@@ -4,6 +4,8 @@ A write that fails half-way is taken back, so that what stands in the file is al
 is cut off when the file is continued.
 """
 
+import errno
+import fcntl
 import logging
 import os
 import stat
@@ -18,6 +20,7 @@ from podtrail_exporters.file.rotation import backup_path, expired, now_for_names
 
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 _MIB = 1 << 20
+_HELD = (errno.EWOULDBLOCK, errno.EACCES)
 
 
 class LogFile:
@@ -46,6 +49,8 @@ class LogFile:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
             self._fd = os.open(self.path, _FLAGS, 0o644)
             self._regular = stat.S_ISREG(os.fstat(self._fd).st_mode)
+            if self._regular and not _locked(self._fd):
+                raise StartError(f"can't write {self.path}: another exporter writes to it, here or in another process")
             if self._regular and append:
                 self._continue()
             elif self._regular:
@@ -58,6 +63,9 @@ class LogFile:
         except Foreign as error:
             self.close()
             raise StartError(f"can't append to {self.path}: {error}; move it away, or set append: false") from error
+        except StartError:
+            self.close()
+            raise
         return self
 
     def close(self) -> None:
@@ -72,8 +80,15 @@ class LogFile:
             os.close(fd)
 
     def make_room(self, size: int) -> None:
-        """Begin a new file if `size` more bytes would make this one too large. OSError leaves the old one in use."""
-        if self._rotation is None or not self._regular:
+        """Begin a new file if `size` more bytes would make this one too large, or if it is gone.
+
+        OSError leaves the old one in use.
+        """
+        if not self._regular:
+            return
+        if os.fstat(self._fd).st_nlink == 0:
+            self._replace(self._fd)  # somebody removed the file: what is written to it now nobody would find
+        if self._rotation is None:
             return
         held = self.mark()
         if held and held + size > self._rotation.max_megabytes * _MIB:
@@ -120,16 +135,24 @@ class LogFile:
         backup = backup_path(self.path, now_for_names(localtime=localtime))
         self.path.rename(backup)
         try:
-            fd = os.open(self.path, _FLAGS, 0o644)
+            self._replace(self._fd)
         except OSError:
-            backup.rename(self.path)
+            if not self.path.exists():
+                backup.rename(self.path)
             raise
-        old, self._fd = self._fd, fd
+        self._remove_expired()
+
+    def _replace(self, old: int) -> None:
+        """Go on in a new file at the path."""
+        fd = os.open(self.path, _FLAGS, 0o644)
+        if not _locked(fd):
+            os.close(fd)
+            raise OSError(errno.EBUSY, "another exporter writes to it")
+        self._fd = fd
         try:
             os.fsync(old)
         finally:
             os.close(old)
-        self._remove_expired()
 
     def _remove_expired(self) -> None:
         rotation = self._rotation
@@ -146,3 +169,12 @@ def _lacks_directory(path: Path) -> bool:
         return not path.parent.exists()
     except OSError:
         return False
+
+
+def _locked(fd: int) -> bool:
+    """Take the file for this exporter; where the file system knows no locks, nothing is known of others."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno not in _HELD
+    return True
