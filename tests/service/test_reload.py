@@ -291,3 +291,28 @@ def test_what_a_removed_pipeline_has_queued_stays_in_the_book(
     process.tell(signal.SIGTERM)
     assert process.end() == 0
     assert process.line("stopped: otlp_grpc: 30 received = 30 delivered")
+
+
+def test_a_file_goes_on_when_the_settings_of_its_exporter_change(
+    start: Any, configure: Any, send: Any, otlp_to_file: dict[str, Any], occupied: int, kept: Any
+) -> None:
+    del otlp_to_file["exporters"]["file"]["decisions_path"]
+    process = start(otlp_to_file)
+    port = process.port()
+    send(port, traces=2)
+    changed = copy.deepcopy(otlp_to_file)
+    changed["exporters"]["file"]["decisions_path"] = "decisions.jsonl"
+    changed["processors"]["tail_sampling"]["decision_wait"] = "1s"
+    configure(changed)
+    reload(process, "SIGHUP: reloaded")
+    send(port, traces=2)
+    unusable = copy.deepcopy(otlp_to_file)
+    unusable["extensions"] = {"health_check": {"endpoint": f"127.0.0.1:{occupied}"}}
+    unusable["service"]["extensions"] = ["health_check"]
+    configure(unusable)
+    reload(process, "SIGHUP: the new configuration can't start")
+    send(port, traces=2)
+    process.tell(signal.SIGTERM)
+    assert process.end() == 0
+    assert len(kept()) == 6
+    assert process.line("stopped: file: 18 received = 18 delivered")

@@ -26,6 +26,7 @@ class FileExporter:
     def __init__(self, config: Config, context: Context) -> None:
         """Write as configured; files are opened on entering."""
         self._config = config
+        self._append = config.append or context.resumed
         self._log = context.log
         self._form = Form(config.format, config.compression)
         self._spans = LogFile(Path(config.path), self._form, config.rotation, context.log)
@@ -79,7 +80,7 @@ class FileExporter:
 
     def _open(self) -> None:
         for file in self._files():
-            file.open(append=self._config.append, create_directory=self._config.create_directory)
+            file.open(append=self._append, create_directory=self._config.create_directory)
 
     def _close(self) -> None:
         for file in self._files():

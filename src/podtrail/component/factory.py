@@ -39,6 +39,8 @@ class Context:
         default_factory=lambda: logging.LoggerAdapter(logging.getLogger("podtrail"))
     )
     rng: random.Random = field(default_factory=lambda: random.Random(0))  # noqa: S311 - sampling, not secrets
+    resumed: bool = False
+    """Made by a reload: what this process has written before is to be continued, not begun anew."""
     gates: frozenset[str] = frozenset()
     """Feature gates that are on."""
     memory_used: Callable[[], int] = _no_memory

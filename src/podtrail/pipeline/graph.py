@@ -78,7 +78,7 @@ class Graph:
         before = self._predecessor.exporters.get(id) if self._predecessor else None
         if before and before.settings == settings:
             return before
-        return Running(settings, self._house.make(settings))
+        return Running(settings, self._house.make(settings, resumed=self._predecessor is not None))
 
     def _queue(self, id: str) -> Running[SendingQueue]:
         running = self.exporters[id]

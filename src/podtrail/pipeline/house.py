@@ -34,7 +34,7 @@ class House:
         for listener in self.listeners:
             listener.note(fact)
 
-    def context(self, id: str, pipeline: str = "", account: Account | None = None) -> Context:
+    def context(self, id: str, pipeline: str = "", account: Account | None = None, *, resumed: bool = False) -> Context:
         """Return the context of one component instance."""
         seed = None if self.seed is None else f"{self.seed}/{pipeline}/{id}"
         return Context(
@@ -44,14 +44,22 @@ class House:
             metrics=self.metrics,
             log=logging.LoggerAdapter(_LOG, {"component": id, "pipeline": pipeline}),
             rng=random.Random(seed),  # noqa: S311 - sampling and jitter, not secrets
+            resumed=resumed,
             gates=self.gates,
             memory_used=self.memory_used,
             tell=self.tell,
         )
 
-    def make(self, settings: ComponentSettings, pipeline: str = "", account: Account | None = None) -> Any:
-        """Make a component."""
-        return settings.factory.create(settings.config, self.context(settings.id, pipeline, account))
+    def make(
+        self,
+        settings: ComponentSettings,
+        pipeline: str = "",
+        account: Account | None = None,
+        *,
+        resumed: bool = False,
+    ) -> Any:
+        """Make a component; `resumed`: on a reload."""
+        return settings.factory.create(settings.config, self.context(settings.id, pipeline, account, resumed=resumed))
 
 
 def make_chain(pipeline: PipelineSettings, settings: Settings, house: House, account: Account) -> Chain:
