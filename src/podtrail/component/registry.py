@@ -17,6 +17,7 @@ _BUILT_IN: dict[Kind, dict[str, str]] = {
         "batch": "podtrail_processors.batch",
         "link_stitching": "podtrail_processors.link_stitching",
         "memory_limiter": "podtrail_processors.memory_limiter",
+        "probabilistic_sampler": "podtrail_processors.probabilistic_sampler",
         "tail_sampling": "podtrail_processors.tail_sampling",
     },
     "exporter": {

@@ -10,6 +10,7 @@ from podtrail.otlp.edit import (
     resource_header,
     scope_header,
     set_scope_attributes,
+    set_trace_state,
 )
 from podtrail.otlp.framing import frame, split
 from podtrail.otlp.group import Group
@@ -51,6 +52,7 @@ __all__ = [
     "scope_header",
     "scope_name",
     "set_scope_attributes",
+    "set_trace_state",
     "span_reader",
     "split",
     "status_code",

@@ -11,8 +11,12 @@ from opentelemetry.proto.common.v1 import common_pb2
 from opentelemetry.proto.resource.v1 import resource_pb2
 from opentelemetry.proto.trace.v1 import trace_pb2
 
+from podtrail.otlp.lite import SPAN, lite_type
 from podtrail.otlp.span import Event, Link, Status
 from podtrail.otlp.values import Value, to_key_values
+
+# With the ids, so that these still stand first in what is written.
+_TRACE_STATE = cast("Any", lite_type(SPAN, dict.fromkeys(("trace_id", "span_id", "trace_state"))))
 
 
 def _links(links: Sequence[Link]) -> list[trace_pb2.Span.Link]:
@@ -38,6 +42,14 @@ def append_attributes(span: bytes, attributes: Mapping[str, Value]) -> bytes:
             message.attributes.extend([*kept, *to_key_values(attributes)])
             return message.SerializeToString()
     return span + trace_pb2.Span(attributes=to_key_values(attributes)).SerializeToString()
+
+
+def set_trace_state(span: bytes, trace_state: str) -> bytes:
+    """Return a span's bytes with this trace state instead of the one it may have."""
+    message = _TRACE_STATE.FromString(span)
+    message.trace_state = trace_state.encode()
+    changed: bytes = message.SerializeToString()
+    return changed
 
 
 def append_links(span: bytes, links: Sequence[Link]) -> bytes:
