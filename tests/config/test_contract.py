@@ -59,6 +59,7 @@ POLICIES = "podtrail_processors.tail_sampling"
 LENIENT = {
     f"{POLICIES}.config.TopPolicy",
     f"{POLICIES}.policies.always_sample.Config",
+    f"{POLICIES}.policies.composite.Part",
     f"{POLICIES}.policies.conjunction.Part",
     f"{POLICIES}.policies.leaves.Leaf",
     f"{POLICIES}.policies.trace_flags.Config",
