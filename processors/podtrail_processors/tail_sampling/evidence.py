@@ -1,11 +1,14 @@
 """The trace that is being decided on, decoded no further than its policies ask."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from podtrail.otlp import SpanFields, span_reader
 from podtrail.otlp.columns import SpanColumns, column_reader
 from podtrail_processors.tail_sampling.measure import Size
+
+_NUMBERS = frozenset({"flags", "kind", "status"})
+"""Columns from which a 0 is left out; from others an empty text is."""
 
 
 class Header(NamedTuple):
@@ -49,7 +52,9 @@ class Evidence:
 
     __slots__ = (
         "_columns",
+        "_counts",
         "_detailed",
+        "_distinct",
         "_readers",
         "composite_policy",
         "headers",
@@ -66,6 +71,7 @@ class Evidence:
         raw: bytes,
         span_count: int,
         headers: Sequence[Header],
+        counts: Sequence[int],
         readers: Readers,
         now: int,
         size: Size,
@@ -76,6 +82,7 @@ class Evidence:
         self.span_count = span_count
         self.headers = headers
         """The headers that its spans came under, without neighbours that are equal."""
+        self._counts = counts
         self.now = now
         """When it is decided, in pipeline time: Unix nanoseconds."""
         self.size = size
@@ -85,6 +92,7 @@ class Evidence:
         self._readers = readers
         self._columns: SpanColumns | None = None
         self._detailed: Sequence[SpanFields] | None = None
+        self._distinct: dict[str, frozenset[Any]] = {}
 
     @property
     def columns(self) -> SpanColumns:
@@ -99,3 +107,28 @@ class Evidence:
         if self._detailed is None:
             self._detailed = self._readers.detailed(self.raw)
         return self._detailed
+
+    def under_headers(self) -> Iterator[tuple[Header, Sequence[SpanFields]]]:
+        """Yield each header with the spans that came under it, as in `detailed`."""
+        start = 0
+        for header, count in zip(self.headers, self._counts, strict=True):
+            yield header, self.detailed[start : start + count]
+            start += count
+
+    def distinct(self, column: str) -> frozenset[Any]:
+        """Return the values that a column has in its spans, or that `resource` or `scope` has in its headers.
+
+        Of `status` the codes, of `attributes` the KeyValue messages.
+        """
+        found = self._distinct.get(column)
+        if found is None:
+            found = self._distinct[column] = self._values(column)
+        return found
+
+    def _values(self, column: str) -> frozenset[Any]:
+        if column in ("resource", "scope"):
+            return frozenset(getattr(header, column) for header in self.headers)
+        values = self.columns.status.code if column == "status" else getattr(self.columns, column)
+        if column != "attributes" and len(values) < sum(self._counts):
+            return frozenset([*values, 0 if column in _NUMBERS else b""])
+        return frozenset(values)

@@ -1,7 +1,7 @@
 """A trace while it is held: its spans as chunks of bytes, and where headers change."""
 
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from podtrail.otlp import Decision, Group
@@ -75,6 +75,12 @@ class HeldTrace:
     def headers(self) -> Sequence[Header]:
         """Return its headers in order of arrival."""
         return (self.header,) if self._turns is None else [turn.header for turn in self._turns]
+
+    def counts(self) -> Sequence[int]:
+        """Return how many spans came under each of its headers."""
+        if self._turns is None:
+            return (self.span_count,)
+        return [after - before for before, after in pairwise([*(turn.spans for turn in self._turns), self.span_count])]
 
     def groups(self, joined: bytes) -> Sequence[Group]:
         """Return its spans as groups. `joined`: its chunks put together."""

@@ -41,6 +41,9 @@ class Instruments:
         self.executions = metrics.counter(
             _PREFIX + "sampling_policy_execution_count", "How often a policy was asked.", ("policy",)
         )
+        self.errors = metrics.counter(
+            _PREFIX + "sampling_policy_evaluation_error", "How often a policy had no vote because it failed."
+        )
         self.from_cache = metrics.counter(
             _PREFIX + "early_releases_from_cache_decision",
             "Late spans that followed a remembered decision.",

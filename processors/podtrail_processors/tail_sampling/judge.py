@@ -1,6 +1,6 @@
 """The judge: asks the policies about a trace and says what becomes of it, counting what the Collector counts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -8,9 +8,12 @@ from podtrail.otlp import Decision
 from podtrail_processors.tail_sampling.config import TopPolicy
 from podtrail_processors.tail_sampling.evidence import Evidence, Readers, Reads
 from podtrail_processors.tail_sampling.instruments import Instruments, label_of
-from podtrail_processors.tail_sampling.policy import Policy
+from podtrail_processors.tail_sampling.policy import NoVote, Policy
 
 _MOST_ROWS = 4096
+
+Row = tuple[Decision | None, ...]
+"""The votes of the policies that were asked; None of one that failed."""
 
 
 class Judgement(NamedTuple):
@@ -59,19 +62,19 @@ class Judge:
         self._labels = [label_of(component_id, config.name) for config in ordered]
         self._instruments = instruments
         self._last_words: tuple[Decision, ...] = ("dropped", "sampled") if first_match else ("dropped",)
-        self._outcomes: dict[tuple[Decision, ...], _Outcome] = {}
+        self._outcomes: dict[Row, _Outcome] = {}
 
     def judge(self, trace: Evidence) -> Judgement:
         """Return what becomes of a trace."""
-        votes: list[Decision] = []
+        votes: list[Decision | None] = []
         for ask in self._ask:
-            vote = ask(trace)
+            vote = _asked(ask, trace)
             votes.append(vote)
             if vote in self._last_words:
                 break
         return self._follow(tuple(votes), trace)
 
-    def _follow(self, row: tuple[Decision, ...], trace: Evidence) -> Judgement:
+    def _follow(self, row: Row, trace: Evidence) -> Judgement:
         outcome = self._outcomes.get(row)
         if outcome is None:
             outcome = self._learn(row)
@@ -84,12 +87,12 @@ class Judge:
         decision, policy, _, known = outcome.judgement
         return Judgement(decision, policy, outcome.winner.because(trace), known)
 
-    def _learn(self, votes: tuple[Decision, ...]) -> _Outcome:
+    def _learn(self, votes: Row) -> _Outcome:
         if len(self._outcomes) >= _MOST_ROWS:
             self.report()
             self._outcomes.clear()
-        known = MappingProxyType(dict(zip(self._names, votes, strict=False)))
-        outcome = _Outcome(Judgement("not_sampled", "", "no policy said yes", known), None)
+        known = MappingProxyType({name: vote for name, vote in zip(self._names, votes, strict=False) if vote})
+        outcome = _Outcome(Judgement("not_sampled", "", self._nobody_said_yes(votes), known), None)
         for decision in ("dropped", "sampled"):
             if decision in votes:
                 first = votes.index(decision)
@@ -97,6 +100,10 @@ class Judge:
                 break
         self._outcomes[votes] = outcome
         return outcome
+
+    def _nobody_said_yes(self, votes: Row) -> str:
+        failed = [name for name, vote in zip(self._names, votes, strict=False) if vote is None]
+        return "no policy said yes" + (f"; without a vote, for they failed: {', '.join(failed)}" if failed else "")
 
     def report(self) -> None:
         """Count what was judged since the last report."""
@@ -107,8 +114,11 @@ class Judge:
             if decision in self._final:
                 self._instruments.decided.add(outcome.times, _sampled(decision), decision)
             for vote, label in zip(votes, self._labels, strict=False):
-                self._instruments.votes.add(outcome.times, label, _sampled(vote), vote)
                 self._instruments.executions.add(outcome.times, label)
+                if vote is None:
+                    self._instruments.errors.add(outcome.times)
+                    continue
+                self._instruments.votes.add(outcome.times, label, _sampled(vote), vote)
                 if self._instruments.voted_spans:
                     self._instruments.voted_spans.add(outcome.spans, label, _sampled(vote), vote)
                 if self._instruments.voted_bytes:
@@ -123,14 +133,21 @@ class IngestJudge(Judge):
 
     def judge(self, trace: Evidence) -> Judgement:
         """Return what becomes of a trace, as far as this part of it decides."""
-        votes: list[Decision] = []
+        votes: list[Decision | None] = []
         for at, ask in enumerate(self._ask):
             if at == self._drops and "not_sampled" in votes:
                 break
-            votes.append(vote := ask(trace))
-            if vote != "not_sampled":
+            votes.append(vote := _asked(ask, trace))
+            if vote not in ("not_sampled", None):
                 break
         return self._follow(tuple(votes), trace)
+
+
+def _asked(ask: Callable[[Evidence], Decision], trace: Evidence) -> Decision | None:
+    try:
+        return ask(trace)
+    except NoVote:
+        return None
 
 
 def _sampled(decision: Decision) -> str:

@@ -7,6 +7,10 @@ from podtrail.otlp import Decision
 from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 
 
+class NoVote(Exception):
+    """A policy can't vote on a trace; the text says why."""
+
+
 class Policy(ABC):
     """Votes on traces. Deterministic: the same traces at the same pipeline times get the same votes."""
 
@@ -19,7 +23,7 @@ class Policy(ABC):
 
     @abstractmethod
     def vote(self, trace: Evidence) -> Decision:
-        """Return what is to become of a trace as far as this policy is concerned."""
+        """Return what is to become of a trace as far as this policy is concerned. NoVote when that can't be said."""
 
     def because(self, trace: Evidence) -> str:  # noqa: ARG002 - for policies that can be more exact
         """Return why it said yes to this trace, in words."""

@@ -270,7 +270,14 @@ class TailSampling:
         chunks = trace.chunks
         joined = chunks[0] if len(chunks) == 1 else b"".join(chunks)
         evidence = Evidence(
-            trace.trace_id, joined, trace.span_count, trace.headers(), self._judge.readers, now, trace.size
+            trace.trace_id,
+            joined,
+            trace.span_count,
+            trace.headers(),
+            trace.counts(),
+            self._judge.readers,
+            now,
+            trace.size,
         )
         judgement = self._judge.judge(evidence)
         groups = trace.groups(joined)

@@ -6,7 +6,7 @@ still match; and what matched nothing by its deadline is not kept.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, groupby
+from itertools import chain
 
 from podtrail.component import Taken
 from podtrail.otlp import Batch, Group
@@ -89,8 +89,11 @@ class SpanIngest(TailSampling):
             self._refuse(trace, now if earlier else None, now, out)
             return
         raw = b"".join(group.spans for group in ingest)
-        headers = [header for header, _ in groupby(Header(group.resource, group.scope) for group in ingest)]
-        evidence = Evidence(trace.trace_id, raw, trace.span_count, headers, self._judge.readers, now, trace.size)
+        headers = [Header(group.resource, group.scope) for group in ingest]
+        counts = [group.span_count for group in ingest]
+        evidence = Evidence(
+            trace.trace_id, raw, trace.span_count, headers, counts, self._judge.readers, now, trace.size
+        )
         judgement = self._judge.judge(evidence)
         if judgement.decision == "not_sampled":
             return

@@ -36,7 +36,10 @@ class SpanColumns(Protocol):
 
     trace_state: Sequence[bytes]
     parent_span_id: Sequence[bytes]
+    attributes: Sequence[bytes]
+    """KeyValue messages of all spans."""
     flags: Sequence[int]
+    kind: Sequence[int]
     name: Sequence[bytes]
     start_time_unix_nano: Sequence[int]
     end_time_unix_nano: Sequence[int]
@@ -91,6 +94,6 @@ def _add_column(to: descriptor_pb2.DescriptorProto, message: Descriptor, name: s
     kind = cast("Any", upstream.type)
     if kind == _FIELD.TYPE_ENUM:
         kind = _FIELD.TYPE_INT32
-    elif kind == _FIELD.TYPE_STRING:
+    elif kind in (_FIELD.TYPE_STRING, _FIELD.TYPE_MESSAGE):
         kind = _FIELD.TYPE_BYTES
     to.field.add(name=name, number=upstream.number, label=_FIELD.LABEL_REPEATED, type=kind)

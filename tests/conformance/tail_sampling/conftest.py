@@ -6,6 +6,7 @@ what it needs beyond the sampler's means, nothing for those that are here.
 
 import gzip
 import json
+import re
 from collections.abc import Callable, Mapping
 from itertools import groupby
 from pathlib import Path
@@ -18,7 +19,7 @@ from podtrail.config.gates import KNOWN_GATES
 VECTORS = Path(__file__).parent / "vectors"
 INVENTORY = Path(__file__).parent / "inventory.json"
 
-_POLICIES = frozenset({"ottl_condition"})
+_UNDERSCORES = re.compile(r":\s*[0-9]+_[0-9]")
 _BUDGETS = frozenset({"bytes_limiting", "composite", "rate_limiting"})
 _NO_TRACE = "0" * 32
 
@@ -30,8 +31,8 @@ def read_vector(path: Path) -> dict[str, Any]:
 
 
 def needs(vector: Mapping[str, Any], settings: object) -> list[str]:
-    """Return what a vector needs beyond the sampler's means: policy types, keys, gates. `settings`: its config."""
-    found = {f"policy {name}" for name in _types(settings) & _POLICIES}
+    """Return what a vector needs beyond the sampler's means: keys, gates, ways of writing. `settings`: its config."""
+    found: set[str] = set()
     own = settings if isinstance(settings, Mapping) else {}
     if own.get("sampling_strategy") == "span-ingest" and any(map(_has_bare_neighbours, vector["batches"])):
         found.add("neighbours without a resource, which are one to the receiver")
@@ -39,6 +40,8 @@ def needs(vector: Mapping[str, Any], settings: object) -> list[str]:
         found.add("key num_shards with num_traces")
     if own.get("num_shards", 1) > 1 and _types(settings) & _BUDGETS:
         found.add("key num_shards with a budget")
+    if _UNDERSCORES.search(vector["config"]):
+        found.add("numbers with underscores, which YAML 1.2 does not know")
     found.update(f"gate {gate}" for gate in vector.get("feature_gates") or () if gate not in KNOWN_GATES)
     if any(span["traceId"] == _NO_TRACE for span in _spans(vector)):
         found.add("spans without a trace id, which the receiver rejects")

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from itertools import pairwise
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -155,12 +155,12 @@ def counters(ran: Run, vector: Vector) -> Mapping[str, Mapping[str, float]]:
 def blurred(vector: Vector) -> set[str]:
     """Return what can't be counted alike: the Collector counts late spans by ResourceSpans message and trace.
 
-    Two such messages that stand side by side without a resource are one to us; it matters if they share a trace.
+    Such messages that stand side by side without a resource are one to us; it matters if they share a trace.
     """
     for batch in vector["batches"]:
-        for one, other in pairwise(batch["resourceSpans"]):
-            bare = not any(one.get("resource", {}).values()) and not any(other.get("resource", {}).values())
-            if bare and traces_of(one) & traces_of(other):
+        for bare, messages in groupby(batch["resourceSpans"], lambda one: not any(one.get("resource", {}).values())):
+            traces = [trace for message in messages for trace in traces_of(message)]
+            if bare and len(set(traces)) < len(traces):
                 return {"tail_sampling_sampling_late_span_age_count"}
     return set()
 

@@ -27,13 +27,6 @@ def refusal(block: str) -> str:
     return str(refused.value)
 
 
-@pytest.mark.parametrize("type", ["ottl_condition"])
-def test_a_policy_of_the_collector_that_is_missing_is_named_with_what_there_is(type: str) -> None:
-    said = refusal(f"policies: [{{name: a, type: {type}}}]")
-    assert f"the policy type '{type}' is not supported yet" in said
-    assert "status_code, string_attribute" in said
-
-
 def test_an_unknown_policy_type_is_named_with_what_there_is() -> None:
     said = refusal("policies: [{name: a, type: always}]")
     assert "unknown sampling policy type 'always'" in said

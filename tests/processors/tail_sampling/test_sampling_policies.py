@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from podtrail_processors.re2 import compile_re2
 from podtrail_processors.tail_sampling.policies.probabilistic import fnv1a, threshold
-from podtrail_processors.tail_sampling.re2 import compile_re2
 
 from podtrail.otlp import Batch, Status
 from podtrail.testing.attempts import MadeAttempt, no_room

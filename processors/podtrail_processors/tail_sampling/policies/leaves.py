@@ -15,6 +15,7 @@ from podtrail_processors.tail_sampling.policies.boolean_attribute import Config 
 from podtrail_processors.tail_sampling.policies.bytes_limiting import Config as BytesLimiting
 from podtrail_processors.tail_sampling.policies.latency import Config as Latency
 from podtrail_processors.tail_sampling.policies.numeric_attribute import Config as NumericAttribute
+from podtrail_processors.tail_sampling.policies.ottl_condition import Config as OttlCondition
 from podtrail_processors.tail_sampling.policies.probabilistic import Config as Probabilistic
 from podtrail_processors.tail_sampling.policies.rate_limiting import Config as RateLimiting
 from podtrail_processors.tail_sampling.policies.scheduling_result import Config as SchedulingResult
@@ -25,8 +26,6 @@ from podtrail_processors.tail_sampling.policies.string_attribute import Config a
 from podtrail_processors.tail_sampling.policies.trace_flags import Config as TraceFlags
 from podtrail_processors.tail_sampling.policies.trace_state import Config as TraceState
 from podtrail_processors.tail_sampling.policy import Block, Policy
-
-_LATER = frozenset({"ottl_condition"})
 
 
 class Leaf(Model):
@@ -50,6 +49,9 @@ class Leaf(Model):
     latency: Latency = Field(Latency(), description="Traces that took longer than a threshold.")
     numeric_attribute: NumericAttribute = Field(
         NumericAttribute(), description="Traces with an integer attribute within bounds."
+    )
+    ottl_condition: OttlCondition = Field(
+        OttlCondition(), description="Traces of which a span or an event meets a condition in the Collector's language."
     )
     probabilistic: Probabilistic = Field(Probabilistic(), description="A share of all traces.")
     rate_limiting: RateLimiting = Field(RateLimiting(), description="As many traces as so many spans a second allow.")
@@ -100,6 +102,4 @@ class Leaf(Model):
         supported = f"supported here are {', '.join(sorted(types))}"
         if not self.type:
             return f"a policy without type; {supported}"
-        if self.type in _LATER:
-            return f"the policy type {self.type!r} is not supported yet; {supported}"
         return f"unknown sampling policy type {self.type!r}; {supported}"

@@ -6,11 +6,11 @@ from functools import lru_cache
 from pydantic import Field
 
 from podtrail.otlp import Decision
+from podtrail_processors.re2 import compile_re2
 from podtrail_processors.tail_sampling.evidence import Evidence
 from podtrail_processors.tail_sampling.lenient import Int64, Texts
 from podtrail_processors.tail_sampling.policies.attribute import READS, Lookup, verdict
 from podtrail_processors.tail_sampling.policy import Block, Policy
-from podtrail_processors.tail_sampling.re2 import compile_re2
 
 _CACHE_SIZE = 128
 

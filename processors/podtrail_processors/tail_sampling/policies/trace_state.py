@@ -9,7 +9,7 @@ from podtrail.otlp import Decision
 from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.lenient import Texts
 from podtrail_processors.tail_sampling.policy import Block, Policy
-from podtrail_processors.tail_sampling.w3c import read_trace_state
+from podtrail_processors.w3c import read_trace_state
 
 _LONGEST_PAIR = 256
 _read = lru_cache(maxsize=1024)(read_trace_state)

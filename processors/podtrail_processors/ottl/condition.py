@@ -1,0 +1,264 @@
+"""From the text of a condition to a function that says whether it holds."""
+
+import operator
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from podtrail_processors.ottl import syntax
+from podtrail_processors.ottl.arithmetic import calculate, negative
+from podtrail_processors.ottl.compare import COMPARATORS
+from podtrail_processors.ottl.errors import EvaluationError
+from podtrail_processors.ottl.functions.parameters import Function, Parameter
+from podtrail_processors.ottl.indexing import Key, indexed
+from podtrail_processors.ottl.parser import parse_condition
+from podtrail_processors.ottl.paths import PathContext
+from podtrail_processors.ottl.resolve import Resolver
+from podtrail_processors.ottl.search import Glance, Search
+from podtrail_processors.ottl.telemetry import Getter, Telemetry
+from podtrail_processors.ottl.values import is_number, kind_of
+
+Holds = Callable[[Telemetry], bool]
+
+_EXACT = 2**53
+"""Up to here a comparison of an integer with a double does not depend on which of them is converted."""
+_MIRRORED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_ORDERS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+_NO_CONSTANT = object()
+
+
+class Condition:
+    """A condition on a span or on an event of one."""
+
+    def __init__(self, text: str, context: PathContext) -> None:
+        """Compile a condition. ConditionError says what is wrong with it, and where."""
+        self.text = text
+        parsed = parse_condition(text)
+        resolver = Resolver(text, context)
+        compiler = _Compiler(resolver)
+        self.holds: Holds = compiler.boolean(parsed)
+        """Says whether it holds. EvaluationError when that can't be said."""
+        self.reads = frozenset(compiler.reads)
+        """The fields of a span, under OTLP's names, that `Telemetry.span` must have."""
+        search = Search(resolver, _Compiler(resolver).boolean)
+        self.never_fails = search.never_fails(parsed)
+        """Whether it has an answer on every span."""
+        self._possible = search.possible(parsed)
+        self.columns = frozenset(search.columns)
+        """The fields of which `may_hold` asks for the distinct values."""
+
+    def may_hold(self, trace: Glance) -> bool:
+        """Return False if it holds for no span, or no event of one, of a trace. (It may fail on some.)"""
+        return self._possible is None or self._possible(trace)
+
+
+class _Compiler:
+    def __init__(self, resolver: Resolver) -> None:
+        self.reads: set[str] = set()
+        self._resolver = resolver
+
+    def boolean(self, node: syntax.Node) -> Holds:
+        match node:
+            case syntax.Or():
+                return _any([self.boolean(operand) for operand in node.operands])
+            case syntax.And():
+                return _all([self.boolean(operand) for operand in node.operands])
+            case syntax.Not():
+                opposite = self.boolean(node.operand)
+                return lambda telemetry: not opposite(telemetry)
+            case syntax.Comparison():
+                return self._comparison(node)
+        return _checked(self._value(node))
+
+    def _value(self, node: syntax.Node) -> Getter:
+        constant = self._constant(node)
+        return self._computed(node) if constant is _NO_CONSTANT else _always(constant)
+
+    def _constant(self, node: syntax.Node) -> object:
+        """Return the value of what is the same for every span, else `_NO_CONSTANT`."""
+        match node:
+            case syntax.Literal():
+                return node.value
+            case syntax.Enum():
+                return self._resolver.enum(node)
+            case syntax.ListOf():
+                items = [self._constant(item) for item in node.items]
+                return _NO_CONSTANT if _NO_CONSTANT in items else items
+        return _NO_CONSTANT
+
+    def _computed(self, node: syntax.Node) -> Getter:
+        match node:
+            case syntax.Path():
+                return self._path(node)
+            case syntax.Call():
+                found = self._call(node)
+                return indexed(found, self._keys(node.keys)) if node.keys else found
+            case syntax.ListOf():
+                items = [self._value(item) for item in node.items]
+                return lambda telemetry: [item(telemetry) for item in items]
+            case syntax.MapOf():
+                pairs = [(key, self._value(item)) for key, item in node.items]
+                return lambda telemetry: {key: item(telemetry) for key, item in pairs}
+            case syntax.Arithmetic():
+                return self._arithmetic(node)
+            case syntax.Negative():
+                operand = self._value(node.operand)
+                return lambda telemetry: negative(operand(telemetry))
+        raise AssertionError(node)
+
+    def _path(self, path: syntax.Path) -> Getter:
+        field, keys = self._resolver.path(path)
+        if field.reads:
+            self.reads.add(field.reads)
+        return field.keyed(self._keys(keys)) if keys and field.keyed else field.get
+
+    def _keys(self, keys: Sequence[syntax.Node]) -> list[Key]:
+        found = []
+        for key in keys:
+            constant = self._constant(key)
+            found.append(Key(self._value(key), None if constant is _NO_CONSTANT else constant))
+        return found
+
+    def _arithmetic(self, node: syntax.Arithmetic) -> Getter:
+        first = self._value(node.first)
+        steps = [(step.operator, self._value(step.operand)) for step in node.steps]
+        if len(steps) == 1:
+            ((sign, second),) = steps
+            return lambda telemetry: calculate(first(telemetry), sign, second(telemetry))
+
+        def compute(telemetry: Telemetry) -> object:
+            value = first(telemetry)
+            for sign, operand in steps:
+                value = calculate(value, sign, operand(telemetry))
+            return value
+
+        return compute
+
+    def _comparison(self, node: syntax.Comparison) -> Holds:
+        left, right = self._constant(node.left), self._constant(node.right)
+        if right is not _NO_CONSTANT:
+            return _compared(self._value(node.left), node.operator, right)
+        if left is not _NO_CONSTANT:
+            return _compared(self._value(node.right), _MIRRORED[node.operator], left)
+        get, other, compare = self._value(node.left), self._value(node.right), COMPARATORS[node.operator]
+        return lambda telemetry: compare(get(telemetry), other(telemetry))
+
+    def _call(self, call: syntax.Call) -> Getter:
+        if self._resolver.is_root_check(call):
+            if call.arguments:
+                raise self._resolver.fail(f"{call.name} takes no arguments", call.at)
+            self.reads.add("parent_span_id")
+            return lambda telemetry: not any(telemetry.span.parent_span_id)
+        function = self._resolver.function(call)
+        arguments = self._resolver.arguments(function, call)
+        constants = {
+            parameter: self._taken(parameter, node, constant)
+            for parameter, node in arguments.items()
+            if (constant := self._constant(node)) is not _NO_CONSTANT
+        }
+        if function.check:
+            try:
+                function.check({parameter.name: value for parameter, value in constants.items()})
+            except ValueError as error:
+                raise self._resolver.fail(f"{function.name}: {error}", call.at) from None
+        if len(constants) == len(arguments):
+            return _folded(function, constants)
+        getters = {
+            parameter: _always(constants[parameter])
+            if parameter in constants
+            else _taking(parameter, self._computed(node))
+            for parameter, node in arguments.items()
+        }
+        return _applied(function, getters)
+
+    def _taken(self, parameter: Parameter, node: syntax.Node, constant: object) -> object:
+        try:
+            return parameter.read(constant)
+        except EvaluationError as error:
+            raise self._resolver.fail(f"{parameter.name}: {error}", node.at) from None
+
+
+def _always(value: object) -> Getter:
+    return lambda _: value
+
+
+def _taking(parameter: Parameter, get: Getter) -> Getter:
+    read = parameter.read
+    return lambda telemetry: read(get(telemetry))
+
+
+def _folded(function: Function, constants: dict[Parameter, object]) -> Getter:
+    """Call a function once if what it takes is always the same; if that fails, it fails on each span."""
+    getters = {parameter: _always(value) for parameter, value in constants.items()}
+    apply = _applied(function, getters)
+    try:
+        return _always(apply(Telemetry()))
+    except EvaluationError:
+        return apply
+
+
+def _applied(function: Function, getters: dict[Parameter, Getter]) -> Getter:
+    call = function.call
+    required = [get for parameter, get in getters.items() if not parameter.optional]
+    optional = {parameter.name: get for parameter, get in getters.items() if parameter.optional}
+    if not optional and len(required) == 1:
+        (only,) = required
+        return lambda telemetry: call(only(telemetry))
+    if not optional and len(required) == 2:
+        first, second = required
+        return lambda telemetry: call(first(telemetry), second(telemetry))
+
+    def apply(telemetry: Telemetry) -> object:
+        named = {name: get(telemetry) for name, get in optional.items()}
+        return call(*[get(telemetry) for get in required], **named)
+
+    return apply
+
+
+def _compared(get: Getter, sign: str, constant: object) -> Holds:
+    """Compare with a constant: what is asked most is asked without detours."""
+    if isinstance(constant, str) and sign == "==":
+        return lambda telemetry: get(telemetry) == constant
+    if isinstance(constant, str) and sign == "!=":
+        return lambda telemetry: get(telemetry) != constant
+    if is_number(constant) and abs(constant) <= _EXACT and sign in _ORDERS:
+        return partial(_number_ordered, get, _ORDERS[sign], constant)
+    if is_number(constant) and abs(constant) <= _EXACT and sign == "==":
+        return partial(_number_equal, get, constant)
+    compare = COMPARATORS[sign]
+    return lambda telemetry: compare(get(telemetry), constant)
+
+
+def _number_ordered(get: Getter, holds: Callable[[float, float], bool], constant: float, telemetry: Telemetry) -> bool:
+    value = get(telemetry)
+    return is_number(value) and holds(value, constant)
+
+
+def _number_equal(get: Getter, constant: float, telemetry: Telemetry) -> bool:
+    value = get(telemetry)
+    return value == constant and type(value) is not bool
+
+
+def _any(operands: Sequence[Holds]) -> Holds:
+    if len(operands) == 2:
+        first, second = operands
+        return lambda telemetry: first(telemetry) or second(telemetry)
+    return lambda telemetry: any(operand(telemetry) for operand in operands)
+
+
+def _all(operands: Sequence[Holds]) -> Holds:
+    if len(operands) == 2:
+        first, second = operands
+        return lambda telemetry: first(telemetry) and second(telemetry)
+    return lambda telemetry: all(operand(telemetry) for operand in operands)
+
+
+def _checked(get: Getter) -> Holds:
+    """Return what must be a boolean."""
+
+    def check(telemetry: Telemetry) -> bool:
+        value = get(telemetry)
+        if isinstance(value, bool):
+            return value
+        raise EvaluationError(f"expected a boolean but got {kind_of(value)}")
+
+    return check

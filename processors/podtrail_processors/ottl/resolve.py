@@ -1,0 +1,104 @@
+"""Finding what paths and functions mean, before any span is seen."""
+
+from difflib import get_close_matches
+from typing import NamedTuple
+
+from podtrail_processors.ottl import syntax
+from podtrail_processors.ottl.errors import ConditionError
+from podtrail_processors.ottl.functions import FUNCTIONS
+from podtrail_processors.ottl.functions.parameters import Function, Parameter
+from podtrail_processors.ottl.paths import ENUMS, Field, PathContext
+
+ROOT_CHECK = "IsRootSpan"
+_PREFIXES = ("span", "spanevent", "resource", "scope", "instrumentation_scope")
+
+
+class Resolved(NamedTuple):
+    """A path, and the keys into what it leads to."""
+
+    field: Field
+    keys: tuple[syntax.Node, ...]
+
+
+class Resolver:
+    """Finds what the names in a condition stand for. All methods raise ConditionError, which says where."""
+
+    def __init__(self, text: str, context: PathContext) -> None:
+        self._text = text
+        self._context = context
+
+    def fail(self, problem: str, at: int) -> ConditionError:
+        """Return an error at a place of the condition."""
+        return ConditionError(problem, self._text, at)
+
+    def path(self, path: syntax.Path) -> Resolved:
+        """Return what a path leads to, with or without the prefix of its context."""
+        *above, last = path.segments
+        for segment in above:
+            if segment.keys:
+                raise self.fail(f"{segment.name} takes no key here", segment.at)
+        written = str(path)
+        known = bool(above) and path.segments[0].name in _PREFIXES
+        full = written if known else f"{self._context.own}.{written}"
+        field = self._context.fields.get(full)
+        if field is None:
+            raise self.fail(self._unknown_path(full), path.at)
+        if last.keys and field.keyed is None:
+            raise self.fail(f"{written} takes no key", last.keys[0].at)
+        return Resolved(field, last.keys)
+
+    def _unknown_path(self, full: str) -> str:
+        close = get_close_matches(full, self._context.fields, 1)
+        suggestion = f", did you mean {close[0]!r}?" if close else ";"
+        return (
+            f"unknown path {full!r} in a condition on a {self._context.name}{suggestion} "
+            f"there are {', '.join(sorted(self._context.fields))}"
+        )
+
+    def enum(self, enum: syntax.Enum) -> int:
+        """Return the number that a name stands for."""
+        if enum.name not in ENUMS:
+            raise self.fail(f"unknown name {enum.name!r}; there are {', '.join(ENUMS)}", enum.at)
+        return ENUMS[enum.name]
+
+    def is_root_check(self, call: syntax.Call) -> bool:
+        """Say whether a call asks if the span is a root."""
+        return call.name == ROOT_CHECK and self._context.has_roots
+
+    def function(self, call: syntax.Call) -> Function:
+        """Return the function that a call names."""
+        function = FUNCTIONS.get(call.name)
+        if function is None:
+            known = sorted([*FUNCTIONS, ROOT_CHECK] if self._context.has_roots else FUNCTIONS)
+            raise self.fail(f"unknown function {call.name!r}; there are {', '.join(known)}", call.at)
+        return function
+
+    def arguments(self, function: Function, call: syntax.Call) -> dict[Parameter, syntax.Node]:
+        """Return a call's arguments by parameter, in the order of the parameters."""
+        by_name = {_bare(parameter.name): parameter for parameter in function.parameters}
+        given: dict[Parameter, syntax.Node] = {}
+        named = False
+        for index, argument in enumerate(call.arguments):
+            if argument.name:
+                named = True
+                parameter = by_name.get(_bare(argument.name))
+                if parameter is None or parameter in given:
+                    raise self.fail(f"{function.name} takes no (further) {argument.name!r}", argument.at)
+            elif named:
+                raise self.fail("an argument without name follows one with a name", argument.at)
+            elif index >= len(function.parameters):
+                raise self._wrong_number(function, call)
+            else:
+                parameter = function.parameters[index]
+            given[parameter] = argument.value
+        if any(not parameter.optional and parameter not in given for parameter in function.parameters):
+            raise self._wrong_number(function, call)
+        return {parameter: given[parameter] for parameter in function.parameters if parameter in given}
+
+    def _wrong_number(self, function: Function, call: syntax.Call) -> ConditionError:
+        takes = ", ".join(f"[{p.name}]" if p.optional else p.name for p in function.parameters)
+        return self.fail(f"{function.name}({takes}) is given {len(call.arguments)} arguments", call.at)
+
+
+def _bare(name: str) -> str:
+    return name.replace("_", "").lower()
