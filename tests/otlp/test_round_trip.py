@@ -128,3 +128,15 @@ def test_an_empty_resource_or_scope_is_told_from_none(
             scope_spans.scope.SetInParent()
     raw = sent.SerializeToString()
     assert flat(write_request(read_request(raw).groups)) == flat(raw)
+
+
+def test_messages_are_told_apart_by_their_resource_even_where_it_says_nothing() -> None:
+    sent = ExportTraceServiceRequest()
+    for _ in range(2):
+        scopes = sent.resource_spans.add().scope_spans
+        for _ in range(2):
+            scopes.add(spans=[Span(trace_id=b"t" * 16, span_id=b"s" * 8)])
+    one, same, other, _ = read_request(sent.SerializeToString()).groups
+    assert one.resource == other.resource == b""
+    assert one.resource is same.resource
+    assert one.resource is not other.resource

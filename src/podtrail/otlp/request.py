@@ -56,6 +56,12 @@ _LEAST_BYTES = 16
 """Bytes of a request for each resource, scope and span on average; a span's ids alone take 28."""
 
 
+class _Bare(bytes):
+    """A header that says nothing, yet an object of its own as any other: so neighbours without resource stay apart."""
+
+    __slots__ = ()
+
+
 class MalformedRequest(ValueError):
     """The bytes are no ExportTraceServiceRequest."""
 
@@ -130,7 +136,7 @@ def _cut(raw: bytes, rejections: Rejections) -> list[Group] | None:
     for resource_spans in request.resource_spans:
         scopes = list(resource_spans.scope_spans)
         resource_spans.ClearField("scope_spans")
-        resource = resource_spans.SerializeToString()
+        resource = resource_spans.SerializeToString() or _Bare()
         for scope_spans in scopes:
             if not _cut_scope(resource, scope_spans, groups, rejections):
                 return None
