@@ -36,7 +36,7 @@ WHOLE: dict[str, Any] = {
     "exporters": {
         "otlp": {"endpoint": "localhost:1", "headers": {"a": "b"}, "tls": {"insecure": True}},
         "otlphttp": {"endpoint": "http://localhost:1", "sending_queue": {"queue_size": 1}},
-        "file": {"path": "a.jsonl", "rotation": {"max_megabytes": 1}},
+        "file": {"path": "kept.jsonl", "rotation": {"max_megabytes": 1}},
         "debug": {"verbosity": "basic"},
     },
     "extensions": {"health_check": {"endpoint": "localhost:0"}, "viewer": {"max_mib": 1}},

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from podtrail_receivers.otlp_json_file import FACTORY
+from podtrail_receivers.otlp_json_file import FACTORY, Config
 from pydantic import ValidationError
 
 from podtrail.component import Context, Refused, StartError
@@ -279,3 +279,23 @@ def test_compressed_files_are_read_once_when_they_appear(tmp_path: Path) -> None
         await sink.until([1, 2, 3])
 
     follow(play, tmp_path, "*.jsonl*")
+
+
+@pytest.mark.parametrize(
+    ("include", "exclude", "path", "read"),
+    [
+        ("kept.jsonl", (), "kept.jsonl", True),
+        ("kept.jsonl", (), "./out/../kept.jsonl", True),
+        ("*.jsonl", (), "kept.jsonl", True),
+        ("*.jsonl", (), "out/kept.jsonl", False),
+        ("out/**/*.jsonl", (), "out/kept.jsonl", True),
+        ("out/**/*.jsonl", (), "out/a/b/kept.jsonl", True),
+        ("out/*.jsonl", ("out/kept*",), "out/kept.jsonl", False),
+        ("kept.jsonl", (), "other.jsonl", False),
+        ("kept\0", (), "kept.jsonl", False),
+    ],
+)
+def test_its_settings_say_which_files_they_mean_before_these_exist(
+    include: str, exclude: tuple[str, ...], path: str, read: bool
+) -> None:
+    assert Config(include=(include,), exclude=exclude).reads(path) is read

@@ -111,3 +111,15 @@ def test_ctrl_c_at_any_moment_of_the_start_ends_it_without_a_traceback(
         if "podtrail/cli" in process.log or "podtrail/service" in process.log or "asyncio" in process.log:
             assert "Traceback" not in process.log, f"after {at} ms"
         process.close()
+
+
+def test_a_recording_is_not_written_over_by_the_run_that_reads_it(
+    start: Any, otlp_to_file: dict[str, Any], tmp_path: Path
+) -> None:
+    (tmp_path / "kept.jsonl").write_text("precious\n")
+    (tmp_path / "link.jsonl").symlink_to("kept.jsonl")
+    otlp_to_file["service"]["pipelines"]["traces"]["receivers"] = ["otlp_json_file"]
+    for pattern in ("kept.jsonl", "*.jsonl", "link.jsonl", str(tmp_path / "kept.jsonl")):
+        otlp_to_file["receivers"] = {"otlp_json_file": {"include": [pattern]}}
+        failed(start(otlp_to_file), 2, "exporters::file::path", "writes to kept.jsonl, which receiver", "another file")
+    assert (tmp_path / "kept.jsonl").read_text() == "precious\n"

@@ -56,6 +56,11 @@ class Config(Model):
             raise ValueError("path and decisions_path are the same file: give the decisions one of their own")
         return self
 
+    def writes(self) -> dict[str, str]:
+        """Return the files that are written, by the key that names them."""
+        named = {"path": self.path, "decisions_path": self.decisions_path}
+        return {key: path for key, path in named.items() if path is not None}
+
 
 def create(config: Config, context: Context) -> "FileExporter":
     """Make the exporter."""

@@ -1,10 +1,12 @@
 """Configuration of the `otlp_json_file` receiver."""
 
+from fnmatch import fnmatch
 from typing import Literal
 
 from pydantic import Field
 
 from podtrail.config.types import MILLISECOND, Model, PositiveDuration
+from podtrail_receivers.otlp_json_file.matching import means
 
 
 class Config(Model):
@@ -27,3 +29,9 @@ class Config(Model):
     poll_interval: PositiveDuration = Field(
         200 * MILLISECOND, description="With `follow`: how often to look for what is new."
     )
+
+    def reads(self, path: str) -> bool:
+        """Say whether a file is read, now or once it exists."""
+        if any(fnmatch(path, pattern) or means(pattern, path) for pattern in self.exclude):
+            return False
+        return any(means(pattern, path) for pattern in self.include)

@@ -11,6 +11,7 @@ from podtrail.config.nodes import ListNode, MapNode, ScalarNode, child, descend
 from podtrail.config.problem import Path, did_you_mean, in_order
 from podtrail.config.telemetry import TelemetryConfig
 from podtrail.config.validation import Validator
+from podtrail.pipeline.overwriting import overwritten
 
 _SECTIONS: Final[Mapping[str, Kind]] = {
     "receivers": "receiver",
@@ -118,6 +119,7 @@ class _Reading:
                 self._check.problem((key,), f"unknown key {key!r}", did_you_mean(key, _TOP, "keys here"))
         sections = {section: self._components(section) for section in _SECTIONS}
         service, pipelines = self._service(sections)
+        self._refuse_overwriting(sections, pipelines)
         if self._check.problems:
             raise ConfigError(self._check.problems)
         self._warn_of_unused(sections, service, pipelines)
@@ -246,6 +248,17 @@ class _Reading:
                     message = f'references {kind} "{text}" which is not configured'
                     self._check.problem((*path, at), message, hint or f"configure it under {kind}s", shown=shown)
         return tuple(found)
+
+    def _refuse_overwriting(
+        self, sections: Mapping[str, Mapping[str, Any]], pipelines: tuple[PipelineSettings, ...]
+    ) -> None:
+        def used(section: str, ids: set[str]) -> dict[str, Any]:
+            return {id: found.config for id, found in sections[section].items() if id in ids and found is not None}
+
+        readers = used("receivers", {id for pipeline in pipelines for id in pipeline.receivers})
+        writers = used("exporters", {id for pipeline in pipelines for id in pipeline.exporters})
+        for path, message in overwritten(readers, writers):
+            self._check.problem(path, message, "write to another file", value=True)
 
     def _warn_of_unused(
         self,
