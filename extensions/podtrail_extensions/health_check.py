@@ -59,7 +59,7 @@ class HealthCheck:
         """Listen. StartError when that is not possible."""
         from aiohttp import web
 
-        from podtrail.transport.listen import bind
+        from podtrail.transport.listen import AT_ONCE, bind, widen
 
         listeners = bind(self._config.endpoint)
         async with AsyncExitStack() as stack:
@@ -68,7 +68,8 @@ class HealthCheck:
             stack.push_async_callback(runner.cleanup)
             await runner.setup()
             for listener in listeners:
-                await web.SockSite(runner, listener).start()
+                await web.SockSite(runner, listener, backlog=AT_ONCE).start()
+                widen(listener)
             self._stack = stack.pop_all()
         self.endpoint = f"{self._config.endpoint.rpartition(':')[0]}:{listeners[0].getsockname()[1]}"
         self._log.info("answering probes on http://%s%s", self.endpoint, self._config.path)

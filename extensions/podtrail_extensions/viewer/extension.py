@@ -14,7 +14,7 @@ from podtrail.otlp import Batch, MalformedRequest, read_request
 from podtrail.otlp.responses import export_response
 from podtrail.story import Stories
 from podtrail.transport.grpc_server import GrpcServer
-from podtrail.transport.listen import bind
+from podtrail.transport.listen import AT_ONCE, bind, widen
 from podtrail.transport.settings import GrpcServerSettings
 from podtrail.transport.status import Encoding, RequestError
 from podtrail_extensions.viewer import Config
@@ -63,7 +63,8 @@ class Viewer:
             stack.push_async_callback(runner.cleanup)
             await runner.setup()
             for listener in listeners:
-                await web.SockSite(runner, listener).start()
+                await web.SockSite(runner, listener, backlog=AT_ONCE).start()
+                widen(listener)
             host = self._config.endpoint.rpartition(":")[0] or "localhost"
             self.page = f"http://{host}:{listeners[0].getsockname()[1]}/"
             self._stack = stack.pop_all()

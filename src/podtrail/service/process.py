@@ -6,6 +6,7 @@ import os
 import resource
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from podtrail.component import Metrics
@@ -46,6 +47,14 @@ def publish(metrics: Metrics, memory_used: Callable[[], int]) -> None:
     )
     metrics.gauge("otelcol_process_cpu_seconds", "Total CPU user and system time in seconds.").read_from(cpu)
     metrics.gauge("otelcol_process_memory_rss", "Total physical memory in bytes.").read_from(memory_used)
+
+
+def allow_many_files() -> None:
+    """Use as many file descriptors as the system lets this process have, for connections are made of them."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with suppress(ValueError, OSError):  # a system that says infinite and means less
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def settle_garbage_collector() -> None:

@@ -16,7 +16,14 @@ from podtrail.pipeline.house import House
 from podtrail.pipeline.settings import PipelineSettings, Settings
 from podtrail.service.ledger import equation, publish_ledger
 from podtrail.service.logs import configure_logs
-from podtrail.service.process import publish, resident_memory, settle_allocator, settle_garbage_collector
+from podtrail.service.loop_errors import LoopErrors
+from podtrail.service.process import (
+    allow_many_files,
+    publish,
+    resident_memory,
+    settle_allocator,
+    settle_garbage_collector,
+)
 
 SHUTDOWN_SECONDS = 10.0
 """For deciding and delivering what is inside when podtrail is told to stop; what remains then is counted as lost."""
@@ -74,9 +81,11 @@ class Service:
             StartError: a component can't start.
         """
         settings = self._read()
+        allow_many_files()
         telemetry = settings.service.telemetry
         configure_logs(telemetry.logs.level, telemetry.logs.encoding)
         loop = asyncio.get_running_loop()
+        loop.set_exception_handler(LoopErrors(_LOG))
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(number, self._tell, number)
         async with AsyncExitStack() as stack:

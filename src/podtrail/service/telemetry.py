@@ -8,6 +8,7 @@ from prometheus_client.core import HistogramMetricFamily, Metric, UnknownMetricF
 from prometheus_client.registry import Collector
 
 from podtrail.component import Counter, Gauge, Histogram, Metrics, StartError
+from podtrail.transport.listen import AT_ONCE, bind, widen
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -69,12 +70,12 @@ class MetricsServer:
         self._runner = web.AppRunner(app, access_log=None)
         await self._runner.setup()
         try:
-            await web.TCPSite(self._runner, self._host, self._port).start()
-        except OSError as error:
+            for listener in bind(f"[{self._host}]:{self._port}" if ":" in self._host else f"{self._host}:{self._port}"):
+                await web.SockSite(self._runner, listener, backlog=AT_ONCE).start()
+                widen(listener)
+        except StartError as error:
             await self._runner.cleanup()
-            raise StartError(
-                f"service::telemetry::metrics: can't listen on {self._host}:{self._port}: {error.strerror}"
-            ) from error
+            raise StartError(f"service::telemetry::metrics: {error}") from error
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import socket
 import ssl
 from types import TracebackType
 from typing import Self
@@ -13,7 +14,7 @@ from podtrail.config.types import SECOND
 from podtrail.transport.compression import TooLarge, Undecodable, decompress
 from podtrail.transport.cors import cors_headers, preflight_headers
 from podtrail.transport.http_protocol import Protocol, error_response, request_encoding
-from podtrail.transport.listen import bind
+from podtrail.transport.listen import AT_ONCE, bind, widen
 from podtrail.transport.settings import HttpServerSettings
 from podtrail.transport.status import Code, Export, Failed, RequestError
 from podtrail.transport.tls_server import load_certificate, read_pems, ssl_context
@@ -43,7 +44,7 @@ class HttpServer:
         self._export = export
         self._failed = failed
         self._codings = {_CODINGS[name] for name in settings.compression_algorithms}
-        self._listeners: list[asyncio.Server] = []
+        self._listeners: list[tuple[socket.socket, asyncio.Server]] = []
         self._connections: web.Server | None = None
         self._renewal: asyncio.Task[None] | None = None
         self.endpoint = settings.endpoint
@@ -69,7 +70,10 @@ class HttpServer:
 
         for listener in bind(self._settings.endpoint):
             port = listener.getsockname()[1]
-            self._listeners.append(await loop.create_server(protocol, sock=listener, ssl=context, start_serving=False))
+            server = await loop.create_server(
+                protocol, sock=listener, ssl=context, backlog=AT_ONCE, start_serving=False
+            )
+            self._listeners.append((listener, server))
         self.endpoint = f"{self._settings.endpoint.rpartition(':')[0]}:{port}"
         self._connections = connections
         if context is not None and tls is not None and tls.reload_interval:
@@ -83,13 +87,14 @@ class HttpServer:
 
     async def start(self) -> None:
         """Begin to serve."""
-        for listener in self._listeners:
-            await listener.start_serving()
+        for listener, server in self._listeners:
+            await server.start_serving()
+            widen(listener)
 
     async def stop(self, grace: float) -> None:
         """Take no new requests and give those under way `grace` seconds."""
-        for listener in self._listeners:
-            listener.close()
+        for _, server in self._listeners:
+            server.close()
         self._listeners.clear()
         if self._renewal is not None:
             self._renewal.cancel()

@@ -9,6 +9,11 @@ from podtrail.config.types import host_port
 _FAMILY_MISSING = {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT}
 """What binding says for an address of a family that the machine has switched off, as ::1 of localhost often is."""
 _BACKLOG = 128
+AT_ONCE = 1
+"""The backlog to tell asyncio, which takes it for the number of connections to accept in a row as well.
+
+Without file descriptors left it tries that often and plans as many tries for later, each of which does the same.
+"""
 
 
 def bind(endpoint: str) -> list[socket.socket]:
@@ -40,6 +45,11 @@ def bind(endpoint: str) -> list[socket.socket]:
             listener.close()
         raise StartError(f"can't listen on {endpoint}: {error.strerror or error}") from error
     return bound
+
+
+def widen(listener: socket.socket) -> None:
+    """Let connections wait in the system again, after asyncio has begun to serve with `AT_ONCE`."""
+    listener.listen(_BACKLOG)
 
 
 def _bind(family: int, address: tuple[object, ...]) -> socket.socket:
