@@ -14,6 +14,7 @@ from podtrail.otlp.surroundings import encode_status_code
 from podtrail_processors.ottl import syntax
 from podtrail_processors.ottl.errors import EvaluationError
 from podtrail_processors.ottl.functions.parameters import Parameter
+from podtrail_processors.ottl.functions.times import parse_length
 from podtrail_processors.ottl.paths import PARENT, Column
 from podtrail_processors.ottl.resolve import Resolver
 from podtrail_processors.ottl.telemetry import Telemetry
@@ -33,6 +34,9 @@ class Glance(Protocol):
 
     def distinct(self, column: Column) -> frozenset[Any]:
         """Return the values that a field has in its spans. Status: the codes. Attributes: KeyValue messages."""
+
+    def longest(self) -> int:
+        """Return nanoseconds than which no span is longer."""
 
 
 Possible = Callable[[Glance], bool]
@@ -66,8 +70,12 @@ class Search:
                 alternatives = [self.possible(operand) for operand in node.operands]
                 known = [part for part in alternatives if part]
                 return _any_of(known) if len(known) == len(alternatives) else None
-        parts = [part for part in (_in_bytes(self._words(node)), self._by_value(node)) if part]
+        parts = [part for part in self._glances(node) if part]
         return _all_of(parts) if parts else None
+
+    def _glances(self, node: syntax.Node) -> Sequence[Possible | None]:
+        """Return the ways in which a trace may be ruled out, the cheapest first."""
+        return _in_bytes(self._words(node)), self._by_value(node), self._by_length(node)
 
     def _by_value(self, node: syntax.Node) -> Possible | None:
         """Return what asks about each distinct value of the one field that a part reads."""
@@ -78,15 +86,30 @@ class Search:
         if read is None:
             return None
         holds = self._compile(node)
-        if read.column == "attributes":
-            if _true_of(holds, "attributes", ()):
-                return None
-            ask = _of_attribute(holds, read.key)
-        else:
-            ask = _of_field(holds, read.column)
+        if read.column == "attributes" and _true_of(holds, "attributes", ()):
+            return None
         self.columns.add(read.column)
-        column = read.column
-        return lambda trace: any(map(ask, trace.distinct(column)))
+        return _of_attribute(holds, read.key) if read.column == "attributes" else _of_field(holds, read.column)
+
+    def _by_length(self, node: syntax.Node) -> Possible | None:
+        """Return what asks whether any span may be longer than a part demands: no span is longer than its trace."""
+        if not isinstance(node, syntax.Comparison):
+            return None
+        longer, length = (node.left, node.right) if node.operator in (">", ">=") else (node.right, node.left)
+        if node.operator in ("==", "!=") or not self._is_length_of_span(longer):
+            return None
+        least = _nanoseconds(length)
+        if least is None:
+            return None
+        self.columns |= {"start_time_unix_nano", "end_time_unix_nano"}
+        return lambda trace: trace.longest() >= least
+
+    def _is_length_of_span(self, node: syntax.Node) -> bool:
+        if not isinstance(node, syntax.Arithmetic) or len(node.steps) != 1 or node.steps[0].operator != "-":
+            return False
+        ends = (node.first, node.steps[0].operand)
+        reads = [self._resolver.path(path).field.reads for path in ends if isinstance(path, syntax.Path)]
+        return reads == ["end_time_unix_nano", "start_time_unix_nano"]
 
     def _read(self, node: syntax.Node) -> "_Read | None":
         """Return what a node itself reads; None when that is no single field."""
@@ -208,18 +231,31 @@ def _true_of(holds: Callable[[Any], bool], field: str, value: object) -> bool:
         return False
 
 
-def _of_attribute(holds: Callable[[Any], bool], key: str) -> Callable[[bytes], bool]:
+def _of_attribute(holds: Callable[[Any], bool], key: str) -> Possible:
     encoded = key.encode("utf-8", "surrogateescape")
     known = lru_cache(maxsize=_REMEMBERED)(lambda pair: _true_of(holds, "attributes", (pair,)))
-    return lambda pair: encoded in pair and known(pair)
+    return lambda trace: any(map(known, [pair for pair in trace.distinct("attributes") if encoded in pair]))
 
 
-def _of_field(holds: Callable[[Any], bool], column: Column) -> Callable[[Any], bool]:
+def _of_field(holds: Callable[[Any], bool], column: Column) -> Possible:
     @lru_cache(maxsize=_REMEMBERED)
     def known(value: Any) -> bool:
         return _true_of(holds, column, encode_status_code(value) if column == "status" else value)
 
-    return known
+    return lambda trace: any(map(known, trace.distinct(column)))
+
+
+def _nanoseconds(node: syntax.Node) -> int | None:
+    """Return the length of time that a constant says; None for anything else."""
+    if isinstance(node, syntax.Literal) and type(node.value) is int:
+        return node.value
+    match node:
+        case syntax.Call(name="Duration", arguments=(syntax.Argument(value=syntax.Literal(value=str() as text)),)):
+            try:
+                return parse_length(text).nanoseconds
+            except EvaluationError:
+                return None
+    return None
 
 
 def _all_of(parts: Sequence[Possible]) -> Possible:

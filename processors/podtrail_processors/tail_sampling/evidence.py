@@ -7,6 +7,7 @@ from podtrail.otlp import SpanFields, span_reader
 from podtrail.otlp.columns import SpanColumns, column_reader
 from podtrail_processors.tail_sampling.measure import Size
 
+_SIGNED = 2**63
 _NUMBERS = frozenset({"flags", "kind", "status"})
 """Columns from which a 0 is left out; from others an empty text is."""
 
@@ -62,6 +63,7 @@ class Evidence:
         "raw",
         "size",
         "span_count",
+        "total_spans",
         "trace_id",
     )
 
@@ -75,11 +77,15 @@ class Evidence:
         readers: Readers,
         now: int,
         size: Size,
+        earlier: int = 0,
     ) -> None:
         self.trace_id = trace_id
         self.raw = raw
         """The spans in order of arrival, framed: search it before decoding anything."""
         self.span_count = span_count
+        """How many spans these are."""
+        self.total_spans = span_count + earlier
+        """How many the trace has, with those that came earlier and were not matched then (`span-ingest`)."""
         self.headers = headers
         """The headers that its spans came under, without neighbours that are equal."""
         self._counts = counts
@@ -132,3 +138,11 @@ class Evidence:
         if column != "attributes" and len(values) < sum(self._counts):
             return frozenset([*values, 0 if column in _NUMBERS else b""])
         return frozenset(values)
+
+    def longest(self) -> int:
+        """Return nanoseconds than which no span is longer; needs the columns of start and end."""
+        starts, ends = self.columns.start_time_unix_nano, self.columns.end_time_unix_nano
+        latest = max(ends, default=0)
+        if latest >= _SIGNED or max(starts, default=0) >= _SIGNED:
+            return _SIGNED  # to those who compute with 63 bits such times are negative: nothing can be said
+        return latest - (min(starts, default=0) if len(starts) == sum(self._counts) else 0)

@@ -169,7 +169,10 @@ def test_a_look_at_the_bytes_never_misses_a_span(
     value = st.sampled_from(texts)
     comparison = st.tuples(value, st.sampled_from(["==", "!=", "<", "<=", ">", ">="]), value).map(" ".join)
     calls = [f"{name}({text})" for name in ("IsInt", "IsEmpty", "IsString") for text in texts]
-    atom = comparison | st.sampled_from(calls) | value.map(lambda text: f'IsMatch({text}, "4")')
+    length, second = "end_time - start_time", st.sampled_from(["1s", "1.5s", "2s"]).map('Duration("{}")'.format)
+    sign = st.sampled_from(["<", "<=", ">", ">="])
+    lengths = st.tuples(st.just(length), sign, second) | st.tuples(second, sign, st.just(length))
+    atom = comparison | st.sampled_from(calls) | lengths.map(" ".join) | value.map(lambda text: f'IsMatch({text}, "4")')
     tree = st.recursive(
         atom,
         lambda inner: (
