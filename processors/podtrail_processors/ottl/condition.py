@@ -42,13 +42,11 @@ class Condition:
         search = Search(resolver, _Compiler(resolver).boolean)
         self.never_fails = search.never_fails(parsed)
         """Whether it has an answer on every span."""
-        self._possible = search.possible(parsed)
+        possible = search.possible(parsed)
+        self.may_hold: Callable[[Glance], bool] = possible or (lambda _: True)
+        """Says False if it holds for no span, or no event of one, of a trace. (It may fail on some.)"""
         self.columns = frozenset(search.columns)
         """The fields of which `may_hold` asks for the distinct values."""
-
-    def may_hold(self, trace: Glance) -> bool:
-        """Return False if it holds for no span, or no event of one, of a trace. (It may fail on some.)"""
-        return self._possible is None or self._possible(trace)
 
 
 class _Compiler:

@@ -261,6 +261,9 @@ def _nanoseconds(node: syntax.Node) -> int | None:
 def _all_of(parts: Sequence[Possible]) -> Possible:
     if len(parts) == 1:
         return parts[0]
+    if len(parts) == 2:
+        first, second = parts
+        return lambda trace: first(trace) and second(trace)
     return lambda trace: all(part(trace) for part in parts)
 
 
@@ -271,6 +274,9 @@ def _any_of(parts: Sequence[Possible]) -> Possible:
 def _in_bytes(words: frozenset[bytes]) -> Possible | None:
     if not words:
         return None
+    if len(words) == 1:
+        (only,) = words
+        return lambda trace: only in trace.raw
     ordered = sorted(words, key=len, reverse=True)
     return lambda trace: all(word in trace.raw for word in ordered)
 

@@ -42,7 +42,8 @@ class OttlCondition(Policy):
 
     def vote(self, trace: Evidence) -> Decision:
         """Ask the conditions that a look at the trace as a whole does not rule out."""
-        spans, events = self._worth_asking(self._spans, trace), self._worth_asking(self._events, trace)
+        spans = [condition for condition in self._spans if self._is_worth_asking(condition, trace)]
+        events = [condition for condition in self._events if self._is_worth_asking(condition, trace)]
         self._held = self._first_that_holds(trace, spans, events) if spans or events else None
         return "sampled" if self._held else "not_sampled"
 
@@ -50,13 +51,9 @@ class OttlCondition(Policy):
         """Tell which condition holds."""
         return f"a span or event meets {self._held.text}" if self._held else self.reason
 
-    def _worth_asking(self, conditions: Sequence[Condition], trace: Evidence) -> Sequence[Condition]:
-        """Return the conditions that may hold, and those that may fail where that matters."""
-        return [
-            condition
-            for condition in conditions
-            if condition.may_hold(trace) or (self._propagates and not condition.never_fails)
-        ]
+    def _is_worth_asking(self, condition: Condition, trace: Evidence) -> bool:
+        """Say whether a condition may hold, or may fail where that matters."""
+        return condition.may_hold(trace) or (self._propagates and not condition.never_fails)
 
     def _first_that_holds(
         self, trace: Evidence, spans: Sequence[Condition], events: Sequence[Condition]
