@@ -80,7 +80,7 @@ class Judge:
             outcome = self._learn(row)
         outcome.times += 1
         if self._weighs:
-            outcome.spans += trace.span_count
+            outcome.spans += trace.total_spans
             outcome.bytes += trace.size.messages
         if outcome.winner is None:
             return outcome.judgement

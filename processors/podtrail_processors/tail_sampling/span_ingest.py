@@ -70,31 +70,20 @@ class SpanIngest(TailSampling):
 
     def _judge_part(self, trace: HeldTrace, ingest: Ingest, now: int, out: Outcome) -> None:
         """Add a part to its trace and see whether that decides it."""
-        joined = b"".join(trace.chunks)
-        earlier = trace.groups(joined) if joined else ()
-        meter = Meter()
+        meter, first = Meter(), not trace.span_count
         for group in ingest:
-            header = self._headers.intern(group.resource, group.scope)
-            if trace.header is not header:
-                trace.turn_to(header)
-            trace.chunks.append(group.spans)
-            trace.span_count += group.span_count
-            self._memory.spans += group.span_count
-            self._memory.bytes += len(group.spans)
             if self._measures:
                 trace.size = meter.grown(trace.size, 0, group)
             if self._wait_after_root:
                 self._advance_at_root(trace, group, now)
         if self._is_too_large(trace):
-            self._refuse(trace, now if earlier else None, now, out)
+            self._append(trace, ingest)
+            self._refuse(trace, None if first else now, now, out)
             return
-        raw = b"".join(group.spans for group in ingest)
-        headers = [Header(group.resource, group.scope) for group in ingest]
-        counts = [group.span_count for group in ingest]
-        evidence = Evidence(
-            trace.trace_id, raw, trace.span_count, headers, counts, self._judge.readers, now, trace.size
-        )
+        evidence = self._evidence_of(trace, ingest, now)
         judgement = self._judge.judge(evidence)
+        earlier = trace.groups(b"".join(trace.chunks)) if judgement.decision != "not_sampled" and not first else ()
+        self._append(trace, ingest)
         if judgement.decision == "not_sampled":
             return
         if judgement.decision == "dropped":
@@ -106,6 +95,30 @@ class SpanIngest(TailSampling):
         if trace.state is FORGOTTEN:
             # As in the Collector, which looks for it in vain at its deadline.
             self._instruments.too_early.add(self._evicted.add(trace.trace_id, trace.due, self._memory.traces))
+
+    def _append(self, trace: HeldTrace, ingest: Ingest) -> None:
+        for group in ingest:
+            header = self._headers.intern(group.resource, group.scope)
+            if trace.header is not header:
+                trace.turn_to(header)
+            trace.chunks.append(group.spans)
+            trace.span_count += group.span_count
+            self._memory.spans += group.span_count
+            self._memory.bytes += len(group.spans)
+
+    def _evidence_of(self, trace: HeldTrace, ingest: Ingest, now: int) -> Evidence:
+        counts = [group.span_count for group in ingest]
+        return Evidence(
+            trace.trace_id,
+            b"".join(group.spans for group in ingest),
+            sum(counts),
+            [Header(group.resource, group.scope) for group in ingest],
+            counts,
+            self._judge.readers,
+            now,
+            trace.size,
+            earlier=trace.span_count,
+        )
 
     def _decide(self, trace: HeldTrace, now: int, out: Outcome) -> None:
         """Let go of a trace that nothing has matched; without a cache it would start anew."""

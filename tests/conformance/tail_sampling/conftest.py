@@ -8,7 +8,6 @@ import gzip
 import json
 import re
 from collections.abc import Callable, Mapping
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +33,6 @@ def needs(vector: Mapping[str, Any], settings: object) -> list[str]:
     """Return what a vector needs beyond the sampler's means: keys, gates, ways of writing. `settings`: its config."""
     found: set[str] = set()
     own = settings if isinstance(settings, Mapping) else {}
-    if own.get("sampling_strategy") == "span-ingest" and any(map(_has_bare_neighbours, vector["batches"])):
-        found.add("neighbours without a resource, which are one to the receiver")
     if own.get("num_shards", 1) > 1 and "num_traces" in own:
         found.add("key num_shards with num_traces")
     if own.get("num_shards", 1) > 1 and _types(settings) & _BUDGETS:
@@ -46,14 +43,6 @@ def needs(vector: Mapping[str, Any], settings: object) -> list[str]:
     if any(span["traceId"] == _NO_TRACE for span in _spans(vector)):
         found.add("spans without a trace id, which the receiver rejects")
     return sorted(found)
-
-
-def _has_bare_neighbours(batch: Mapping[str, Any]) -> bool:
-    for bare, run in groupby(batch["resourceSpans"], lambda one: not any(one.get("resource", {}).values())):
-        traces = [{span["traceId"] for span in _spans({"batches": [{"resourceSpans": [one]}]})} for one in run]
-        if bare and sum(map(len, traces)) > len(set().union(*traces)):
-            return True
-    return False
 
 
 def _types(settings: object) -> frozenset[str]:

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -69,9 +68,7 @@ def test_decides_as_recorded(vector: Vector, expected: Mapping[str, Any]) -> Non
     assert sorted(ran.kept) == sorted(expected["sampled"])
     for trace, spans in (expected.get("spans") or {}).items():
         assert sorted(ran.kept[trace]) == sorted(spans)
-    assert counters(ran, vector) == {
-        name: values for name, values in expected["metrics"].items() if name not in blurred(vector)
-    }
+    assert counters(ran) == expected["metrics"]
 
 
 def test_each_policy_alone_decides_as_recorded(vector: Vector, expected: Mapping[str, Any]) -> None:
@@ -141,30 +138,11 @@ def content(resource: bytes, scope: bytes, raw: bytes) -> tuple[object, ...]:
     return (*around, *about, span.trace_state, span.flags, dict(span.attributes), span.events, span.links)
 
 
-def counters(ran: Run, vector: Vector) -> Mapping[str, Mapping[str, float]]:
+def counters(ran: Run) -> Mapping[str, Mapping[str, float]]:
     """Return the sampler's counters that are not zero, as they were recorded."""
     found = {name.removeprefix(PREFIX): dict(values) for name, values in ran.metrics.items() if any(values.values())}
-    left_out = OURS_ALONE | blurred(vector)
     return {
         name: values
         for name, values in found.items()
-        if name.startswith("tail_sampling_") and not name.endswith("_sum") and name not in left_out
+        if name.startswith("tail_sampling_") and not name.endswith("_sum") and name not in OURS_ALONE
     }
-
-
-def blurred(vector: Vector) -> set[str]:
-    """Return what can't be counted alike: the Collector counts late spans by ResourceSpans message and trace.
-
-    Such messages that stand side by side without a resource are one to us; it matters if they share a trace.
-    """
-    for batch in vector["batches"]:
-        for bare, messages in groupby(batch["resourceSpans"], lambda one: not any(one.get("resource", {}).values())):
-            traces = [trace for message in messages for trace in traces_of(message)]
-            if bare and len(set(traces)) < len(traces):
-                return {"tail_sampling_sampling_late_span_age_count"}
-    return set()
-
-
-def traces_of(resource_spans: Mapping[str, Any]) -> set[str]:
-    """Return the trace ids in a ResourceSpans message."""
-    return {span["traceId"] for scope in resource_spans["scopeSpans"] for span in scope["spans"]}

@@ -56,6 +56,14 @@ def test_latency_sees_a_part_and_span_count_the_trace_so_far(ingesting: Make, sp
     assert {verdict.trace_id[-1]: verdict.policy for verdict in made.verdicts} == {1: "latency", 2: "", 3: "three"}
 
 
+def test_spans_without_a_status_are_looked_for_in_the_part_alone(ingesting: Make, span: Make, policy: Make) -> None:
+    made = ingesting(policy("status_code", status_codes=["UNSET"]), policy("latency", threshold_ms=100))
+    made.send(0, span(1, 1, status=ERROR))
+    made.send(0.1, span(1, 2, status=ERROR))
+    made.stop(9)
+    assert made.decisions == {1: "not_sampled"}
+
+
 def test_a_drop_policy_that_does_not_match_holds_every_yes_back(ingesting: Make, span: Make, policy: Make) -> None:
     drop = policy("drop", drop_sub_policy=[policy("span_count", min_spans=3)])
     made = ingesting(policy("always_sample"), drop)

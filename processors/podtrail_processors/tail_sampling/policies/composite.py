@@ -51,7 +51,7 @@ class Composite(Policy):
                 part.spent = 0
         for part in self._parts:
             if part.policy.vote(trace) == "sampled":
-                spent = part.spent + trace.span_count
+                spent = part.spent + trace.total_spans
                 if spent > part.spans_per_second or spent > self._total:
                     return "not_sampled"
                 part.spent = spent

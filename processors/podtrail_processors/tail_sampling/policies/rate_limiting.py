@@ -23,7 +23,7 @@ class RateLimiting(Policy):
 
     def vote(self, trace: Evidence) -> Decision:
         """Take a token a span."""
-        return "sampled" if self._bucket.take(trace.span_count, trace.now) else "not_sampled"
+        return "sampled" if self._bucket.take(trace.total_spans, trace.now) else "not_sampled"
 
 
 class Config(Block):

@@ -19,7 +19,7 @@ class SpanCount(Policy):
 
     def vote(self, trace: Evidence) -> Decision:
         """Compare the number of spans."""
-        count = trace.span_count
+        count = trace.total_spans
         return "sampled" if count >= self._least and (self._most is None or count <= self._most) else "not_sampled"
 
 
