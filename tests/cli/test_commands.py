@@ -178,3 +178,16 @@ def test_a_full_standard_error_is_not_worth_a_traceback(tmp_path: Path) -> None:
         )
 
     assert done.returncode == 1
+
+
+@pytest.mark.parametrize("closed", ["2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_runs_with_closed_standard_streams(tmp_path: Path, closed: str) -> None:
+    (tmp_path / "config.yaml").write_text(
+        "receivers: {scheduler: {speed: 0, workload: {length: 2s, arrival_rate: 5}}}\n"
+        "exporters: {file: {path: out.jsonl}}\n"
+        "service: {telemetry: {metrics: {level: none}}, "
+        "pipelines: {traces: {receivers: [scheduler], exporters: [file]}}}\n"
+    )
+    command = f"{sys.executable} -m podtrail run --exit-when-done --config config.yaml {closed}"
+    assert subprocess.run(["sh", "-c", command], cwd=tmp_path, timeout=60).returncode == 0
+    assert (tmp_path / "out.jsonl").read_text().startswith('{"resourceSpans"')

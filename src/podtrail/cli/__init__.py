@@ -28,12 +28,12 @@ class _Lazy(click.Group):
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Call the command; an output that takes nothing more ends it with a line and exit code 1."""
+        _open_closed_streams()
         try:
             try:
                 return super().main(*args, **extra)
             finally:
-                if sys.stdout is not None:
-                    sys.stdout.flush()
+                sys.stdout.flush()
         except OSError as error:
             if error.errno not in _OUTPUT_FAILS or error.filename is not None:
                 raise
@@ -59,6 +59,19 @@ class _Lazy(click.Group):
 @click.version_option(package_name="podtrail")
 def main() -> None:
     """podtrail keeps the scheduling attempts worth keeping and stitches them into the story of a Pod."""
+
+
+def _open_closed_streams() -> None:
+    """Lead standard streams that are closed nowhere: else the next file that is opened would take their place."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            mode = "w" if number else "r"
+            nowhere = open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115 - open as long as the process lives
+            if nowhere.fileno() != number:
+                os.dup2(nowhere.fileno(), number)
+            setattr(sys, name, nowhere)
 
 
 def _abandon_output(error: OSError) -> None:
