@@ -7,6 +7,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 
 from podtrail_processors.ottl.errors import EvaluationError
+from podtrail_processors.ottl.functions.murmur3 import murmur3_32, murmur3_128
 from podtrail_processors.ottl.functions.parameters import Function, Parameter, anything, text
 from podtrail_processors.ottl.functions.texts import encoded
 from podtrail_processors.ottl.values import kind_of, wrapped
@@ -30,6 +31,11 @@ def _fnv(value: str) -> int | str:
     for byte in encoded(value):
         found = (found ^ byte) * _FNV_PRIME % 2**64
     return wrapped(found)
+
+
+def _murmur3_128(value: str) -> str:
+    first, second = murmur3_128(encoded(value))
+    return (first.to_bytes(8, "little") + second.to_bytes(8, "little")).hex()
 
 
 def _to_base64(value: str, variant: str = "base64") -> str:
@@ -88,6 +94,8 @@ FUNCTIONS = (
     Function("Decode", (Parameter("value", anything), Parameter("encoding", text)), _decode, _check_encoding),
     Function("FNV", _VALUE, _fnv),
     Function("MD5", _VALUE, _digest("md5")),
+    Function("Murmur3Hash", _VALUE, lambda value: murmur3_32(encoded(value)).to_bytes(4, "little").hex()),
+    Function("Murmur3Hash128", _VALUE, _murmur3_128),
     Function("SHA1", _VALUE, _digest("sha1")),
     Function("SHA256", _VALUE, _digest("sha256")),
     Function("SHA512", _VALUE, _digest("sha512")),

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from podtrail_processors.ottl.compare import equal
 from podtrail_processors.ottl.errors import EvaluationError
+from podtrail_processors.ottl.functions.go_format import go_format
 from podtrail_processors.ottl.functions.parameters import (
     Function,
     Parameter,
@@ -103,6 +104,7 @@ _VALUE = Parameter("value", text)
 FUNCTIONS = (
     Function("Concat", (Parameter("vals", a_list), Parameter("delimiter", text)), _concat),
     Function("ConvertCase", (_TARGET, Parameter("to_case", text)), _convert_case, _check_case),
+    Function("Format", (Parameter("format", text), Parameter("vals", a_list)), go_format),
     Function("Index", (Parameter("source", anything), Parameter("value", anything)), _index),
     Function("Len", (Parameter("target", anything),), length_of),
     Function("Split", (_TARGET, Parameter("delimiter", text)), _split),
