@@ -15,7 +15,7 @@ from podtrail_processors.ottl.paths import PathContext
 from podtrail_processors.ottl.resolve import Resolver
 from podtrail_processors.ottl.search import Glance, Search
 from podtrail_processors.ottl.telemetry import Getter, Telemetry
-from podtrail_processors.ottl.values import is_number, kind_of
+from podtrail_processors.ottl.values import Moment, is_number, kind_of
 
 Holds = Callable[[Telemetry], bool]
 
@@ -141,11 +141,8 @@ class _Compiler:
         return lambda telemetry: compare(get(telemetry), other(telemetry))
 
     def _call(self, call: syntax.Call) -> Getter:
-        if self._resolver.is_root_check(call):
-            if call.arguments:
-                raise self._resolver.fail(f"{call.name} takes no arguments", call.at)
-            self.reads.add("parent_span_id")
-            return lambda telemetry: not any(telemetry.span.parent_span_id)
+        if self._resolver.is_root_check(call) or self._resolver.is_clock(call):
+            return self._own(call)
         function = self._resolver.function(call)
         arguments = self._resolver.arguments(function, call)
         constants = {
@@ -167,6 +164,15 @@ class _Compiler:
             for parameter, node in arguments.items()
         }
         return _applied(function, getters)
+
+    def _own(self, call: syntax.Call) -> Getter:
+        """Return what asks the span itself, or the pipeline's clock."""
+        if call.arguments:
+            raise self._resolver.fail(f"{call.name} takes no arguments", call.at)
+        if self._resolver.is_clock(call):
+            return lambda telemetry: Moment(telemetry.now)
+        self.reads.add("parent_span_id")
+        return lambda telemetry: not any(telemetry.span.parent_span_id)
 
     def _taken(self, parameter: Parameter, node: syntax.Node, constant: object) -> object:
         try:

@@ -10,6 +10,7 @@ from podtrail_processors.ottl.functions.parameters import Function, Parameter
 from podtrail_processors.ottl.paths import ENUMS, Field, PathContext
 
 ROOT_CHECK = "IsRootSpan"
+NOW = "Now"
 _PREFIXES = ("span", "spanevent", "resource", "scope", "instrumentation_scope")
 
 
@@ -61,15 +62,19 @@ class Resolver:
             raise self.fail(f"unknown name {enum.name!r}; there are {', '.join(ENUMS)}", enum.at)
         return ENUMS[enum.name]
 
-    def is_root_check(self, call: syntax.Call) -> bool:
-        """Say whether a call asks if the span is a root."""
-        return call.name == ROOT_CHECK and self._context.has_roots
+    def is_root_check(self, node: syntax.Node) -> bool:
+        """Say whether a node asks if the span is a root."""
+        return isinstance(node, syntax.Call) and node.name == ROOT_CHECK and self._context.has_roots
+
+    def is_clock(self, node: syntax.Node) -> bool:
+        """Say whether a node asks for the time."""
+        return isinstance(node, syntax.Call) and node.name == NOW
 
     def function(self, call: syntax.Call) -> Function:
         """Return the function that a call names."""
         function = FUNCTIONS.get(call.name)
         if function is None:
-            known = sorted([*FUNCTIONS, ROOT_CHECK] if self._context.has_roots else FUNCTIONS)
+            known = sorted([*FUNCTIONS, NOW, *([ROOT_CHECK] if self._context.has_roots else [])])
             raise self.fail(f"unknown function {call.name!r}; there are {', '.join(known)}", call.at)
         return function
 

@@ -113,8 +113,10 @@ class Search:
 
     def _read(self, node: syntax.Node) -> "_Read | None":
         """Return what a node itself reads; None when that is no single field."""
-        if isinstance(node, syntax.Call) and self._resolver.is_root_check(node):
+        if self._resolver.is_root_check(node):
             return _Read(PARENT, "")
+        if self._resolver.is_clock(node):
+            return None
         if not isinstance(node, syntax.Path):
             return _NOTHING
         field, keys = self._resolver.path(node)
@@ -166,7 +168,9 @@ class Search:
             case syntax.Arithmetic():
                 operands = (node.first, *(step.operand for step in node.steps))
                 return frozenset().union(*map(self._demanded, operands))
-            case syntax.Call(name=name) if not self._resolver.is_root_check(node):
+            case syntax.Call() if self._resolver.is_root_check(node) or self._resolver.is_clock(node):
+                return frozenset()
+            case syntax.Call(name=name):
                 arguments = self._resolver.arguments(self._resolver.function(node), node)
                 demanding = (a for p, a in arguments.items() if name in _NIL_STAYS or _rejects_nil(p))
                 return frozenset().union(*map(self._demanded, demanding))

@@ -18,12 +18,14 @@ class SpanData(SpanFields, Protocol):
 class Telemetry:
     """A span under the headers of its group; `event` is set for conditions on events."""
 
-    __slots__ = ("event", "resource", "scope", "span")
+    __slots__ = ("event", "now", "resource", "scope", "span")
 
     span: SpanData
     event: EventFields
     resource: bytes
     scope: bytes
+    now: int
+    """Pipeline time, Unix nanoseconds."""
 
 
 Getter = Callable[[Telemetry], object]

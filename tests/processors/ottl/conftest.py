@@ -72,6 +72,7 @@ class Asked:
     def seen_by(self, condition: Condition) -> Telemetry:
         """Return the span with no other fields than the condition reads."""
         telemetry = Telemetry()
+        telemetry.now = START + 60 * SECOND
         (span,) = span_reader(condition.reads | {"events"})(self.raw)
         telemetry.span = cast("SpanData", span)
         telemetry.event = read_event(span.events[0])

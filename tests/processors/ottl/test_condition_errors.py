@@ -25,6 +25,7 @@ from podtrail_processors.ottl import SPAN, SPAN_EVENT, Condition, ConditionError
         ('IsMatch(name, "a", "b")', 1, 1, "3 arguments"),
         ("IsRootSpan", 1, 11, "'('"),
         ("IsRootSpan(1)", 1, 1, "no arguments"),
+        ("Now(1) == start_time", 1, 1, "no arguments"),
         ("9223372036854775808 == 1", 1, 1, "64 bits"),
         ("0x123 == 0x00", 1, 1, "even number"),
         (r'name == "\d"', 1, 10, "unknown escape"),

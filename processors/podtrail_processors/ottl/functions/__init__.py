@@ -10,4 +10,4 @@ FUNCTIONS: Mapping[str, Function] = {
     for module in (checks, conversions, encodings, lists, parsing, texts, times)
     for function in module.FUNCTIONS
 }
-"""By name. `IsRootSpan`, which asks the span itself, is not among them."""
+"""By name. `IsRootSpan`, which asks the span itself, and `Now` are not among them."""

@@ -1,4 +1,4 @@
-"""Functions on times and lengths of time. There is no `Now`: a decision depends on nothing but its trace."""
+"""Functions on times and lengths of time. `Now`, which asks the pipeline, is not among them."""
 
 import re
 from collections.abc import Callable, Mapping

@@ -84,6 +84,7 @@ class OttlCondition(Policy):
 def _spans_of(trace: Evidence) -> Iterator[Telemetry]:
     """Yield the spans in order of arrival, in one object that is used again."""
     telemetry = Telemetry()
+    telemetry.now = trace.now
     for header, spans in trace.under_headers():
         telemetry.resource, telemetry.scope = header
         for span in spans:
