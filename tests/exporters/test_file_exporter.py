@@ -133,7 +133,7 @@ def test_a_damaged_file_is_set_aside_and_not_destroyed(make_exporter: Any, make_
 def test_never_appends_to_something_else(make_exporter: Any, tmp_path: Path, settings: dict[str, str]) -> None:
     path = tmp_path / "diary.txt"
     path.write_text("Dear diary, today nothing was scheduled.\n")
-    with pytest.raises(StartError, match=r"can't append to .*diary.txt: it .*; move it away"):
+    with pytest.raises(StartError, match=r"can't write .*diary.txt: it .*; move it away"):
         write(make_exporter("file", path=str(path), append=True, **settings))
     assert path.read_text().startswith("Dear diary")
 
@@ -358,3 +358,23 @@ def test_goes_on_in_a_new_file_when_somebody_removed_it(make_exporter: Any, make
 
     asyncio.run(main())
     assert len(requests(path)) == 1
+
+
+@pytest.mark.parametrize(
+    "content", [b"root:x:0:0:root:/root:/bin/bash\n", b"receivers:\n", b"\x7fELF\x02\x01\x01", b"x"]
+)
+def test_never_empties_a_file_that_holds_something_else(make_exporter: Any, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "other").write_bytes(content)
+    with pytest.raises(StartError, match="holds something else, which would be lost"):
+        write(make_exporter("file", path=str(tmp_path / "other")))
+    assert (tmp_path / "other").read_bytes() == content
+
+
+@pytest.mark.parametrize(("form", "compression"), FORMS)
+def test_empties_what_it_wrote_in_another_form(
+    make_exporter: Any, make_batch: Any, tmp_path: Path, form: str, compression: str
+) -> None:
+    path = tmp_path / "data"
+    write(make_exporter("file", path=str(path), format=form, compression=compression), make_batch())
+    write(make_exporter("file", path=str(path)), make_batch(), make_batch())
+    assert len(requests(path)) == 2

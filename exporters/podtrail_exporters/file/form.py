@@ -14,6 +14,9 @@ _LONGEST = 1 << 30
 """Bytes that a length-prefixed message may claim before it is taken for something else."""
 _GZIP = 16 + zlib.MAX_WBITS
 _FAST = 1
+_GZIP_MAGIC, _ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_FIRST_TAG = b"\x0a"
+"""What a serialized request begins with: the tag of its resource spans."""
 
 
 class Foreign(ValueError):
@@ -22,6 +25,13 @@ class Foreign(ValueError):
 
 class Damaged(ValueError):
     """The file holds what it should up to some byte, then something that can't be read."""
+
+
+def may_be_ours(start: bytes) -> bool:
+    """Say whether a file that begins so may have been written by this exporter, in whatever form."""
+    if not start or start.startswith((b"{", _GZIP_MAGIC, _ZSTD_MAGIC)):
+        return True
+    return len(start) > 4 and int.from_bytes(start[:4], "big") <= _LONGEST and start[4:5] == _FIRST_TAG
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +61,10 @@ class Form:
         """
         match self.compression:
             case "gzip":
-                return _end_of_frames(file, b"\x1f\x8b", lambda: zlib.decompressobj(_GZIP)), b""
+                return _end_of_frames(file, _GZIP_MAGIC, lambda: zlib.decompressobj(_GZIP)), b""
             case "zstd":
                 decompressor = zstandard.ZstdDecompressor()
-                return _end_of_frames(file, b"\x28\xb5\x2f\xfd", decompressor.decompressobj), b""
+                return _end_of_frames(file, _ZSTD_MAGIC, decompressor.decompressobj), b""
         return _end_of_lines(file) if self.format == "json" else (_end_of_messages(file), b"")
 
 

@@ -15,11 +15,12 @@ from typing import Self
 
 from podtrail.component import StartError
 from podtrail_exporters.file import RotationSettings
-from podtrail_exporters.file.form import Damaged, Foreign, Form
+from podtrail_exporters.file.form import Damaged, Foreign, Form, may_be_ours
 from podtrail_exporters.file.rotation import backup_path, expired, now_for_names
 
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 _MIB = 1 << 20
+_START = 16
 _HELD = (errno.EWOULDBLOCK, errno.EACCES)
 
 
@@ -54,7 +55,7 @@ class LogFile:
             if self._regular and append:
                 self._continue()
             elif self._regular:
-                os.ftruncate(self._fd, 0)
+                self._empty()
             self._remove_expired()
         except OSError as error:
             self.close()
@@ -62,7 +63,7 @@ class LogFile:
             raise StartError(f"can't write {self.path}: {error.strerror}{hint}") from error
         except Foreign as error:
             self.close()
-            raise StartError(f"can't append to {self.path}: {error}; move it away, or set append: false") from error
+            raise StartError(f"can't write {self.path}: {error}") from error
         except StartError:
             self.close()
             raise
@@ -116,11 +117,19 @@ class LogFile:
             os.fsync(self._fd)
             self._dirty = False
 
+    def _empty(self) -> None:
+        with self.path.open("rb") as file:
+            if not may_be_ours(file.read(_START)):
+                raise Foreign("it holds something else, which would be lost; move it away, or write to another file")
+        os.ftruncate(self._fd, 0)
+
     def _continue(self) -> None:
         size = self.mark()
         try:
             with self.path.open("rb") as file:
                 end, closing = self._form.end(file)
+        except Foreign as error:
+            raise Foreign(f"{error}; move it away, or set append: false") from error
         except Damaged as error:
             self._log.warning("%s is damaged and set aside: %s", self.path, error)
             self._set_aside()
