@@ -4,11 +4,16 @@ import logging
 
 from podtrail.otlp.answers import PartialSuccess
 
+_LONGEST_TEXT = 300
+
 
 def rejected_spans(answer: PartialSuccess, log: logging.LoggerAdapter[logging.Logger]) -> int:
     """Return how many spans the backend rejected for good, and log what it says about it, once a batch."""
-    if answer.rejected:
-        log.warning("the backend rejected %d spans: %s", answer.rejected, answer.message or "it does not say why")
-    elif answer.message:
-        log.warning("the backend took everything and warns: %s", answer.message)
-    return answer.rejected
+    words = answer.message[:_LONGEST_TEXT]
+    if answer.rejected < 0:
+        log.warning("the backend says it rejected %d spans: taken for none", answer.rejected)
+    elif answer.rejected:
+        log.warning("the backend rejected %d spans: %s", answer.rejected, words or "it does not say why")
+    elif words:
+        log.warning("the backend took everything and warns: %s", words)
+    return max(answer.rejected, 0)

@@ -148,6 +148,26 @@ def test_partial_success_is_counted_told_and_not_repeated(
     ]
 
 
+def test_what_a_backend_says_is_neither_believed_against_reason_nor_told_at_any_length(
+    grpc_backend: Any, make_exporter: Any, make_batch: Any, say: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        long = "y" * 5_000
+        async with (
+            grpc_backend(partial(-7, ""), partial(1, long), say(grpc.StatusCode.INTERNAL, long)) as backend,
+            make_exporter("otlp_grpc", endpoint=f"http://localhost:{backend.port}") as exporter,
+        ):
+            assert [await exporter.send(make_batch(5)) for _ in range(2)] == [0, 1]
+            with pytest.raises(Permanent) as failure:
+                await exporter.send(make_batch())
+            assert len(str(failure.value)) < 400
+
+    asyncio.run(main())
+    told = [record.message for record in caplog.records if record.name == "podtrail.test"]
+    assert told[0] == "the backend says it rejected -7 spans: taken for none"
+    assert len(told[1]) < 400
+
+
 def test_an_answer_that_cannot_be_read_is_a_success_with_a_warning(
     grpc_backend: Any, make_exporter: Any, make_batch: Any, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -15,6 +15,7 @@ from podtrail.transport.tls_client import read_pems, system_authorities
 EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 _LARGEST_REQUEST = 64 << 20
 _LARGEST_RESPONSE = 4 << 20
+_LONGEST_TEXT = 300
 _LONGEST_RECONNECT_MS = 5_000
 """After an outage the connection is tried again at least this often; gRPC's own default is two minutes."""
 
@@ -118,7 +119,7 @@ class GrpcClient:
 
 def _translated(error: grpc.aio.AioRpcError) -> Retryable | Permanent:
     code = error.code()
-    text = f"{code.name}: {error.details() or 'no details'}"
+    text = f"{code.name}: {(error.details() or 'no details')[:_LONGEST_TEXT]}"
     after = _retry_after(error)
     if code in _RETRYABLE or (code is grpc.StatusCode.RESOURCE_EXHAUSTED and after is not None):
         return Retryable(text, after)
