@@ -97,6 +97,7 @@ def test_values_and_text(holds: Ask, condition: str) -> None:
         'Time("2025-10-09 10:53:20", "%F %T", "Europe/Berlin") == start_time',
         'UnixNano(Time("1970-01-01 00:00:00.25", "%F %T")) == 250000000',
         "Year(start_time) == 2025 and Month(start_time) == 10 and Day(start_time) == 9 and Hour(start_time) == 8",
+        'IsEmpty(Duration("0")) and not IsEmpty(start_time)',
         "Now() > end_time and Nanoseconds(Now() - Now()) == 0",
         "Minute(start_time) == 53 and Second(start_time) == 20 and Nanosecond(end_time) == 500000000",
         "Weekday(start_time) == 4",

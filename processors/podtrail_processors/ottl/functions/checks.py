@@ -14,7 +14,7 @@ from podtrail_processors.ottl.functions.parameters import (
     text,
     text_like,
 )
-from podtrail_processors.ottl.values import Items, SpanId, TraceId, kind_of
+from podtrail_processors.ottl.values import Items, Length, SpanId, TraceId, kind_of
 from podtrail_processors.re2 import compile_re2
 
 _compiled = lru_cache(maxsize=256)(compile_re2)
@@ -46,6 +46,8 @@ def _is_empty(value: object) -> bool:
             return not any(value.raw)
         case Items():
             return not value.count
+        case Length():
+            return not value.nanoseconds
         case bool() | int() | float() | str() | bytes() | list() | dict():
             return not value
     return value is None
