@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from podtrail.otlp import SpanFields, span_reader
 from podtrail.otlp.columns import SpanColumns, column_reader
 from podtrail_processors.tail_sampling.measure import Size
+from podtrail_processors.tail_sampling.thresholds import randomness_in
 
 _SIGNED = 2**63
 _NUMBERS = frozenset({"flags", "kind", "status"})
@@ -43,8 +44,11 @@ class Reads(NamedTuple):
 class Readers:
     """How to read spans for a set of policies: columns in one go, span by span only when it comes to attributes."""
 
-    def __init__(self, reads: Reads) -> None:
-        self.columns: Callable[[bytes], SpanColumns] = column_reader(reads.columns)
+    def __init__(self, reads: Reads, *, weighs: bool = False) -> None:
+        self.weighs = weighs
+        """Whether what trace states say of randomness counts."""
+        columns = reads.columns | {"trace_state"} if weighs else reads.columns
+        self.columns: Callable[[bytes], SpanColumns] = column_reader(columns)
         self.detailed: Callable[[bytes], Sequence[SpanFields]] = span_reader(reads.detailed)
 
 
@@ -99,6 +103,11 @@ class Evidence:
         self._columns: SpanColumns | None = None
         self._detailed: Sequence[SpanFields] | None = None
         self._distinct: dict[str, frozenset[Any]] = {}
+
+    @property
+    def randomness(self) -> int | None:
+        """The randomness that its spans tell of, 56 bits; None when they do not, or when that does not count."""
+        return randomness_in(self.columns.trace_state, self.trace_id) if self._readers.weighs else None
 
     @property
     def columns(self) -> SpanColumns:

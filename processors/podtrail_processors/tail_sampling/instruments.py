@@ -38,6 +38,10 @@ class Instruments:
             self.voted_bytes = metrics.counter(
                 _PREFIX + "count_bytes_sampled", "Bytes of traces voted on.", ("policy", "sampled", "decision")
             )
+        self.unparseable = metrics.counter(
+            _PREFIX + "count_spans_with_unparseable_tracestate",
+            "Kept spans into whose trace state no threshold could be written.",
+        )
         self.executions = metrics.counter(
             _PREFIX + "sampling_policy_execution_count", "How often a policy was asked.", ("policy",)
         )

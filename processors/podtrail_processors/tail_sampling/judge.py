@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from podtrail.otlp import Decision
+from podtrail_processors.probability import ALWAYS
 from podtrail_processors.tail_sampling.config import TopPolicy
 from podtrail_processors.tail_sampling.evidence import Evidence, Readers, Reads
 from podtrail_processors.tail_sampling.instruments import Instruments, label_of
@@ -24,6 +25,8 @@ class Judgement(NamedTuple):
     """The first policy that gave the decision; "" when none did."""
     reason: str
     votes: Mapping[str, Decision]
+    threshold: int = ALWAYS
+    """The lowest threshold of the policies that said yes."""
 
 
 class _Outcome:
@@ -47,12 +50,18 @@ class Judge:
     """What counts as a decision."""
 
     def __init__(
-        self, configs: Sequence[TopPolicy], instruments: Instruments, *, first_match: bool, component_id: str
+        self,
+        configs: Sequence[TopPolicy],
+        instruments: Instruments,
+        *,
+        first_match: bool,
+        component_id: str,
+        weighs: bool = False,
     ) -> None:
         ordered = sorted(configs, key=lambda config: config.type != "drop")
         self._policies = [config.create() for config in ordered]
         reads = Reads.union(policy.reads for policy in self._policies)
-        self.readers = Readers(reads)
+        self.readers = Readers(reads, weighs=weighs)
         self._weighs = not (instruments.voted_spans is None and instruments.voted_bytes is None)
         self.measures = reads.size or instruments.voted_bytes is not None
         """Whether the size of traces is asked for."""
@@ -84,8 +93,8 @@ class Judge:
             outcome.bytes += trace.size.messages
         if outcome.winner is None:
             return outcome.judgement
-        decision, policy, _, known = outcome.judgement
-        return Judgement(decision, policy, outcome.winner.because(trace), known)
+        decision, policy, _, known, threshold = outcome.judgement
+        return Judgement(decision, policy, outcome.winner.because(trace), known, threshold)
 
     def _learn(self, votes: Row) -> _Outcome:
         if len(self._outcomes) >= _MOST_ROWS:
@@ -96,7 +105,8 @@ class Judge:
         for decision in ("dropped", "sampled"):
             if decision in votes:
                 first = votes.index(decision)
-                outcome = _Outcome(Judgement(decision, self._names[first], "", known), self._policies[first])
+                lowest = min(p.threshold for p, vote in zip(self._policies, votes, strict=False) if vote == decision)
+                outcome = _Outcome(Judgement(decision, self._names[first], "", known, lowest), self._policies[first])
                 break
         self._outcomes[votes] = outcome
         return outcome

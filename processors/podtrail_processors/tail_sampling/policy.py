@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 
 from podtrail.config.types import Model
 from podtrail.otlp import Decision
+from podtrail_processors.probability import ALWAYS
 from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 
 
@@ -18,6 +19,8 @@ class Policy(ABC):
     """The span fields it reads; none when it can do without decoding."""
     reason: str = ""
     """What it says yes to, in words: `a span has status ERROR`."""
+    threshold: int = ALWAYS
+    """With what threshold it chooses, if by chance: `podtrail_processors.probability`."""
     stateful: bool = False
     """Whether its vote depends on traces before, or on all spans being there: then it can't judge parts of a trace."""
 

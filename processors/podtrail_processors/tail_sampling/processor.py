@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import ClassVar, NamedTuple, Self
 
 from podtrail.component import Context, Taken
+from podtrail.config.gates import USE_TRACE_STATE
 from podtrail.config.types import SECOND
 from podtrail.otlp import ROOT_NAME, Batch, Group, Verdict
 from podtrail.otlp.columns import column_reader
@@ -17,6 +18,7 @@ from podtrail_processors.tail_sampling.marks import marked, records_policy
 from podtrail_processors.tail_sampling.measure import Meter
 from podtrail_processors.tail_sampling.memory import Memory
 from podtrail_processors.tail_sampling.remembered import TAIL, DecisionCache
+from podtrail_processors.tail_sampling.thresholds import weighed
 
 _MIB = 2**20
 _TRACE_COST = 8
@@ -64,7 +66,11 @@ class TailSampling:
         self._remembers = bool(self._kept_ids) or bool(self._other_ids)
         self._instruments = Instruments(context.metrics, lambda: len(self._memory.traces), context.gates)
         self._judge: Judge = self.judge_type(
-            config.policies, self._instruments, first_match=config.sample_on_first_match, component_id=context.id
+            config.policies,
+            self._instruments,
+            first_match=config.sample_on_first_match,
+            component_id=context.id,
+            weighs=USE_TRACE_STATE in context.gates,
         )
         self._measures = bool(config.maximum_trace_size_bytes or self._judge.measures)
         self._inspects = bool(self._wait_after_root or self._measures)
@@ -283,14 +289,24 @@ class TailSampling:
         groups = trace.groups(joined)
         if judgement.decision != "sampled":
             self._account.sampled_out += trace.span_count
-        elif self._records:
-            groups = [marked(group, judgement.policy, evidence.composite_policy) for group in groups]
+        else:
+            groups = self._inscribed(groups, judgement, evidence)
         self._leave(trace, groups, judgement, now, out)
         self._release(trace, judgement, now, now)
 
+    def _inscribed(self, groups: Sequence[Group], judgement: Judgement, evidence: Evidence) -> Sequence[Group]:
+        """Return the groups of a kept trace with what the gates have written into them."""
+        if self._records:
+            groups = [marked(group, judgement.policy, evidence.composite_policy) for group in groups]
+        if self._judge.readers.weighs:
+            told = [weighed(group, judgement.threshold) for group in groups]
+            self._instruments.unparseable.add(sum(one.unparseable for one in told))
+            groups = [one.group for one in told]
+        return groups
+
     def _leave(self, trace: HeldTrace, groups: Sequence[Group], judgement: Judgement, now: int, out: Outcome) -> None:
         """Let a trace's spans go, with a verdict and, if it is kept, to the next processor."""
-        decision, policy, reason, votes = judgement
+        decision, policy, reason, votes, _ = judgement
         if decision == "sampled":
             out.groups.extend(groups)
         self._memory.let_go(trace, sum([len(group[3]) for group in groups]))

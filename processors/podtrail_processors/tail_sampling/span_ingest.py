@@ -13,7 +13,6 @@ from podtrail.otlp import Batch, Group
 from podtrail_processors.tail_sampling.evidence import Evidence, Header
 from podtrail_processors.tail_sampling.held import FORGOTTEN, HeldTrace
 from podtrail_processors.tail_sampling.judge import IngestJudge, Judgement
-from podtrail_processors.tail_sampling.marks import marked
 from podtrail_processors.tail_sampling.measure import Meter
 from podtrail_processors.tail_sampling.processor import Outcome, TailSampling
 from podtrail_processors.tail_sampling.remembered import TAIL
@@ -88,8 +87,8 @@ class SpanIngest(TailSampling):
             return
         if judgement.decision == "dropped":
             self._account.sampled_out += trace.span_count
-        elif self._records:
-            ingest = [marked(group, judgement.policy, evidence.composite_policy) for group in ingest]
+        else:
+            ingest = self._inscribed(ingest, judgement, evidence)
         self._leave(trace, [*earlier, *ingest], judgement, now, out)
         self._release(trace, judgement, now, now)
         if trace.state is FORGOTTEN:

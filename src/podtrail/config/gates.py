@@ -8,12 +8,15 @@ from podtrail.config.problem import did_you_mean
 
 RECORD_POLICY: Final = "processor.tailsamplingprocessor.recordpolicy"
 COUNT_SPANS_SAMPLED: Final = "processor.tailsamplingprocessor.metricstatcountspanssampled"
+USE_TRACE_STATE: Final = "processor.tailsamplingprocessor.usetracestate"
 COUNT_BYTES_SAMPLED: Final = "processor.tailsamplingprocessor.metricstatcountbytessampled"
 
 KNOWN_GATES: Final[Mapping[str, str]] = MappingProxyType(
     {
         RECORD_POLICY: "Record the deciding policy on the instrumentation scope of kept spans "
         "(tailsampling.policy, tailsampling.composite_policy, tailsampling.cached_decision).",
+        USE_TRACE_STATE: "Let `probabilistic` go by the randomness in trace states, and write into those of kept spans "
+        "with what threshold they were sampled (`ot=th:…`).",
         COUNT_SPANS_SAMPLED: "Count the spans of the traces that each policy voted on "
         "(otelcol_processor_tail_sampling_count_spans_sampled).",
         COUNT_BYTES_SAMPLED: "Count the bytes of the traces that each policy voted on "

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from podtrail.otlp import Decision
+from podtrail_processors.probability import ALWAYS
 from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.policies import negation
 from podtrail_processors.tail_sampling.policies.leaves import Leaf
@@ -22,6 +23,7 @@ class All(Policy):
 
     def __init__(self, policies: Sequence[Policy], decision: Decision) -> None:
         self.reads = Reads.union(policy.reads for policy in policies)
+        self.threshold = max((policy.threshold for policy in policies), default=ALWAYS)
         self.stateful = any(policy.stateful for policy in policies)
         self.reason = " and ".join(policy.reason for policy in policies) or "no condition is given"
         self._policies = policies

@@ -10,6 +10,7 @@ from fractions import Fraction
 from pydantic import Field
 
 from podtrail.otlp import Decision
+from podtrail_processors.probability import ALWAYS, NEVER, threshold_for
 from podtrail_processors.tail_sampling.evidence import Evidence
 from podtrail_processors.tail_sampling.policy import Block, Policy
 
@@ -38,16 +39,27 @@ def threshold(percentage: float) -> int:
 
 
 class Probabilistic(Policy):
-    """Says yes when the hash of the trace id does not exceed the threshold."""
+    """Says yes by the hash of the trace id, or by the randomness that spans tell of where that counts."""
 
     def __init__(self, percentage: float, salt: str) -> None:
         self.reason = f"it is among the {percentage:g}% chosen by trace id"
+        self.threshold = _consistent(percentage / 100)
         self._threshold = threshold(percentage)
         self._salted = fnv1a((salt or _DEFAULT_SALT).encode())
 
     def vote(self, trace: Evidence) -> Decision:
         """Hash the trace id."""
+        randomness = trace.randomness
+        if randomness is not None:
+            return "sampled" if self.threshold <= randomness else "not_sampled"
         return "sampled" if fnv1a(trace.trace_id, self._salted) <= self._threshold else "not_sampled"
+
+
+def _consistent(ratio: float) -> int:
+    """Return the threshold for randomness that gives the same share."""
+    if ratio >= 1:
+        return ALWAYS
+    return threshold_for(ratio) if ratio >= 1 / NEVER else NEVER
 
 
 class Config(Block):

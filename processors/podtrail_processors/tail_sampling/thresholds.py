@@ -1,0 +1,52 @@
+"""Probability sampling in trace states: the Collector's gate `usetracestate`.
+
+What spans say of their randomness decides for `probabilistic`, and kept spans tell with what probability they were.
+"""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
+
+from podtrail.otlp import Group, frame, set_trace_state, span_reader, split
+from podtrail_processors.probability import randomness_of, read_sampling_state
+
+_read = span_reader({"trace_state"})
+
+
+def randomness_in(trace_states: Iterable[bytes], trace_id: bytes) -> int | None:
+    """Return a trace's randomness: the first explicit one, else its id's; None when no span tells of any sampling."""
+    sampled = False
+    for trace_state in trace_states:
+        randomness, threshold = _said(trace_state)
+        if randomness is not None:
+            return randomness
+        sampled = sampled or threshold is not None
+    return randomness_of(trace_id) if sampled else None
+
+
+@lru_cache(maxsize=1024)
+def _said(trace_state: bytes) -> tuple[int | None, int | None]:
+    state = read_sampling_state(trace_state.decode("utf-8", "replace"))
+    return (state.randomness, state.threshold) if state.sound else (None, None)
+
+
+class Weighed(NamedTuple):
+    """Spans that tell their threshold."""
+
+    group: Group
+    unparseable: int
+    """How many could not be told it, for their trace state breaks the rules."""
+
+
+def weighed(group: Group, threshold: int) -> Weighed:
+    """Write a threshold into the trace states of spans, but for those that have a higher one."""
+    spans: list[bytes] = []
+    unparseable = 0
+    for raw, span in zip(split(group.spans), _read(group.spans), strict=True):
+        state = read_sampling_state(span.trace_state.decode("utf-8", "replace"))
+        if state.sound and state.update(threshold):
+            spans.append(set_trace_state(raw, state.text()))
+        else:
+            unparseable += not state.sound
+            spans.append(raw)
+    return Weighed(group._replace(spans=frame(spans)), unparseable)
