@@ -46,7 +46,7 @@ class Condition:
         self.may_hold: Callable[[Glance], bool] = possible or (lambda _: True)
         """Says False if it holds for no span, or no event of one, of a trace. (It may fail on some.)"""
         self.columns = frozenset(search.columns)
-        """The fields of which `may_hold` asks for the distinct values."""
+        """The fields of which `may_hold` asks for the distinct values, but for `attributes`."""
 
 
 class _Compiler:

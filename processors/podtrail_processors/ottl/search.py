@@ -56,7 +56,7 @@ class Search:
 
     def __init__(self, resolver: Resolver, compiled: Callable[[syntax.Node], Callable[[Telemetry], bool]]) -> None:
         self.columns: set[Column] = set()
-        """The fields whose distinct values are asked for."""
+        """The fields whose distinct values are asked for, but for `attributes`."""
         self._resolver = resolver
         self._compile = compiled
 
@@ -88,8 +88,10 @@ class Search:
         holds = self._compile(node)
         if read.column == "attributes" and _true_of(holds, "attributes", ()):
             return None
+        if read.column == "attributes":
+            return _of_attribute(holds, read.key)
         self.columns.add(read.column)
-        return _of_attribute(holds, read.key) if read.column == "attributes" else _of_field(holds, read.column)
+        return _of_field(holds, read.column)
 
     def _by_length(self, node: syntax.Node) -> Possible | None:
         """Return what asks whether any span may be longer than a part demands: no span is longer than its trace."""

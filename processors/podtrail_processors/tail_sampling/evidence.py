@@ -9,6 +9,7 @@ from podtrail_processors.tail_sampling.measure import Size
 from podtrail_processors.tail_sampling.thresholds import randomness_in
 
 _SIGNED = 2**63
+_attributes = column_reader({"attributes"})
 _NUMBERS = frozenset({"flags", "kind", "status"})
 """Columns from which a 0 is left out; from others an empty text is."""
 
@@ -143,8 +144,11 @@ class Evidence:
     def _values(self, column: str) -> frozenset[Any]:
         if column in ("resource", "scope"):
             return frozenset(getattr(header, column) for header in self.headers)
+        if column == "attributes":
+            # Read by themselves, for few traces get so far that they are asked for.
+            return frozenset(_attributes(self.raw).attributes)
         values = self.columns.status.code if column == "status" else getattr(self.columns, column)
-        if column != "attributes" and len(values) < sum(self._counts):
+        if len(values) < sum(self._counts):
             return frozenset([*values, 0 if column in _NUMBERS else b""])
         return frozenset(values)
 
