@@ -165,6 +165,8 @@ def test_a_missing_file_a_directory_and_an_empty_pattern_do_not_start(tmp_path: 
     for include, text in (
         (tmp_path / "missing.jsonl", "there is no file"),
         (tmp_path, "is a directory"),
+        ("", "an empty path"),
+        ("/dev/null", "is a device or pipe"),
         (tmp_path / "*.otlp", "no file matches"),
     ):
         with pytest.raises(StartError, match=text):

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import tracemalloc
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -234,3 +235,14 @@ def test_a_bomb_costs_bounded_memory(compress: Callable[[bytes], bytes], begin: 
         tracemalloc.stop()
     assert [type(item) for item in found[:1]] == [Damage]
     assert peak < 240 << 20
+
+
+def test_a_pipe_is_refused_under_its_name() -> None:
+    reading, writing = os.pipe()
+    os.close(writing)
+    try:
+        with pytest.raises(OSError, match="not from a pipe") as refused:
+            list(read_recording(f"/dev/fd/{reading}"))
+        assert refused.value.filename == f"/dev/fd/{reading}"
+    finally:
+        os.close(reading)

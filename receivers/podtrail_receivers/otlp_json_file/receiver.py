@@ -143,8 +143,12 @@ class FileReceiver:
 
 def _what_is(pattern: str) -> str:
     path = Path(pattern)
+    if not pattern:
+        return "an empty path names no file"
     if path.is_dir():
         return f"{pattern} is a directory; write {pattern.rstrip('/')}/* for the files in it"
+    if path.exists():
+        return f"{pattern} is a device or pipe, not a file"
     return f"no file matches {pattern}" if any(sign in pattern for sign in "*?[") else f"there is no file {pattern}"
 
 

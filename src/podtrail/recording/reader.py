@@ -1,5 +1,6 @@
 """Reading a recording from a file, in bounded memory."""
 
+import errno
 from collections.abc import Iterator
 from os import PathLike, fspath
 from pathlib import Path
@@ -18,6 +19,8 @@ def read_recording(path: str | PathLike[str]) -> Iterator[Record | Damage]:
     """
     decoder = Decoder(fspath(path))
     with Path(path).open("rb") as file:
+        if not file.seekable():
+            raise OSError(errno.ESPIPE, "a recording is read from a file, not from a pipe or terminal", fspath(path))
         for piece in pieces(file, fspath(path)):
             yield from decoder.gap(piece.reason) if isinstance(piece, Gap) else decoder.feed(piece)
     yield from decoder.finish()
