@@ -7,7 +7,6 @@ the spans (the key of an attribute, a text it is compared with) is looked for fi
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
-from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 from podtrail.otlp.surroundings import encode_status_code
@@ -20,6 +19,7 @@ from podtrail_processors.ottl.resolve import Resolver
 from podtrail_processors.ottl.telemetry import Telemetry
 
 _REMEMBERED = 4096
+_LARGEST = 512
 _NIL_STAYS = {"Bool", "Double", "Hex", "Int", "String"}
 _FALSE_FOR_NIL = {"IsBool", "IsDouble", "IsInt", "IsList", "IsMap", "IsMatch", "IsString"}
 _SAFE = _FALSE_FOR_NIL - {"IsMatch"} | {"IsEmpty"}
@@ -221,6 +221,22 @@ def _nodes_of(value: object) -> Iterator[syntax.Node]:
             yield from _nodes_of(item)
 
 
+class _Answers(dict[Any, bool]):
+    """Answers by value, remembered for as many values as fit a bound, large ones not at all."""
+
+    def __init__(self, ask: Callable[[Any], bool]) -> None:
+        super().__init__()
+        self._ask = ask
+
+    def __missing__(self, value: Any) -> bool:
+        answer = self._ask(value)
+        if not isinstance(value, bytes) or len(value) <= _LARGEST:
+            if len(self) >= _REMEMBERED:
+                self.clear()
+            self[value] = answer
+        return answer
+
+
 class _OneField:
     """A span, or what is around one, of which a single field is there."""
 
@@ -239,15 +255,15 @@ def _true_of(holds: Callable[[Any], bool], field: str, value: object) -> bool:
 
 def _of_attribute(holds: Callable[[Any], bool], key: str) -> Possible:
     encoded = key.encode("utf-8", "surrogateescape")
-    known = lru_cache(maxsize=_REMEMBERED)(lambda pair: _true_of(holds, "attributes", (pair,)))
+    known = _Answers(lambda pair: _true_of(holds, "attributes", (pair,))).__getitem__
     return lambda trace: any(map(known, [pair for pair in trace.distinct("attributes") if encoded in pair]))
 
 
 def _of_field(holds: Callable[[Any], bool], column: Column) -> Possible:
-    @lru_cache(maxsize=_REMEMBERED)
-    def known(value: Any) -> bool:
+    def ask(value: Any) -> bool:
         return _true_of(holds, column, encode_status_code(value) if column == "status" else value)
 
+    known = _Answers(ask).__getitem__
     return lambda trace: any(map(known, trace.distinct(column)))
 
 

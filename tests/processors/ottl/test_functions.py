@@ -24,6 +24,10 @@ Ask = Callable[..., bool]
         'Int(attributes["double"]) == 1 and Int(attributes["yes"]) == 1 and Int(nil) == nil',
         'Int(attributes["digits"]) == 42 and Double(attributes["digits"]) == 42.0 and Double(true) == 1',
         'String(attributes["int"]) == "404" and String(attributes["missing"]) == nil and String(1.0) == "1"',
+        'String(0.0000001) == "1e-7" and String(1.5) == "1.5"',
+        'String(1500000000000000000000000.0) == "1.5e+24" and String(0.00001) == "0.00001"',
+        'String(start_time) == "\\"2025-10-09T08:53:20Z\\"" and String(end_time - start_time) == "1500000000"',
+        'String([1.0, "<", {"b": nil, "a": 0x00}]) == "[1,\\"\\\\u003c\\",{\\"a\\":\\"AA==\\",\\"b\\":null}]"',
         'String(span_id) == "80327f7b7e7cfa91" and String(true) == "true"',
         'Bool(attributes["int"]) and Bool("t") and not Bool(0)',
         'Hex(attributes["int"]) == "0000000000000194" and Hex("1") == "31" and Hex(true) == "01"',
@@ -117,6 +121,13 @@ _VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
     max_leaves=5,
 )
+
+
+@pytest.mark.parametrize("depth", [65, 900, 50_000])
+def test_deeply_nested_json_has_no_answer(asked: Callable[..., Any], depth: int) -> None:
+    condition = Condition('String(ParseJSON(attributes["j"])) == ""', SPAN)
+    with pytest.raises(EvaluationError):
+        condition.holds(asked(attributes={"j": "[" * depth + "]" * depth}).seen_by(condition))
 
 
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))

@@ -3,11 +3,11 @@
 import math
 from base64 import b64encode
 from collections.abc import Callable, Mapping
-from decimal import Decimal
 from typing import NamedTuple
 
 from podtrail_processors.ottl.errors import EvaluationError
 from podtrail_processors.ottl.functions.json_text import json_text
+from podtrail_processors.ottl.functions.time_text import format_time
 from podtrail_processors.ottl.values import (
     LARGEST,
     SMALLEST,
@@ -69,32 +69,28 @@ moment = _of(Moment, name="a time")
 length = _of(Length, name="a duration")
 
 
-def double_text(number: float) -> str:
-    """Return a double as Go writes it without exponent: `0.000001`, `1`."""
-    if not math.isfinite(number):
-        return "NaN" if math.isnan(number) else "+Inf" if number > 0 else "-Inf"
-    whole = format(Decimal(repr(number)), "f")
-    return whole.removesuffix(".0")
-
-
 def text_like(value: object) -> str | None:
     """Return a value as text; None for nil."""
     match value:
         case None | str():
             return value
-        case bool():
-            return "true" if value else "false"
-        case int():
-            return str(value)
-        case float():
-            return double_text(value)
         case bytes():
             return value.hex()
         case TraceId() | SpanId():
             return value.raw.hex()
-        case list() | dict():
-            return json_text(value)
-    raise EvaluationError(f"{kind_of(value)} can't be made a string")
+        case Length():
+            return str(value.nanoseconds)
+        case Moment():
+            return json_text(_rfc3339(value.nanoseconds))
+    return json_text(value)
+
+
+def _rfc3339(nanoseconds: int) -> str:
+    try:
+        written = format_time(nanoseconds, "%Y-%m-%dT%H:%M:%S.%s")
+    except ValueError as error:
+        raise EvaluationError(str(error)) from None
+    return written.rstrip("0").rstrip(".") + "Z"
 
 
 def element_text(value: object) -> str:

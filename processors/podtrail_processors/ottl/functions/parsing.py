@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
@@ -12,6 +12,7 @@ from podtrail_processors.ottl.functions.parameters import Function, Parameter, t
 from podtrail_processors.re2 import compile_re2
 
 _MOST_CHARACTERS = 2**20
+_MOST_NESTED = 64
 _MODES = ("strict", "lazyQuotes", "ignoreQuotes")
 _compiled = lru_cache(maxsize=256)(compile_re2)
 
@@ -32,7 +33,22 @@ def _parse_json(target: str) -> object:
         found: object = _decoder().decode(target)
     except (ValueError, RecursionError) as error:
         raise EvaluationError(f"no JSON: {error}") from None
+    if target.count("[") + target.count("{") > _MOST_NESTED:
+        _check_nesting(found)
     return found
+
+
+def _check_nesting(value: object) -> None:
+    level = [value]
+    for _ in range(_MOST_NESTED):
+        level = [part for outer in level for part in _parts(outer)]
+        if not level:
+            return
+    raise EvaluationError(f"JSON nested deeper than {_MOST_NESTED} is not read")
+
+
+def _parts(value: object) -> Iterable[object]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 def _parse_key_value(target: str, delimiter: str = "=", pair_delimiter: str = " ") -> dict[str, object]:
