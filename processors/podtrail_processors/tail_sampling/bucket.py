@@ -1,6 +1,6 @@
 """The token bucket of `rate_limiting` and `bytes_limiting`, in whole numbers and pipeline time."""
 
-from podtrail.config.types import SECOND
+from podtrail.config.types import SECOND, WarningPath
 
 
 class TokenBucket:
@@ -27,3 +27,10 @@ class TokenBucket:
 def burst_of(burst_capacity: int, per_second: int) -> int:
     """Return how much may come at once: by default what two seconds bring."""
     return burst_capacity if burst_capacity > 0 else 2 * per_second
+
+
+def nothing_comes_back(key: str, per_second: int, burst_capacity: int) -> list[tuple[WarningPath, str]]:
+    """Return a warning about a rate, under its key, at which a bucket never fills again."""
+    if per_second > 0:
+        return []
+    return [((key,), "at no rate it keeps only one burst" if burst_capacity > 0 else "at no rate it keeps nothing")]

@@ -130,4 +130,9 @@ class Config(Model):
             found.append((("num_shards",), text))
         if not self.policies:
             found.append((("policies",), "without a policy no trace is kept"))
+        if self.sampling_strategy == "span-ingest":
+            for at, policy in enumerate(self.policies):
+                if policy.type == "drop":
+                    text = "with span-ingest no trace is kept: it may still match, and holds every yes back till then"
+                    found.append((("policies", at), text))
         return found

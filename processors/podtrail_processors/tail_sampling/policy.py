@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 
-from podtrail.config.types import Model
+from podtrail.config.types import Model, WarningPath
 from podtrail.otlp import Decision
 from podtrail_processors.probability import ALWAYS
 from podtrail_processors.tail_sampling.evidence import Evidence, Reads
@@ -39,3 +39,7 @@ class Block(Model):
     @abstractmethod
     def create(self) -> Policy:
         """Return the policy with these settings. ValueError when they can't be met."""
+
+    def lints(self) -> list[tuple[WarningPath, str]]:
+        """Return what is legal but hardly meant, with the path below this block; asked where the block is in use."""
+        return []

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from podtrail.config.types import SECOND, Model
+from podtrail.config.types import SECOND, Model, WarningPath
 from podtrail.otlp import Decision
 from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.lenient import Int64, Texts
@@ -101,3 +101,18 @@ class Config(Block):
             budget = percent / 100 * total if percent > 0 else total / len(self.composite_sub_policy)
             parts.append(Allotted(part.name, part.create(), int(budget)))
         return Composite(total, parts)
+
+    def lints(self) -> list[tuple[WarningPath, str]]:
+        """Return what is hardly meant."""
+        found: list[tuple[WarningPath, str]] = []
+        names = [part.name for part in self.composite_sub_policy]
+        if self.policy_order and list(self.policy_order) != names:
+            found.append((("policy_order",), "has no effect: the policies are asked in the order of their list"))
+        if self.max_total_spans_per_second <= 0:
+            found.append((("max_total_spans_per_second",), "at no rate it keeps nothing"))
+        if not names:
+            found.append((("composite_sub_policy",), "without policies it keeps nothing"))
+        for at, share in enumerate(self.rate_allocation):
+            if share.policy not in names:
+                found.append((("rate_allocation", at, "policy"), "has no effect: no policy of the list has this name"))
+        return found

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
+from podtrail.config.types import WarningPath
 from podtrail.otlp import Decision
 from podtrail_processors.probability import ALWAYS
 from podtrail_processors.tail_sampling.evidence import Evidence, Reads
@@ -50,6 +51,10 @@ class And(Block):
         """Return the policy. ValueError when a part can't be made."""
         return All([part.create() for part in self.and_sub_policy], "sampled")
 
+    def lints(self) -> list[tuple[WarningPath, str]]:
+        """Return what is hardly meant."""
+        return [] if self.and_sub_policy else [(("and_sub_policy",), "without policies it keeps everything")]
+
 
 class Drop(Block):
     """Settings of `drop`."""
@@ -59,3 +64,7 @@ class Drop(Block):
     def create(self) -> Policy:
         """Return the policy. ValueError when a part can't be made."""
         return All([part.create() for part in self.drop_sub_policy], "dropped")
+
+    def lints(self) -> list[tuple[WarningPath, str]]:
+        """Return what is hardly meant."""
+        return [] if self.drop_sub_policy else [(("drop_sub_policy",), "without policies it drops everything")]

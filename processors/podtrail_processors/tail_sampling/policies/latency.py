@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from pydantic import Field
 
-from podtrail.config.types import MILLISECOND
+from podtrail.config.types import MILLISECOND, WarningPath
 from podtrail.otlp import Decision
 from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.lenient import Int64
@@ -74,3 +74,10 @@ class Config(Block):
     def create(self) -> Policy:
         """Return the policy."""
         return Latency(self.threshold_ms, self.upper_threshold_ms)
+
+    def lints(self) -> list[tuple[WarningPath, str]]:
+        """Return what is hardly meant."""
+        if not self.upper_threshold_ms:
+            return []
+        text = "depends on the order in which spans arrive: a trace that grows through the range is kept"
+        return [(("upper_threshold_ms",), text)]

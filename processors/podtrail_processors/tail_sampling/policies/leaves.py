@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ConfigDict, Field, model_validator
 
-from podtrail.config.types import Model
+from podtrail.config.types import Model, WarningPath
 from podtrail_processors.tail_sampling.policies.always_sample import Config as AlwaysSample
 from podtrail_processors.tail_sampling.policies.boolean_attribute import Config as BooleanAttribute
 from podtrail_processors.tail_sampling.policies.bytes_limiting import Config as BytesLimiting
@@ -91,11 +91,27 @@ class Leaf(Model):
         types = self.types()
         if self.type not in types:
             raise ValueError(self._unknown(types))
+        return self._block().create()
+
+    def warnings(self) -> list[tuple[WarningPath, str]]:
+        """Return what its settings are hardly meant to do, and which of them do nothing."""
+        if self.type not in self.types():
+            return []
+        found: list[tuple[WarningPath, str]] = [((self.type, *path), text) for path, text in self._block().lints()]
+        fields = type(self).model_fields
+        for name in sorted(self.model_fields_set & fields.keys() - {"name", "type"}):
+            key = fields[name].alias or name
+            if key != self.type:
+                found.append(((key,), f"has no effect: the type is {self.type}"))
+        found += [((key,), "is not known and passed over, as in the Collector") for key in self.model_extra or ()]
+        return found
+
+    def _block(self) -> Block:
         for name, field in type(self).model_fields.items():
             if (field.alias or name) == self.type:
                 block = getattr(self, name)
                 assert isinstance(block, Block)
-                return block.create()
+                return block
         raise AssertionError(self.type)
 
     def _unknown(self, types: frozenset[str]) -> str:

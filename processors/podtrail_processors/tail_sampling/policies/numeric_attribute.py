@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from podtrail.config.types import WarningPath
 from podtrail.otlp import Decision
 from podtrail_processors.tail_sampling.evidence import Evidence
 from podtrail_processors.tail_sampling.lenient import Int64
@@ -46,3 +47,8 @@ class Config(Block):
         if not self.min_value and not self.max_value:
             raise ValueError("min_value or max_value must be given, and not as 0")
         return NumericAttribute(self.key, self.min_value or _LEAST, self.max_value or _MOST, self.invert_match)
+
+    def lints(self) -> list[tuple[WarningPath, str]]:
+        """Return what is hardly meant."""
+        given = self.model_fields_set & {"min_value", "max_value"}
+        return [((key,), "a bound of 0 counts as none") for key in sorted(given) if not getattr(self, key)]

@@ -2,8 +2,9 @@
 
 from pydantic import Field
 
+from podtrail.config.types import WarningPath
 from podtrail.otlp import Decision
-from podtrail_processors.tail_sampling.bucket import TokenBucket, burst_of
+from podtrail_processors.tail_sampling.bucket import TokenBucket, burst_of, nothing_comes_back
 from podtrail_processors.tail_sampling.evidence import Evidence
 from podtrail_processors.tail_sampling.lenient import Int64
 from podtrail_processors.tail_sampling.policy import Block, Policy
@@ -37,3 +38,7 @@ class Config(Block):
     def create(self) -> Policy:
         """Return the policy."""
         return RateLimiting(self.spans_per_second, burst_of(self.burst_capacity, self.spans_per_second))
+
+    def lints(self) -> list[tuple[WarningPath, str]]:
+        """Return what is hardly meant."""
+        return nothing_comes_back("spans_per_second", self.spans_per_second, self.burst_capacity)

@@ -5,6 +5,7 @@ from functools import lru_cache
 
 from pydantic import Field
 
+from podtrail.config.types import WarningPath
 from podtrail.otlp import Decision
 from podtrail_processors.re2 import compile_re2
 from podtrail_processors.tail_sampling.evidence import Evidence
@@ -65,3 +66,11 @@ class Config(Block):
             matches = frozenset(self.values).difference([""]).__contains__
         reason = f"{self.key} is {'none' if self.invert_match else 'one'} of {', '.join(self.values)}"
         return StringAttribute(self.key, matches, reason, self.invert_match)
+
+    def lints(self) -> list[tuple[WarningPath, str]]:
+        """Return what is hardly meant."""
+        if not self.values:
+            return [(("values",), f"without values it keeps {'everything' if self.invert_match else 'nothing'}")]
+        if "" in self.values and not self.enabled_regex_matching:
+            return [(("values", self.values.index("")), "has no effect: an empty text is never matched")]
+        return []
