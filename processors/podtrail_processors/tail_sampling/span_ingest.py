@@ -92,8 +92,7 @@ class SpanIngest(TailSampling):
         self._leave(trace, [*earlier, *ingest], judgement, now, out)
         self._release(trace, judgement, now, now)
         if trace.state is FORGOTTEN:
-            # As in the Collector, which looks for it in vain at its deadline.
-            self._instruments.too_early.add(self._evicted.add(trace.trace_id, trace.due, self._memory.traces))
+            self._miss_at_deadline(trace)
 
     def _append(self, trace: HeldTrace, ingest: Ingest) -> None:
         for group in ingest:
@@ -118,6 +117,17 @@ class SpanIngest(TailSampling):
             trace.size,
             earlier=trace.span_count,
         )
+
+    def _make_room(self, now: int, out: Outcome) -> None:
+        """Let go of the oldest trace; one that was decided is missed at its deadline, unless it was too large."""
+        oldest = self._memory.oldest()
+        if oldest.state is not None and oldest.state.decision != "not_sampled" and oldest.due > now:
+            self._miss_at_deadline(oldest)
+        super()._make_room(now, out)
+
+    def _miss_at_deadline(self, trace: HeldTrace) -> None:
+        """Have a trace counted that was decided before its deadline, where the Collector looks for it in vain."""
+        self._instruments.too_early.add(self._evicted.add(trace.trace_id, trace.due, self._memory.traces))
 
     def _decide(self, trace: HeldTrace, now: int, out: Outcome) -> None:
         """Let go of a trace that nothing has matched; without a cache it would start anew."""

@@ -87,6 +87,18 @@ def test_what_never_matched_starts_anew_unless_it_is_remembered(ingesting: Make,
         assert made.kept == kept
 
 
+@pytest.mark.parametrize("cache", [0, 5])
+def test_a_decided_trace_that_is_gone_at_its_deadline_is_counted_there(
+    ingesting: Make, span: Make, errors: Any, cache: int
+) -> None:
+    made = ingesting(errors, num_traces=1, decision_cache={"sampled_cache_size": cache})
+    made.send(0, span(1, status=ERROR))
+    made.send(0.5, span(2))
+    assert not any(made.counted("sampling_trace_dropped_too_early").values())
+    made.stop(9)
+    assert made.counted("sampling_trace_dropped_too_early") == {"": 1}
+
+
 def test_blocking_takes_no_more_traces_than_there_is_room_for(ingesting: Make, span: Make, errors: Any) -> None:
     made = ingesting(errors, num_traces=1, block_on_overflow=True)
     made.send(0, span(1, 1))
