@@ -4,9 +4,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from podtrail.otlp import Status
+
 Make = Callable[..., Any]
+MS = 1_000_000
+START = 1_760_000_000_000 * MS
 FAILING = 'Int(attributes["n"]) == 1'
 """Fails for a text that is no number."""
 
@@ -35,6 +41,45 @@ def test_a_span_is_seen_under_its_own_resource(sampler: Make, span: Make, policy
     made.send(0, span(2, 3, name="a", resource={"r": "y"}))
     made.stop(10)
     assert made.decisions == {1: "not_sampled", 2: "sampled"}
+
+
+_CONDITIONS = st.sampled_from(
+    [
+        'attributes["k"] == "v"',
+        'attributes["k"] != "v" and name == "a"',
+        'not (attributes["k"] > 1)',
+        'resource.attributes["r"] == "x" and attributes["k"] == 2.0',
+        'resource.attributes["r"] == nil or name == "b"',
+        'IsMatch(attributes["k"], "^[v2]$") and status.code == STATUS_CODE_ERROR',
+        "status.code == STATUS_CODE_UNSET and IsRootSpan()",
+        'end_time - start_time > Duration("5ms") and name != "a"',
+        "end_time_unix_nano - start_time_unix_nano >= 7000000",
+        'Len(attributes["k"]) > 0 or kind == SPAN_KIND_SERVER',
+    ]
+)
+_SPANS = st.fixed_dictionaries(
+    {
+        "name": st.sampled_from(["a", "b"]),
+        "parent": st.sampled_from([0, 9]),
+        "status": st.sampled_from([None, Status(2, "")]),
+        "end": st.sampled_from([START + 4 * MS, START + 7 * MS]),
+        "attributes": st.sampled_from([{}, {"k": "v"}, {"k": 2}, {"other": "v"}]),
+        "resource": st.sampled_from([{}, {"r": "x"}, {"r": "y"}]),
+    }
+)
+
+
+@given(st.lists(_CONDITIONS, min_size=1, max_size=3), st.lists(_SPANS, min_size=1, max_size=4))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_a_trace_is_kept_when_one_of_its_spans_alone_would_be(
+    sampler: Make, span: Make, policy: Make, conditions: list[str], spans: list[dict[str, Any]]
+) -> None:
+    made = sampler(policy("ottl_condition", span=conditions))
+    for number, about in enumerate(spans, 1):
+        made.send(0, span(99, number, start=START, **about), span(number, start=START, **about))
+    made.stop(10)
+    alone = [decision for trace, decision in made.decisions.items() if trace != 99]
+    assert made.decisions[99] == ("sampled" if "sampled" in alone else "not_sampled")
 
 
 def test_the_verdict_tells_which_condition_holds(sampler: Make, span: Make, policy: Make) -> None:
