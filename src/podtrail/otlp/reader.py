@@ -28,6 +28,9 @@ class SpanFields(Protocol):
     events: Sequence[bytes]
     links: Sequence[bytes]
 
+    def HasField(self, field_name: str) -> bool:  # noqa: N802 - protobuf's
+        """Return whether a field that does not repeat is there, be it empty."""
+
 
 def span_reader(fields: Collection[str]) -> Callable[[bytes], Sequence[SpanFields]]:
     """Return a function from a group's `spans` (or several joined) to its spans with just these fields.

@@ -99,7 +99,7 @@ def test_a_trace_is_measured_as_the_message_it_would_be_by_itself(scopes: list[l
                 span_id=b"s" * 8,
                 parent_span_id=b"p" * 8,
                 name=name,
-                status=Status(code=Status.STATUS_CODE_OK),
+                status=Status(),
             )
             for name in scope
         ]
