@@ -22,7 +22,6 @@ from podtrail.otlp.scrutiny import Rejections, scrutinize
 
 _REQUEST = cast("Any", lite_type(REQUEST, {"resource_spans": {"resource": None, "scope_spans": None}}))
 _SCOPE_SPANS = cast("Any", lite_type(SCOPE_SPANS, {"scope": None, "spans": None}))
-_BORDERS = cast("Any", lite_type(REQUEST, {"resource_spans": {"scope_spans": {"spans": None}}}))
 # What is read where it stands and has to stand once: written again, a repeat makes the request shorter.
 _SINGULAR = cast(
     "Any",
@@ -82,10 +81,8 @@ def read_request(raw: bytes) -> Intake:
     Raises:
         MalformedRequest: the bytes can't be told apart into spans, or hold hardly anything but borders of spans.
     """
-    if len(raw) > _FEW_ELEMENTS:
-        _count_elements(raw)
     rejections = Rejections()
-    groups = _cut(raw, rejections) if _decodes(raw) else None
+    groups = _cut(raw, rejections)
     if groups is None:
         rejections = Rejections()
         try:
@@ -106,45 +103,49 @@ def refuse_hollow(elements: int, size: int) -> None:
         raise MalformedRequest(f"{elements:,} resources, scopes and spans in {size:,} bytes: too many to look at")
 
 
-def _count_elements(raw: bytes) -> None:
-    try:
-        resources = _BORDERS.FromString(raw).resource_spans
-    except DecodeError:
-        return  # which is told of where it is read
+class _Scope(NamedTuple):
+    """A ScopeSpans message whose spans were told apart and not looked at."""
+
+    resource: bytes
+    raw: bytes
+    message: Any
+
+
+def _part(raw: bytes) -> list[_Scope]:
+    """Return the scopes of a request. DecodeError when it can't be parted, MalformedRequest when it is hollow."""
+    resources = _REQUEST.FromString(raw).resource_spans
     elements = len(resources)
     refuse_hollow(elements, len(raw))
     elements += sum([len(resource_spans.scope_spans) for resource_spans in resources])
     refuse_hollow(elements, len(raw))
-    elements += sum([len(scope.spans) for resource_spans in resources for scope in resource_spans.scope_spans])
-    refuse_hollow(elements, len(raw))
-
-
-def _decodes(raw: bytes) -> bool:
-    try:
-        ExportTraceServiceRequest.FromString(raw)
-    except DecodeError:
-        return False
-    return True
+    scopes: list[_Scope] = []
+    for resource_spans in resources:
+        parts = list(resource_spans.scope_spans)
+        resource_spans.ClearField("scope_spans")
+        resource = resource_spans.SerializeToString() or _Bare()
+        scopes += [_Scope(resource, part, _SCOPE_SPANS.FromString(part)) for part in parts]
+    refuse_hollow(elements + sum([len(scope.message.spans) for scope in scopes]), len(raw))
+    return scopes
 
 
 def _cut(raw: bytes, rejections: Rejections) -> list[Group] | None:
-    """Return the groups of a request that decodes; None when it repeats a field that has to stand once."""
+    """Return the groups of a request; None when it does not decode or repeats a field that has to stand once."""
+    try:
+        scopes = _part(raw)
+        ExportTraceServiceRequest.FromString(raw)
+    except DecodeError:
+        return None
     if _SINGULAR.FromString(raw).ByteSize() != len(raw):
         return None
-    request = _REQUEST.FromString(raw)
     groups: list[Group] = []
-    for resource_spans in request.resource_spans:
-        scopes = list(resource_spans.scope_spans)
-        resource_spans.ClearField("scope_spans")
-        resource = resource_spans.SerializeToString() or _Bare()
-        for scope_spans in scopes:
-            if not _cut_scope(resource, scope_spans, groups, rejections):
-                return None
+    for scope in scopes:
+        if not _cut_scope(scope, groups, rejections):
+            return None
     return groups
 
 
-def _cut_scope(resource: bytes, raw: bytes, groups: list[Group], rejections: Rejections) -> bool:
-    message = _SCOPE_SPANS.FromString(raw)
+def _cut_scope(of: _Scope, groups: list[Group], rejections: Rejections) -> bool:
+    resource, raw, message = of
     spans: list[bytes] = list(message.spans)
     message.ClearField("spans")
     scope: bytes = message.SerializeToString()
