@@ -33,13 +33,13 @@ def sidecar(path: Path) -> dict[str, Any]:
 
 
 def variables(path: Path) -> dict[str, str]:
-    """Return the environment of the sidecar; what the cluster fills in, as an address."""
+    """Return the environment of the sidecar."""
     maps = {d["metadata"]["name"]: d["data"] for d in documents(path) if d["kind"] == "ConfigMap"}
     container = sidecar(path)
     given: dict[str, str] = {}
     for source in container.get("envFrom", ()):
         given |= maps[source["configMapRef"]["name"]]
-    return given | {entry["name"]: entry.get("value", "10.0.0.7") for entry in container.get("env", ())}
+    return given | {entry["name"]: entry["value"] for entry in container.get("env", ())}
 
 
 @pytest.fixture(params=MANIFESTS, ids=lambda path: path.name)
@@ -52,7 +52,7 @@ def manifest(request: pytest.FixtureRequest) -> Path:
 @pytest.fixture
 def settings(manifest: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     """The image's configuration as it is read in that Pod."""
-    for name in ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTLP_HOST", "POD_IP", "MEMORY_LIMIT_MIB"):
+    for name in ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTLP_HOST", "PROBE_HOST", "MEMORY_LIMIT_MIB"):
         monkeypatch.delenv(name, raising=False)
     for name, value in variables(manifest).items():
         monkeypatch.setenv(name, value)
@@ -93,6 +93,13 @@ def test_probes_reach_the_health_check(manifest: Path, settings: Settings) -> No
         assert named.get(probe["port"], probe["port"]) == health
         # A probe comes from the kubelet to the Pod's address, unless it says otherwise.
         assert (probe.get("host") == "127.0.0.1") == (host == "localhost")
+
+
+def test_probes_and_metrics_are_reached_in_pods_of_either_address_family(manifest: Path, settings: Settings) -> None:
+    own_network = not pod(manifest).get("hostNetwork", False)
+    for name in ("health", "metrics"):
+        # Empty is every interface, both families; an address would have to be written differently in each.
+        assert ports(settings)[name][0] == ("" if own_network else "localhost")
 
 
 def test_a_sidecar_may_not_be_stopped_by_a_probe_for_want_of_readiness(manifest: Path) -> None:
