@@ -1,5 +1,6 @@
 """`./dev`, CI and the lock files: what a fresh clone begins with."""
 
+import os
 import re
 import subprocess
 import tomllib
@@ -80,6 +81,51 @@ def test_dev_refuses_a_command_it_does_not_have(root: Path, tmp_path: Path) -> N
     (tmp_path / "dev").write_bytes((root / "dev").read_bytes())
     done = subprocess.run(["sh", "dev", "dance"], cwd=tmp_path, check=False, capture_output=True, timeout=10)
     assert done.returncode == 2
+
+
+@pytest.fixture
+def clone(root: Path, tmp_path: Path) -> Path:
+    """A clone whose Python makes an environment in which `podtrail` says where it runs and with what."""
+    project = tmp_path / "a clone"
+    (project / "locks").mkdir(parents=True)
+    (project / "locks" / "dev.txt").touch()
+    (project / "pyproject.toml").touch()
+    (project / "dev").write_bytes((root / "dev").read_bytes())
+    python, podtrail = project / "python", project / "podtrail"
+    podtrail.write_text('#!/bin/sh\necho "$PWD" "$@"\n')
+    make = "mkdir -p .venv/bin; cp python .venv/bin/python; cp podtrail .venv/bin/podtrail"
+    python.write_text(f'#!/bin/sh\ncase $* in "-m venv"*) {make} ;; esac\n')
+    for program in (python, podtrail):
+        program.chmod(0o755)
+    return project
+
+
+@pytest.mark.parametrize("arguments", [["--config", "good.yaml", "--json"], ["--config=good.yaml"]])
+def test_dev_run_takes_a_configuration_from_where_the_caller_is(
+    clone: Path, tmp_path: Path, arguments: list[str]
+) -> None:
+    elsewhere = tmp_path / "else where"
+    elsewhere.mkdir()
+    done = dev_run(clone, elsewhere, *arguments)
+    assert done.stdout.split("\n")[0] == f"{elsewhere} run {' '.join(arguments)}", done.stderr
+    assert "takes a minute or two" in done.stderr
+
+
+def test_dev_run_without_a_configuration_runs_the_main_job_where_it_stands(clone: Path, tmp_path: Path) -> None:
+    assert dev_run(clone, tmp_path, "--json").stdout == f"{clone} run --config pipeline.yaml --json\n"
+
+
+def test_dev_sets_up_once(clone: Path, tmp_path: Path) -> None:
+    dev_run(clone, tmp_path)
+    assert dev_run(clone, tmp_path).stderr == ""
+
+
+def dev_run(clone: Path, directory: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    command = ["sh", str(clone / "dev"), "run", *arguments]
+    environment = {**os.environ, "PYTHON": str(clone / "python")}
+    return subprocess.run(
+        command, cwd=directory, env=environment, check=False, capture_output=True, text=True, timeout=10
+    )
 
 
 def test_ci_lints_and_tests(root: Path) -> None:
