@@ -1,7 +1,7 @@
 """The `otlp` receiver: spans over gRPC and HTTP, as every OpenTelemetry SDK and Collector sends them."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
 from functools import partial
 from types import TracebackType
@@ -55,6 +55,16 @@ class Config(Model):
     """Receive OTLP traces."""
 
     protocols: Protocols = Field(description="What is served: `grpc`, `http` or both; only what is named.")
+
+    def listens(self) -> Mapping[tuple[str | int, ...], str]:
+        """Return the addresses, `host:port`, by the path of the key that names them."""
+        grpc, http = self.protocols.grpc, self.protocols.http
+        found: dict[tuple[str | int, ...], str] = {}
+        if grpc is not None and grpc.transport == "tcp":
+            found["protocols", "grpc", "endpoint"] = grpc.endpoint
+        if http is not None:
+            found["protocols", "http", "endpoint"] = http.endpoint
+        return found
 
 
 class OtlpReceiver:

@@ -49,13 +49,22 @@ def test_validate_says_what_it_checked(config: Path) -> None:
 
 
 def test_validate_reports_everything_on_stderr_and_exits_with_2(config: Path) -> None:
-    done = podtrail("validate", f"--config={config}", "--set=exporters.debug.verbosity=loud", WAIT="5")
+    done = podtrail("validate", f"--config={config}", "--set=exporters.debug.verbosity=loud", WAIT="5s")
 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         "--set=exporters.debug.verbosity=loud: exporters::debug::verbosity: "
         "must be one of basic, normal, detailed, not 'loud'\n"
     )
+
+
+def test_an_unset_variable_is_named_with_the_error_that_it_leads_to(config: Path) -> None:
+    config.write_text(CONFIG.replace("batch: {timeout", "batch: {send_batch_size: '${env:NOT_SET}x', timeout"))
+    done = podtrail("validate", f"--config={config}")
+
+    assert done.returncode == 2
+    warning, error = (done.stderr.index(text) for text in ("warning: ", "batch::send_batch_size: must be"))
+    assert "the environment variable NOT_SET is not set" in done.stderr[warning:error]
 
 
 def test_warnings_are_shown_and_counted(config: Path) -> None:

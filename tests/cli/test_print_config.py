@@ -17,7 +17,7 @@ receivers:
   otlp: {protocols: {grpc: }}
 exporters:
   otlp/a:
-    endpoint: localhost:4317
+    endpoint: backend.example:4317
     headers: {authorization: "${env:TOKEN}", x-number: "12"}
     tls: {insecure: true}
   file: {path: "a$$${env:NAME}.jsonl"}
@@ -41,7 +41,7 @@ def test_secrets_are_redacted(config: Path) -> None:
     assert done.exit_code == 0
     assert "authorization: '[REDACTED]'\n      x-number: '[REDACTED]'\n" in done.output
     assert "abc" not in done.output
-    assert "endpoint: localhost:4317\n" in done.output
+    assert "endpoint: backend.example:4317\n" in done.output
 
 
 def test_secrets_are_shown_on_request_and_the_output_is_a_configuration_again(config: Path) -> None:

@@ -20,6 +20,7 @@ class ConfigProblem(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the report to standard error."""
+        show_warnings(self.error.warnings)
         for problem in self.error.problems:
             _echo(problem, "red", "", file)
 

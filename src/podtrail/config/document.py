@@ -75,7 +75,7 @@ class Document:
         expander = Expander(environ)
         root = expander.expand(merged)
         if expander.problems:
-            raise ConfigError(expander.problems)
+            raise ConfigError(expander.problems, expander.warnings)
         assert isinstance(root, MapNode)
         return cls(root, tuple(expander.warnings))
 

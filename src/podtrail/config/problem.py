@@ -77,11 +77,13 @@ class Problem:
 
 
 class ConfigError(Exception):
-    """A configuration can't be used. Its text is the whole report: every problem, in order of place."""
+    """A configuration can't be used. Its text is the whole report: warnings, then every problem, in order of place."""
 
-    def __init__(self, problems: Iterable[Problem]) -> None:
+    def __init__(self, problems: Iterable[Problem], warnings: Iterable[Problem] = ()) -> None:
         self.problems = in_order(problems)
-        super().__init__("\n".join(map(str, self.problems)))
+        self.warnings = in_order(warnings)
+        """What is hardly meant, and may be why."""
+        super().__init__("\n".join((*(f"warning: {warning}" for warning in self.warnings), *map(str, self.problems))))
 
 
 def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:

@@ -1,16 +1,17 @@
 """From a configuration document to settings: which components, which pipelines, everything checked together."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from podtrail.component import Factory, Kind, registry
 from podtrail.config import ConfigError, Document, Problem
 from podtrail.config.ids import parse_id
-from podtrail.config.nodes import ListNode, MapNode, ScalarNode, child, descend
+from podtrail.config.nodes import ListNode, MapNode, ScalarNode, child, descend, place_of
 from podtrail.config.problem import Path, did_you_mean, in_order
 from podtrail.config.telemetry import TelemetryConfig
 from podtrail.config.validation import Validator
+from podtrail.pipeline.looping import loops
 from podtrail.pipeline.overwriting import overwritten
 
 _SECTIONS: Final[Mapping[str, Kind]] = {
@@ -20,6 +21,7 @@ _SECTIONS: Final[Mapping[str, Kind]] = {
     "extensions": "extension",
 }
 _TOP: Final = (*_SECTIONS, "service")
+_LOOP: Final = "send to a backend; is OTEL_EXPORTER_OTLP_ENDPOINT meant for what sends to podtrail?"
 _OTHER_SIGNALS: Final = frozenset({"metrics", "logs", "profiles"})
 
 
@@ -120,8 +122,9 @@ class _Reading:
         sections = {section: self._components(section) for section in _SECTIONS}
         service, pipelines = self._service(sections)
         self._refuse_overwriting(sections, pipelines)
+        self._refuse_loops(sections, pipelines)
         if self._check.problems:
-            raise ConfigError(self._check.problems)
+            raise ConfigError(self._check.problems, (*self._unset, *self._check.warnings))
         self._warn_of_unused(sections, service, pipelines)
         ready = {name: {i: c for i, c in section.items() if c is not None} for name, section in sections.items()}
         return Settings(
@@ -252,13 +255,18 @@ class _Reading:
     def _refuse_overwriting(
         self, sections: Mapping[str, Mapping[str, Any]], pipelines: tuple[PipelineSettings, ...]
     ) -> None:
-        def used(section: str, ids: set[str]) -> dict[str, Any]:
-            return {id: found.config for id, found in sections[section].items() if id in ids and found is not None}
-
-        readers = used("receivers", {id for pipeline in pipelines for id in pipeline.receivers})
-        writers = used("exporters", {id for pipeline in pipelines for id in pipeline.exporters})
+        readers = _configs(sections["receivers"], {id for pipeline in pipelines for id in pipeline.receivers})
+        writers = _configs(sections["exporters"], {id for pipeline in pipelines for id in pipeline.exporters})
         for path, message in overwritten(readers, writers):
             self._check.problem(path, message, "write to another file", value=True)
+
+    def _refuse_loops(self, sections: Mapping[str, Mapping[str, Any]], pipelines: tuple[PipelineSettings, ...]) -> None:
+        for pipeline in pipelines:
+            receivers = _configs(sections["receivers"], pipeline.receivers)
+            for loop in loops(receivers, _configs(sections["exporters"], pipeline.exporters)):
+                place = place_of(self._root, loop.receiver, value=True)
+                listener = f"receiver {loop.receiver[1]!r} of its own pipeline listens on {loop.endpoint} ({place})"
+                self._check.problem(loop.exporter, f"would send back to podtrail: {listener}", _LOOP, value=True)
 
     def _warn_of_unused(
         self,
@@ -276,6 +284,11 @@ class _Reading:
             where = "service::extensions" if section == "extensions" else "a pipeline"
             for unused in components.keys() - used[section]:
                 self._check.warn((section, unused), "is configured but not used", f"list it in {where}, or remove it")
+
+
+def _configs(section: Mapping[str, ComponentSettings | None], ids: Collection[str]) -> dict[str, Any]:
+    """Return the configurations of those of a section's components that are right and among `ids`."""
+    return {id: found.config for id, found in section.items() if id in ids and found is not None}
 
 
 def _telemetry(config: TelemetryConfig) -> TelemetrySettings:

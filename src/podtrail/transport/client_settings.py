@@ -110,6 +110,10 @@ class GrpcClientSettings(ClientSettings):
         """The endpoint, read."""
         return client_target(self.endpoint)
 
+    def sends_to(self) -> tuple[str, str, int]:
+        """Return the key that names where it sends, host and port."""
+        return "endpoint", self.target.host, self.target.port
+
     @property
     def plain(self) -> bool:
         """Whether to connect without TLS: as the scheme says, else as `tls::insecure` does."""
@@ -164,3 +168,8 @@ class HttpClientSettings(ClientSettings):
             return self.traces_endpoint
         assert self.endpoint is not None
         return self.endpoint.rstrip("/") + TRACES_PATH
+
+    def sends_to(self) -> tuple[str, str, int]:
+        """Return the key that names where it sends, host and port."""
+        target = client_target(self.url)
+        return "endpoint" if self.traces_endpoint is None else "traces_endpoint", target.host, target.port

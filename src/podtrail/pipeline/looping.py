@@ -1,0 +1,64 @@
+"""A pipeline that sends to the address it receives on would feed itself for ever."""
+
+from collections.abc import Iterator, Mapping
+from ipaddress import ip_address
+from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
+
+from podtrail.config.problem import Path
+from podtrail.config.types import host_port
+
+_EVERY_INTERFACE: Final = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - recognised, not bound
+
+
+@runtime_checkable
+class Listens(Protocol):
+    """A receiver's configuration that names addresses to listen on."""
+
+    def listens(self) -> Mapping[Path, str]:
+        """Return the addresses, `host:port`, by the path of the key that names them."""
+
+
+@runtime_checkable
+class Sends(Protocol):
+    """An exporter's configuration that names an address to send to."""
+
+    def sends_to(self) -> tuple[str, str, int]:
+        """Return the key that names it, host and port; port 0 when it is no such address."""
+
+
+class Loop(NamedTuple):
+    """An exporter that reaches a receiver of its own pipeline."""
+
+    exporter: Path
+    """Path of the key that names where it sends."""
+    receiver: Path
+    """Path of the key that names where it listens."""
+    endpoint: str
+
+
+def loops(receivers: Mapping[str, Any], exporters: Mapping[str, Any]) -> Iterator[Loop]:
+    """Yield the loops between the configurations of one pipeline, by id."""
+    for exporter, sender in exporters.items():
+        if not isinstance(sender, Sends):
+            continue
+        key, host, port = sender.sends_to()
+        for receiver, listener in receivers.items():
+            for below, endpoint in listener.listens().items() if isinstance(listener, Listens) else ():
+                if port and _reaches(host.lower(), port, *host_port(endpoint.lower())):
+                    yield Loop(("exporters", exporter, key), ("receivers", receiver, *below), endpoint)
+
+
+def _reaches(host: str, port: int, listening: str, on: int) -> bool:
+    if port != on:
+        return False
+    here = _is_loopback(host) or host in _EVERY_INTERFACE
+    return host == listening or (here and (_is_loopback(listening) or listening in _EVERY_INTERFACE))
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
