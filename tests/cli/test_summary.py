@@ -14,7 +14,11 @@ FULL = Ledger("file", 9_840, 0, 7_001, 2_815, 0, {}, 24, 0)
 
 def run(*, page: str = "", ledger: Ledger = FULL, name: str = "web-0") -> Summary:
     stories = Stories()
-    link = Link(b"t" * 16, b"s" * 8, {"podtrail.link.type": "creation", "podtrail.link.resolved": False})
+    link = Link(
+        b"t" * 16,
+        b"s" * 8,
+        {"podtrail.link.type": "creation", "podtrail.link.resolved": False, "podtrail.link.target": "dropped"},
+    )
     stories.observe(no_room(name=name, links=[link]).batch())
     stories.observe(MadeAttempt(uid="b").batch("not_sampled", ""))
     written = ["out/kept.jsonl", "out/decisions.jsonl"]
@@ -33,8 +37,8 @@ def test_the_summary_reads_as_rows() -> None:
         "Pods            2  1 unschedulable, 1 scheduled",
         "Attempts        2  1 Unschedulable, 1 Success",
         "Traces          2  1 kept (50 %): failed 1",
-        "Spans       9,840  = 7,001 delivered + 2,815 sampled out + 0 rejected + 0 dropped + 24 in memory + 0 in queue",
-        "Links           1  1 creation; 1 not resolved",
+        "Spans       9,840  = 7,001 delivered + 2,815 sampled out + 24 in memory",
+        "Links           1  1 creation; 1 to traces that were not kept",
         "Waiting         1  NodeAffinity: no match   e.g. default/web-0",
         "Written    out/kept.jsonl, out/decisions.jsonl",
     ]
@@ -59,8 +63,19 @@ def test_several_exporters_have_a_labelled_row_each() -> None:
     ledgers = [Ledger("otlp_grpc", 0, 0, 0, 0, 0, {}, 0, 0), Ledger("file", 0, 1, 1, 0, 0, {}, 0, 0)]
     text = printed(summarize(Stories(), took=1, ledgers=ledgers))
     rows = [line for line in text.splitlines() if line.startswith("Spans")]
-    assert [row.rsplit(" ", 1)[1] for row in rows] == ["otlp_grpc", "file"]
-    assert "+ 1 created = 1 delivered" in rows[1]
+    assert rows == [
+        "Spans           0  = 0 delivered to otlp_grpc + 0 sampled out",
+        "Spans           0  + 1 created = 1 delivered to file + 0 sampled out",
+    ]
+
+
+def test_links_to_traces_never_seen_are_told_from_those_to_traces_not_kept() -> None:
+    stories = Stories()
+    for target in ("unknown", "unknown", "dropped"):
+        told = {"podtrail.link.type": "creation", "podtrail.link.resolved": False, "podtrail.link.target": target}
+        stories.observe(no_room(name=target, links=[Link(b"t" * 16, b"s" * 8, told)]).batch())
+    text = printed(summarize(stories, took=1))
+    assert "3 creation; 1 to traces that were not kept, 2 to traces never seen\n" in text
 
 
 def test_hostile_names_have_no_power_over_the_terminal() -> None:

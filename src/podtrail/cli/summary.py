@@ -61,8 +61,7 @@ def _lines(summary: Summary, *, serving: bool) -> "list[Text]":
         lines.append(_row("Traces", summary.decided, share + (f": {by_policy}" if by_policy else "")))
     lines += [_ledger(ledger, label=len(summary.ledgers) > 1) for ledger in summary.ledgers]
     if summary.links:
-        unresolved = f"; {summary.unresolved_links:,} not resolved" if summary.unresolved_links else ""
-        lines.append(_row("Links", sum(summary.links.values()), _counts(summary.links) + unresolved))
+        lines.append(_row("Links", sum(summary.links.values()), _counts(summary.links) + _unresolved(summary)))
     lines += _waiting(summary)
     if summary.written:
         lines.append(_row("Written", None, ", ".join(map(visible, summary.written))))
@@ -84,17 +83,28 @@ def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {visible(clip(name))}" for name, count in counts.items())
 
 
+def _unresolved(summary: Summary) -> str:
+    targets = {
+        "to traces that were not kept": summary.links_to_dropped,
+        "to traces never seen": summary.unresolved_links - summary.links_to_dropped,
+    }
+    told = ", ".join(f"{links:,} {target}" for target, links in targets.items() if links)
+    return f"; {told}" if told else ""
+
+
 def _ledger(ledger: Ledger, *, label: bool) -> "Text":
     dropped = sum(ledger.dropped.values())
     reasons = ", ".join(f"{visible(reason)} {count:,}" for reason, count in ledger.dropped.items() if count)
     created = f"+ {ledger.created:,} created " if ledger.created else ""
-    equation = (
-        f"{created}= {ledger.delivered:,} delivered + {ledger.sampled_out:,} sampled out"
-        f" + {ledger.rejected:,} rejected + {dropped:,} dropped{f' ({reasons})' if reasons else ''}"
-        f" + {ledger.in_memory:,} in memory + {ledger.in_queue:,} in queue"
-    )
-    if label:
-        equation += f"   {visible(ledger.label)}"
+    seldom = {
+        "rejected": ledger.rejected,
+        f"dropped ({reasons})": dropped,
+        "in memory": ledger.in_memory,
+        "in queue": ledger.in_queue,
+    }
+    delivered = f"{ledger.delivered:,} delivered" + (f" to {visible(ledger.label)}" if label else "")
+    terms = (delivered, f"{ledger.sampled_out:,} sampled out", *(f"{n:,} {what}" for what, n in seldom.items() if n))
+    equation = f"{created}= {' + '.join(terms)}"
     if not ledger.difference:
         return _row("Spans", ledger.received, equation)
     missing = f"{ledger.difference:,} missing" if ledger.difference > 0 else f"{-ledger.difference:,} too many"

@@ -30,6 +30,9 @@ class Tallies:
     links: Counter[str] = field(default_factory=Counter)
     """Links on kept spans, by type."""
     unresolved: int = 0
+    """Links whose target was not kept or never seen."""
+    dropped_targets: int = 0
+    """Of these, links whose target was seen, and let go by a decision."""
     forgotten_pods: int = 0
 
 
@@ -174,6 +177,7 @@ class Stories:
                     kind = link.attributes.get(_LINK_TYPE)
                     self.tallies.links[kind if isinstance(kind, str) else "other"] += 1
                     self.tallies.unresolved += link.attributes.get("podtrail.link.resolved") is False
+                    self.tallies.dropped_targets += link.attributes.get("podtrail.link.target") == "dropped"
 
     def _note(self, attempt: Root, story: AttemptStory) -> None:
         pod = self._pod(attempt.pod_uid, attempt.namespace, attempt.name)

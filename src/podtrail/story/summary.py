@@ -92,6 +92,9 @@ class Summary:
     links: Mapping[str, int]
     """By type."""
     unresolved_links: int
+    """Links whose target was not kept or never seen."""
+    links_to_dropped: int
+    """Of these, links whose target was seen, and let go by a decision."""
     waiting: Sequence[Waiting]
     """The most frequent first."""
     more_waiting: int
@@ -130,6 +133,7 @@ def summarize(
         ledgers=tuple(ledgers),
         links=_by_count(tallies.links),
         unresolved_links=tallies.unresolved,
+        links_to_dropped=tallies.dropped_targets,
         waiting=waiting[:_MAX_WAITING],
         more_waiting=sum(one.pods for one in waiting[_MAX_WAITING:]),
         written=tuple(written),
