@@ -7,7 +7,7 @@ from podtrail.config.nodes import Scalar
 
 _NULL: Final = frozenset({"", "~", "null", "Null", "NULL"})
 _BOOL: Final = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
-_DECIMAL: Final = re.compile(r"[-+]?[0-9]+")
+_DECIMAL: Final = re.compile(r"[-+]?[0-9]+(?:_[0-9]+)*")  # 100_000 is a number to the Collector
 _LEADING_ZERO: Final = re.compile(r"[-+]?0[0-9]+")
 _OCTAL: Final = re.compile(r"0o[0-7]+")
 _HEX: Final = re.compile(r"0x[0-9a-fA-F]+")
@@ -30,7 +30,7 @@ def read_plain(text: str) -> Scalar:
     if _LEADING_ZERO.fullmatch(text):
         raise ValueError(f"{text} is octal to some readers and decimal to others: drop the zeros, or quote it as text")
     if _DECIMAL.fullmatch(text):
-        return _whole(text, 10)
+        return _whole(text.replace("_", ""), 10)
     if _HEX.fullmatch(text):
         return _whole(text[2:], 16)
     if _OCTAL.fullmatch(text):
