@@ -122,7 +122,8 @@ def test_keeps_the_contract_of_processors(traces: list[bytes], mode: str) -> Non
 @given(st.floats(1e-6, 1), st.integers(1, 14))
 def test_a_threshold_is_near_the_probability_it_stands_for(probability: float, precision: int) -> None:
     threshold = threshold_for(probability, precision)
-    assert abs(probability_of(threshold) / probability - 1) <= 16 ** (1 - precision)
+    near = 16 ** (1 - precision) + 1e-12  # what a float can tell of it
+    assert abs(probability_of(threshold) / probability - 1) <= near
     assert read_sampling_state(f"ot=th:{threshold_text(threshold)}").threshold == threshold
 
 
