@@ -6,12 +6,13 @@ The Collector's processor of that name, decision for decision, with policies for
 from podtrail.component import Context, Factory
 from podtrail_processors.tail_sampling.config import Config
 from podtrail_processors.tail_sampling.processor import TailSampling
+from podtrail_processors.tail_sampling.shards import Sharded
 from podtrail_processors.tail_sampling.span_ingest import SpanIngest
 
 
-def _create(config: Config, context: Context) -> TailSampling:
+def _create(config: Config, context: Context) -> TailSampling | Sharded:
     strategy = SpanIngest if config.sampling_strategy == "span-ingest" else TailSampling
-    return strategy(config, context)
+    return Sharded(strategy, config, context) if config.num_shards > 1 else strategy(config, context)
 
 
 FACTORY = Factory(kind="processor", type="tail_sampling", Config=Config, create=_create)

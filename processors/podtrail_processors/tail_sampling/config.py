@@ -67,7 +67,7 @@ class Config(Model):
         0, description="A trace that grows beyond this is not kept, whatever the policies say; 0: no limit."
     )
     expected_new_traces_per_sec: Uint64 = Field(0, description="Accepted from the Collector; nothing depends on it.")
-    num_shards: Uint64 = Field(1, description="Accepted from the Collector; traces are not divided into shards here.")
+    num_shards: Uint64 = Field(1, description="Divide traces by their id, and num_traces, caches and rates with them.")
     sampling_strategy: Literal["trace-complete", "span-ingest"] = Field(
         "trace-complete",
         description="Decide on whole traces; or `span-ingest`: on spans as they come, what a request has of a trace by "
@@ -126,7 +126,7 @@ class Config(Model):
         if self.expected_new_traces_per_sec:
             found.append((("expected_new_traces_per_sec",), "has no effect: nothing is allocated in advance"))
         if self.num_shards > 1:
-            text = "has no effect: traces are not divided, num_traces and the caches hold for all of them together"
+            text = "makes nothing faster here; num_traces, caches and rates are divided among the shards"
             found.append((("num_shards",), text))
         if not self.policies:
             found.append((("policies",), "without a policy no trace is kept"))

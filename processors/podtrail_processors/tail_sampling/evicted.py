@@ -3,7 +3,7 @@
 One that has come back by then is not counted, one that was evicted twice within a second is counted once.
 """
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
 
 from podtrail.config.types import SECOND
 
@@ -44,6 +44,15 @@ class Evicted:
         missing = sum(trace_id not in present for _, trace_id in self._due)
         self._due.clear()
         return missing
+
+    def release(self) -> Mapping[tuple[int, bytes], int]:
+        """Part with all."""
+        due, self._due = self._due, {}
+        return due
+
+    def inherit(self, due: Mapping[tuple[int, bytes], int]) -> None:
+        """Take what others have parted with."""
+        self._due = dict(sorted({**self._due, **due}.items(), key=lambda one: one[1]))
 
     def __bool__(self) -> bool:
         """Say whether any are remembered."""

@@ -1,9 +1,19 @@
 """The traces in memory, decided or not, in order of their arrival."""
 
 from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from podtrail_processors.tail_sampling.held import FORGOTTEN, HeldTrace
 from podtrail_processors.tail_sampling.waiting import Waiting
+
+
+class Estate(NamedTuple):
+    """What a memory leaves behind."""
+
+    traces: Sequence[HeldTrace]
+    stragglers: Sequence[tuple[int, int]]
+    newest: int
 
 
 class Memory:
@@ -50,6 +60,25 @@ class Memory:
         self._order.append(trace)
         self.waiting.add(trace)
         return trace
+
+    def release(self) -> Estate:
+        """Part with everything."""
+        estate = Estate(list(self.traces.values()), list(self._stragglers), self._newest)
+        self.traces, self.waiting = {}, Waiting()
+        self.spans = self.bytes = 0
+        self._order.clear()
+        self._stragglers.clear()
+        return estate
+
+    def inherit(self, estates: Sequence[Estate], traces: Iterable[HeldTrace]) -> None:
+        """Take traces in that other memories have parted with."""
+        for trace in sorted(traces, key=lambda trace: trace.arrived):
+            self.open(trace)
+            if trace.state is None:
+                self.spans += trace.span_count
+                self.bytes += sum(map(len, trace.chunks))
+        self._newest = max(estate.newest for estate in estates)
+        self._stragglers = deque(sorted(straggler for estate in estates for straggler in estate.stragglers))
 
     def oldest(self) -> HeldTrace:
         """Return the trace that came in first, decided or not. IndexError when there is none."""

@@ -1,7 +1,7 @@
 """The state machine: traces come in, wait for their time, are judged and leave, as a whole or not at all."""
 
-from collections.abc import Sequence
-from typing import ClassVar, NamedTuple, Self
+from collections.abc import Callable, Sequence
+from typing import ClassVar, NamedTuple, Protocol
 
 from podtrail.component import Context, Taken
 from podtrail.config.gates import USE_TRACE_STATE
@@ -64,7 +64,7 @@ class TailSampling:
         self._kept_ids = DecisionCache(config.decision_cache.sampled_cache_size)
         self._other_ids = DecisionCache(config.decision_cache.non_sampled_cache_size)
         self._remembers = bool(self._kept_ids) or bool(self._other_ids)
-        self._instruments = Instruments(context.metrics, lambda: len(self._memory.traces), context.gates)
+        self._instruments = Instruments(context.metrics, lambda: len(self.memory.traces), context.gates)
         self._judge: Judge = self.judge_type(
             config.policies,
             self._instruments,
@@ -75,7 +75,7 @@ class TailSampling:
         self._measures = bool(config.maximum_trace_size_bytes or self._judge.measures)
         self._inspects = bool(self._wait_after_root or self._measures)
         self._headers = Headers()
-        self._memory = Memory()
+        self.memory = Memory()
         self._evicted = Evicted(max(self._room, _LEAST_EVICTED))
 
     def add(self, batch: Batch, now: int) -> Taken:
@@ -85,7 +85,7 @@ class TailSampling:
         """
         out = Outcome([], list(batch.verdicts))
         arrived, due = batch.arrived, now + self._wait
-        memory, opened = self._memory, 0
+        memory, opened = self.memory, 0
         memory.note_arrival(arrived, due)
         traces, remembers = memory.traces, self._remembers
         kept_tails, other_tails = self._kept_ids.tails, self._other_ids.tails
@@ -141,11 +141,11 @@ class TailSampling:
     def expire(self, now: int, limit: int) -> Sequence[Batch]:
         """Judge traces that are due, in the order in which they fell due, until about `limit` spans were looked at."""
         out = Outcome([], [])
-        counted = self._evicted.settle(now, self._memory.traces) if self._evicted else None
+        counted = self._evicted.settle(now, self.memory.traces) if self._evicted else None
         if counted:
             self._instruments.too_early.add(counted)
         arrived, work = now, 0
-        while work < limit and (trace := self._memory.waiting.next()) is not None and trace.due <= now:
+        while work < limit and (trace := self.memory.waiting.next()) is not None and trace.due <= now:
             work += trace.span_count + _TRACE_COST
             arrived = min(arrived, trace.arrived)
             self._decide(trace, now, out)
@@ -156,7 +156,7 @@ class TailSampling:
 
     def deadline(self) -> int | None:
         """Return when the next trace falls due."""
-        trace = self._memory.waiting.next()
+        trace = self.memory.waiting.next()
         counted = self._evicted.deadline()
         if trace is None or counted is None:
             return counted if trace is None else trace.due
@@ -164,20 +164,36 @@ class TailSampling:
 
     def held(self) -> int:
         """Return the number of spans of undecided traces."""
-        return self._memory.spans
+        return self.memory.spans
 
     def held_since(self) -> int | None:
         """Return the arrival of the oldest undecided span, or an earlier time if arrivals were out of order."""
-        return self._memory.held_since()
+        return self.memory.held_since()
 
-    def take_over(self, predecessor: Self, now: int) -> None:
+    def parts(self) -> "Sequence[TailSampling]":
+        """Return the samplers that this one is made of: itself."""
+        return (self,)
+
+    def take_over(self, predecessor: "Divisible", now: int) -> None:
         """Take what another sampler holds and remembers. Times stay as they were, the policies are these."""
-        self._headers = predecessor._headers
-        self._kept_ids.take_over(predecessor._kept_ids)
-        self._other_ids.take_over(predecessor._other_ids)
-        self._memory, predecessor._memory = predecessor._memory, self._memory
-        self._evicted, predecessor._evicted = predecessor._evicted, self._evicted
-        memory = self._memory
+        others = predecessor.parts()
+        if len(others) > 1:
+            redistribute(others, [self], lambda _: 0, now)
+            return
+        (other,) = others
+        self._headers = other._headers
+        self._remember_with([other])
+        self.memory, other.memory = other.memory, self.memory
+        self._evicted, other._evicted = other._evicted, self._evicted
+        self._forget_surplus(now)
+
+    def _remember_with(self, others: "Sequence[TailSampling]") -> None:
+        for other in others:
+            self._kept_ids.take_over(other._kept_ids)
+            self._other_ids.take_over(other._other_ids)
+
+    def _forget_surplus(self, now: int) -> None:
+        memory = self.memory
         while len(memory.traces) > self._room and memory.oldest().state is not None:
             self._forget(memory.oldest(), now)
 
@@ -186,7 +202,7 @@ class TailSampling:
         batches: list[Batch] = []
         pending = self._config.drop_pending_traces_on_shutdown
         out, arrived, work = Outcome([], []), now, 0
-        for trace in self._memory.waiting:
+        for trace in self.memory.waiting:
             arrived = min(arrived, trace.arrived)
             work += trace.span_count + _TRACE_COST
             if pending:
@@ -199,7 +215,7 @@ class TailSampling:
                 batches += out.batches(arrived)
                 out, arrived, work = Outcome([], []), now, 0
         batches += out.batches(arrived)
-        evicted = self._evicted.settle_all(self._memory.traces)
+        evicted = self._evicted.settle_all(self.memory.traces)
         if evicted and not pending:
             self._instruments.too_early.add(evicted)
         self._judge.report()
@@ -207,10 +223,10 @@ class TailSampling:
 
     def _make_room(self, now: int, out: Outcome) -> None:
         """Let go of the oldest trace in memory; if it is undecided, it is lost."""
-        oldest = self._memory.oldest()
+        oldest = self.memory.oldest()
         if oldest.state is None:
             self._account.drop("evicted_undecided", oldest.span_count)
-            counted = self._evicted.add(oldest.trace_id, oldest.due, self._memory.traces)
+            counted = self._evicted.add(oldest.trace_id, oldest.due, self.memory.traces)
             if counted:
                 self._instruments.too_early.add(counted)
             self._leave(oldest, oldest.groups(b"".join(oldest.chunks)), _EVICTED, now, out)
@@ -249,7 +265,7 @@ class TailSampling:
         """Bring a trace's decision nearer if its root is among these spans."""
         parents = self._parents(group.spans).parent_span_id
         if len(parents) < group.span_count or _NO_PARENT in parents:
-            self._memory.waiting.advance(trace, now + self._wait_after_root)
+            self.memory.waiting.advance(trace, now + self._wait_after_root)
 
     def _is_too_large(self, trace: HeldTrace) -> bool:
         most = self._config.maximum_trace_size_bytes
@@ -265,7 +281,7 @@ class TailSampling:
     def _relieve(self, now: int, out: Outcome) -> None:
         """Decide the oldest traces until the rest stays within the bound."""
         early = 0
-        memory = self._memory
+        memory = self.memory
         while memory.bytes > self._room_bytes and (oldest := memory.waiting.oldest()) is not None:
             self._decide(oldest, now, out)
             early += 1
@@ -309,7 +325,7 @@ class TailSampling:
         decision, policy, reason, votes, _ = judgement
         if decision == "sampled":
             out.groups.extend(groups)
-        self._memory.let_go(trace, sum([len(group[3]) for group in groups]))
+        self.memory.let_go(trace, sum([len(group[3]) for group in groups]))
         out.verdicts.append(
             Verdict(trace.trace_id, decision, policy, reason, now, trace.arrived, trace.span_count, votes, groups)
         )
@@ -323,10 +339,34 @@ class TailSampling:
             trace.close(Decided(judgement.decision, decided_at))
 
     def _forget(self, trace: HeldTrace, now: int) -> None:
-        self._memory.forget(trace)
+        self.memory.forget(trace)
         self._instruments.removal_age.observe((now - trace.arrived) // SECOND)
 
 
 def _whole_seconds(duration: int) -> int:
     """Return a duration cut to whole seconds, as the Collector's timer does."""
     return max(0, duration // SECOND * SECOND)
+
+
+class Divisible(Protocol):
+    """A sampler, or several side by side."""
+
+    def parts(self) -> Sequence[TailSampling]:
+        """Return the samplers that it is made of."""
+
+
+def redistribute(
+    others: Sequence[TailSampling], heirs: Sequence[TailSampling], heir_of: Callable[[bytes], int], now: int
+) -> None:
+    """Deal out by their ids what samplers hold; every heir remembers all decisions that it has room for."""
+    estates = [other.memory.release() for other in others]
+    dealt: list[list[HeldTrace]] = [[] for _ in heirs]
+    for estate in estates:
+        for trace in estate.traces:
+            dealt[heir_of(trace.trace_id)].append(trace)
+    missed = {key: due for other in others for key, due in other._evicted.release().items()}
+    for at, heir in enumerate(heirs):
+        heir._remember_with(others)
+        heir.memory.inherit(estates, dealt[at])
+        heir._evicted.inherit({key: due for key, due in missed.items() if heir_of(key[1]) == at})
+        heir._forget_surplus(now)

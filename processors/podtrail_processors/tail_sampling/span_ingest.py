@@ -31,7 +31,7 @@ class SpanIngest(TailSampling):
     def add(self, batch: Batch, now: int) -> Taken:
         """Judge spans as they come."""
         out = Outcome([], list(batch.verdicts))
-        memory = self._memory
+        memory = self.memory
         memory.note_arrival(batch.arrived, now + self._wait)
         ingests, rest = _ingests(batch.groups), None
         for ingest in ingests:
@@ -45,7 +45,7 @@ class SpanIngest(TailSampling):
 
     def _take(self, ingest: Ingest, arrived: int, now: int, out: Outcome) -> bool:
         """Take a part of a trace; return whether there was room for it."""
-        trace_id, memory = ingest[0].trace_id, self._memory
+        trace_id, memory = ingest[0].trace_id, self.memory
         if trace_id[TAIL] in self._kept_ids.tails or trace_id[TAIL] in self._other_ids.tails:
             for group in ingest:
                 self._follow_remembered(group, now, out)
@@ -101,8 +101,8 @@ class SpanIngest(TailSampling):
                 trace.turn_to(header)
             trace.chunks.append(group.spans)
             trace.span_count += group.span_count
-            self._memory.spans += group.span_count
-            self._memory.bytes += len(group.spans)
+            self.memory.spans += group.span_count
+            self.memory.bytes += len(group.spans)
 
     def _evidence_of(self, trace: HeldTrace, ingest: Ingest, now: int) -> Evidence:
         counts = [group.span_count for group in ingest]
@@ -120,14 +120,14 @@ class SpanIngest(TailSampling):
 
     def _make_room(self, now: int, out: Outcome) -> None:
         """Let go of the oldest trace; one that was decided is missed at its deadline, unless it was too large."""
-        oldest = self._memory.oldest()
+        oldest = self.memory.oldest()
         if oldest.state is not None and oldest.state.decision != "not_sampled" and oldest.due > now:
             self._miss_at_deadline(oldest)
         super()._make_room(now, out)
 
     def _miss_at_deadline(self, trace: HeldTrace) -> None:
         """Have a trace counted that was decided before its deadline, where the Collector looks for it in vain."""
-        self._instruments.too_early.add(self._evicted.add(trace.trace_id, trace.due, self._memory.traces))
+        self._instruments.too_early.add(self._evicted.add(trace.trace_id, trace.due, self.memory.traces))
 
     def _decide(self, trace: HeldTrace, now: int, out: Outcome) -> None:
         """Let go of a trace that nothing has matched; without a cache it would start anew."""

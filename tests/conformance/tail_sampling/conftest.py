@@ -19,7 +19,6 @@ VECTORS = Path(__file__).parent / "vectors"
 INVENTORY = Path(__file__).parent / "inventory.json"
 
 _UNDERSCORES = re.compile(r":\s*[0-9]+_[0-9]")
-_BUDGETS = frozenset({"bytes_limiting", "composite", "rate_limiting"})
 _NO_TRACE = "0" * 32
 
 
@@ -29,29 +28,15 @@ def read_vector(path: Path) -> dict[str, Any]:
     return vector
 
 
-def needs(vector: Mapping[str, Any], settings: object) -> list[str]:
-    """Return what a vector needs beyond the sampler's means: keys, gates, ways of writing. `settings`: its config."""
+def needs(vector: Mapping[str, Any]) -> list[str]:
+    """Return what a vector needs beyond the sampler's means: gates, ways of writing, spans that never get in."""
     found: set[str] = set()
-    own = settings if isinstance(settings, Mapping) else {}
-    if own.get("num_shards", 1) > 1 and "num_traces" in own:
-        found.add("key num_shards with num_traces")
-    if own.get("num_shards", 1) > 1 and _types(settings) & _BUDGETS:
-        found.add("key num_shards with a budget")
     if _UNDERSCORES.search(vector["config"]):
         found.add("numbers with underscores, which YAML 1.2 does not know")
     found.update(f"gate {gate}" for gate in vector.get("feature_gates") or () if gate not in KNOWN_GATES)
     if any(span["traceId"] == _NO_TRACE for span in _spans(vector)):
         found.add("spans without a trace id, which the receiver rejects")
     return sorted(found)
-
-
-def _types(settings: object) -> frozenset[str]:
-    if isinstance(settings, Mapping):
-        own = {settings["type"]} if isinstance(settings.get("type"), str) else set()
-        return frozenset(own).union(*map(_types, settings.values()))
-    if isinstance(settings, list):
-        return frozenset().union(*map(_types, settings))
-    return frozenset()
 
 
 def _spans(vector: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -85,6 +70,6 @@ def inventory() -> dict[str, list[str]]:
 
 
 @pytest.fixture(name="needs")
-def _needs() -> Callable[[Mapping[str, Any], object], list[str]]:
+def _needs() -> Callable[[Mapping[str, Any]], list[str]]:
     """Return the rule by which vectors were selected."""
     return needs

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import cycle
 from typing import Any
 
 from hypothesis import given
@@ -11,7 +12,7 @@ from podtrail_processors.tail_sampling import FACTORY
 
 from podtrail.component import Context
 from podtrail.otlp import Batch, Decision, Group, Status, encode_span, frame, resource_header, scope_header
-from podtrail.testing.contracts import Arrival, check_processor
+from podtrail.testing.contracts import Arrival, check_processor, check_take_over_keeps_what_is_held
 
 SECOND = 1_000_000_000
 START = 1_790_000_000 * SECOND
@@ -74,6 +75,7 @@ settings: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         ),
         "maximum_trace_size_bytes": st.sampled_from([0, 900]),
         "sample_on_first_match": st.booleans(),
+        "num_shards": st.sampled_from([1, 3]),
         "sampling_strategy": st.sampled_from(["trace-complete", "span-ingest"]),
         "drop_pending_traces_on_shutdown": st.booleans(),
     }
@@ -88,6 +90,16 @@ def _create(about: Mapping[str, object]) -> Callable[[Context], Any]:
 @given(arrivals(), settings)
 def test_keeps_the_contract_of_processors(arriving: list[Arrival], about: dict[str, Any]) -> None:
     check_processor(_create(about), arriving)
+
+
+@given(arrivals(), settings, st.permutations([1, 2, 5]))
+def test_a_reload_may_change_the_number_of_shards(
+    arriving: list[Arrival], about: dict[str, Any], shards: list[int]
+) -> None:
+    # Without roots that bring decisions nearer: evicted traces are counted in the order of their eviction.
+    plain = about | {"decision_wait_after_root_received": "0s"}
+    creators = cycle([_create(plain | {"num_shards": number}) for number in shards[:2]])
+    check_take_over_keeps_what_is_held(lambda context: next(creators)(context), arriving)
 
 
 @given(arrivals(), settings)
