@@ -1,6 +1,7 @@
 """`podtrail replay` as a person meets it: results, files, mistakes."""
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -8,12 +9,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 from podtrail.cli import main
-from podtrail.recording import Record, read_recording
+from podtrail.otlp import frame, split
+from podtrail.recording import Record, RecordingWriter, read_recording
+from podtrail.testing.attempts import START, MadeAttempt
 
 ROOT = Path(__file__).parents[2]
 CONFIG = str(ROOT / "examples" / "recording.yaml")
 RECORDING = ROOT / "tests" / "data" / "recordings" / "apiserver.otlp.jsonl"
 SPANS = 180
+SECOND = 1_000_000_000
 
 
 def replay(*arguments: object) -> Result:
@@ -117,3 +121,91 @@ def test_a_disk_that_is_full_when_the_output_ends_is_a_failure_too(tmp_path: Pat
     full.symlink_to("/dev/full")
     done = replay(RECORDING, "--output", full)
     assert (done.exit_code, done.stderr) == (1, "podtrail: No space left on device\n")
+
+
+STORY = """\
+processors:
+  tail_sampling:
+    decision_wait: 1s
+    decision_cache: {sampled_cache_size: 10, non_sampled_cache_size: 10}
+    policies:
+      - {name: never, type: string_attribute, string_attribute: {key: no, values: [such]}}
+      - {name: failed, type: scheduling_result, scheduling_result: {results: [Unschedulable]}}
+  link_stitching:
+receivers: {otlp: {protocols: {grpc: }}}
+exporters: {otlp_grpc: {}}
+service: {pipelines: {traces: {receivers: [otlp], processors: [tail_sampling, link_stitching], exporters: [otlp_grpc]}}}
+"""
+
+
+@pytest.fixture
+def story(tmp_path: Path) -> list[str]:
+    """Arguments for a replay of attempts at one Pod, kept and not; all but the root of each comes once more, late."""
+    recording = tmp_path / "story.jsonl"
+    with RecordingWriter(recording) as writer:
+        for number, result in enumerate(["Unschedulable", "Unschedulable", "Success"]):
+            attempt = MadeAttempt(number=number + 1, result=result, start=START + 60 * number * SECOND)
+            (whole,) = attempt.groups()
+            _root, *below = split(whole.spans)
+            writer.write([whole], attempt.start)
+            writer.write([whole._replace(spans=frame(below), span_count=len(below))], attempt.start + 30 * SECOND)
+    config = tmp_path / "story.yaml"
+    config.write_text(STORY)
+    return [str(recording), "--config", str(config)]
+
+
+def rows(output: str) -> dict[str, list[str]]:
+    table = output[output.index("POLICY") :].splitlines()[1:]
+    return {line[:24].strip(): line[24:].split() for line in table}
+
+
+def test_every_span_has_its_row(story: list[str]) -> None:
+    done = CliRunner().invoke(main, ["replay", *story])
+    assert done.exit_code == 0, done.output
+    table = rows(done.stdout)
+    assert list(table)[:3] == ["never", "failed", "(nothing)"]
+    assert table["never"] == ["0", "0", "0"]
+    spans = {name: int(row[-1]) for name, row in table.items()}
+    made = spans.pop("(created)")
+    came, leave = (int(n) for n in re.findall(r"(\d+) spans", done.stdout))
+    assert sum(spans.values()) == came
+    assert spans["failed"] + spans["(late, kept)"] + made == leave
+    assert min(spans["(late, kept)"], spans["(late, not kept)"], made) > 0
+    told = json.loads(CliRunner().invoke(main, ["replay", *story, "--json"]).stdout)
+    assert told["policies"]["never"] == {"votedYes": 0, "decided": 0, "spans": 0}
+    assert told["createdSpans"] == made
+    assert told["lateSpans"] == {"kept": spans["(late, kept)"], "notKept": spans["(late, not kept)"]}
+
+
+def test_what_the_exporters_lack_is_no_more_than_a_warning(story: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OTEL_EXPORTER_OTLP_ENDPOINT", raising=False)
+    done = CliRunner().invoke(main, ["replay", *story])
+    assert done.exit_code == 0
+    assert "warning: " in done.stderr
+    assert "exporters::otlp_grpc::endpoint: is required" in done.stderr
+
+
+def test_a_recording_without_arrivals_is_said_to_have_none(tmp_path: Path) -> None:
+    timed, untimed = RECORDING.read_bytes(), tmp_path / "untimed.jsonl"
+    untimed.write_bytes(re.sub(rb',"[^"]*arriv[^"]*":"?\d+"?', b"", timed, flags=re.IGNORECASE))
+    assert untimed.read_bytes() != timed
+    assert "arrival times are those of the spans' ends: the recording has none" in replay(untimed).output
+    assert "the spans' ends" not in replay(RECORDING).output
+
+
+def test_what_was_kept_is_told_from_what_came(story: list[str], tmp_path: Path) -> None:
+    kept, says = tmp_path / "kept.jsonl", "what was kept, not what came"
+    CliRunner().invoke(main, ["replay", *story, "--output", str(kept)])
+    assert says in CliRunner().invoke(main, ["replay", str(kept), *story[1:]]).stderr
+    assert says not in replay(RECORDING).stderr
+
+
+def test_another_kind_of_json_is_named_and_nothing_is_written(tmp_path: Path) -> None:
+    decisions, metrics, output = tmp_path / "decisions.jsonl", tmp_path / "metrics.jsonl", tmp_path / "kept.jsonl"
+    replay(RECORDING, "--decisions", decisions)
+    metrics.write_text('{"resourceMetrics": []}\n')
+    for path, says in {decisions: "a file of decisions", metrics: "JSON with the keys resourceMetrics"}.items():
+        done = replay(path, "--output", output)
+        assert done.exit_code == 1
+        assert f"{path} is {says}" in done.stderr
+    assert not output.exists()

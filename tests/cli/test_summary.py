@@ -2,7 +2,7 @@ import io
 import json
 
 from podtrail.cli.summary import as_json, print_summary
-from podtrail.otlp import Link
+from podtrail.otlp import Link, Value
 from podtrail.story import Ledger, Stories, Summary, summarize
 from podtrail.testing.attempts import MadeAttempt, no_room
 
@@ -72,7 +72,11 @@ def test_several_exporters_have_a_labelled_row_each() -> None:
 def test_links_to_traces_never_seen_are_told_from_those_to_traces_not_kept() -> None:
     stories = Stories()
     for target in ("unknown", "unknown", "dropped"):
-        told = {"podtrail.link.type": "creation", "podtrail.link.resolved": False, "podtrail.link.target": target}
+        told: dict[str, Value] = {
+            "podtrail.link.type": "creation",
+            "podtrail.link.resolved": False,
+            "podtrail.link.target": target,
+        }
         stories.observe(no_room(name=target, links=[Link(b"t" * 16, b"s" * 8, told)]).batch())
     text = printed(summarize(stories, took=1))
     assert "3 creation; 1 to traces that were not kept, 2 to traces never seen\n" in text

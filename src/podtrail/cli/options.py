@@ -1,6 +1,6 @@
 """Options that commands share, and what they lead to: the settings of a configuration."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -50,6 +50,8 @@ def reporting() -> Iterator[None]:
         raise ConfigProblem(error) from None
 
 
-def settings_of(config: tuple[str, ...], assignments: tuple[str, ...], gates: frozenset[str]) -> Settings:
-    """Return the settings that the options name. Raises ConfigError."""
-    return read_settings(Document.load(config, assignments), gates)
+def settings_of(
+    config: tuple[str, ...], assignments: tuple[str, ...], gates: frozenset[str], idle: Collection[str] = ()
+) -> Settings:
+    """Return the settings that the options name; `idle` as in `read_settings`. Raises ConfigError."""
+    return read_settings(Document.load(config, assignments), gates, idle)

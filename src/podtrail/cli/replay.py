@@ -3,76 +3,24 @@
 import errno
 import json
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, TextIO
 
 import click
 
+from podtrail.cli.foreign import foreign
 from podtrail.cli.options import config_options, reporting, settings_of
 from podtrail.cli.report import show_warnings
+from podtrail.cli.tally import Tally, policies
 from podtrail.config import printable
-from podtrail.config.types import format_duration
-from podtrail.otlp import Batch, Intake
+from podtrail.otlp import Batch
 from podtrail.otlp.decisions import decision_line
-from podtrail.recording import Damage, RecordingWriter
-from podtrail.testing.replayer import Replayer, read_arrivals
+from podtrail.recording import Damage, Record, RecordingWriter
+from podtrail.testing.replayer import Replayer, read_records
 
 _MOST_DAMAGES_SHOWN = 20
 _DISK_FAILS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
-
-
-class _Tally:
-    """What a replay comes to."""
-
-    def __init__(self) -> None:
-        self.requests = self.spans = self.rejected = self.damages = self.kept_spans = 0
-        self.first = self.last = 0
-        self.decisions: Counter[str] = Counter()
-        self.decided_by: Counter[str] = Counter()
-        self.voted: Counter[str] = Counter()
-        self.spans_by: Counter[str] = Counter()
-
-    def came(self, arrival: int, intake: Intake) -> None:
-        self.requests += 1
-        self.spans += sum(group.span_count for group in intake.groups)
-        self.rejected += intake.rejected
-        self.first = self.first or arrival
-        self.last = max(self.last, arrival)
-
-    def left(self, batch: Batch) -> None:
-        self.kept_spans += batch.span_count
-        for verdict in batch.verdicts:
-            self.decisions[verdict.decision] += 1
-            winner = verdict.policy if verdict.decision == "sampled" else "(nothing)"
-            self.decided_by[winner] += 1
-            self.spans_by[winner] += verdict.spans
-            self.voted.update(policy for policy, vote in verdict.votes.items() if vote == "sampled")
-
-    def damaged(self, damage: Damage) -> None:
-        self.damages += 1
-        if self.damages <= _MOST_DAMAGES_SHOWN:
-            click.echo(f"podtrail: skipped {printable(str(damage))}", err=True)
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "requests": self.requests,
-            "spans": self.spans,
-            "keptSpans": self.kept_spans,
-            "rejectedSpans": self.rejected,
-            "damages": self.damages,
-            "decisions": dict(self.decisions),
-            "policies": {
-                policy: {
-                    "votedYes": self.voted[policy],
-                    "decided": self.decided_by[policy],
-                    "spans": self.spans_by[policy],
-                }
-                for policy in dict.fromkeys((*self.decided_by, *self.voted))
-            },
-        }
 
 
 @click.command("replay")
@@ -96,17 +44,19 @@ def command(
     Receivers and exporters of the configuration are not started.
     """
     with reporting():
-        settings = settings_of(config, assignments, gates)
+        settings = settings_of(config, assignments, gates, idle=("receivers", "exporters"))
     show_warnings(settings.warnings)
     _refuse_overwriting(recordings, output, decisions)
-    tally = _Tally()
+    tally = Tally(policies(settings))
     try:
+        _refuse_foreign(recordings)
         with ExitStack() as stack:  # whose end writes what is left
             sinks = list(_sinks(stack, output, decisions))
             replayer = Replayer(settings, _sink(tally, sinks), gates)
-            for arrival, intake in _shown(read_arrivals(recordings, tally.damaged)):
-                tally.came(arrival, intake)
-                replayer.add(arrival, intake)
+            tally.accounts = replayer.accounts
+            for record in _shown(read_records(recordings, _damaged(tally))):
+                tally.came(record)
+                replayer.add(record.arrival, record.intake)
             replayer.finish()
     except BrokenPipeError:
         raise
@@ -120,10 +70,22 @@ def command(
     if as_json:
         click.echo(json.dumps(tally.as_json()))
     else:
-        _print(tally, sys.stdout)
+        tally.print(sys.stdout)
     if not tally.requests:
         click.echo("podtrail: the recordings hold no request that can be read", err=True)
         sys.exit(1)
+    if tally.stitched:
+        click.echo(
+            "podtrail: note: link_stitching has passed these spans on: they are what was kept, not what came", err=True
+        )
+
+
+def _refuse_foreign(recordings: tuple[Path, ...]) -> None:
+    """End with exit code 1 when a file is no recording, before anything is written."""
+    for recording in recordings:
+        if what := foreign(recording):
+            click.echo(f"podtrail: {printable(f'{recording} is {what}')}", err=True)
+            sys.exit(1)
 
 
 def _refuse_overwriting(recordings: tuple[Path, ...], output: Path | None, decisions: Path | None) -> None:
@@ -146,7 +108,7 @@ def _sinks(stack: ExitStack, output: Path | None, decisions: Path | None) -> Ite
         )
 
 
-def _sink(tally: _Tally, sinks: list[Callable[[Batch], None]]) -> Callable[[str, Batch], None]:
+def _sink(tally: Tally, sinks: list[Callable[[Batch], None]]) -> Callable[[str, Batch], None]:
     def sink(_pipeline: str, batch: Batch) -> None:
         tally.left(batch)
         for write in sinks:
@@ -155,10 +117,19 @@ def _sink(tally: _Tally, sinks: list[Callable[[Batch], None]]) -> Callable[[str,
     return sink
 
 
-def _shown(arrivals: Iterator[tuple[int, Intake]]) -> Iterator[tuple[int, Intake]]:
-    """Pass arrivals on, with progress on a terminal."""
+def _damaged(tally: Tally) -> Callable[[Damage], None]:
+    def damaged(damage: Damage) -> None:
+        tally.damages += 1
+        if tally.damages <= _MOST_DAMAGES_SHOWN:
+            click.echo(f"podtrail: skipped {printable(str(damage))}", err=True)
+
+    return damaged
+
+
+def _shown(records: Iterator[Record]) -> Iterator[Record]:
+    """Pass records on, with progress on a terminal."""
     if not sys.stderr.isatty():
-        yield from arrivals
+        yield from records
         return
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -166,34 +137,6 @@ def _shown(arrivals: Iterator[tuple[int, Intake]]) -> Iterator[tuple[int, Intake
     columns = (SpinnerColumn(), TextColumn("{task.completed:,} requests"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("replay", total=None)
-        for arrival in arrivals:
-            yield arrival
+        for record in records:
+            yield record
             progress.advance(task)
-
-
-def _print(tally: _Tally, out: TextIO) -> None:
-    traces = tally.decisions.total()
-    print(
-        f"{tally.requests:,} requests, {tally.spans:,} spans, {format_duration(tally.last - tally.first)} of arrivals"
-        + (f"; {tally.rejected:,} invalid spans rejected" if tally.rejected else "")
-        + (
-            f"; {tally.damages:,} damaged {'place' if tally.damages == 1 else 'places'} skipped"
-            if tally.damages
-            else ""
-        ),
-        file=out,
-    )
-    if not traces:
-        print(f"no sampler decided anything: {tally.kept_spans:,} spans pass", file=out)
-        return
-    kept = tally.decisions["sampled"]
-    print(
-        f"{traces:,} traces decided: {kept:,} kept ({100 * kept / traces:.1f} %), "
-        f"{tally.kept_spans:,} spans leave the processors\n",
-        file=out,
-    )
-    print(f"{'POLICY':24} {'VOTED YES':>10} {'DECIDED':>10} {'SPANS':>12}", file=out)
-    for policy in dict.fromkeys((*tally.voted, *tally.decided_by)):
-        voted = "-" if policy == "(nothing)" else f"{tally.voted[policy]:,}"
-        row = f"{tally.decided_by[policy]:>10,} {tally.spans_by[policy]:>12,}"
-        print(f"{printable(policy):24} {voted:>10} {row}", file=out)

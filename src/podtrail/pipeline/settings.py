@@ -96,19 +96,22 @@ class Settings:
     """What is legal but hardly meant."""
 
 
-def read_settings(document: Document, gates: frozenset[str] = frozenset()) -> Settings:
+def read_settings(document: Document, gates: frozenset[str] = frozenset(), idle: Collection[str] = ()) -> Settings:
     """Check a document as a whole; import the modules of the configured components and no others.
+
+    `idle` are sections whose components will not be started: what is wrong with their settings is a warning.
 
     Raises:
         ConfigError: with every problem of the document.
     """
-    return _Reading(document).settings(gates)
+    return _Reading(document, idle).settings(gates)
 
 
 class _Reading:
     """One pass over a document; problems gather in the validator."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, idle: Collection[str]) -> None:
+        self._idle = idle
         self._root = document.root
         self._unset = document.warnings
         self._check = Validator(document.root)
@@ -121,8 +124,9 @@ class _Reading:
                 self._check.problem((key,), f"unknown key {key!r}", did_you_mean(key, _TOP, "keys here"))
         sections = {section: self._components(section) for section in _SECTIONS}
         service, pipelines = self._service(sections)
-        self._refuse_overwriting(sections, pipelines)
-        self._refuse_loops(sections, pipelines)
+        if not {"receivers", "exporters"} & set(self._idle):
+            self._refuse_overwriting(sections, pipelines)
+            self._refuse_loops(sections, pipelines)
         if self._check.problems:
             raise ConfigError(self._check.problems, (*self._unset, *self._check.warnings))
         self._warn_of_unused(sections, service, pipelines)
@@ -171,7 +175,11 @@ class _Reading:
                 hint = f"{type_name} belongs under {elsewhere}"
             self._check.problem(path, f"unknown {kind} type {type_name!r}", hint)
             return None
+        before = len(self._check.problems)
         config = self._check.read(factory.Config, path)
+        if section in self._idle:
+            self._check.warnings += self._check.problems[before:]
+            del self._check.problems[before:]
         return None if config is None else ComponentSettings(text, factory, config)
 
     def _service(

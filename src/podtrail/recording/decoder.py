@@ -71,10 +71,11 @@ class Decoder:
                 yield Damage(position, piece.reason)
                 continue
             arrival, intake = piece.content
+            timed = arrival is not None
             if arrival is None:
                 arrival = latest_end(intake.groups)
             self._latest = max(self._latest, arrival)
-            yield Record(self._latest, intake, position)
+            yield Record(self._latest, intake, position, timed)
 
 
 def decode_line(line: bytes) -> Content:

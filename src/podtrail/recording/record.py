@@ -31,6 +31,8 @@ class Record:
     intake: Intake
     """Its spans."""
     position: Position
+    timed: bool
+    """Whether the request itself says its arrival; else it is the latest end of its spans."""
 
 
 @dataclass(frozen=True, slots=True)

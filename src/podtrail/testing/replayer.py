@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import merge
-from operator import itemgetter
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,7 +31,7 @@ from podtrail.otlp.json import read_json_request
 from podtrail.pipeline.chain import Chain
 from podtrail.pipeline.house import House, make_chain
 from podtrail.pipeline.settings import Settings, read_settings
-from podtrail.recording import Damage, read_recording
+from podtrail.recording import Damage, Record, read_recording
 
 Config = str | Path | Mapping[str, Any]
 """A configuration file's path, YAML text (it has a line break or a colon and space) or a mapping."""
@@ -98,8 +98,11 @@ class Replayer:
 
     def __init__(self, settings: Settings, sink: Sink, gates: Collection[str] = (), seed: int = 0) -> None:
         self.house = House(gates=frozenset(gates), seed=seed)
+        self.accounts: Mapping[str, Account] = {pipeline.id: Account() for pipeline in settings.pipelines}
+        """By pipeline."""
         self.chains: dict[str, Chain] = {
-            pipeline.id: make_chain(pipeline, settings, self.house, Account()) for pipeline in settings.pipelines
+            pipeline.id: make_chain(pipeline, settings, self.house, self.accounts[pipeline.id])
+            for pipeline in settings.pipelines
         }
         self.now = 0
         self._sink = sink
@@ -150,20 +153,20 @@ def read_config(config: Config) -> Document:
     return Document.load([text])
 
 
-def read_arrivals(paths: Iterable[str | Path], damaged: Callable[[Damage], None]) -> Iterator[tuple[int, Intake]]:
+def read_records(paths: Iterable[str | Path], damaged: Callable[[Damage], None]) -> Iterator[Record]:
     """Yield the requests of recordings, merged in order of arrival; tell `damaged` what could not be read.
 
     OSError when a file can't be opened.
     """
 
-    def one(path: str | Path) -> Iterator[tuple[int, Intake]]:
+    def one(path: str | Path) -> Iterator[Record]:
         for record in read_recording(path):
             if isinstance(record, Damage):
                 damaged(record)
             else:
-                yield record.arrival, record.intake
+                yield record
 
-    return merge(*map(one, paths), key=itemgetter(0))
+    return merge(*map(one, paths), key=attrgetter("arrival"))
 
 
 def _refuse(damage: Damage) -> None:
@@ -181,7 +184,8 @@ def _arrivals(recording: Recording) -> Iterator[tuple[int, Intake]]:
         arrival, request = item
         raw = json.dumps(request).encode() if isinstance(request, Mapping) else request
         yield arrival, read_json_request(raw) if isinstance(request, Mapping) else read_request(raw)
-    yield from read_arrivals(paths, _refuse)
+    for record in read_records(paths, _refuse):
+        yield record.arrival, record.intake
 
 
 def replay(config: Config, recording: Recording, until: int | None = None, feature_gates: Collection[str] = ()) -> Run:

@@ -1,0 +1,27 @@
+"""Files that are given for recordings and are something else."""
+
+import json
+from pathlib import Path
+from typing import Final
+
+_LONGEST: Final = 1 << 16
+_REQUEST: Final = frozenset({"resourceSpans", "resource_spans"})
+_MOST_KEYS: Final = 4
+
+
+def foreign(path: Path) -> str:
+    """Return what a file of JSON is when its first line is no request, else "". OSError when it can't be read."""
+    with path.open("rb") as file:
+        if not file.seekable():
+            return ""  # whoever reads it as a recording says that it can't be one
+        line = file.readline(_LONGEST)
+    try:
+        first = json.loads(line)
+    except ValueError:  # another format, or a line that is longer
+        return ""
+    if not isinstance(first, dict) or not first or _REQUEST & first.keys():
+        return ""
+    if {"traceId", "decision"} <= first.keys():
+        return "a file of decisions, not a recording"
+    keys = [*first][:_MOST_KEYS] + ["…"] * (len(first) > _MOST_KEYS)
+    return f"JSON with the keys {', '.join(keys)}, not a recording (a line of which begins with resourceSpans)"

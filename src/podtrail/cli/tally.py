@@ -1,0 +1,137 @@
+"""What a replay comes to: sums, as a table or as JSON, in which every span has its row."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, TextIO
+
+from podtrail.component import Account
+from podtrail.config import printable
+from podtrail.config.types import format_duration
+from podtrail.otlp import Batch
+from podtrail.pipeline.settings import Settings
+from podtrail.recording import Record
+
+_NOTHING: Final = "(nothing)"
+_STITCHED: Final = b"podtrail.attempt.number"
+
+
+def policies(settings: Settings) -> Sequence[str]:
+    """Return the names of the policies of all samplers in use, in the order of the configuration."""
+    used = dict.fromkeys(id for pipeline in settings.pipelines for id in pipeline.processors)
+    listed = (getattr(settings.processors[id].config, "policies", ()) for id in used)
+    return list(dict.fromkeys(policy.name for some in listed for policy in some))
+
+
+class Tally:
+    """Counts what comes and what leaves."""
+
+    def __init__(self, named: Sequence[str]) -> None:
+        """Make one for the policies of this name, which have their row even if they never say yes."""
+        self.accounts: Mapping[str, Account] = {}
+        """Those of the pipelines, by pipeline, which know what was created."""
+        self.requests = self.spans = self.rejected = self.damages = self.kept_spans = 0
+        self.decisions: Counter[str] = Counter()
+        self.stitched = False
+        """Whether some of what came is what a link_stitching processor has passed on."""
+        self._named = named
+        self._first = self._last = self._untimed = 0
+        self._decided_by: Counter[str] = Counter()
+        self._voted: Counter[str] = Counter()
+        self._spans_by: Counter[str] = Counter()
+
+    def came(self, record: Record) -> None:
+        """Count a request."""
+        self.requests += 1
+        self.spans += sum(group.span_count for group in record.intake.groups)
+        self.rejected += record.intake.rejected
+        self.stitched = self.stitched or any(_STITCHED in group.spans for group in record.intake.groups)
+        self._untimed += not record.timed
+        self._first = self._first or record.arrival
+        self._last = max(self._last, record.arrival)
+
+    def left(self, batch: Batch) -> None:
+        """Count what leaves the processors of a pipeline."""
+        self.kept_spans += batch.span_count
+        for verdict in batch.verdicts:
+            self.decisions[verdict.decision] += 1
+            winner = verdict.policy if verdict.decision == "sampled" else _NOTHING
+            self._decided_by[winner] += 1
+            self._spans_by[winner] += verdict.spans
+            self._voted.update(policy for policy, vote in verdict.votes.items() if vote == "sampled")
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the sums as a mapping for JSON."""
+        return {
+            "requests": self.requests,
+            "spans": self.spans,
+            "keptSpans": self.kept_spans,
+            "rejectedSpans": self.rejected,
+            "damages": self.damages,
+            "decisions": dict(self.decisions),
+            "policies": {
+                policy: {
+                    "votedYes": self._voted[policy],
+                    "decided": self._decided_by[policy],
+                    "spans": self._spans_by[policy],
+                }
+                for policy in self._policies()
+            },
+            "lateSpans": {"kept": self._late_kept, "notKept": self._late_let_go},
+            "createdSpans": self._created,
+        }
+
+    def print(self, out: TextIO) -> None:
+        """Print the sums."""
+        print(", ".join(self._came()), file=out)
+        if self._untimed:
+            whose = "the recording has" if self._untimed == self.requests else f"{self._untimed:,} requests have"
+            print(f"arrival times are those of the spans' ends: {whose} none", file=out)
+        if not self.decisions:
+            print(f"no sampler decided anything: {self.kept_spans:,} spans pass", file=out)
+            return
+        traces, kept = self.decisions.total(), self.decisions["sampled"]
+        print(
+            f"{traces:,} traces decided: {kept:,} kept ({100 * kept / traces:.1f} %), "
+            f"{self.kept_spans:,} spans leave the processors\n",
+            file=out,
+        )
+        for row in self._rows():
+            print("{:24} {:>10} {:>10} {:>12}".format(*row), file=out)
+
+    def _came(self) -> Iterator[str]:
+        yield f"{self.requests:,} requests"
+        yield f"{self.spans:,} spans"
+        yield f"{format_duration(self._last - self._first)} of arrivals"
+        if self.rejected:
+            yield f"{self.rejected:,} invalid spans rejected"
+        if self.damages:
+            yield f"{self.damages:,} damaged {'place' if self.damages == 1 else 'places'} skipped"
+
+    def _rows(self) -> Iterator[tuple[str, str, str, str]]:
+        yield "POLICY", "VOTED YES", "DECIDED", "SPANS"
+        for policy in self._policies():
+            voted = "-" if policy == _NOTHING else f"{self._voted[policy]:,}"
+            yield printable(policy), voted, f"{self._decided_by[policy]:,}", f"{self._spans_by[policy]:,}"
+        rest = {"(late, kept)": self._late_kept, "(late, not kept)": self._late_let_go, "(created)": self._created}
+        for name, spans in rest.items():
+            if spans:
+                yield name, "-", "-", f"{spans:,}"
+
+    def _policies(self) -> Sequence[str]:
+        seen = dict.fromkeys((*self._named, *self._voted, *self._decided_by))
+        return [policy for policy in seen if policy != _NOTHING] + [_NOTHING] * (_NOTHING in seen)
+
+    @property
+    def _created(self) -> int:
+        return sum(account.created for account in self.accounts.values())
+
+    @property
+    def _late_kept(self) -> int:
+        """Spans that left for a decision made before they came."""
+        kept = self._spans_by.total() - self._spans_by[_NOTHING]
+        return max(0, self.kept_spans - self._created - kept) if self.decisions else 0
+
+    @property
+    def _late_let_go(self) -> int:
+        came = self.spans * len(self.accounts)
+        return max(0, came - self._spans_by.total() - self._late_kept) if self.decisions else 0
