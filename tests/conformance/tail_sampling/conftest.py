@@ -6,7 +6,6 @@ what it needs beyond the sampler's means, nothing for those that are here.
 
 import gzip
 import json
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from podtrail.config.gates import KNOWN_GATES
 VECTORS = Path(__file__).parent / "vectors"
 INVENTORY = Path(__file__).parent / "inventory.json"
 
-_UNDERSCORES = re.compile(r":\s*[0-9]+_[0-9]")
 _NO_TRACE = "0" * 32
 
 
@@ -29,10 +27,8 @@ def read_vector(path: Path) -> dict[str, Any]:
 
 
 def needs(vector: Mapping[str, Any]) -> list[str]:
-    """Return what a vector needs beyond the sampler's means: gates, ways of writing, spans that never get in."""
+    """Return what a vector needs beyond the sampler's means: gates, spans that never get in."""
     found: set[str] = set()
-    if _UNDERSCORES.search(vector["config"]):
-        found.add("numbers with underscores, which YAML 1.2 does not know")
     found.update(f"gate {gate}" for gate in vector.get("feature_gates") or () if gate not in KNOWN_GATES)
     if any(span["traceId"] == _NO_TRACE for span in _spans(vector)):
         found.add("spans without a trace id, which the receiver rejects")
