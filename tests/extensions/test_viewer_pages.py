@@ -77,6 +77,32 @@ def test_a_long_row_of_equal_answers_is_folded_and_can_be_opened(viewing: Viewin
     assert "<summary>all 12 attempts</summary>" in page
 
 
+def test_attempts_that_are_not_shown_are_told_from_those_with_the_same_answer(viewing: Viewing) -> None:
+    page = get(viewing, f"/pods/{UID}", *(no_room(number=n, start=START + n * 10**9).batch() for n in range(1, 55)))
+
+    assert "2 to 5: not shown" in page
+    assert "7 to 53: same answer" in page
+    assert "<summary>the first attempt and the last 49 of 54</summary>" in page
+
+
+def test_a_no_that_is_not_about_nodes_counts_none(viewing: Viewing) -> None:
+    refused = [MadeAttempt(number=n, result="Unschedulable", message="not today", start=START + n) for n in (1, 2)]
+    page = get(viewing, f"/pods/{UID}", *(attempt.batch() for attempt in refused))
+
+    assert '<td class="num dim">-</td>' in page
+    assert '<td class="num"><b>-</b></td>' in page
+
+
+def test_a_trace_id_in_the_search_leads_to_the_trace(viewing: Viewing) -> None:
+    attempt = no_room()
+    held = get(viewing, f"/?q={attempt.trace_id.hex().upper()}", attempt.batch())
+    gone = get(viewing, f"/?q={'5' * 32}", attempt.batch(), status=404)
+
+    assert "SchedulePod" in held
+    assert 'id="search"' not in held
+    assert "Trace not held" in gone
+
+
 def test_a_trace_links_both_ways_and_says_why_a_link_leads_nowhere(viewing: Viewing) -> None:
     first, second, third, last = (no_room(number=n) for n in (1, 2, 3, 4))
     page = get(viewing, f"/traces/{second.trace_id.hex()}", *chain())

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _HEX = frozenset("0123456789abcdef")
+_TRACE_DIGITS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,10 @@ class Site:
         return web.Response(text=text, status=status, content_type="text/html")
 
     async def _pods(self, request: web.Request) -> web.Response:
-        return self._page("pods.html", {"view": self._views.pods(_filter(request))})
+        wanted = _filter(request)
+        if _is_hex(wanted.q, _TRACE_DIGITS):
+            raise web.HTTPSeeOther(f"/traces/{wanted.q.lower()}")
+        return self._page("pods.html", {"view": self._views.pods(wanted)})
 
     async def _api_pods(self, request: web.Request) -> web.Response:
         return _json(to_json(self._views.pods(_filter(request))))
@@ -173,10 +177,14 @@ def _filter(request: web.Request) -> Filter:
 
 
 def _trace_and_span(request: web.Request) -> tuple[bytes, bytes]:
-    return _id(request.match_info["id"], 32, "trace"), _id(request.query.get("span", ""), 16, "span")
+    return _id(request.match_info["id"], _TRACE_DIGITS, "trace"), _id(request.query.get("span", ""), 16, "span")
 
 
 def _id(text: str, digits: int, what: str) -> bytes:
-    if (not text and what == "span") or (len(text) == digits and _HEX.issuperset(text.lower())):
+    if (not text and what == "span") or _is_hex(text, digits):
         return bytes.fromhex(text)
     raise BadQuery(f"A {what} id has {digits} hexadecimal digits.")
+
+
+def _is_hex(text: str, digits: int) -> bool:
+    return len(text) == digits and _HEX.issuperset(text.lower())

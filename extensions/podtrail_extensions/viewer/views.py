@@ -120,10 +120,12 @@ class AttemptRow:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Attempts in a row with the same answer, by number."""
+    """Attempts in a row that stand in one line, by number."""
 
     first: int
     last: int
+    words: str
+    """Why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,7 @@ class PodView:
     sentence: str
     attempts: tuple[AttemptRow, ...]
     outline: tuple[AttemptRow | Fold, ...]
-    """The attempts, with the middle of each long run of equal answers folded."""
+    """The attempts, with the middle of each long run of equal answers folded, and a line for those not shown."""
     namesakes: tuple[PodRow, ...]
     """Other Pods of the same name: it was created anew."""
     trace: TraceStory | None
@@ -246,20 +248,31 @@ class Views:
 
 
 def _outline(rows: Sequence[AttemptRow]) -> tuple[AttemptRow | Fold, ...]:
-    """Fold the middle of each long run of attempts with the same answer."""
+    """Fold the middle of each long run of attempts with the same answer, and what is missing between them."""
     outline: list[AttemptRow | Fold] = []
     first = 0
     for end in range(1, len(rows) + 1):
-        if end < len(rows) and rows[end].same:
+        missing = _missing(rows[end - 1], rows[end]) if end < len(rows) else None
+        if end < len(rows) and rows[end].same and missing is None:
             continue
         run = rows[first:end]
         if len(run) >= _LEAST_FOLDED:
-            fold = Fold(run[1].attempt.number or 0, run[-2].attempt.number or 0)
+            fold = Fold(run[1].attempt.number or 0, run[-2].attempt.number or 0, "same answer")
             outline += (run[0], fold, run[-1])
         else:
             outline += run
+        if missing is not None:
+            outline.append(missing)
         first = end
     return tuple(outline)
+
+
+def _missing(row: AttemptRow, following: AttemptRow) -> Fold | None:
+    """Return the attempts between two rows."""
+    one, other = row.attempt.number, following.attempt.number
+    if one is None or other is None or other <= one + 1:
+        return None
+    return Fold(one + 1, other - 1, "not shown")
 
 
 def _shown(attempts: Sequence[AttemptStory]) -> Sequence[AttemptStory]:
