@@ -37,7 +37,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(binaries: Path, *arguments: str, directory: Path) -> "subprocess.CompletedProcess[str]":
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "OTEL_"))}
     command = [str(binaries / arguments[0]), *arguments[1:]]
     return subprocess.run(
         command, cwd=directory, env=environment, check=False, capture_output=True, text=True, timeout=60
