@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Self
 from podtrail import __version__
 from podtrail.component import Context, Factory
 from podtrail.otlp import Batch, write_request
-from podtrail.otlp.answers import MalformedAnswer, read_export_response
+from podtrail.otlp.answers import read_export_response
 from podtrail.transport.client_settings import GrpcClientSettings
 from podtrail_exporters.otlp_answer import rejected_spans
 
@@ -40,11 +40,7 @@ class OtlpGrpcExporter:
         if not batch.groups:
             return 0
         response = await self._client.export(write_request(batch.groups))
-        try:
-            return rejected_spans(read_export_response(response), self._log)
-        except MalformedAnswer as error:
-            self._log.warning("the backend took the spans, but its answer can't be read: %s", error)
-            return 0
+        return rejected_spans(response, read_export_response, self._log)
 
 
 def create(config: Config, context: Context) -> OtlpGrpcExporter:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Self
 from podtrail import __version__
 from podtrail.component import Context, Factory
 from podtrail.otlp import Batch, write_request
-from podtrail.otlp.answers import MalformedAnswer, read_export_response, read_export_response_json
+from podtrail.otlp.answers import read_export_response, read_export_response_json
 from podtrail.otlp.json import write_json_request
 from podtrail.transport.client_settings import HttpClientSettings
 from podtrail_exporters.otlp_answer import rejected_spans
@@ -45,11 +45,7 @@ class OtlpHttpExporter:
         if not answer.body:
             return 0
         read = read_export_response_json if answer.content_type == "application/json" else read_export_response
-        try:
-            return rejected_spans(read(answer.body), self._log)
-        except MalformedAnswer as error:
-            self._log.warning("the backend took the spans, but its answer can't be read: %s", error)
-            return 0
+        return rejected_spans(answer.body, read, self._log)
 
 
 def create(config: Config, context: Context) -> OtlpHttpExporter:

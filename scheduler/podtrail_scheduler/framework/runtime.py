@@ -185,15 +185,8 @@ class Framework:
 
     def run_reserve(self, parent: Span, state: CycleState, pod: Pod, node: str) -> Refused | None:
         """Has each plugin keep what it must for the Pod."""
-        phase = self.start_phase(parent, "reserve")
-        refused = None
-        for plugin in self.profile.reserve:
-            status = self._ask(phase, plugin, "reserve", partial(plugin.reserve, state, pod, node))
-            if status is not None:
-                refused = Refused(plugin.name, _explained(status, "Reserve", plugin.name))
-                break
-        self.end_phase(phase, refused)
-        return refused
+        asked = [(plugin, partial(plugin.reserve, state, pod, node)) for plugin in self.profile.reserve]
+        return self._until_refused(parent, "reserve", "Reserve", asked)
 
     def run_unreserve(self, parent: Span, state: CycleState, pod: Pod, node: str) -> None:
         """Undoes `run_reserve`, in reverse."""
@@ -228,12 +221,19 @@ class Framework:
 
     def run_pre_bind(self, parent: Span, state: CycleState, pod: Pod, node: str) -> Refused | None:
         """Has each plugin do what must precede binding."""
-        phase = self.start_phase(parent, "preBind")
+        asked = [(plugin, partial(plugin.pre_bind, state, pod, node)) for plugin in self.profile.pre_bind]
+        return self._until_refused(parent, "preBind", "PreBind", asked)
+
+    def _until_refused(
+        self, parent: Span, name: str, title: str, asked: Sequence[tuple[Plugin, Callable[[], Status | None]]]
+    ) -> Refused | None:
+        """Asks one plugin after the other, and none behind the first that refuses."""
+        phase = self.start_phase(parent, name)
         refused = None
-        for plugin in self.profile.pre_bind:
-            status = self._ask(phase, plugin, "preBind", partial(plugin.pre_bind, state, pod, node))
+        for plugin, call in asked:
+            status = self._ask(phase, plugin, name, call)
             if status is not None:
-                refused = Refused(plugin.name, _explained(status, "PreBind", plugin.name))
+                refused = Refused(plugin.name, _explained(status, title, plugin.name))
                 break
         self.end_phase(phase, refused)
         return refused

@@ -39,12 +39,11 @@ def command(
         settings = read()
         show_warnings(settings.warnings)
     told = _Told(settings, as_json=as_json)
-    service = Service(read, gates, told.observers)
+    service = Service(settings, read, gates, told.observers)
     try:
-        with reporting():
-            ended = asyncio.run(
-                service.run(exit_when_done=exit_when_done, when_done=lambda: told.print(service, serving=True))
-            )
+        ended = asyncio.run(
+            service.run(exit_when_done=exit_when_done, when_done=lambda: told.print(service, serving=True))
+        )
     except StartError as error:
         click.echo(f"podtrail: {error}", err=True)
         sys.exit(1)

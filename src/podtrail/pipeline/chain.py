@@ -12,6 +12,9 @@ from typing import Protocol, runtime_checkable
 from podtrail.component import Account, Processor
 from podtrail.otlp import Batch
 
+SLICE_SPANS = 4096
+"""Spans decided before somebody else gets a turn: a few milliseconds."""
+
 
 @runtime_checkable
 class Gatekeeper(Protocol):

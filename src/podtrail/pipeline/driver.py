@@ -11,12 +11,9 @@ from dataclasses import replace
 
 from podtrail.component import Account, Observer
 from podtrail.otlp import Batch
-from podtrail.pipeline.chain import Chain
+from podtrail.pipeline.chain import SLICE_SPANS, Chain
 from podtrail.pipeline.clock import Clock
 from podtrail.pipeline.sending import SendingQueue
-
-SLICE_SPANS = 4096
-"""Spans decided before the event loop gets its turn: a few milliseconds, 10 or so when traces are small."""
 
 _NANOSECONDS = 1_000_000_000
 

@@ -44,14 +44,19 @@ class Ended:
 
 
 class Service:
-    """Runs what `read` returns until it is told to stop, or until its sources are exhausted.
+    """Runs `settings` until it is told to stop, or until its sources are exhausted.
 
-    `read` gives the settings anew at each call: at the start and at each SIGHUP.
+    `read` gives the settings anew at each SIGHUP.
     """
 
     def __init__(
-        self, read: Callable[[], Settings], gates: frozenset[str] = frozenset(), observers: Sequence[Observer] = ()
+        self,
+        settings: Settings,
+        read: Callable[[], Settings],
+        gates: frozenset[str] = frozenset(),
+        observers: Sequence[Observer] = (),
     ) -> None:
+        self._settings = settings
         self._read = read
         self._observers = observers
         memory_used = resident_memory()
@@ -77,10 +82,9 @@ class Service:
             when_done: called once, when that is so and the service goes on.
 
         Raises:
-            ConfigError: the configuration can't be used.
             StartError: a component can't start.
         """
-        settings = self._read()
+        settings = self._settings
         allow_many_files()
         telemetry = settings.service.telemetry
         configure_logs(telemetry.logs.level, telemetry.logs.encoding)

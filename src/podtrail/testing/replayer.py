@@ -28,7 +28,7 @@ from podtrail.otlp import (
 )
 from podtrail.otlp.decisions import decision_line
 from podtrail.otlp.json import read_json_request
-from podtrail.pipeline.chain import Chain
+from podtrail.pipeline.chain import SLICE_SPANS, Chain
 from podtrail.pipeline.house import House, make_chain
 from podtrail.pipeline.settings import Settings, read_settings
 from podtrail.recording import Damage, Record, read_recording
@@ -40,8 +40,6 @@ Arrivals = Iterable[tuple[int, bytes | Mapping[str, Any]]]
 """Arrival in Unix nanoseconds with a serialized ExportTraceServiceRequest or an OTLP JSON mapping."""
 
 Recording = str | Path | Sequence[str | Path] | Arrivals
-
-_SLICE_SPANS = 8192
 
 
 class Scope(NamedTuple):
@@ -134,7 +132,7 @@ class Replayer:
             self._carry(pipeline, chain)
 
     def _advance(self, pipeline: str, chain: Chain, now: int) -> None:
-        while chain.advance(now, _SLICE_SPANS):
+        while chain.advance(now, SLICE_SPANS):
             self._carry(pipeline, chain)
         self._carry(pipeline, chain)
 

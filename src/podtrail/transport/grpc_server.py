@@ -17,7 +17,7 @@ import grpc.aio
 from podtrail.component import StartError
 from podtrail.config.types import MILLISECOND, KeepaliveServerSettings, TlsServerSettings, host_port
 from podtrail.otlp.responses import retry_info, status
-from podtrail.transport.compression import TooLarge, Undecodable, decompress
+from podtrail.transport.inflate import inflate
 from podtrail.transport.listen import bind
 from podtrail.transport.settings import GrpcServerSettings
 from podtrail.transport.status import Encoding, Export, Failed, RequestError
@@ -29,8 +29,6 @@ METHOD = "Export"
 _STATUS = {code.value[0]: code for code in grpc.StatusCode}
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZLIB_CMF = 0x78
-_OFF_LOOP = 1 << 14
-"""Compressed bytes from which a message is decompressed in a thread: a bomb of this size takes 10 ms or so."""
 
 _TRIES, _PAUSE = 100, 0.01
 
@@ -103,14 +101,7 @@ async def _decompressed(raw: bytes, limit: int) -> bytes:
         encoding = "deflate"
     else:
         return raw
-    try:
-        if len(raw) < _OFF_LOOP:
-            return decompress(raw, encoding, limit)
-        return await asyncio.to_thread(decompress, raw, encoding, limit)
-    except TooLarge as error:
-        raise RequestError.too_large(limit) from error
-    except Undecodable as error:
-        raise RequestError.malformed(str(error)) from error
+    return await inflate(raw, encoding, limit)
 
 
 async def _abort(context: grpc.aio.ServicerContext[Any, Any], error: RequestError) -> bytes:

@@ -11,9 +11,9 @@ from aiohttp import hdrs, web
 
 from podtrail.component import StartError
 from podtrail.config.types import SECOND
-from podtrail.transport.compression import TooLarge, Undecodable, decompress
 from podtrail.transport.cors import cors_headers, preflight_headers
 from podtrail.transport.http_protocol import Protocol, error_response, request_encoding
+from podtrail.transport.inflate import inflate
 from podtrail.transport.listen import AT_ONCE, bind, widen
 from podtrail.transport.settings import HttpServerSettings
 from podtrail.transport.status import Code, Export, Failed, RequestError
@@ -28,8 +28,6 @@ _CODINGS = {
     "zlib": "deflate",
     "zstd": "zstd",
 }
-_OFF_LOOP = 1 << 14
-"""Compressed bytes from which a body is decompressed in a thread."""
 _no_access_log = logging.getLogger(f"{__name__}.access")
 _no_access_log.disabled = True
 _LINGER = 5.0
@@ -161,14 +159,7 @@ class HttpServer:
         raw = await self._received(request, limit)
         if not coding:
             return raw
-        try:
-            if len(raw) < _OFF_LOOP:
-                return decompress(raw, coding, limit)
-            return await asyncio.to_thread(decompress, raw, coding, limit)
-        except TooLarge as error:
-            raise RequestError.too_large(limit) from error
-        except Undecodable as error:
-            raise RequestError.malformed(str(error)) from error
+        return await inflate(raw, coding, limit)
 
     def _coding(self, request: web.BaseRequest) -> str:
         named = request.headers.get(hdrs.CONTENT_ENCODING, "").strip().lower()
