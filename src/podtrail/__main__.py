@@ -1,14 +1,16 @@
-"""`python -m podtrail`, and the console script: Ctrl-C ends it without a traceback while it is still loading, too."""
+"""`python -m podtrail`, and the console script: Ctrl-C ends it at once, and silently, while it is still loading."""
 
-import sys
+import signal
 
 
 def main() -> None:
     """Run the command line."""
-    try:
-        from podtrail.cli import main as command
-    except KeyboardInterrupt:
-        sys.exit("Aborted!")
+    # Until the service has a handler of its own, the system ends the process: Python's would raise in whatever runs at
+    # that moment, which may be a callback of the import machinery, where an exception is only printed and then lost.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from podtrail.cli import main as command
+
     command()
 
 
