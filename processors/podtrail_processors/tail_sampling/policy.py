@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 
+from podtrail.component import Context
 from podtrail.config.types import Model, WarningPath
 from podtrail.otlp import Decision
 from podtrail_processors.probability import ALWAYS
@@ -21,16 +22,43 @@ class Policy(ABC):
     """What it says yes to, in words: `a span has status ERROR`."""
     threshold: int = ALWAYS
     """With what threshold it chooses, if by chance: `podtrail_processors.probability`."""
+    dynamic: bool = False
+    """Whether `threshold_of` differs from trace to trace."""
     stateful: bool = False
     """Whether its vote depends on traces before, or on all spans being there: then it can't judge parts of a trace."""
+
+    def attach(self, context: Context, name: str) -> None:  # noqa: B027 - most need nothing
+        """Take what it needs of the sampler it votes in; called once, before the first vote. `name`: its own there."""
+
+    def take_over(self, predecessor: "Policy") -> None:  # noqa: B027 - most remember nothing
+        """On reload: take what `predecessor` remembers, a policy of the same class with perhaps other settings."""
 
     @abstractmethod
     def vote(self, trace: Evidence) -> Decision:
         """Return what is to become of a trace as far as this policy is concerned. NoVote when that can't be said."""
 
     def because(self, trace: Evidence) -> str:  # noqa: ARG002 - for policies that can be more exact
-        """Return why it said yes to this trace, in words."""
+        """Return why it said yes to this trace, in words.
+
+        Asked right after the vote, or much later of the same spans: it may neither depend on the last vote nor change
+        what comes.
+        """
         return self.reason
+
+    def why_not(self, trace: Evidence) -> str:  # noqa: ARG002
+        """Return why it said no to this trace, in words; asked as `because` is."""
+        return f"it is not so that {self.reason}"
+
+    def revote(self, trace: Evidence) -> Decision | None:
+        """Return what it says of this trace, changing nothing; None when that depends on more than the trace.
+
+        NoVote when it can't vote on it.
+        """
+        return None if self.stateful else self.vote(trace)
+
+    def threshold_of(self, trace: Evidence) -> int:  # noqa: ARG002
+        """Return with what threshold it chose this trace, right after its vote."""
+        return self.threshold
 
 
 class Block(Model):

@@ -20,6 +20,10 @@ def _no_memory() -> int:
     return 0
 
 
+def _no_time() -> int:
+    return 0
+
+
 def _nobody_listens(_: GatedPod) -> None:
     return
 
@@ -45,6 +49,10 @@ class Context:
     """Feature gates that are on."""
     memory_used: Callable[[], int] = _no_memory
     """Resident memory of the process in bytes, measured at most a few times a second."""
+    stopwatch: Callable[[], int] = _no_time
+    """Nanoseconds since any moment, to measure what work takes; always 0 in a replay. Nothing may be decided by it."""
+    lag: Callable[[], int] = _no_time
+    """How many nanoseconds late the deadline is that the processor's pipeline is serving; always 0 in a replay."""
     tell: Callable[[GatedPod], None] = _nobody_listens
     """Tells everybody who looks on what no span tells."""
 

@@ -18,7 +18,7 @@ from podtrail.otlp.reader import SpanFields, span_reader, status_code
 from podtrail.otlp.request import Intake, MalformedRequest, read_request, write_request
 from podtrail.otlp.span import KINDS, Event, Link, SpanView, Status
 from podtrail.otlp.values import Value, read_key_value, resource_attributes, scope_attributes, scope_name
-from podtrail.otlp.verdict import Decision, Verdict
+from podtrail.otlp.verdict import Decision, Explainer, PolicyVote, Verdict
 
 __all__ = [
     "KINDS",
@@ -27,10 +27,12 @@ __all__ = [
     "Batch",
     "Decision",
     "Event",
+    "Explainer",
     "Group",
     "Intake",
     "Link",
     "MalformedRequest",
+    "PolicyVote",
     "SpanFields",
     "SpanView",
     "Status",

@@ -2,11 +2,31 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple, Protocol
 
 from podtrail.otlp.group import Group
 
 Decision = Literal["sampled", "not_sampled", "dropped"]
+
+
+class PolicyVote(NamedTuple):
+    """What one policy said about a trace, and why."""
+
+    policy: str
+    type: str
+    decision: Decision | None
+    """None when it was not asked, or failed: `why` tells which."""
+    why: str
+    """In words, with span and value where one decided."""
+    shadow: bool = False
+    """Whether the vote is only counted."""
+
+
+class Explainer(Protocol):
+    """Who gave verdicts and can say why; shared by all of them."""
+
+    def explain(self, verdict: "Verdict") -> Sequence[PolicyVote]:
+        """Return the vote of each policy, in the order in which they are asked."""
 
 
 @dataclass(slots=True)
@@ -32,3 +52,10 @@ class Verdict:
     """Each policy that was asked, and what it said."""
     groups: Sequence[Group] = ()
     """The spans it was decided on."""
+    explainer: Explainer | None = field(default=None, repr=False, compare=False)
+
+    def explained(self) -> Sequence[PolicyVote]:
+        """Return what each policy said and why, found out now, from `groups`; empty when none was asked."""
+        if self.explainer is not None:
+            return self.explainer.explain(self)
+        return [PolicyVote(policy, "", vote, "") for policy, vote in self.votes.items()]

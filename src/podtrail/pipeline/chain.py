@@ -31,6 +31,8 @@ class Chain:
         self.processors = tuple(processors)
         self.account = account
         self.outbox: deque[Batch] = deque()
+        self.serving: int | None = None
+        """The deadline that is being served."""
         self._gatekeepers = [processor for processor in processors if isinstance(processor, Gatekeeper)]
         # Per processor: what it had no room for, and what came for it behind that.
         self._waiting: list[deque[Batch]] = [deque() for _ in processors]
@@ -52,7 +54,9 @@ class Chain:
             return False
         for at, processor in enumerate(self.processors):
             if processor.deadline() == due:
+                self.serving = due
                 self._expire(at, processor, due, limit)
+                self.serving = None
                 break
         due = self.deadline()
         return due is not None and due <= now

@@ -29,6 +29,20 @@ class Outlet:
         """Spans that left the pipeline before this exporter joined it (on reload)."""
 
 
+class Lag:
+    """How late a pipeline is, for its processors, who are told only when their work was due."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.chain: Chain | None = None
+        """The pipeline's; made after the processors that ask."""
+
+    def __call__(self) -> int:
+        """Return by how many nanoseconds the deadline that is being served has passed; 0 when none is."""
+        due = self.chain.serving if self.chain else None
+        return 0 if due is None else max(0, self._clock.now() - due)
+
+
 class Driver:
     """Runs one pipeline's chain live."""
 

@@ -15,7 +15,7 @@ from podtrail.component import Account, Exporter, Extension, FactListener, Obser
 from podtrail.config.types import DeliverySettings
 from podtrail.pipeline.book import Balance, balance, left_so_far
 from podtrail.pipeline.clock import Clock
-from podtrail.pipeline.driver import Driver, Entrance, Outlet
+from podtrail.pipeline.driver import Driver, Entrance, Lag, Outlet
 from podtrail.pipeline.house import House, make_chain, matching
 from podtrail.pipeline.running import Running
 from podtrail.pipeline.sending import SendingQueue
@@ -92,7 +92,8 @@ class Graph:
     def _driver(self, pipeline: PipelineSettings, observers: Sequence[Observer]) -> Driver:
         before = self._predecessor.driver(pipeline.id) if self._predecessor else None
         account = before.chain.account if before else Account()
-        chain = make_chain(pipeline, self.settings, self._house, account)
+        lag = Lag(self._clock)
+        chain = lag.chain = make_chain(pipeline, self.settings, self._house, account, lag)
         outlets = [Outlet(self.queues[id].component, id) for id in pipeline.exporters]
         return Driver(pipeline.id, chain, outlets, observers, self._clock)
 

@@ -24,6 +24,8 @@ class House:
     metrics: Metrics = field(default_factory=Metrics)
     gates: frozenset[str] = frozenset()
     memory_used: Callable[[], int] = _unmeasured
+    stopwatch: Callable[[], int] = _unmeasured
+    """Measures what work takes, in nanoseconds."""
     seed: int | None = None
     """Of all randomness; None draws one."""
     listeners: list[FactListener] = field(default_factory=list)
@@ -34,8 +36,16 @@ class House:
         for listener in self.listeners:
             listener.note(fact)
 
-    def context(self, id: str, pipeline: str = "", account: Account | None = None, *, resumed: bool = False) -> Context:
-        """Return the context of one component instance."""
+    def context(
+        self,
+        id: str,
+        pipeline: str = "",
+        account: Account | None = None,
+        *,
+        resumed: bool = False,
+        lag: Callable[[], int] = _unmeasured,
+    ) -> Context:
+        """Return the context of one component instance. `lag`: how late its pipeline is."""
         seed = None if self.seed is None else f"{self.seed}/{pipeline}/{id}"
         return Context(
             id=id,
@@ -47,6 +57,8 @@ class House:
             resumed=resumed,
             gates=self.gates,
             memory_used=self.memory_used,
+            stopwatch=self.stopwatch,
+            lag=lag,
             tell=self.tell,
         )
 
@@ -57,14 +69,23 @@ class House:
         account: Account | None = None,
         *,
         resumed: bool = False,
+        lag: Callable[[], int] = _unmeasured,
     ) -> Any:
         """Make a component; `resumed`: on a reload."""
-        return settings.factory.create(settings.config, self.context(settings.id, pipeline, account, resumed=resumed))
+        context = self.context(settings.id, pipeline, account, resumed=resumed, lag=lag)
+        return settings.factory.create(settings.config, context)
 
 
-def make_chain(pipeline: PipelineSettings, settings: Settings, house: House, account: Account) -> Chain:
-    """Return the processors of one pipeline, an instance of each for it alone."""
-    return Chain([house.make(settings.processors[id], pipeline.id, account) for id in pipeline.processors], account)
+def make_chain(
+    pipeline: PipelineSettings,
+    settings: Settings,
+    house: House,
+    account: Account,
+    lag: Callable[[], int] = _unmeasured,
+) -> Chain:
+    """Return the processors of one pipeline, an instance of each for it alone. `lag`: how late the pipeline is."""
+    processors = [house.make(settings.processors[id], pipeline.id, account, lag=lag) for id in pipeline.processors]
+    return Chain(processors, account)
 
 
 def matching(ours: Sequence[str], theirs: Sequence[str], new: Settings, old: Settings) -> list[tuple[int, int]]:

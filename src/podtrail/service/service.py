@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import signal
+import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -61,7 +62,7 @@ class Service:
         self._observers = observers
         memory_used = resident_memory()
         self.metrics = Metrics()
-        self._house = House(metrics=self.metrics, gates=gates, memory_used=memory_used)
+        self._house = House(metrics=self.metrics, gates=gates, memory_used=memory_used, stopwatch=time.perf_counter_ns)
         self._clock = Clock()
         self._signals: asyncio.Queue[signal.Signals] = asyncio.Queue()
         self._told_to_stop: float | None = None
