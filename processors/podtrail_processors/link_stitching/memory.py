@@ -10,7 +10,7 @@ from podtrail_processors.link_stitching.config import Config
 from podtrail_processors.link_stitching.fate import Fate, fate_of
 from podtrail_processors.link_stitching.marks import ATTEMPT_MARK
 from podtrail_processors.link_stitching.numbering import Chain, Known, declared_number
-from podtrail_processors.link_stitching.recent import Reason, Recent
+from podtrail_processors.recent import Reason, Recent
 
 _LONGEST_UID = 128
 _LONGEST_PLACE = 63 + 1 + 253  # namespace, slash, name
