@@ -1,7 +1,9 @@
 """Who is measured: commands that take OTLP/gRPC on one port of 127.0.0.1 and, but for the floor, send it to another."""
 
+import json
 import sys
 import sysconfig
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,10 +25,7 @@ processors:
   tail_sampling:
     decision_wait: {wait}s
     num_traces: 200000
-    policies:
-      - {{name: failed, type: status_code, status_code: {{status_codes: [ERROR]}}}}
-      - {{name: slow, type: latency, latency: {{threshold_ms: {slow}}}}}
-      - {{name: share, type: probabilistic, probabilistic: {{sampling_percentage: 5}}}}
+    policies: {policies}
   batch:
 exporters:
   otlp_grpc:
@@ -46,6 +45,14 @@ service:
 """
 
 
+Policy = Mapping[str, object]
+
+FAILED: Policy = {"name": "failed", "type": "status_code", "status_code": {"status_codes": ["ERROR"]}}
+SLOW: Policy = {"name": "slow", "type": "latency", "latency": {"threshold_ms": SLOW_MS}}
+SHARE: Policy = {"name": "share", "type": "probabilistic", "probabilistic": {"sampling_percentage": 5}}
+THREE = (FAILED, SLOW, SHARE)
+
+
 class Contender(NamedTuple):
     """One of those who are measured."""
 
@@ -54,6 +61,8 @@ class Contender(NamedTuple):
     """Whether it sends on what it takes."""
     samples: bool
     """Whether it keeps only what is worth keeping."""
+    policies: Sequence[Policy] = THREE
+    """By which podtrail samples."""
 
     def command(self, ports: Ports, home: Path) -> list[str]:
         """Return the command; its files go to `home`."""
@@ -62,13 +71,13 @@ class Contender(NamedTuple):
         if self.name == "rotel":
             return _rotel(ports, home)
         config = home / "pipeline.yaml"
-        config.write_text(configuration(ports), encoding="utf-8")
+        config.write_text(configuration(ports, policies=self.policies), encoding="utf-8")
         return podtrail_run(config)
 
 
-def configuration(ports: Ports, wait: float = DECISION_WAIT) -> str:
+def configuration(ports: Ports, wait: float = DECISION_WAIT, policies: Sequence[Policy] = THREE) -> str:
     """Return the configuration of podtrail; `wait` is in seconds."""
-    return _CONFIG.format(otlp=ports.otlp, sink=ports.sink, wait=wait, slow=SLOW_MS)
+    return _CONFIG.format(otlp=ports.otlp, sink=ports.sink, wait=wait, policies=json.dumps(policies))
 
 
 def podtrail_run(config: Path) -> list[str]:
