@@ -70,6 +70,15 @@ class Memory:
         self._stragglers.clear()
         return estate
 
+    def take_over(self, other: "Memory") -> None:
+        """Take all that another memory has, as it is."""
+        self.traces, other.traces = other.traces, {}
+        self.waiting, other.waiting = other.waiting, Waiting()
+        self.spans, self.bytes, other.spans, other.bytes = other.spans, other.bytes, 0, 0
+        self._order, other._order = other._order, deque()
+        self._newest = other._newest
+        self._stragglers, other._stragglers = other._stragglers, deque()
+
     def inherit(self, estates: Sequence[Estate], traces: Iterable[HeldTrace]) -> None:
         """Take traces in that other memories have parted with."""
         for trace in sorted(traces, key=lambda trace: trace.arrived):

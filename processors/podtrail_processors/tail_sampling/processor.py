@@ -1,24 +1,24 @@
 """The state machine: traces come in, wait for their time, are judged and leave, as a whole or not at all."""
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar, NamedTuple, Protocol
+from functools import partial
+from typing import ClassVar, Protocol
 
 from podtrail.component import Context, Taken
 from podtrail.config.gates import USE_TRACE_STATE
 from podtrail.config.types import SECOND
-from podtrail.otlp import ROOT_NAME, Batch, Group, Verdict
+from podtrail.otlp import Batch, Group
 from podtrail.otlp.columns import column_reader
 from podtrail_processors.tail_sampling.config import Config
+from podtrail_processors.tail_sampling.departures import Departures, Outcome
 from podtrail_processors.tail_sampling.evicted import Evicted
 from podtrail_processors.tail_sampling.evidence import Evidence
 from podtrail_processors.tail_sampling.held import FORGOTTEN, Decided, Headers, HeldTrace
 from podtrail_processors.tail_sampling.instruments import Instruments
 from podtrail_processors.tail_sampling.judge import Judge, Judgement
-from podtrail_processors.tail_sampling.marks import marked, records_policy
 from podtrail_processors.tail_sampling.measure import Meter
 from podtrail_processors.tail_sampling.memory import Memory
-from podtrail_processors.tail_sampling.remembered import TAIL, DecisionCache
-from podtrail_processors.tail_sampling.thresholds import weighed
+from podtrail_processors.tail_sampling.remembered import TAIL
 
 _MIB = 2**20
 _TRACE_COST = 8
@@ -28,21 +28,9 @@ _SLICE = 4096
 _LEAST_EVICTED = 1024
 """So many evicted traces are remembered however small `num_traces` is."""
 _NO_PARENT = bytes(8)
-_ROOT = ROOT_NAME.encode()
-_LATE = "late: the trace was decided without its root"
 _TOO_LARGE = Judgement("not_sampled", "", "it is larger than maximum_trace_size_bytes", {})
 _EVICTED = Judgement("dropped", "", "evicted undecided: num_traces", {})
 _PENDING = Judgement("dropped", "", "undecided at shutdown: drop_pending_traces_on_shutdown", {})
-
-
-class Outcome(NamedTuple):
-    """What leaves."""
-
-    groups: list[Group]
-    verdicts: list[Verdict]
-
-    def batches(self, arrived: int) -> Sequence[Batch]:
-        return (Batch(self.groups, arrived, self.verdicts),) if self.groups or self.verdicts else ()
 
 
 class TailSampling:
@@ -52,18 +40,13 @@ class TailSampling:
 
     def __init__(self, config: Config, context: Context) -> None:
         self._config = config
-        self._account = context.account
         self._wait = _whole_seconds(config.decision_wait) or SECOND
         after_root = config.decision_wait_after_root_received
         self._wait_after_root = _whole_seconds(after_root) or max(0, after_root)
         self._room = max(1, config.num_traces)
         self._blocks = config.block_on_overflow
         self._room_bytes = config.maximum_held_mib * _MIB
-        self._records = records_policy(context.gates)
         self._parents = column_reader({"parent_span_id"})
-        self._kept_ids = DecisionCache(config.decision_cache.sampled_cache_size)
-        self._other_ids = DecisionCache(config.decision_cache.non_sampled_cache_size)
-        self._remembers = bool(self._kept_ids) or bool(self._other_ids)
         self._instruments = Instruments(context.metrics, lambda: len(self.memory.traces), context.gates)
         self._judge: Judge = self.judge_type(
             config.policies,
@@ -76,6 +59,7 @@ class TailSampling:
         self._inspects = bool(self._wait_after_root or self._measures)
         self._headers = Headers()
         self.memory = Memory()
+        self.departures = Departures(config, context, self._instruments, self.memory)
         self._evicted = Evicted(max(self._room, _LEAST_EVICTED))
 
     def add(self, batch: Batch, now: int) -> Taken:
@@ -85,10 +69,10 @@ class TailSampling:
         """
         out = Outcome([], list(batch.verdicts))
         arrived, due = batch.arrived, now + self._wait
-        memory, opened = self.memory, 0
+        memory, departures, opened = self.memory, self.departures, 0
         memory.note_arrival(arrived, due)
-        traces, remembers = memory.traces, self._remembers
-        kept_tails, other_tails = self._kept_ids.tails, self._other_ids.tails
+        traces, remembered = memory.traces, departures.remembered
+        remembers, kept_tails, other_tails = remembered.any, remembered.kept.tails, remembered.others.tails
         resource = scope = b""
         header = self._headers.intern(resource, scope)
         message, followed, meter = 0, set[tuple[int, bytes]](), Meter()
@@ -97,7 +81,7 @@ class TailSampling:
             if remembers:
                 tail = group[2][TAIL]
                 if tail in kept_tails or tail in other_tails:
-                    self._follow_remembered(group, now, out)
+                    departures.late_remembered(group, now, out)
                     continue
             if group[0] is not resource or group[1] is not scope:
                 message += group[0] is not resource
@@ -105,6 +89,8 @@ class TailSampling:
                 header = self._headers.intern(resource, scope)
             trace = traces.get(group[2])
             if trace is None:
+                if departures.knows and departures.claims(group, now, out):
+                    continue
                 if len(traces) >= self._room:
                     if self._blocks and memory.oldest().state is None:
                         rest = Batch([group, *groups], arrived)
@@ -113,7 +99,7 @@ class TailSampling:
                 opened += 1
                 trace = memory.open(HeldTrace(group[2], header, arrived, due))
             elif trace.state is not None:
-                self._follow(trace.state, group, now, out)
+                departures.late(group, trace.state, now, out)
                 if (message, group[2]) not in followed:
                     followed.add((message, group[2]))
                     self._note_late(trace.state, now)
@@ -149,26 +135,32 @@ class TailSampling:
             work += trace.span_count + _TRACE_COST
             arrived = min(arrived, trace.arrived)
             self._decide(trace, now, out)
+        departing = self.departures.deadline()
+        if work < limit and departing is not None and departing <= now:
+            arrived = min(arrived, self.departures.held_since() or now)
+            work += self.departures.expire(now, limit - work, out)
         if not work:
             return () if counted is None else (Batch((), now),)
         self._judge.report()
-        return out.batches(arrived)
+        return out.batches(arrived) or (Batch((), now),)
 
     def deadline(self) -> int | None:
         """Return when the next trace falls due."""
         trace = self.memory.waiting.next()
-        counted = self._evicted.deadline()
-        if trace is None or counted is None:
-            return counted if trace is None else trace.due
-        return min(trace.due, counted)
+        due = None if trace is None else trace.due
+        for other in (self._evicted.deadline(), self.departures.deadline()):
+            if other is not None and (due is None or other < due):
+                due = other
+        return due
 
     def held(self) -> int:
-        """Return the number of spans of undecided traces."""
-        return self.memory.spans
+        """Return the number of spans inside."""
+        return self.memory.spans + self.departures.held()
 
     def held_since(self) -> int | None:
-        """Return the arrival of the oldest undecided span, or an earlier time if arrivals were out of order."""
-        return self.memory.held_since()
+        """Return the arrival of the oldest span inside, or an earlier time if arrivals were out of order."""
+        sinces = (self.memory.held_since(), self.departures.held_since())
+        return min((since for since in sinces if since is not None), default=None)
 
     def parts(self) -> "Sequence[TailSampling]":
         """Return the samplers that this one is made of: itself."""
@@ -182,20 +174,15 @@ class TailSampling:
             return
         (other,) = others
         self._headers = other._headers
-        self._remember_with([other])
-        self.memory, other.memory = other.memory, self.memory
+        self.departures.take_over([other.departures], lambda _: True, now)
+        self.memory.take_over(other.memory)
         self._evicted, other._evicted = other._evicted, self._evicted
         self._forget_surplus(now)
-
-    def _remember_with(self, others: "Sequence[TailSampling]") -> None:
-        for other in others:
-            self._kept_ids.take_over(other._kept_ids)
-            self._other_ids.take_over(other._other_ids)
 
     def _forget_surplus(self, now: int) -> None:
         memory = self.memory
         while len(memory.traces) > self._room and memory.oldest().state is not None:
-            self._forget(memory.oldest(), now)
+            self.departures.forget(memory.oldest(), now)
 
     def drain(self, now: int) -> Sequence[Batch]:
         """Judge everything on what is there, or lose it where `drop_pending_traces_on_shutdown` says so."""
@@ -206,14 +193,14 @@ class TailSampling:
             arrived = min(arrived, trace.arrived)
             work += trace.span_count + _TRACE_COST
             if pending:
-                self._account.drop("undecided_at_shutdown", trace.span_count)
-                self._leave(trace, trace.groups(b"".join(trace.chunks)), _PENDING, now, out)
+                self.departures.lost(trace, _PENDING, "undecided_at_shutdown", now, out)
                 trace.close(FORGOTTEN)
             else:
                 self._decide(trace, now, out)
             if work >= _SLICE:
                 batches += out.batches(arrived)
                 out, arrived, work = Outcome([], []), now, 0
+        self.departures.drain(now, out)
         batches += out.batches(arrived)
         evicted = self._evicted.settle_all(self.memory.traces)
         if evicted and not pending:
@@ -225,41 +212,15 @@ class TailSampling:
         """Let go of the oldest trace in memory; if it is undecided, it is lost."""
         oldest = self.memory.oldest()
         if oldest.state is None:
-            self._account.drop("evicted_undecided", oldest.span_count)
             counted = self._evicted.add(oldest.trace_id, oldest.due, self.memory.traces)
             if counted:
                 self._instruments.too_early.add(counted)
-            self._leave(oldest, oldest.groups(b"".join(oldest.chunks)), _EVICTED, now, out)
-        self._forget(oldest, now)
-
-    def _follow_remembered(self, group: Group, now: int, out: Outcome) -> None:
-        """Have late spans follow the decision that is remembered."""
-        policy = self._kept_ids.get(group.trace_id)
-        if policy is not None:
-            out.groups.append(marked(group, policy, cached=True) if self._records else group)
-            self._instruments.from_cache.add(group.span_count, "true")
-        else:
-            self._other_ids.get(group.trace_id)
-            self._let_go_late(group, now, out)
-            self._instruments.from_cache.add(group.span_count, "false")
-
-    def _follow(self, decided: Decided, group: Group, now: int, out: Outcome) -> None:
-        """Have late spans follow the decision on a trace that is still in memory."""
-        if decided.decision == "sampled":
-            out.groups.append(group)
-        else:
-            self._let_go_late(group, now, out)
+            self.departures.lost(oldest, _EVICTED, "evicted_undecided", now, out)
+        self.departures.forget(oldest, now)
 
     def _note_late(self, decided: Decided, now: int) -> None:
         if decided.at is not None:
             self._instruments.late_age.observe((now - decided.at) // SECOND)
-
-    def _let_go_late(self, group: Group, now: int, out: Outcome) -> None:
-        """Let late spans go. A late root of an attempt is told of once more: who numbers attempts has not seen it."""
-        self._account.sampled_out += group.span_count
-        if _ROOT in group.spans:
-            late = Verdict(group.trace_id, "not_sampled", "", _LATE, now, now, group.span_count, {}, [group])
-            out.verdicts.append(late)
 
     def _advance_at_root(self, trace: HeldTrace, group: Group, now: int) -> None:
         """Bring a trace's decision nearer if its root is among these spans."""
@@ -274,9 +235,7 @@ class TailSampling:
     def _refuse(self, trace: HeldTrace, decided_at: int | None, now: int, out: Outcome) -> None:
         """Let go of a trace that is too large, without a vote."""
         self._instruments.too_large.add(1)
-        self._account.sampled_out += trace.span_count
-        self._leave(trace, trace.groups(b"".join(trace.chunks)), _TOO_LARGE, now, out)
-        self._release(trace, _TOO_LARGE, decided_at, now)
+        self.departures.refused(trace, _TOO_LARGE, decided_at, now, out)
 
     def _relieve(self, now: int, out: Outcome) -> None:
         """Decide the oldest traces until the rest stays within the bound."""
@@ -301,46 +260,7 @@ class TailSampling:
             now,
             trace.size,
         )
-        judgement = self._judge.judge(evidence)
-        groups = trace.groups(joined)
-        if judgement.decision != "sampled":
-            self._account.sampled_out += trace.span_count
-        else:
-            groups = self._inscribed(groups, judgement, evidence)
-        self._leave(trace, groups, judgement, now, out)
-        self._release(trace, judgement, now, now)
-
-    def _inscribed(self, groups: Sequence[Group], judgement: Judgement, evidence: Evidence) -> Sequence[Group]:
-        """Return the groups of a kept trace with what the gates have written into them."""
-        if self._records:
-            groups = [marked(group, judgement.policy, evidence.composite_policy) for group in groups]
-        if self._judge.readers.weighs:
-            told = [weighed(group, judgement.threshold) for group in groups]
-            self._instruments.unparseable.add(sum(one.unparseable for one in told))
-            groups = [one.group for one in told]
-        return groups
-
-    def _leave(self, trace: HeldTrace, groups: Sequence[Group], judgement: Judgement, now: int, out: Outcome) -> None:
-        """Let a trace's spans go, with a verdict and, if it is kept, to the next processor."""
-        decision, policy, reason, votes, _ = judgement
-        if decision == "sampled":
-            out.groups.extend(groups)
-        self.memory.let_go(trace, sum([len(group[3]) for group in groups]))
-        out.verdicts.append(
-            Verdict(trace.trace_id, decision, policy, reason, now, trace.arrived, trace.span_count, votes, groups)
-        )
-
-    def _release(self, trace: HeldTrace, judgement: Judgement, decided_at: int | None, now: int) -> None:
-        """Remember a decision: in a cache if there is one, else by keeping the emptied trace."""
-        cache = self._kept_ids if judgement.decision == "sampled" else self._other_ids
-        if cache.put(trace.trace_id, judgement.policy):
-            self._forget(trace, now)
-        else:
-            trace.close(Decided(judgement.decision, decided_at))
-
-    def _forget(self, trace: HeldTrace, now: int) -> None:
-        self.memory.forget(trace)
-        self._instruments.removal_age.observe((now - trace.arrived) // SECOND)
+        self.departures.decided(trace, self._judge.judge(evidence), evidence, trace.groups(joined), now, out)
 
 
 def _whole_seconds(duration: int) -> int:
@@ -366,7 +286,11 @@ def redistribute(
             dealt[heir_of(trace.trace_id)].append(trace)
     missed = {key: due for other in others for key, due in other._evicted.release().items()}
     for at, heir in enumerate(heirs):
-        heir._remember_with(others)
+        heir.departures.take_over([other.departures for other in others], partial(_is_heir, heir_of, at), now)
         heir.memory.inherit(estates, dealt[at])
         heir._evicted.inherit({key: due for key, due in missed.items() if heir_of(key[1]) == at})
         heir._forget_surplus(now)
+
+
+def _is_heir(heir_of: Callable[[bytes], int], at: int, trace_id: bytes) -> bool:
+    return heir_of(trace_id) == at

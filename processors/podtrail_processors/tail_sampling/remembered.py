@@ -3,6 +3,9 @@
 from collections import OrderedDict
 from collections.abc import Container
 
+from podtrail.otlp import Decision
+from podtrail_processors.tail_sampling.config import Config
+
 TAIL = slice(8, 16)
 """The part of a trace id that counts."""
 
@@ -46,3 +49,26 @@ class DecisionCache:
     def __bool__(self) -> bool:
         """Say whether anything can be remembered."""
         return self._size > 0
+
+
+class Remembered:
+    """The decisions that are remembered, on kept traces and on others."""
+
+    def __init__(self, config: Config) -> None:
+        self.kept = DecisionCache(config.decision_cache.sampled_cache_size)
+        self.others = DecisionCache(config.decision_cache.non_sampled_cache_size)
+        self.any = bool(self.kept) or bool(self.others)
+        """Whether anything can be remembered."""
+
+    def put(self, trace_id: bytes, decision: Decision, policy: str) -> bool:
+        """Remember a decision; return whether there is a cache for it."""
+        return (self.kept if decision == "sampled" else self.others).put(trace_id, policy)
+
+    def recalls(self, trace_id: bytes) -> bool:
+        """Say whether a decision on this trace is remembered."""
+        return trace_id[TAIL] in self.kept.tails or trace_id[TAIL] in self.others.tails
+
+    def take_over(self, predecessor: "Remembered") -> None:
+        """Remember what another does."""
+        self.kept.take_over(predecessor.kept)
+        self.others.take_over(predecessor.others)

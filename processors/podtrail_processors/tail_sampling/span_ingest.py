@@ -15,7 +15,6 @@ from podtrail_processors.tail_sampling.held import FORGOTTEN, HeldTrace
 from podtrail_processors.tail_sampling.judge import IngestJudge, Judgement
 from podtrail_processors.tail_sampling.measure import Meter
 from podtrail_processors.tail_sampling.processor import Outcome, TailSampling
-from podtrail_processors.tail_sampling.remembered import TAIL
 
 _NEVER_MATCHED = Judgement("not_sampled", "", "no policy said yes to any part of it", {})
 
@@ -46,12 +45,15 @@ class SpanIngest(TailSampling):
     def _take(self, ingest: Ingest, arrived: int, now: int, out: Outcome) -> bool:
         """Take a part of a trace; return whether there was room for it."""
         trace_id, memory = ingest[0].trace_id, self.memory
-        if trace_id[TAIL] in self._kept_ids.tails or trace_id[TAIL] in self._other_ids.tails:
+        departures = self.departures
+        if departures.remembered.recalls(trace_id):
             for group in ingest:
-                self._follow_remembered(group, now, out)
+                departures.late_remembered(group, now, out)
             return True
         trace = memory.traces.get(trace_id)
         if trace is None:
+            if departures.knows and departures.claims(ingest[0], now, out):
+                return len(ingest) == 1 or self._take(ingest[1:], arrived, now, out)
             if len(memory.traces) >= self._room:
                 if self._blocks and memory.oldest().state is None:
                     return False
@@ -61,7 +63,7 @@ class SpanIngest(TailSampling):
             trace = memory.open(HeldTrace(trace_id, header, arrived, now + self._wait))
         elif trace.state is not None:
             for group in ingest:
-                self._follow(trace.state, group, now, out)
+                departures.late(group, trace.state, now, out)
             self._note_late(trace.state, now)
             return True
         self._judge_part(trace, ingest, now, out)
@@ -85,12 +87,7 @@ class SpanIngest(TailSampling):
         self._append(trace, ingest)
         if judgement.decision == "not_sampled":
             return
-        if judgement.decision == "dropped":
-            self._account.sampled_out += trace.span_count
-        else:
-            ingest = self._inscribed(ingest, judgement, evidence)
-        self._leave(trace, [*earlier, *ingest], judgement, now, out)
-        self._release(trace, judgement, now, now)
+        self.departures.decided(trace, judgement, evidence, ingest, now, out, earlier)
         if trace.state is FORGOTTEN:
             self._miss_at_deadline(trace)
 
@@ -131,12 +128,10 @@ class SpanIngest(TailSampling):
 
     def _decide(self, trace: HeldTrace, now: int, out: Outcome) -> None:
         """Let go of a trace that nothing has matched; without a cache it would start anew."""
-        self._leave(trace, trace.groups(b"".join(trace.chunks)), _NEVER_MATCHED, now, out)
-        self._account.sampled_out += trace.span_count
         self._instruments.decided.add(1, "false", "not_sampled")
-        self._release(trace, _NEVER_MATCHED, now, now)
+        self.departures.refused(trace, _NEVER_MATCHED, now, now, out)
         if trace.state is not FORGOTTEN:
-            self._forget(trace, now)
+            self.departures.forget(trace, now)
 
 
 def _ingests(groups: Sequence[Group]) -> Iterator[Ingest]:

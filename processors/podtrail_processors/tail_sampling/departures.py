@@ -1,0 +1,213 @@
+"""What leaves the sampler: the one place where traces are kept or let go, told of and remembered.
+
+`Departures` lets go at once. A kind of them that has second thoughts overrides `decided` (to let a trace rest instead),
+`claims` and `late_unkept` (late spans of what rests) and the four methods at the end, and ends with `conclude`.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from podtrail.component import Context
+from podtrail.config.gates import USE_TRACE_STATE
+from podtrail.config.types import SECOND
+from podtrail.otlp import ROOT_NAME, Batch, Group, Verdict
+from podtrail_processors.tail_sampling.config import Config
+from podtrail_processors.tail_sampling.evidence import Evidence
+from podtrail_processors.tail_sampling.held import FORGOTTEN, Decided, HeldTrace
+from podtrail_processors.tail_sampling.instruments import Instruments
+from podtrail_processors.tail_sampling.judge import Judgement
+from podtrail_processors.tail_sampling.marks import marked, records_policy
+from podtrail_processors.tail_sampling.memory import Memory
+from podtrail_processors.tail_sampling.remembered import Remembered
+from podtrail_processors.tail_sampling.thresholds import weighed
+
+_ROOT = ROOT_NAME.encode()
+_LATE = "late: the trace was decided without its root"
+
+
+class Outcome(NamedTuple):
+    """What leaves."""
+
+    groups: list[Group]
+    verdicts: list[Verdict]
+
+    def batches(self, arrived: int) -> Sequence[Batch]:
+        """Return it as at most one batch."""
+        return (Batch(self.groups, arrived, self.verdicts),) if self.groups or self.verdicts else ()
+
+
+class Resting(NamedTuple):
+    """A trace that was not kept and could still be: nothing of it is booked, told or remembered yet."""
+
+    trace: HeldTrace
+    judgement: Judgement
+    groups: Sequence[Group]
+    at: int | None
+    """When it was decided."""
+
+
+class Departures:
+    """Lets traces and late spans go, keeps the account, and remembers decisions for late spans.
+
+    A trace that was let go may stay in memory, emptied, with its decision as its `state`; or be forgotten there and
+    remembered in a decision cache.
+    """
+
+    def __init__(self, config: Config, context: Context, instruments: Instruments, memory: Memory) -> None:
+        self.account = context.account
+        self.instruments = instruments
+        self.memory = memory
+        self.remembered = Remembered(config)
+        self.knows = False
+        """Whether `claims` must be asked about ids that are neither in memory nor in a decision cache."""
+        self._records = records_policy(context.gates)
+        self._weighs = USE_TRACE_STATE in context.gates
+        self._left_over: list[Resting] = []
+        self._left_over_due = 0
+
+    def decided(
+        self,
+        trace: HeldTrace,
+        judgement: Judgement,
+        evidence: Evidence,
+        groups: Sequence[Group],
+        now: int,
+        out: Outcome,
+        earlier: Sequence[Group] = (),
+    ) -> None:
+        """Let an undecided trace go that was voted on. `earlier`: groups that stand before those it was decided on."""
+        if judgement.decision == "sampled":
+            groups = self.inscribed(groups, judgement, evidence.composite_policy)
+        groups = [*earlier, *groups] if earlier else groups
+        self.take_out(trace, groups)
+        self.conclude(trace, judgement, groups, now, now, out)
+
+    def refused(self, trace: HeldTrace, judgement: Judgement, at: int | None, now: int, out: Outcome) -> None:
+        """Let an undecided trace go that is not kept, without a vote on all of it.
+
+        `at`: when that was decided; None when not by policies.
+        """
+        groups = trace.groups(b"".join(trace.chunks))
+        self.take_out(trace, groups)
+        self.conclude(trace, judgement, groups, at, now, out)
+
+    def lost(self, trace: HeldTrace, judgement: Judgement, reason: str, now: int, out: Outcome) -> None:
+        """Lose an undecided trace. It is not remembered, and stays in memory until it is forgotten there."""
+        groups = trace.groups(b"".join(trace.chunks))
+        self.take_out(trace, groups)
+        self.account.drop(reason, trace.span_count)
+        self._tell(trace, judgement, groups, now, out)
+
+    def late(self, group: Group, decided: Decided, now: int, out: Outcome) -> None:
+        """Have late spans follow the decision on a trace that is still in memory."""
+        if decided.decision == "sampled":
+            out.groups.append(group)
+        else:
+            self.late_unkept(group, now, out)
+
+    def late_remembered(self, group: Group, now: int, out: Outcome) -> None:
+        """Have late spans follow the decision that a cache remembers."""
+        policy = self.remembered.kept.get(group.trace_id)
+        if policy is not None:
+            out.groups.append(marked(group, policy, cached=True) if self._records else group)
+            self.instruments.from_cache.add(group.span_count, "true")
+        else:
+            self.remembered.others.get(group.trace_id)
+            self.late_unkept(group, now, out)
+            self.instruments.from_cache.add(group.span_count, "false")
+
+    def claims(self, group: Group, now: int, out: Outcome) -> bool:  # noqa: ARG002 - for those that know of more
+        """Take spans of a trace that is not in memory, if it is known here all the same; return whether it was."""
+        return False
+
+    def late_unkept(self, group: Group, now: int, out: Outcome) -> None:
+        """Let late spans go. A late root of an attempt is told of once more: who numbers attempts has not seen it."""
+        self.account.sampled_out += group.span_count
+        if _ROOT in group.spans:
+            late = Verdict(group.trace_id, "not_sampled", "", _LATE, now, now, group.span_count, {}, [group])
+            out.verdicts.append(late)
+
+    def take_out(self, trace: HeldTrace, groups: Sequence[Group]) -> None:
+        """Take an undecided trace's spans, which are these, out of what the memory holds."""
+        self.memory.let_go(trace, sum([len(group[3]) for group in groups]))
+
+    def conclude(
+        self, trace: HeldTrace, judgement: Judgement, groups: Sequence[Group], at: int | None, now: int, out: Outcome
+    ) -> None:
+        """Let a trace go for good: book it, pass it on if it is kept, tell of it, and remember the decision."""
+        if judgement.decision != "sampled":
+            self.account.sampled_out += trace.span_count
+        else:
+            out.groups.extend(groups)
+        self._tell(trace, judgement, groups, now, out)
+        self._remember(trace, judgement, at, now)
+
+    def _tell(self, trace: HeldTrace, judgement: Judgement, groups: Sequence[Group], now: int, out: Outcome) -> None:
+        decision, policy, reason, votes, _ = judgement
+        out.verdicts.append(
+            Verdict(trace.trace_id, decision, policy, reason, now, trace.arrived, trace.span_count, votes, groups)
+        )
+
+    def _remember(self, trace: HeldTrace, judgement: Judgement, at: int | None, now: int) -> None:
+        """Remember a decision: in a cache if there is one, else by keeping the emptied trace in memory."""
+        remembered = self.remembered
+        cached = remembered.any and remembered.put(trace.trace_id, judgement.decision, judgement.policy)
+        if trace.state is FORGOTTEN:
+            return
+        if cached:
+            self.forget(trace, now)
+        else:
+            trace.close(Decided(judgement.decision, at))
+
+    def forget(self, trace: HeldTrace, now: int) -> None:
+        """Forget a trace that is in memory."""
+        self.memory.forget(trace)
+        self.instruments.removal_age.observe((now - trace.arrived) // SECOND)
+
+    def inscribed(
+        self, groups: Sequence[Group], judgement: Judgement, composite_policy: str | None = None
+    ) -> Sequence[Group]:
+        """Return the groups of a kept trace with what the gates have written into them."""
+        if self._records:
+            groups = [marked(group, judgement.policy, composite_policy) for group in groups]
+        if self._weighs:
+            told = [weighed(group, judgement.threshold) for group in groups]
+            self.instruments.unparseable.add(sum(one.unparseable for one in told))
+            groups = [one.group for one in told]
+        return groups
+
+    def take_over(self, others: "Sequence[Departures]", mine: Callable[[bytes], bool], now: int) -> None:
+        """Remember what others remember, and take from them what rests there of the traces whose id is `mine`."""
+        for other in others:
+            self.remembered.take_over(other.remembered)
+            self._left_over += other.release(mine)
+        self._left_over_due = now
+
+    def release(self, theirs: Callable[[bytes], bool]) -> Sequence[Resting]:
+        """Part with what rests here of the traces that are `theirs`."""
+        released = [one for one in self._left_over if theirs(one.trace.trace_id)]
+        self._left_over = [one for one in self._left_over if not theirs(one.trace.trace_id)]
+        return released
+
+    def held(self) -> int:
+        """Return the number of spans that rest here."""
+        return sum(one.trace.span_count for one in self._left_over)
+
+    def held_since(self) -> int | None:
+        """Return the arrival of the oldest span here."""
+        return min((one.trace.arrived for one in self._left_over), default=None)
+
+    def deadline(self) -> int | None:
+        """Return when `expire` next has work to do."""
+        return self._left_over_due if self._left_over else None
+
+    def expire(self, now: int, limit: int, out: Outcome) -> int:  # noqa: ARG002 - one who lets much rest heeds it
+        """Let go what is due, about `limit` spans of it; return how many, at least 1 if anything was done."""
+        return self.drain(now, out)
+
+    def drain(self, now: int, out: Outcome) -> int:
+        """Let go of everything; return how many spans that were."""
+        left, self._left_over = self._left_over, []
+        for one in left:
+            self.conclude(one.trace, one.judgement, one.groups, one.at, now, out)
+        return sum(one.trace.span_count for one in left)
