@@ -1,6 +1,6 @@
 import pytest
 
-from podtrail.story.rejection import read_message
+from podtrail.otlp import read_message
 
 
 def test_a_message_gives_its_counted_reasons_and_what_preemption_could_do() -> None:

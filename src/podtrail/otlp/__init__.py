@@ -15,6 +15,7 @@ from podtrail.otlp.edit import (
 from podtrail.otlp.framing import frame, split
 from podtrail.otlp.group import Group
 from podtrail.otlp.reader import SpanFields, span_reader, status_code
+from podtrail.otlp.rejection import Rejection, Why, read_message, read_rejections
 from podtrail.otlp.request import Intake, MalformedRequest, read_request, write_request
 from podtrail.otlp.span import KINDS, Event, Link, SpanView, Status
 from podtrail.otlp.values import Value, read_key_value, resource_attributes, scope_attributes, scope_name
@@ -33,11 +34,13 @@ __all__ = [
     "Link",
     "MalformedRequest",
     "PolicyVote",
+    "Rejection",
     "SpanFields",
     "SpanView",
     "Status",
     "Value",
     "Verdict",
+    "Why",
     "annotate_links",
     "append_attributes",
     "append_links",
@@ -47,6 +50,8 @@ __all__ = [
     "merge",
     "read_attempt",
     "read_key_value",
+    "read_message",
+    "read_rejections",
     "read_request",
     "resource_attributes",
     "resource_header",

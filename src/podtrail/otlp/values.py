@@ -12,6 +12,10 @@ Value = str | bool | int | float | bytes | list["Value"] | dict[str, "Value"] | 
 """None is a value of no type (an empty AnyValue). A bool is never an int here: test for bool first."""
 
 
+_SHORT = 512
+"""Up to so many bytes a KeyValue message is remembered once read: what comes again is short."""
+
+
 def from_any_value(value: common_pb2.AnyValue) -> Value:
     """Return the Python value of an AnyValue."""
     kind = value.WhichOneof("value")
@@ -63,11 +67,17 @@ def from_key_values(pairs: Sequence[common_pb2.KeyValue]) -> dict[str, Value]:
     return found
 
 
-@lru_cache(maxsize=4096)
 def read_key_value(pair: bytes) -> tuple[str, Value]:
     """Return key and value of a KeyValue message."""
+    return _read_short(pair) if len(pair) <= _SHORT else _read(pair)
+
+
+def _read(pair: bytes) -> tuple[str, Value]:
     message = common_pb2.KeyValue.FromString(pair)
     return message.key, from_any_value(message.value)
+
+
+_read_short = lru_cache(maxsize=4096)(_read)
 
 
 @lru_cache(maxsize=256)

@@ -1,9 +1,9 @@
 """The story of a Pod as a pure function of spans and verdicts; page, terminal and reports only render it."""
 
+from podtrail.otlp import Rejection, Why
 from podtrail.story.attempt import AttemptStory
 from podtrail.story.link import NOT_RECEIVED, BackLink, Fate, LinkStory, is_back_link, link_type
 from podtrail.story.pod import PodState, PodStory, answer
-from podtrail.story.rejection import Rejection, Why
 from podtrail.story.sentence import sentence
 from podtrail.story.span import SpanStory
 from podtrail.story.stories import Stories

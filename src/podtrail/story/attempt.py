@@ -5,8 +5,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self
 
-from podtrail.otlp import ROOT_NAME, Attempt, Decision, Group, SpanView, read_attempt, split
-from podtrail.story.rejection import Rejection, Why, number, read_message, read_rejections, size, text
+from podtrail.otlp import (
+    ROOT_NAME,
+    Attempt,
+    Decision,
+    Group,
+    Rejection,
+    SpanView,
+    Why,
+    read_attempt,
+    read_message,
+    read_rejections,
+    split,
+)
+from podtrail.story.rejection import number, size, text
 
 _ROOT = ROOT_NAME.encode()
 _BIND_FAILED = re.compile(r"(?i)\bbind(ing)?\b")
@@ -78,7 +90,7 @@ class Findings:
 
     def _read_plugin(self, span: SpanView) -> None:
         room = _MAX_REJECTIONS - len(self.rejections)
-        told = [(span.start, _cut(rejection)) for rejection in read_rejections(span)][:room]
+        told = [(span.start, _cut(rejection)) for rejection in read_rejections(span.raw)][:room]
         self.rejections += [one for one in told if one not in self.rejections]
         point = text(span.attributes.get("scheduler.plugin.extension_point"))
         took = number(span.attributes.get("scheduler.duration_ns")) or span.duration or 0

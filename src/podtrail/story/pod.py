@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from podtrail.otlp import Rejection, Why
 from podtrail.story.attempt import AttemptStory
-from podtrail.story.rejection import Rejection, Why
 from podtrail.story.words import duration
 
 PodState = Literal["error", "bind refused", "unschedulable", "preempting", "gated", "waiting", "binding", "scheduled"]
