@@ -15,6 +15,7 @@ _BUILT_IN: dict[Kind, dict[str, str]] = {
     },
     "processor": {
         "batch": "podtrail_processors.batch",
+        "filter": "podtrail_processors.filter",
         "link_stitching": "podtrail_processors.link_stitching",
         "memory_limiter": "podtrail_processors.memory_limiter",
         "probabilistic_sampler": "podtrail_processors.probabilistic_sampler",

@@ -4,7 +4,7 @@ Concatenation is merge: a serialized field put behind a message adds to it. Noth
 attribute of the same key exists, which is then replaced.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
 from opentelemetry.proto.common.v1 import common_pb2
@@ -13,10 +13,12 @@ from opentelemetry.proto.trace.v1 import trace_pb2
 
 from podtrail.otlp.lite import SPAN, lite_type
 from podtrail.otlp.span import Event, Link, Status
-from podtrail.otlp.values import Value, to_key_values
+from podtrail.otlp.values import Value, read_key_value, to_key_values
 
 # With the ids, so that these still stand first in what is written.
 _TRACE_STATE = cast("Any", lite_type(SPAN, dict.fromkeys(("trace_id", "span_id", "trace_state"))))
+_ATTRIBUTES = cast("Any", lite_type(SPAN, dict.fromkeys(("trace_id", "span_id", "attributes"))))
+_EVENTS = cast("Any", lite_type(SPAN, dict.fromkeys(("trace_id", "span_id", "events"))))
 
 
 def _links(links: Sequence[Link]) -> list[trace_pb2.Span.Link]:
@@ -42,6 +44,35 @@ def append_attributes(span: bytes, attributes: Mapping[str, Value]) -> bytes:
             message.attributes.extend([*kept, *to_key_values(attributes)])
             return message.SerializeToString()
     return span + trace_pb2.Span(attributes=to_key_values(attributes)).SerializeToString()
+
+
+def change_attributes(span: bytes, changed: Mapping[str, Value], removed: Collection[str]) -> bytes:
+    """Return a span's bytes with attributes set (in their place, new ones last) and others removed, for good.
+
+    What is not named stays as it is, byte for byte; of several attributes of one key that is changed one is left.
+    """
+    message = _ATTRIBUTES.FromString(span)
+    encoded = {key: to_key_values({key: value})[0].SerializeToString() for key, value in changed.items()}
+    pairs: list[bytes] = []
+    for pair in message.attributes:
+        key, _ = read_key_value(pair)
+        if key in changed:
+            new = encoded.pop(key, None)
+            if new is not None:
+                pairs.append(new)
+        elif key not in removed:
+            pairs.append(pair)
+    message.attributes[:] = [*pairs, *encoded.values()]
+    written: bytes = message.SerializeToString()
+    return written
+
+
+def keep_events(span: bytes, positions: Collection[int]) -> bytes:
+    """Return a span's bytes with only the events at these positions, which count from 0."""
+    message = _EVENTS.FromString(span)
+    message.events[:] = [event for at, event in enumerate(message.events) if at in positions]
+    written: bytes = message.SerializeToString()
+    return written
 
 
 def set_trace_state(span: bytes, trace_state: str) -> bytes:
