@@ -12,6 +12,8 @@ _SIGNED = 2**63
 _attributes = column_reader({"attributes"})
 _NUMBERS = frozenset({"flags", "kind", "status"})
 """Columns from which a 0 is left out; from others an empty text is."""
+_TELLING = frozenset({"name", "start_time_unix_nano", "end_time_unix_nano", "status", "attributes"})
+"""What is read of spans besides when a vote is explained."""
 
 
 class Header(NamedTuple):
@@ -45,12 +47,15 @@ class Reads(NamedTuple):
 class Readers:
     """How to read spans for a set of policies: columns in one go, span by span only when it comes to attributes."""
 
-    def __init__(self, reads: Reads, *, weighs: bool = False) -> None:
+    def __init__(self, reads: Reads, *, weighs: bool = False, tells: bool = False) -> None:
         self.weighs = weighs
         """Whether what trace states say of randomness counts."""
+        self.tells = tells
+        """Whether enough is read to tell which span decided."""
+        detailed = reads.detailed | _TELLING if tells else reads.detailed
         columns = reads.columns | {"trace_state"} if weighs else reads.columns
         self.columns: Callable[[bytes], SpanColumns] = column_reader(columns)
-        self.detailed: Callable[[bytes], Sequence[SpanFields]] = span_reader(reads.detailed)
+        self.detailed: Callable[[bytes], Sequence[SpanFields]] = span_reader(detailed)
 
 
 class Evidence:
@@ -109,6 +114,11 @@ class Evidence:
     def randomness(self) -> int | None:
         """The randomness that its spans tell of, 56 bits; None when they do not, or when that does not count."""
         return randomness_in(self.columns.trace_state, self.trace_id) if self._readers.weighs else None
+
+    @property
+    def tells(self) -> bool:
+        """Whether names, times, status and attributes may be read from `detailed`, whatever its policies read."""
+        return self._readers.tells
 
     @property
     def columns(self) -> SpanColumns:
