@@ -59,8 +59,8 @@ class Traces(Model):
 class ConditionGroup(Model):
     """Conditions that are about the same: spans, events of spans, resources or scopes."""
 
-    context: Annotated[ContextName | Literal[""], BeforeValidator(_lower)] = Field(
-        "",
+    context: Annotated[ContextName, BeforeValidator(_lower)] | None = Field(
+        None,
         description="What bare paths mean and what is dropped; by default what the paths in the conditions begin with.",
     )
     conditions: tuple[str, ...] = Field((), description="The conditions: what meets one of them is dropped.")
