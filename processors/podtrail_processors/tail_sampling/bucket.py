@@ -13,6 +13,11 @@ class TokenBucket:
         self._level = burst * SECOND
         self._filled_at: int | None = None
 
+    def take_over(self, other: "TokenBucket") -> None:
+        """Go on from what is left in another bucket, as far as it fits."""
+        self._level = min(self._burst * SECOND, other._level)
+        self._filled_at = other._filled_at
+
     def take(self, tokens: int, now: int) -> bool:
         """Take tokens at a time in Unix nanoseconds, all or none; return whether there were as many."""
         if self._filled_at is not None:

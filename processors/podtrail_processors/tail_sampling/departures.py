@@ -143,9 +143,10 @@ class Departures:
         self._remember(trace, judgement, at, now)
 
     def _tell(self, trace: HeldTrace, judgement: Judgement, groups: Sequence[Group], now: int, out: Outcome) -> None:
-        decision, policy, reason, votes, _ = judgement
+        decision, policy, reason, votes, _, explainer = judgement
+        spans, arrived = trace.span_count, trace.arrived
         out.verdicts.append(
-            Verdict(trace.trace_id, decision, policy, reason, now, trace.arrived, trace.span_count, votes, groups)
+            Verdict(trace.trace_id, decision, policy, reason, now, arrived, spans, votes, groups, explainer)
         )
 
     def _remember(self, trace: HeldTrace, judgement: Judgement, at: int | None, now: int) -> None:

@@ -4,10 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from podtrail.otlp import Decision
+from podtrail.component import Context
+from podtrail.otlp import Decision, Explainer
 from podtrail_processors.probability import ALWAYS
 from podtrail_processors.tail_sampling.config import TopPolicy
 from podtrail_processors.tail_sampling.evidence import Evidence, Readers, Reads
+from podtrail_processors.tail_sampling.explanations import Asked, Explanations
 from podtrail_processors.tail_sampling.instruments import Instruments, label_of
 from podtrail_processors.tail_sampling.policy import NoVote, Policy
 
@@ -27,6 +29,8 @@ class Judgement(NamedTuple):
     votes: Mapping[str, Decision]
     threshold: int = ALWAYS
     """The lowest threshold of the policies that said yes."""
+    explainer: Explainer | None = None
+    """Who can say why each policy voted as it did; None where none was asked."""
 
 
 class _Outcome:
@@ -55,7 +59,7 @@ class Judge:
         instruments: Instruments,
         *,
         first_match: bool,
-        component_id: str,
+        context: Context,
         weighs: bool = False,
     ) -> None:
         ordered = sorted(configs, key=lambda config: config.type != "drop")
@@ -68,10 +72,16 @@ class Judge:
         self._drops = sum(config.type == "drop" for config in configs)
         self._ask = [policy.vote for policy in self._policies]
         self._names = [config.name for config in ordered]
-        self._labels = [label_of(component_id, config.name) for config in ordered]
+        self._labels = [label_of(context.id, config.name) for config in ordered]
         self._instruments = instruments
         self._last_words: tuple[Decision, ...] = ("dropped", "sampled") if first_match else ("dropped",)
         self._outcomes: dict[Row, _Outcome] = {}
+        self.dynamic = any(policy.dynamic for policy in self._policies)
+        """Whether policies choose with probabilities of their own making, which kept spans should tell."""
+        for policy, name in zip(self._policies, self._names, strict=True):
+            policy.attach(context, name)
+        asked = [Asked(c.name, c.type, p) for c, p in zip(ordered, self._policies, strict=True)]
+        self.explanations = Explanations(asked, self._reach, reads, weighs=weighs)
 
     def judge(self, trace: Evidence) -> Judgement:
         """Return what becomes of a trace."""
@@ -83,6 +93,10 @@ class Judge:
                 break
         return self._follow(tuple(votes), trace)
 
+    def _reach(self, votes: Row) -> int:
+        """Return how many policies were asked, if these would have been the votes of all."""
+        return next((at for at, vote in enumerate(votes, 1) if vote in self._last_words), len(votes))
+
     def _follow(self, row: Row, trace: Evidence) -> Judgement:
         outcome = self._outcomes.get(row)
         if outcome is None:
@@ -93,20 +107,26 @@ class Judge:
             outcome.bytes += trace.size.messages
         if outcome.winner is None:
             return outcome.judgement
-        decision, policy, _, known, threshold = outcome.judgement
-        return Judgement(decision, policy, outcome.winner.because(trace), known, threshold)
+        decision, policy, _, known, threshold, explainer = outcome.judgement
+        if self.dynamic:
+            threshold = min(
+                p.threshold_of(trace) for p, vote in zip(self._policies, row, strict=False) if vote == decision
+            )
+        return Judgement(decision, policy, outcome.winner.because(trace), known, threshold, explainer)
 
     def _learn(self, votes: Row) -> _Outcome:
         if len(self._outcomes) >= _MOST_ROWS:
             self.report()
             self._outcomes.clear()
         known = MappingProxyType({name: vote for name, vote in zip(self._names, votes, strict=False) if vote})
-        outcome = _Outcome(Judgement("not_sampled", "", self._nobody_said_yes(votes), known), None)
+        nobody = Judgement("not_sampled", "", self._nobody_said_yes(votes), known, ALWAYS, self.explanations)
+        outcome = _Outcome(nobody, None)
         for decision in ("dropped", "sampled"):
             if decision in votes:
                 first = votes.index(decision)
                 lowest = min(p.threshold for p, vote in zip(self._policies, votes, strict=False) if vote == decision)
-                outcome = _Outcome(Judgement(decision, self._names[first], "", known, lowest), self._policies[first])
+                judgement = Judgement(decision, self._names[first], "", known, lowest, self.explanations)
+                outcome = _Outcome(judgement, self._policies[first])
                 break
         self._outcomes[votes] = outcome
         return outcome
@@ -114,6 +134,14 @@ class Judge:
     def _nobody_said_yes(self, votes: Row) -> str:
         failed = [name for name, vote in zip(self._names, votes, strict=False) if vote is None]
         return "no policy said yes" + (f"; without a vote, for they failed: {', '.join(failed)}" if failed else "")
+
+    def take_over(self, other: "Judge") -> None:
+        """On reload: have policies go on from what those of the same name and kind remember."""
+        theirs = dict(zip(other._names, other._policies, strict=True))
+        for name, policy in zip(self._names, self._policies, strict=True):
+            before = theirs.get(name)
+            if type(before) is type(policy):
+                policy.take_over(before)
 
     def report(self) -> None:
         """Count what was judged since the last report."""
@@ -151,6 +179,11 @@ class IngestJudge(Judge):
             if vote not in ("not_sampled", None):
                 break
         return self._follow(tuple(votes), trace)
+
+    def _reach(self, votes: Row) -> int:
+        if "not_sampled" in votes[: self._drops]:
+            return self._drops
+        return next((at for at, vote in enumerate(votes, 1) if vote not in ("not_sampled", None)), len(votes))
 
 
 def _asked(ask: Callable[[Evidence], Decision], trace: Evidence) -> Decision | None:

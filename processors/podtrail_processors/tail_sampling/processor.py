@@ -52,7 +52,7 @@ class TailSampling:
             config.policies,
             self._instruments,
             first_match=config.sample_on_first_match,
-            component_id=context.id,
+            context=context,
             weighs=USE_TRACE_STATE in context.gates,
         )
         self._measures = bool(config.maximum_trace_size_bytes or self._judge.measures)
@@ -173,6 +173,7 @@ class TailSampling:
             redistribute(others, [self], lambda _: 0, now)
             return
         (other,) = others
+        self._judge.take_over(other._judge)
         self._headers = other._headers
         self.departures.take_over([other.departures], lambda _: True, now)
         self.memory.take_over(other.memory)
@@ -286,6 +287,7 @@ def redistribute(
             dealt[heir_of(trace.trace_id)].append(trace)
     missed = {key: due for other in others for key, due in other._evicted.release().items()}
     for at, heir in enumerate(heirs):
+        heir._judge.take_over(others[at % len(others)]._judge)
         heir.departures.take_over([other.departures for other in others], partial(_is_heir, heir_of, at), now)
         heir.memory.inherit(estates, dealt[at])
         heir._evicted.inherit({key: due for key, due in missed.items() if heir_of(key[1]) == at})
