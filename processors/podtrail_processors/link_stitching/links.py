@@ -8,7 +8,7 @@ from typing import Final
 
 from podtrail.otlp import Link, SpanView, Value
 from podtrail_processors.link_stitching.fate import Fate
-from podtrail_processors.link_stitching.neighbours import bound_pod, synced_pod
+from podtrail_processors.link_stitching.neighbours import binding_of, synced_pod
 
 TYPE: Final = "podtrail.link.type"
 RESOLVED: Final = "podtrail.link.resolved"
@@ -89,7 +89,7 @@ def typed(kind: str) -> dict[str, Value]:
 
 def kind_by_bearer(span: SpanView) -> str:
     """Return the type of a link by the span that has it; "" when that does not tell."""
-    if bound_pod(span):
+    if binding_of(span):
         return BINDING
     return SCHEDULING if synced_pod(span) else ""
 

@@ -10,6 +10,7 @@ from podtrail_processors.link_stitching.config import Config
 from podtrail_processors.link_stitching.fate import Fate, fate_of
 from podtrail_processors.link_stitching.marks import ATTEMPT_MARK
 from podtrail_processors.link_stitching.numbering import Chain, Known, declared_number
+from podtrail_processors.pod_identity import Places
 from podtrail_processors.recent import Reason, Recent
 
 _LONGEST_UID = 128
@@ -45,7 +46,7 @@ class Memory:
         self._labels = labels
         self._pods: Recent[str, Chain] = Recent(config.max_pods, config.ttl, self._pod_forgotten)
         self._attempts: dict[bytes, Known] = {}
-        self._uids: dict[str, str] = {}
+        self._places = Places(config.max_pods)
         self._fates: Recent[bytes, Fate] = Recent(config.max_traces, config.ttl, partial(self._count, "trace"))
         self._waiting: Recent[bytes, dict[bytes, Link]] = Recent(
             config.max_waiting_links, config.ttl, self._link_forgotten
@@ -82,7 +83,7 @@ class Memory:
 
     def move_in(self, other: "Memory") -> None:
         """Take what another remembers, as far as there is room; meant for an empty memory."""
-        self._uids = dict(other._uids)
+        self._places.take_over(other._places)
         self._attempts = dict(other._attempts)
         self._awaited = Counter(other._awaited)
         self._links = other._links
@@ -143,7 +144,7 @@ class Memory:
         chain = self._pods.get(uid) or Chain(uid, _place_of(attempt))
         self._pods.put(uid, chain, now)
         if chain.place:
-            self._uids[chain.place] = uid
+            self._places.note(chain.place, uid, attempt.start)
         known = self._attempts.get(attempt.trace_id + attempt.span_id)
         if known is not None:
             known.fate = fate if fate.kept else known.fate
@@ -166,17 +167,15 @@ class Memory:
         """Return the attempts of a Pod."""
         return self._pods.get(uid)
 
-    def chain_at(self, place: str) -> Chain | None:
-        """Return the attempts of the Pod that was seen last under `namespace/name`."""
-        uid = self._uids.get(place)
-        return None if uid is None else self._pods.get(uid)
+    def chain_at(self, place: str, at: int) -> Chain | None:
+        """Return the attempts of the Pod that was at `namespace/name` at a time by the clocks of spans."""
+        return self._pods.get(self._places.uid_at(place, at))
 
     def _pod_forgotten(self, uid: str, chain: Chain, reason: Reason) -> None:
         self._metric.add(1, *self._labels, "pod", reason)
         for known in chain.attempts:
             self._attempt_forgotten(known, reason)
-        if self._uids.get(chain.place) == uid:
-            del self._uids[chain.place]
+        self._places.forget(chain.place, uid)
 
     def _attempt_forgotten(self, known: Known, reason: Reason) -> None:
         self._attempts.pop(known.key, None)

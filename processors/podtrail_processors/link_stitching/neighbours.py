@@ -1,31 +1,24 @@
 """Spans of other components that belong to a Pod's story: the API server's binding, the kubelet's `syncPod`.
 
-Neither needs to know of the scheduler. Names are those of Kubernetes: the API server's span of a request is called
-`POST /api/v1/namespaces/{:namespace}/pods/{:name}/binding` and has the real path in `url.path` (older ones in
-`http.target`), the kubelet's has `k8s.pod.uid`.
+Neither needs to know of the scheduler; which Pod they are about is read as everywhere (`pod_identity`).
 """
 
-import re
 from typing import Final
 
 from podtrail.otlp import SpanView
+from podtrail_processors.pod_identity import Sighting, sighting_of
 
 _SYNC_NAME: Final = "syncPod"
-_BINDING_PATH: Final = re.compile(r"/api/v1/namespaces/([^/?]{1,253})/pods/([^/?]{1,253})/binding(?:\?.*)?", re.DOTALL)
-_SERVER_KIND: Final = 2
+_BINDING: Final = "binding"
 
 
 def synced_pod(span: SpanView) -> str:
     """Return the uid of the Pod that a kubelet's `syncPod` span is about; "" for any other span."""
-    uid = span.attributes.get("k8s.pod.uid") if span.name == _SYNC_NAME else None
-    return uid if isinstance(uid, str) else ""
+    sighting = sighting_of(span) if span.name == _SYNC_NAME else None
+    return sighting.uid if sighting else ""
 
 
-def bound_pod(span: SpanView) -> str:
-    """Return `namespace/name` of the Pod that an API server's span binds; "" for any other span."""
-    if span.kind != _SERVER_KIND:
-        return ""
-    attributes = span.attributes
-    path = attributes.get("url.path") or attributes.get("http.target")
-    found = _BINDING_PATH.fullmatch(path) if isinstance(path, str) else None
-    return f"{found[1]}/{found[2]}" if found else ""
+def binding_of(span: SpanView) -> Sighting | None:
+    """Return where and when an API server's span binds a Pod; None for any other span."""
+    sighting = sighting_of(span)
+    return sighting if sighting and sighting.action == _BINDING else None

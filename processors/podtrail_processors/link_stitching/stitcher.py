@@ -21,14 +21,12 @@ from podtrail_processors.link_stitching import links
 from podtrail_processors.link_stitching.amendment import Amendment
 from podtrail_processors.link_stitching.marks import ATTEMPT_MARK, is_neighbour
 from podtrail_processors.link_stitching.memory import Memory
-from podtrail_processors.link_stitching.neighbours import bound_pod, synced_pod
+from podtrail_processors.link_stitching.neighbours import binding_of, synced_pod
 from podtrail_processors.link_stitching.numbering import Known, declared_number
 from podtrail_processors.link_stitching.waiting_room import WaitingRoom
+from podtrail_processors.pod_identity import CLOCK_SLACK
 
 NUMBER: Final = "podtrail.attempt.number"
-
-_CLOCK_SLACK: Final = 1_000_000_000
-"""How far the API server's clock may be ahead of or behind the scheduler's, nanoseconds."""
 
 _read = span_reader(("span_id", "links"))
 
@@ -196,10 +194,10 @@ class Stitcher:
             self._tell_attempt(attempt, writing.key, links.SCHEDULING, now)
 
     def _join_binding(self, writing: _Writing, now: int) -> None:
-        place = bound_pod(writing.view)
-        chain = self._memory.chain_at(place) if place else None
-        attempt = chain.running_at(writing.view.start + _CLOCK_SLACK) if chain else None
-        if attempt is None or writing.view.start > attempt.end + _CLOCK_SLACK:
+        binding = binding_of(writing.view)
+        chain = self._memory.chain_at(binding.place, binding.at) if binding else None
+        attempt = chain.running_at(writing.view.start + CLOCK_SLACK) if chain else None
+        if attempt is None or writing.view.start > attempt.end + CLOCK_SLACK:
             return
         if any(link.trace_id == attempt.trace_id for link in writing.links):
             return

@@ -1,0 +1,96 @@
+"""Reading off one span which Pod it is about. Names are those of kube-apiserver and etcd (v1.37), and older ones.
+
+The API server's span of a request has the real path in `url.path` (older ones in `http.target`); that of a creation
+does not name the Pod there, but its child `Create etcd3` has `key=/pods/NAMESPACE/NAME`, and etcd's own spans have
+`compare_first_key=/registry/pods/NAMESPACE/NAME`.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from podtrail.otlp import SpanView, Value
+
+POD_UID: Final = "k8s.pod.uid"
+AUDIT_ID: Final = "audit-id"
+_NAMES: Final = ("k8s.namespace.name", "k8s.pod.namespace")
+_POD_NAME: Final = "k8s.pod.name"
+_PATHS: Final = ("url.path", "http.target")
+_ETCD_KEYS: Final = ("key", "compare_first_key")
+
+READ_KEYS: Final = frozenset(key.encode() for key in (POD_UID, AUDIT_ID, _POD_NAME, *_NAMES, *_PATHS, *_ETCD_KEYS))
+"""The attributes that are looked at."""
+POD_MARKS: Final = (POD_UID.encode(), b"/pods")
+"""Where none of these stands among the bytes of a span, it is about no Pod."""
+
+LONGEST_UID: Final = 128
+LONGEST_PLACE: Final = 63 + 1 + 253
+"""Namespace, slash, name."""
+
+_SERVER_KIND: Final = 2
+_NAME: Final = r"([^/?]{1,63})/%s([^/?]{1,253})"
+_PATH: Final = re.compile(r"/api/v1/namespaces/" + _NAME % "pods/" + r"(?:/([a-z]{1,40}))?(?:\?.*)?", re.DOTALL)
+_COLLECTION: Final = re.compile(r"/api/v1/namespaces/[^/?]{1,63}/pods(?:\?.*)?", re.DOTALL)
+_ETCD_KEY: Final = re.compile(r"(?:/registry)?/pods/" + _NAME % "")
+_CREATE: Final = "Create etcd3"
+
+
+class Sighting(NamedTuple):
+    """What a span says of the Pod that it is about."""
+
+    uid: str
+    """"" where it does not say."""
+    place: str
+    """`namespace/name`; "" where it does not say."""
+    at: int
+    """When the span started, Unix nanoseconds."""
+    action: str = ""
+    """What an API request did to the Pod: `create`, or a subresource such as `binding`, `status`, `eviction`."""
+    audit_id: str = ""
+    """Of the API request."""
+
+
+def sighting_of(span: SpanView) -> Sighting | None:
+    """Return which Pod a span is about; None for one that tells neither uid nor name nor an audit id."""
+    return sighting_in(span.attributes, span.name, span.kind, span.start)
+
+
+def sighting_in(attributes: Mapping[str, Value], name: str, kind: int, start: int) -> Sighting | None:
+    """Return which Pod a span with these attributes (those of `READ_KEYS` suffice) is about."""
+    uid = _sound(attributes.get(POD_UID), LONGEST_UID)
+    if uid:
+        return Sighting(uid, _named(attributes), start)
+    audit_id = _sound(attributes.get(AUDIT_ID), LONGEST_UID)
+    path = _first(attributes, _PATHS)
+    if path and kind == _SERVER_KIND:
+        if found := _PATH.fullmatch(path):
+            place = _sound(f"{found[1]}/{found[2]}", LONGEST_PLACE)
+            return Sighting("", place, start, found[3] or "", audit_id) if place else None
+        if audit_id and _COLLECTION.fullmatch(path):
+            return Sighting("", "", start, "", audit_id)
+        return None
+    key = _first(attributes, _ETCD_KEYS)
+    if key and (found := _ETCD_KEY.fullmatch(key)):
+        place = _sound(f"{found[1]}/{found[2]}", LONGEST_PLACE)
+        return Sighting("", place, start, "create" if name == _CREATE else "", audit_id) if place else None
+    return None
+
+
+def _named(attributes: Mapping[str, Value]) -> str:
+    namespace, name = _first(attributes, _NAMES), attributes.get(_POD_NAME)
+    if not namespace or not isinstance(name, str) or not name:
+        return ""
+    return _sound(f"{namespace}/{name}", LONGEST_PLACE)
+
+
+def _first(attributes: Mapping[str, Value], keys: tuple[str, ...]) -> str:
+    for key in keys:
+        value = attributes.get(key)
+        if isinstance(value, str) and value:
+            return value
+    return ""
+
+
+def _sound(text: Value, longest: int) -> str:
+    """Return a text that Kubernetes could have made, so that what is remembered has a bound; "" for any other."""
+    return text if isinstance(text, str) and len(text) <= longest and text.isascii() else ""
