@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from podtrail.otlp import Group, frame, set_trace_state, span_reader, split
-from podtrail_processors.probability import randomness_of, read_sampling_state
+from podtrail_processors.probability import ALWAYS, randomness_of, read_sampling_state
 
 _read = span_reader({"trace_state"})
 
@@ -22,6 +22,29 @@ def randomness_in(trace_states: Iterable[bytes], trace_id: bytes) -> int | None:
             return randomness
         sampled = sampled or threshold is not None
     return randomness_of(trace_id) if sampled else None
+
+
+class Before(NamedTuple):
+    """What a trace brings along for a decision by chance."""
+
+    randomness: int
+    threshold: int
+    """At which it was sampled before; `ALWAYS` when nobody says so."""
+
+
+def sampled_before(trace_states: Iterable[bytes], trace_id: bytes) -> Before:
+    """Return a trace's randomness, the first explicit one or else its id's, and the lowest threshold of its spans.
+
+    A threshold that the randomness does not reach can't be the one that it was sampled at, and does not count.
+    """
+    given, lowest = None, None
+    for trace_state in trace_states:
+        randomness, threshold = _said(trace_state)
+        given = randomness if given is None else given
+        if threshold is not None and (lowest is None or threshold < lowest):
+            lowest = threshold
+    randomness = randomness_of(trace_id) if given is None else given
+    return Before(randomness, ALWAYS if lowest is None or lowest > randomness else lowest)
 
 
 @lru_cache(maxsize=1024)

@@ -23,6 +23,7 @@ from podtrail_processors.tail_sampling.policies.slow_attempt import Config as Sl
 from podtrail_processors.tail_sampling.policies.span_count import Config as SpanCount
 from podtrail_processors.tail_sampling.policies.status_code import Config as StatusCode
 from podtrail_processors.tail_sampling.policies.string_attribute import Config as StringAttribute
+from podtrail_processors.tail_sampling.policies.target_rate import Config as TargetRate
 from podtrail_processors.tail_sampling.policies.trace_flags import Config as TraceFlags
 from podtrail_processors.tail_sampling.policies.trace_state import Config as TraceState
 from podtrail_processors.tail_sampling.policy import Block, Policy
@@ -65,6 +66,9 @@ class Leaf(Model):
     status_code: StatusCode = Field(StatusCode(), description="Traces with a span of this status.")
     string_attribute: StringAttribute = Field(
         StringAttribute(), description="Traces with an attribute of one of these values."
+    )
+    target_rate: TargetRate = Field(
+        TargetRate(), description="As many traces as a target allows, chosen by probabilities that follow the traffic."
     )
     trace_flags: TraceFlags = Field(TraceFlags(), description="Traces of which a span carries the sampled flag.")
     trace_state: TraceState = Field(TraceState(), description="Traces with one of these values in the trace state.")

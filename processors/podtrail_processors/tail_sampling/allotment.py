@@ -1,0 +1,88 @@
+"""Sharing a rate among keys, so that rare keys are kept whole and frequent ones are thinned.
+
+Each key is worth the logarithm of its traces: one that is a thousand times as frequent gets a few times as much, not a
+thousand times. What a key does not need goes to the others. (Refinery's dynamic samplers share alike.)
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Demand:
+    """Amounts (spans, bytes or traces; a second or in all) by how thinly they had been sampled before they came.
+
+    A class takes in what came with a probability between two powers of 2: it holds at most 57 of them. What was never
+    sampled before is in class 0.
+    """
+
+    came: dict[int, float] = field(default_factory=dict)
+    stands_for: dict[int, float] = field(default_factory=dict)
+    """How much there was before it was sampled: each amount divided by its probability."""
+
+    def add(self, amount: float, probability: float) -> None:
+        """Add what comes with a probability above 0."""
+        at = 0 if probability == 1.0 else int(-math.log2(probability))
+        self.came[at] = self.came.get(at, 0.0) + amount
+        self.stands_for[at] = self.stands_for.get(at, 0.0) + amount / probability
+
+    def total(self) -> float:
+        """Return all that came."""
+        return sum(self.came.values())
+
+    def kept_at(self, probability: float) -> float:
+        """Return how much of it is kept when all is sampled with a probability, where it was not more thinly before."""
+        return sum(min(came, probability * self.stands_for[at]) for at, came in self.came.items())
+
+    def probability_for(self, kept: float) -> float:
+        """Return the probability at which so much of it is kept."""
+        classes = sorted((came / self.stands_for[at], came, self.stands_for[at]) for at, came in self.came.items())
+        for first, (before, came, _) in enumerate(classes):
+            probability = kept / sum(stands_for for _, _, stands_for in classes[first:])
+            if probability <= before:
+                return probability
+            kept -= came
+        return 1.0
+
+    def mixed(self, new: "Demand", seconds: float, share: float, least: float) -> "Demand":
+        """Return rates of which `share` is that of `new` in so many seconds; classes below `least` are left out."""
+        mixed = Demand()
+        for at in self.came.keys() | new.came.keys():
+            came = (1 - share) * self.came.get(at, 0.0) + share * new.came.get(at, 0.0) / seconds
+            if came >= least:
+                stands_for = new.stands_for.get(at, 0.0) / seconds
+                mixed.came[at] = came
+                mixed.stands_for[at] = (1 - share) * self.stands_for.get(at, 0.0) + share * stands_for
+        return mixed
+
+    def raised(self, new: "Demand", seconds: float) -> "Demand":
+        """Return rates that are those of `new` in so many seconds where these are higher."""
+        raised = Demand(dict(self.came), dict(self.stands_for))
+        for at, came in new.came.items():
+            if came / seconds > raised.came.get(at, 0.0):
+                raised.came[at], raised.stands_for[at] = came / seconds, new.stands_for[at] / seconds
+        return raised
+
+
+def allot(demands: Sequence[Demand], traces: Sequence[float], budget: float, least: float) -> list[float]:
+    """Return the probability for each demand, so that what is kept of all adds up to the budget.
+
+    `traces`: how many traces stand behind each. `least`: the lowest probability, be the budget exceeded or not.
+    """
+    probabilities = [1.0] * len(demands)
+    totals = [demand.total() for demand in demands]
+    granted = [demand.kept_at(least) for demand in demands]
+    budget -= sum(granted)
+    worth = [math.log1p(number) for number in traces]
+    wanted = sorted(
+        ((totals[at] - granted[at]) / worth[at], at) for at in range(len(demands)) if worth[at] > 0 and totals[at] > 0
+    )
+    left = sum(worth[at] for _, at in wanted)
+    for _, at in wanted:
+        share = max(0.0, budget) * worth[at] / max(left, worth[at])
+        if share < totals[at] - granted[at]:
+            probabilities[at] = max(least, demands[at].probability_for(granted[at] + share))
+        budget -= min(share, totals[at] - granted[at])
+        left -= worth[at]
+    return probabilities

@@ -1,0 +1,236 @@
+"""`target_rate`: so many spans, bytes or traces a second, with a probability for each key that follows the traffic.
+
+Keys share the budget: rare ones are kept whole, frequent ones thinned. A trace is kept when its randomness reaches the
+threshold of its key (OpenTelemetry's "TraceState: Probability Sampling"; the randomness is `rv`, else the last 56 bits
+of the trace id). The threshold is written into the trace state of its spans (`ot=th:…`), so that kept traces weighted
+by the inverse of their probability add up to all there were.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+
+from pydantic import Field, model_validator
+
+from podtrail.component import Context
+from podtrail.config.types import SECOND, PositiveDuration, WarningPath
+from podtrail.otlp import Decision, SpanFields, Value, read_key_value, resource_attributes
+from podtrail_processors.probability import ALWAYS, probability_of
+from podtrail_processors.tail_sampling.evidence import Evidence, Reads
+from podtrail_processors.tail_sampling.instruments import label_of
+from podtrail_processors.tail_sampling.policy import Block, Policy
+from podtrail_processors.tail_sampling.thresholds import Before, sampled_before
+from podtrail_processors.tail_sampling.throughput import OTHER, Flow, Share, Throughput
+from podtrail_processors.tail_sampling.throughput_metrics import publish
+
+_MARK = b"ot="
+_MOST_REMEMBERED = 4096
+_LONGEST = 64
+"""Characters of a value in a key."""
+_ABSENT = "-"
+_NO_PARENTS = (b"", bytes(8))
+
+_amounts: Mapping[str, Callable[[Evidence], int]] = {
+    "spans": lambda trace: trace.total_spans,
+    "bytes": lambda trace: len(trace.raw),
+    "traces": lambda _: 1,
+}
+
+
+def _nobody() -> None:
+    return
+
+
+class TargetRate(Policy):
+    """Says yes by chance, with a probability that keeps what it says yes to near the target.
+
+    What another policy keeps anyway counts as well, as it does for `rate_limiting`; within `and`, only what the parts
+    before it have said yes to.
+    """
+
+    stateful = True
+    dynamic = True
+
+    def __init__(self, unit: str, throughput: Throughput, key: tuple[str, ...]) -> None:
+        fields = frozenset({"span_id", "parent_span_id", "attributes"}) if key else frozenset[str]()
+        self.reads = Reads(columns=frozenset({"trace_state"}), detailed=fields)
+        self.reason = f"it is among those kept for a target of {throughput.budget:g} {unit}/s"
+        self._unit = unit
+        self._amount = _amounts[unit]
+        self._throughput = throughput
+        self._key = key
+        self._encoded = [name.encode() for name in key]
+        self._threshold = ALWAYS
+        self._chosen: OrderedDict[bytes, Share] = OrderedDict()
+        """By what share a trace was decided, of those last decided."""
+        self._count_folded: Callable[[], None] = _nobody
+
+    def attach(self, context: Context, name: str) -> None:
+        """Show its keys in metrics."""
+        self._count_folded = publish(self._throughput, self._unit, context.metrics, label_of(context.id, name))
+
+    def take_over(self, predecessor: Policy) -> None:
+        """Keep to the rates that were measured, if they are of the same keys in the same unit."""
+        assert isinstance(predecessor, TargetRate)
+        if (predecessor._unit, predecessor._key) == (self._unit, self._key):
+            self._throughput.take_over(predecessor._throughput)
+            self._chosen, predecessor._chosen = predecessor._chosen, OrderedDict()
+
+    def vote(self, trace: Evidence) -> Decision:
+        """Compare the randomness of the trace with the threshold of its key."""
+        before = _before(trace)
+        label = self._label(trace)
+        flow = self._throughput.admit(label, label, self._amount(trace), probability_of(before.threshold), trace.now)
+        if flow.label is OTHER:
+            self._count_folded()
+        self._threshold = max(flow.threshold, before.threshold)
+        self._remember(trace.trace_id, flow)
+        if flow.threshold > before.randomness:
+            return "not_sampled"
+        flow.kept += self._amount(trace)
+        return "sampled"
+
+    def threshold_of(self, trace: Evidence) -> int:  # noqa: ARG002 - that of the last vote
+        """Return the threshold that it has just been compared with, or at which it had been sampled before."""
+        return self._threshold
+
+    def revote(self, trace: Evidence) -> Decision | None:
+        """Return what it said, as long as it remembers by what threshold."""
+        share = self._chosen.get(trace.trace_id)
+        if share is None:
+            return None
+        return "not_sampled" if share.threshold > _before(trace).randomness else "sampled"
+
+    def because(self, trace: Evidence) -> str:
+        """Tell with what probability it was kept, and what that follows from."""
+        return f"kept with {self._told(trace)}"
+
+    def why_not(self, trace: Evidence) -> str:
+        """Tell what probability it did not come up to, and what that follows from."""
+        return f"not chosen, with {self._told(trace)}"
+
+    def _told(self, trace: Evidence) -> str:
+        share = self._chosen.get(trace.trace_id)
+        if share is None:
+            return f"a probability that is no longer known, for a target of {self._throughput.budget:g} {self._unit}/s"
+        chance = f"probability {_percent(share.threshold)} (key {share.label}: "
+        if not share.rate:
+            return f"{chance}new)"
+        rates = f"{_round(share.rate)} {self._unit}/s"
+        if share.threshold == ALWAYS:
+            return f"{chance}{rates} within a budget of {self._throughput.budget:g})"
+        return f"{chance}{rates} for {_round(share.kept)} of a budget of {self._throughput.budget:g})"
+
+    def _remember(self, trace_id: bytes, flow: Flow) -> None:
+        self._chosen[trace_id] = flow.share
+        if len(self._chosen) > _MOST_REMEMBERED:
+            self._chosen.popitem(last=False)
+
+    def _label(self, trace: Evidence) -> str:
+        if not self._key:
+            return "all"
+        found: dict[str, str] = {}
+        if any(key in trace.raw for key in self._encoded):
+            for pair in _root(trace.detailed).attributes:
+                if any(key in pair for key in self._encoded):
+                    name, value = read_key_value(pair)
+                    found.setdefault(name, _text(value))
+        return "/".join(found.get(name) or _on_resource(trace, name) for name in self._key)
+
+
+def _before(trace: Evidence) -> Before:
+    return sampled_before(trace.columns.trace_state if _MARK in trace.raw else (), trace.trace_id)
+
+
+def _root(spans: Sequence[SpanFields]) -> SpanFields:
+    """Return the span without a parent, or else the first one whose parent is not among them."""
+    for span in spans:
+        if span.parent_span_id in _NO_PARENTS:
+            return span
+    ids = {span.span_id for span in spans}
+    return next((span for span in spans if span.parent_span_id not in ids), spans[0])
+
+
+def _on_resource(trace: Evidence, name: str) -> str:
+    for header in trace.headers:
+        if name.encode() in header.resource:
+            attributes = resource_attributes(header.resource)
+            if name in attributes:
+                return _text(attributes[name])
+    return _ABSENT
+
+
+def _text(value: Value) -> str:
+    match value:
+        case str():
+            return value[:_LONGEST] or _ABSENT
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return f"{value:g}"
+        case _:
+            return _ABSENT
+
+
+def _percent(threshold: int) -> str:
+    return f"{_round(100 * probability_of(threshold))} %"
+
+
+def _round(number: float) -> str:
+    return f"{number:.0f}" if number >= 100 else f"{number:.2g}"
+
+
+class Config(Block):
+    """Settings of `target_rate`."""
+
+    spans_per_second: float | None = Field(None, gt=0, allow_inf_nan=False, description="Keep about so many spans.")
+    bytes_per_second: float | None = Field(
+        None, gt=0, allow_inf_nan=False, description="Or keep about so many bytes, as spans come in OTLP."
+    )
+    traces_per_second: float | None = Field(
+        None, gt=0, allow_inf_nan=False, description="Or keep about so many traces."
+    )
+    key: tuple[str, ...] = Field(
+        (),
+        description="Attributes of the root span, or of a resource: traces that agree in them are kept with the same "
+        "probability. Keys share the target so that rare ones are kept whole. Empty: one probability for all.",
+    )
+    adjustment_interval: PositiveDuration = Field(
+        10 * SECOND,
+        description="Over what time rates are measured; probabilities follow at its end, or as soon as more comes than "
+        "was reckoned with.",
+    )
+    max_keys: int = Field(500, ge=1, le=10_000, description="How many keys are told apart; all others share one.")
+    minimum_percentage: float = Field(
+        0.0, ge=0, le=100, description="No trace is kept with a lower probability, even if that exceeds the target."
+    )
+
+    @model_validator(mode="after")
+    def _one_target(self) -> "Config":
+        if len(self._targets()) > 1:
+            raise ValueError("only one of spans_per_second, bytes_per_second and traces_per_second can be the target")
+        return self
+
+    def _targets(self) -> dict[str, float]:
+        given = {unit: getattr(self, f"{unit}_per_second") for unit in _amounts}
+        return {unit: target for unit, target in given.items() if target is not None}
+
+    def create(self) -> Policy:
+        """Return the policy. ValueError without a target."""
+        if not (targets := self._targets()):
+            raise ValueError("spans_per_second, bytes_per_second or traces_per_second must be given")
+        ((unit, target),) = targets.items()
+        throughput = Throughput(
+            target, self.adjustment_interval, most_keys=self.max_keys, least=self.minimum_percentage / 100
+        )
+        return TargetRate(unit, throughput, self.key)
+
+    def shared_among(self, shards: int) -> "Config":
+        """Return the settings of one of so many samplers."""
+        shares = {f"{unit}_per_second": target / shards for unit, target in self._targets().items()}
+        return self.model_copy(update=shares)
+
+    def lints(self) -> list[tuple[WarningPath, str]]:
+        """Return what is hardly meant."""
+        if self.minimum_percentage == 100:
+            return [(("minimum_percentage",), "keeps everything, whatever the target")]
+        return []
