@@ -10,11 +10,12 @@ from itertools import chain
 
 from podtrail.component import Taken
 from podtrail.otlp import Batch, Group
+from podtrail_processors.tail_sampling.departures import Outcome
 from podtrail_processors.tail_sampling.evidence import Evidence, Header
 from podtrail_processors.tail_sampling.held import FORGOTTEN, HeldTrace
 from podtrail_processors.tail_sampling.judge import IngestJudge, Judgement
 from podtrail_processors.tail_sampling.measure import Meter
-from podtrail_processors.tail_sampling.processor import Outcome, TailSampling
+from podtrail_processors.tail_sampling.processor import TailSampling
 
 _NEVER_MATCHED = Judgement("not_sampled", "", "no policy said yes to any part of it", {})
 
