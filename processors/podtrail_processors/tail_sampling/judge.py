@@ -11,7 +11,7 @@ from podtrail_processors.tail_sampling.config import TopPolicy
 from podtrail_processors.tail_sampling.evidence import Evidence, Readers, Reads
 from podtrail_processors.tail_sampling.explanations import Asked, Explanations
 from podtrail_processors.tail_sampling.instruments import Instruments, label_of
-from podtrail_processors.tail_sampling.policy import NoVote, Policy
+from podtrail_processors.tail_sampling.policy import Named, NoVote, Policy, inherit
 
 _MOST_ROWS = 4096
 
@@ -135,13 +135,12 @@ class Judge:
         failed = [name for name, vote in zip(self._names, votes, strict=False) if vote is None]
         return "no policy said yes" + (f"; without a vote, for they failed: {', '.join(failed)}" if failed else "")
 
+    def _named(self) -> Sequence[Named]:
+        return [Named(name, policy) for name, policy in zip(self._names, self._policies, strict=True)]
+
     def take_over(self, other: "Judge") -> None:
         """On reload: have policies go on from what those of the same name and kind remember."""
-        theirs = dict(zip(other._names, other._policies, strict=True))
-        for name, policy in zip(self._names, self._policies, strict=True):
-            before = theirs.get(name)
-            if type(before) is type(policy):
-                policy.take_over(before)
+        inherit(self._named(), other._named())
 
     def report(self) -> None:
         """Count what was judged since the last report."""

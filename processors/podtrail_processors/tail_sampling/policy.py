@@ -1,6 +1,8 @@
 """What a policy is: a block of the configuration that makes a voter."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from podtrail.component import Context
 from podtrail.config.types import Model, WarningPath
@@ -46,7 +48,7 @@ class Policy(ABC):
         return self.reason
 
     def why_not(self, trace: Evidence) -> str:  # noqa: ARG002
-        """Return why it said no to this trace, in words; asked as `because` is."""
+        """Return why it said no to this trace, in words; asked only much later, of evidence that `tells`."""
         return f"it is not so that {self.reason}"
 
     def revote(self, trace: Evidence) -> Decision | None:
@@ -59,6 +61,22 @@ class Policy(ABC):
     def threshold_of(self, trace: Evidence) -> int:  # noqa: ARG002
         """Return with what threshold it chose this trace, right after its vote."""
         return self.threshold
+
+
+class Named(NamedTuple):
+    """A policy under the name it has in a list."""
+
+    name: str
+    policy: Policy
+
+
+def inherit(heirs: Sequence[Named], estates: Sequence[Named]) -> None:
+    """On reload: have policies go on from what those of the same name and class remember."""
+    before = dict(estates)
+    for name, policy in heirs:
+        predecessor = before.get(name)
+        if type(predecessor) is type(policy):
+            policy.take_over(predecessor)
 
 
 class Block(Model):

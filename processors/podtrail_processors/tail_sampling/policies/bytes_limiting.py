@@ -21,11 +21,21 @@ class BytesLimiting(Policy):
 
     def __init__(self, bytes_per_second: int, burst: int) -> None:
         self.reason = f"it is within {bytes_per_second} bytes a second"
+        self._rate = f"{bytes_per_second} bytes a second"
         self._bucket = TokenBucket(bytes_per_second, burst)
 
     def vote(self, trace: Evidence) -> Decision:
         """Take a token a byte."""
         return "sampled" if self._bucket.take(sum(trace.size), trace.now) else "not_sampled"
+
+    def why_not(self, trace: Evidence) -> str:
+        """Tell what did not fit."""
+        return f"there was no room for its {sum(trace.size)} bytes or so within {self._rate}"
+
+    def take_over(self, predecessor: Policy) -> None:
+        """Go on from what is left of the predecessor's bucket."""
+        assert isinstance(predecessor, BytesLimiting)
+        self._bucket.take_over(predecessor._bucket)
 
 
 class Config(Block):

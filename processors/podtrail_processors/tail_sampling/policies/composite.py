@@ -5,13 +5,14 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
+from podtrail.component import Context
 from podtrail.config.types import SECOND, Model, WarningPath
 from podtrail.otlp import Decision
 from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.lenient import Int64, Texts
 from podtrail_processors.tail_sampling.policies import conjunction
 from podtrail_processors.tail_sampling.policies.leaves import Leaf
-from podtrail_processors.tail_sampling.policy import Block, Policy
+from podtrail_processors.tail_sampling.policy import Block, Named, Policy, inherit
 
 
 @dataclass(slots=True)
@@ -33,6 +34,7 @@ class Composite(Policy):
 
     def __init__(self, total: int, parts: Sequence[Allotted]) -> None:
         self.reads = Reads.union(part.policy.reads for part in parts)
+        self.dynamic = any(part.policy.dynamic for part in parts)
         self.stateful = any(part.policy.stateful for part in parts)
         self.reason = f"it is within {total} spans a second and " + (
             " or ".join(part.policy.reason for part in parts) or "no condition is given"
@@ -41,6 +43,7 @@ class Composite(Policy):
         self._parts = parts
         self._second = 0
         self._yes: Allotted | None = None
+        self._yes_to = b""
 
     def vote(self, trace: Evidence) -> Decision:
         """Ask the policies and spend the budget of the one that says yes."""
@@ -55,15 +58,63 @@ class Composite(Policy):
                 if spent > part.spans_per_second or spent > self._total:
                     return "not_sampled"
                 part.spent = spent
-                self._yes = part
+                self._yes, self._yes_to = part, trace.trace_id
                 trace.composite_policy = part.name
                 return "sampled"
         return "not_sampled"
 
     def because(self, trace: Evidence) -> str:
         """Tell which of its policies said yes, and why."""
-        part = self._yes
+        part = self._yes if self._yes_to == trace.trace_id else self._first_yes(trace)
         return f"{part.name}: {part.policy.because(trace)}" if part else self.reason
+
+    def why_not(self, trace: Evidence) -> str:
+        """Tell why each of its policies said no, or whose budget was spent."""
+        said: list[str] = []
+        for part in self._parts:
+            again = part.policy.revote(trace)
+            if again is None:
+                return f"its policies said no, or there was no room for {trace.total_spans} spans within their budgets"
+            if again == "sampled":
+                because, most = part.policy.because(trace), min(part.spans_per_second, self._total)
+                return f"{part.name}: {because}, but there was no room for {trace.total_spans} spans of {most} a second"
+            said.append(f"{part.name}: {part.policy.why_not(trace)}")
+        return "; ".join(said) or "it has no policies"
+
+    def revote(self, trace: Evidence) -> Decision | None:
+        """Ask those that can be asked again; whether there was room is not known any more."""
+        said_no = all(part.policy.revote(trace) == "not_sampled" for part in self._parts)
+        return "not_sampled" if said_no else None
+
+    def threshold_of(self, trace: Evidence) -> int:
+        """Return the threshold of the policy that said yes, if it is of its own making."""
+        part = self._yes
+        return part.policy.threshold_of(trace) if part and part.policy.dynamic else self.threshold
+
+    def attach(self, context: Context, name: str) -> None:
+        """Attach its policies, under their own names below this one's."""
+        for part in self._parts:
+            part.policy.attach(context, f"{name}.{part.name}")
+
+    def take_over(self, predecessor: Policy) -> None:
+        """Go on from what the predecessor's policies remember and have spent."""
+        assert isinstance(predecessor, Composite)
+        inherit(self._named(), predecessor._named())
+        spent = {part.name: part.spent for part in predecessor._parts}
+        self._second = predecessor._second
+        for part in self._parts:
+            part.spent = spent.get(part.name, 0)
+
+    def _named(self) -> Sequence[Named]:
+        return [Named(part.name, part.policy) for part in self._parts]
+
+    def _first_yes(self, trace: Evidence) -> Allotted | None:
+        """Return the policy that said yes, as far as that can be found out."""
+        for part in self._parts:
+            again = part.policy.revote(trace)
+            if again != "not_sampled":
+                return part if again else None
+        return None
 
 
 class Part(Leaf):

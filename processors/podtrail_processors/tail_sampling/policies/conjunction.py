@@ -4,13 +4,15 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
+from podtrail.component import Context
 from podtrail.config.types import WarningPath
 from podtrail.otlp import Decision
 from podtrail_processors.probability import ALWAYS
 from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.policies import negation
 from podtrail_processors.tail_sampling.policies.leaves import Leaf
-from podtrail_processors.tail_sampling.policy import Block, Policy
+from podtrail_processors.tail_sampling.policy import Block, Named, Policy, inherit
+from podtrail_processors.tail_sampling.words import some
 
 
 class Part(Leaf):
@@ -22,11 +24,14 @@ class Part(Leaf):
 class All(Policy):
     """Gives its decision when all of its policies say yes; without policies, always."""
 
-    def __init__(self, policies: Sequence[Policy], decision: Decision) -> None:
+    def __init__(self, parts: Sequence[Named], decision: Decision) -> None:
+        policies = [part.policy for part in parts]
         self.reads = Reads.union(policy.reads for policy in policies)
         self.threshold = max((policy.threshold for policy in policies), default=ALWAYS)
+        self.dynamic = any(policy.dynamic for policy in policies)
         self.stateful = any(policy.stateful for policy in policies)
         self.reason = " and ".join(policy.reason for policy in policies) or "no condition is given"
+        self._parts = parts
         self._policies = policies
         self._decision = decision
 
@@ -41,6 +46,40 @@ class All(Policy):
         """Tell why each of them said yes."""
         return " and ".join(policy.because(trace) for policy in self._policies) or self.reason
 
+    def why_not(self, trace: Evidence) -> str:
+        """Tell which of them said no, and why; of those that can't be asked again, that it was one of them."""
+        unsure: list[Named] = []
+        for part in self._parts:
+            again = part.policy.revote(trace)
+            if again == "not_sampled":
+                unsure = [part]
+                break
+            unsure += [part] if again is None else []
+        if len(unsure) == 1:
+            return f"{unsure[0].name}: {unsure[0].policy.why_not(trace)}"
+        return f"one of {some([part.name for part in unsure])} said no"
+
+    def revote(self, trace: Evidence) -> Decision | None:
+        """Ask those that can be asked again."""
+        again = [part.policy.revote(trace) for part in self._parts]
+        if "not_sampled" in again:
+            return "not_sampled"
+        return None if None in again else self._decision
+
+    def threshold_of(self, trace: Evidence) -> int:
+        """Return the highest threshold of its policies: who passes that passes all."""
+        return max((policy.threshold_of(trace) for policy in self._policies), default=ALWAYS)
+
+    def attach(self, context: Context, name: str) -> None:
+        """Attach its policies, under their own names below this one's."""
+        for part in self._parts:
+            part.policy.attach(context, f"{name}.{part.name}")
+
+    def take_over(self, predecessor: Policy) -> None:
+        """Have its policies go on from the memory of those before."""
+        assert isinstance(predecessor, All)
+        inherit(self._parts, predecessor._parts)
+
 
 class And(Block):
     """Settings of `and`."""
@@ -49,7 +88,7 @@ class And(Block):
 
     def create(self) -> Policy:
         """Return the policy. ValueError when a part can't be made."""
-        return All([part.create() for part in self.and_sub_policy], "sampled")
+        return All([Named(part.name, part.create()) for part in self.and_sub_policy], "sampled")
 
     def lints(self) -> list[tuple[WarningPath, str]]:
         """Return what is hardly meant."""
@@ -63,7 +102,7 @@ class Drop(Block):
 
     def create(self) -> Policy:
         """Return the policy. ValueError when a part can't be made."""
-        return All([part.create() for part in self.drop_sub_policy], "dropped")
+        return All([Named(part.name, part.create()) for part in self.drop_sub_policy], "dropped")
 
     def lints(self) -> list[tuple[WarningPath, str]]:
         """Return what is hardly meant."""

@@ -2,16 +2,18 @@
 
 from pydantic import Field
 
+from podtrail.component import Context
 from podtrail.otlp import Decision
 from podtrail_processors.tail_sampling.evidence import Evidence
 from podtrail_processors.tail_sampling.policies.leaves import Leaf
-from podtrail_processors.tail_sampling.policy import Block, Policy
+from podtrail_processors.tail_sampling.policy import Block, Named, Policy, inherit
 
 
 class Not(Policy):
     """Says yes when its policy says no."""
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, name: str, policy: Policy) -> None:
+        self._name = name
         self.reads = policy.reads
         self.stateful = policy.stateful
         self.reason = f"it is not so that {policy.reason}"
@@ -21,6 +23,28 @@ class Not(Policy):
         """Turn the policy's vote round."""
         return "not_sampled" if self._policy.vote(trace) == "sampled" else "sampled"
 
+    def because(self, trace: Evidence) -> str:
+        """Tell why the policy said no, where that is read."""
+        return self._policy.why_not(trace) if trace.tells else self.reason
+
+    def why_not(self, trace: Evidence) -> str:
+        """Tell why the policy said yes."""
+        return self._policy.because(trace)
+
+    def revote(self, trace: Evidence) -> Decision | None:
+        """Turn round what the policy says."""
+        again = self._policy.revote(trace)
+        return again and ("not_sampled" if again == "sampled" else "sampled")
+
+    def attach(self, context: Context, name: str) -> None:
+        """Attach the policy, under its own name below this one's."""
+        self._policy.attach(context, f"{name}.{self._name}")
+
+    def take_over(self, predecessor: Policy) -> None:
+        """Have the policy go on from the memory of the one before."""
+        assert isinstance(predecessor, Not)
+        inherit([Named(self._name, self._policy)], [Named(predecessor._name, predecessor._policy)])
+
 
 class Config(Block):
     """Settings of `not`."""
@@ -29,4 +53,4 @@ class Config(Block):
 
     def create(self) -> Policy:
         """Return the policy. ValueError when its part can't be made."""
-        return Not(self.not_sub_policy.create())
+        return Not(self.not_sub_policy.name, self.not_sub_policy.create())

@@ -44,6 +44,7 @@ class Probabilistic(Policy):
     def __init__(self, percentage: float, salt: str) -> None:
         self.reason = f"it is among the {percentage:g}% chosen by trace id"
         self.threshold = _consistent(percentage / 100)
+        self._percentage = percentage
         self._threshold = threshold(percentage)
         self._salted = fnv1a((salt or _DEFAULT_SALT).encode())
 
@@ -53,6 +54,15 @@ class Probabilistic(Policy):
         if randomness is not None:
             return "sampled" if self.threshold <= randomness else "not_sampled"
         return "sampled" if fnv1a(trace.trace_id, self._salted) <= self._threshold else "not_sampled"
+
+    def why_not(self, trace: Evidence) -> str:
+        """Tell where chance has put the trace."""
+        randomness = trace.randomness
+        if randomness is not None:
+            at, by = (NEVER - randomness) / NEVER, "its randomness"
+        else:
+            at, by = fnv1a(trace.trace_id, self._salted) / _MASK, "the hash of its trace id"
+        return f"{by} puts it at {at * 100:.4g}%, not within the {self._percentage:g}% chosen"
 
 
 def _consistent(ratio: float) -> int:

@@ -20,11 +20,21 @@ class RateLimiting(Policy):
 
     def __init__(self, spans_per_second: int, burst: int) -> None:
         self.reason = f"it is within {spans_per_second} spans a second"
+        self._rate = f"{spans_per_second} spans a second"
         self._bucket = TokenBucket(spans_per_second, burst)
 
     def vote(self, trace: Evidence) -> Decision:
         """Take a token a span."""
         return "sampled" if self._bucket.take(trace.total_spans, trace.now) else "not_sampled"
+
+    def why_not(self, trace: Evidence) -> str:
+        """Tell what did not fit."""
+        return f"there was no room for its {trace.total_spans} spans within {self._rate}"
+
+    def take_over(self, predecessor: Policy) -> None:
+        """Go on from what is left of the predecessor's bucket."""
+        assert isinstance(predecessor, RateLimiting)
+        self._bucket.take_over(predecessor._bucket)
 
 
 class Config(Block):

@@ -7,6 +7,7 @@ from pydantic import Field
 from podtrail.otlp import ROOT_NAME, Decision, read_key_value
 from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.policy import Block, Policy
+from podtrail_processors.tail_sampling.words import shown, some
 
 _KEY = "scheduler.result"
 _KEY_BYTES = _KEY.encode()
@@ -31,6 +32,16 @@ class SchedulingResult(Policy):
     def because(self, trace: Evidence) -> str:
         """Tell the attempt's result."""
         return f"{_KEY}={self._found_in(trace)}"
+
+    def why_not(self, trace: Evidence) -> str:
+        """Tell the attempt's result, if it has one."""
+        roots = [span for span in trace.detailed if span.name == _ROOT]
+        if not roots:
+            return f"it has no span {ROOT_NAME}"
+        pairs = [read_key_value(pair) for span in roots for pair in span.attributes if _KEY_BYTES in pair]
+        found = [shown(value) for key, value in pairs if key == _KEY]
+        wanted = " or ".join(sorted(self._results))
+        return f"{_KEY}={some(found)}, not {wanted}" if found else f"its {ROOT_NAME} has no {_KEY}"
 
     def _found_in(self, trace: Evidence) -> str:
         raw = trace.raw

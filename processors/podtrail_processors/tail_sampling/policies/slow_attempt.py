@@ -12,6 +12,7 @@ from podtrail.config.types import MILLISECOND, PositiveDuration, format_duration
 from podtrail.otlp import ROOT_NAME, Decision, SpanFields, read_key_value
 from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.policy import Block, Policy
+from podtrail_processors.tail_sampling.words import milliseconds, some
 
 _ROOT = ROOT_NAME.encode()
 _WAIT = "scheduler.queue_wait_ms"
@@ -42,6 +43,21 @@ class SlowAttempt(Policy):
     def because(self, trace: Evidence) -> str:
         """Tell which part took how long."""
         return self._told(self.slow_span(trace)) or self.reason
+
+    def why_not(self, trace: Evidence) -> str:
+        """Tell how long the parts that have a limit took at most."""
+        if _ROOT not in trace.raw:
+            return f"it has no span {ROOT_NAME}"
+        longest: dict[bytes, int] = {}
+        for span in trace.detailed:
+            if span.name in self._limits and span.start_time_unix_nano:
+                took = span.end_time_unix_nano - span.start_time_unix_nano
+                longest[span.name] = max(took, longest.get(span.name, 0))
+        told = [
+            f"{name.decode()} took {milliseconds(took)}, not longer than {format_duration(self._limits[name])}"
+            for name, took in longest.items()
+        ]
+        return some(told) if told else f"it has no span {some([name.decode() for name in self._limits], ' or ')}"
 
     def slow_span(self, trace: Evidence) -> SpanFields | None:
         """Return the first span that took too long."""
@@ -87,6 +103,15 @@ class SlowQueue(Policy):
         if waited <= self._limit:
             return self._also.because(trace) if self._also else self.reason
         return f"its Pod waited {waited / MILLISECOND:g} ms in the queue, longer than {format_duration(self._limit)}"
+
+    def why_not(self, trace: Evidence) -> str:
+        """Tell how long the Pod waited, and how long the parts took."""
+        limit = format_duration(self._limit)
+        waited = self._longest_wait(trace)
+        told = f"its Pod waited {waited / MILLISECOND:g} ms in the queue, not longer than {limit}"
+        if not waited:
+            told = f"no {ROOT_NAME} tells of a wait in the queue"
+        return told + (f"; {self._also.why_not(trace)}" if self._also else "")
 
     def _longest_wait(self, trace: Evidence) -> float:
         if _WAIT_BYTES not in trace.raw:

@@ -22,6 +22,26 @@ class SpanCount(Policy):
         count = trace.total_spans
         return "sampled" if count >= self._least and (self._most is None or count <= self._most) else "not_sampled"
 
+    def because(self, trace: Evidence) -> str:
+        """Tell the number."""
+        return f"it has {self._compared(trace)}"
+
+    def why_not(self, trace: Evidence) -> str:
+        """Tell the number."""
+        return f"it has {self._compared(trace)}"
+
+    def revote(self, trace: Evidence) -> Decision:
+        """Vote again, which changes nothing."""
+        return self.vote(trace)
+
+    def _compared(self, trace: Evidence) -> str:
+        count = trace.total_spans
+        if count < self._least:
+            return f"{count} spans, fewer than {self._least}"
+        if self._most is not None and count > self._most:
+            return f"{count} spans, more than {self._most}"
+        return f"{count} spans, at least {self._least}" + (f" and at most {self._most}" if self._most else "")
+
 
 class Config(Block):
     """Settings of `span_count`."""

@@ -1,16 +1,19 @@
 """`status_code`: traces with a span that ended in one of these statuses."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from pydantic import Field
 
-from podtrail.otlp import Decision
+from podtrail.otlp import Decision, SpanView, split, status_code
 from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.lenient import Texts
 from podtrail_processors.tail_sampling.policy import Block, Policy
+from podtrail_processors.tail_sampling.words import cut, name_of
 
 _UNSET = 0
 _CODES = {"UNSET": _UNSET, "OK": 1, "ERROR": 2}
+_NAMES = {code: name for name, code in _CODES.items()}
 
 
 class StatusCode(Policy):
@@ -20,6 +23,7 @@ class StatusCode(Policy):
 
     def __init__(self, names: Sequence[str]) -> None:
         self.reason = f"a span has status {' or '.join(names)}"
+        self._names = " or ".join(names)
         self._codes = tuple({_CODES[name] for name in names})
         self._unset = _UNSET in self._codes
 
@@ -32,6 +36,22 @@ class StatusCode(Policy):
             if code in codes:
                 return "sampled"
         return "not_sampled"
+
+    def because(self, trace: Evidence) -> str:
+        """Tell which span, and what its status says, where that is read."""
+        if trace.tells:
+            for at, span in enumerate(trace.detailed):
+                code = status_code(span.status)
+                if code in self._codes:
+                    message = cut(SpanView(split(trace.raw)[at]).status.message)
+                    return f"span {name_of(span)} has status {_NAMES[code]}" + (f": {message}" if message else "")
+        return self.reason
+
+    def why_not(self, trace: Evidence) -> str:
+        """Tell what statuses there are instead."""
+        counted = Counter(_NAMES.get(status_code(span.status), "unknown") for span in trace.detailed)
+        there = ", ".join(f"{count} {name}" for name, count in counted.most_common())
+        return f"no span has status {self._names} ({trace.span_count} spans: {there})"
 
 
 class Config(Block):

@@ -19,6 +19,10 @@ class TraceFlags(Policy):
         """Look at the flags of every span."""
         return "sampled" if any(flags & _SAMPLED for flags in set(trace.columns.flags)) else "not_sampled"
 
+    def why_not(self, trace: Evidence) -> str:
+        """Tell of how many spans."""
+        return f"none of its {trace.span_count} spans carries the sampled flag"
+
 
 class Config(Block):
     """Has no settings; what stands there is passed over, as in the Collector."""

@@ -9,6 +9,7 @@ from podtrail.otlp import Decision
 from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.lenient import Texts
 from podtrail_processors.tail_sampling.policy import Block, Policy
+from podtrail_processors.tail_sampling.words import decoded, shown, some
 from podtrail_processors.w3c import read_trace_state
 
 _LONGEST_PAIR = 256
@@ -25,6 +26,7 @@ class TraceState(Policy):
 
     def __init__(self, key: str, values: Sequence[str]) -> None:
         self.reason = f"{key} in the trace state is one of {', '.join(values)}"
+        self._wanted = f"not one of {', '.join(values)}"
         self._key = key
         self._encoded = key.encode()
         # No trace state can hold a longer pair; the Collector leaves out one byte more, the equals sign.
@@ -37,6 +39,18 @@ class TraceState(Policy):
     def because(self, trace: Evidence) -> str:
         """Tell the value."""
         return f"{self._key}={self._found_in(trace)} in the trace state"
+
+    def why_not(self, trace: Evidence) -> str:
+        """Tell what the trace states say instead."""
+        states = dict.fromkeys(trace.columns.trace_state)
+        if not states:
+            return "no span has a trace state"
+        values = dict.fromkeys(pairs[self._key] for state in states if self._key in (pairs := _read(state) or {}))
+        if values:
+            return f"{self._key} is {some([shown(value) for value in values])} in the trace state, {self._wanted}"
+        if any(self._encoded in state for state in states):
+            return f"{self._key} is in no trace state that follows the rules"
+        return f"{self._key} is in no trace state (there is {some([decoded(state) for state in states])})"
 
     def _found_in(self, trace: Evidence) -> str:
         for state in dict.fromkeys(trace.columns.trace_state):
