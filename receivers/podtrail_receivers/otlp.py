@@ -90,6 +90,11 @@ class OtlpReceiver:
         self._rejected = metrics.counter(
             "podtrail_receiver_rejected_spans", "Invalid spans, rejected alone as a partial success.", labels
         )
+        self._odd_times = metrics.counter(
+            "podtrail_receiver_spans_without_duration",
+            "Spans whose start or end is 0 or whose end comes first; they pass as they are.",
+            labels,
+        )
         self._failed = metrics.counter(
             "podtrail_receiver_failed_requests",
             "Requests whose spans could not be told: malformed, too large, cut off.",
@@ -165,6 +170,8 @@ class OtlpReceiver:
             self._handing.add(handing)
             handing.add_done_callback(self._handing.discard)
             await asyncio.shield(handing)
+        if intake.odd_times:
+            self._odd_times.add(intake.odd_times, self._id, transport)
         if intake.rejected:
             self._rejected.add(intake.rejected, self._id, transport)
         respond = export_response if encoding is Encoding.PROTOBUF else export_response_json

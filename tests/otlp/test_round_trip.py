@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from podtrail.otlp import frame, read_request, split, write_request
+from podtrail.otlp import Intake, frame, read_request, split, write_request
 
 Flat = list[tuple[bytes, bytes, bytes]]
 
@@ -27,7 +27,7 @@ def test_a_canonical_request_comes_out_byte_for_byte(sent: ExportTraceServiceReq
     headers = [[(r.resource, r.schema_url, s.scope, s.schema_url) for s in r.scope_spans] for r in sent.resource_spans]
     assume(not any(a == b for scopes in headers for a, b in pairwise(scopes)))
     assume(not any(a.resource == b.resource for a, b in pairwise(sent.resource_spans)))
-    assert intake[1:] == (0, "")
+    assert (intake.rejected, intake.reason) == (0, "")
     assert write_request(intake.groups) == raw
 
 
@@ -112,8 +112,8 @@ def test_what_holds_no_span_makes_no_group() -> None:
     sent = ExportTraceServiceRequest()
     sent.resource_spans.add(schema_url="empty")
     sent.resource_spans.add().scope_spans.add(schema_url="empty too")
-    assert read_request(sent.SerializeToString()) == ([], 0, "")
-    assert read_request(b"") == ([], 0, "")
+    assert read_request(sent.SerializeToString()) == Intake([], 0, "")
+    assert read_request(b"") == Intake([], 0, "")
 
 
 @given(sent=...)

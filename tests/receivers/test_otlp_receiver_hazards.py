@@ -231,3 +231,23 @@ def test_the_default_limits_are_exact(serving: Any, request_of: Any, send: Send)
             assert len(served.spans) == 1
 
     asyncio.run(main())
+
+
+@BOTH
+def test_spans_whose_times_tell_no_duration_pass_and_are_counted(serving: Any, request_of: Any, send: Send) -> None:
+    async def main() -> None:
+        request = request_of(4)
+        odd = request.resource_spans[0].scope_spans[0].spans
+        for span in odd:
+            span.start_time_unix_nano, span.end_time_unix_nano = 5, 6
+        odd[0].start_time_unix_nano = 0
+        odd[1].end_time_unix_nano = 0
+        odd[2].end_time_unix_nano = 4
+        raw = request.SerializeToString()
+        async with serving(grpc={}, http={}) as served:
+            await send(served, raw)
+            assert write_request(served.batches[0].groups) == raw
+            counted = [served.metric("podtrail_receiver_spans_without_duration", transport=t) for t in ("grpc", "http")]
+            assert sum(counted) == 3
+
+    asyncio.run(main())

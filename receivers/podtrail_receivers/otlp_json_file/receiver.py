@@ -46,6 +46,11 @@ class FileReceiver:
         self._rejected = metrics.counter(
             "podtrail_receiver_rejected_spans", "Invalid spans, rejected alone as a partial success.", labels
         )
+        self._odd_times = metrics.counter(
+            "podtrail_receiver_spans_without_duration",
+            "Spans whose start or end is 0 or whose end comes first; they pass as they are.",
+            labels,
+        )
         self._failed = metrics.counter(
             "podtrail_receiver_failed_requests",
             "Requests whose spans could not be told: malformed, too large, cut off.",
@@ -97,6 +102,8 @@ class FileReceiver:
                 self._log.warning("damaged, read on behind it: %s", item)
             self._failed.add(1, self._id, _TRANSPORT, "malformed")
             return
+        if item.intake.odd_times:
+            self._odd_times.add(item.intake.odd_times, self._id, _TRANSPORT)
         if item.intake.rejected:
             self._log.warning("%s: rejected %s", item.position, item.intake.reason)
             self._rejected.add(item.intake.rejected, self._id, _TRANSPORT)

@@ -55,7 +55,7 @@ def read_json_request(raw: bytes) -> Intake:
             request.resource_spans.append(resource_spans)
     intake = read_request(request.SerializeToString())
     reasons = [reason for reason in (rejections.reason(), intake.reason) if reason]
-    return Intake(intake.groups, rejections.count + intake.rejected, ", ".join(reasons))
+    return intake._replace(rejected=rejections.count + intake.rejected, reason=", ".join(reasons))
 
 
 def _parse(raw: bytes) -> object:

@@ -1,24 +1,24 @@
 """Requests: an ExportTraceServiceRequest to groups of undecoded spans, and back.
 
-The whole request is parsed once, strictly, in C; nothing of that is kept but the answer that it is sound. Then spans
-are told apart, and runs of one trace are cut from the request's own bytes. Only a request that does not decode, or
-that repeats a resource, a scope, an id or a status (legal, and merged by parsers), is looked at span by span
-(`podtrail.otlp.scrutiny`).
+The whole request is checked once, strictly, in C (`podtrail.otlp.strict`). Then spans are told apart, and runs of one
+trace are cut from the request's own bytes. Only a request that does not decode, or that repeats a resource, a scope, an
+id or a status (legal, and merged by parsers), is looked at span by span (`podtrail.otlp.scrutiny`).
 """
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import accumulate, groupby
-from operator import itemgetter
+from itertools import accumulate, chain, groupby
+from operator import gt, itemgetter
 from typing import Any, NamedTuple, cast
 
 from google.protobuf.message import DecodeError
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from podtrail.otlp.framing import frame
 from podtrail.otlp.group import Group
 from podtrail.otlp.lite import REQUEST, RESOURCE_SPANS, SCOPE_SPANS, field_number, lite_type
+from podtrail.otlp.reader import span_reader
 from podtrail.otlp.scrutiny import Rejections, scrutinize
+from podtrail.otlp.strict import Times, check
 
 _REQUEST = cast("Any", lite_type(REQUEST, {"resource_spans": {"resource": None, "scope_spans": None}}))
 _SCOPE_SPANS = cast("Any", lite_type(SCOPE_SPANS, {"scope": None, "spans": None}))
@@ -35,6 +35,7 @@ _SINGULAR = cast(
         },
     ),
 )
+_read_times = span_reader({"start_time_unix_nano", "end_time_unix_nano"})
 _RESOURCE_ONLY = cast("Any", lite_type(RESOURCE_SPANS, {"resource": None}))
 _SCOPE_ONLY = cast("Any", lite_type(SCOPE_SPANS, {"scope": None}))
 
@@ -73,6 +74,8 @@ class Intake(NamedTuple):
     """Spans that no pipeline may see: without valid ids, or not decodable."""
     reason: str
     """Why they were rejected, in words; "" when none was."""
+    odd_times: int = 0
+    """Spans whose times tell no duration: the start or the end is 0, or the end comes first. They pass as they are."""
 
 
 def read_request(raw: bytes) -> Intake:
@@ -82,16 +85,24 @@ def read_request(raw: bytes) -> Intake:
         MalformedRequest: the bytes can't be told apart into spans, or hold hardly anything but borders of spans.
     """
     rejections = Rejections()
-    groups = _cut(raw, rejections)
-    if groups is None:
+    cut = _cut(raw, rejections)
+    if cut is None:
         rejections = Rejections()
         try:
             canonical = scrutinize(raw, rejections)
         except DecodeError as error:
             raise MalformedRequest(f"not an ExportTraceServiceRequest: {error}") from error
-        groups = _cut(canonical, rejections)
-        assert groups is not None, "a scrutinized request is canonical"
-    return Intake(groups, rejections.count, rejections.reason())
+        cut = _cut(canonical, rejections)
+        assert cut is not None, "a scrutinized request is canonical"
+    groups, times = cut
+    return Intake(groups, rejections.count, rejections.reason(), _count_odd(times, groups))
+
+
+def _count_odd(times: Times, groups: Sequence[Group]) -> int:
+    if len(times.starts) == len(times.ends) == sum([group[4] for group in groups]):
+        return sum(map(gt, times.starts, times.ends))
+    spans = chain.from_iterable(_read_times(group.spans) for group in groups)
+    return sum(not 0 < span.start_time_unix_nano <= span.end_time_unix_nano for span in spans)
 
 
 def refuse_hollow(elements: int, size: int) -> None:
@@ -128,11 +139,11 @@ def _part(raw: bytes) -> list[_Scope]:
     return scopes
 
 
-def _cut(raw: bytes, rejections: Rejections) -> list[Group] | None:
-    """Return the groups of a request; None when it does not decode or repeats a field that has to stand once."""
+def _cut(raw: bytes, rejections: Rejections) -> tuple[list[Group], Times] | None:
+    """Return groups and times of a request; None when it does not decode or repeats a field that has to stand once."""
     try:
         scopes = _part(raw)
-        ExportTraceServiceRequest.FromString(raw)
+        times = check(raw)
     except DecodeError:
         return None
     if _SINGULAR.FromString(raw).ByteSize() != len(raw):
@@ -141,7 +152,7 @@ def _cut(raw: bytes, rejections: Rejections) -> list[Group] | None:
     for scope in scopes:
         if not _cut_scope(scope, groups, rejections):
             return None
-    return groups
+    return groups, times
 
 
 def _cut_scope(of: _Scope, groups: list[Group], rejections: Rejections) -> bool:
