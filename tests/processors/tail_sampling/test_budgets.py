@@ -150,7 +150,7 @@ def test_a_composite_tells_which_part_said_yes_and_why(sampler: Make, span: Make
     made.send(0, span(1), span(1, id=2))
     made.stop(10)
     (verdict,) = made.verdicts
-    assert verdict.reason == "large: it has 2 spans or more"
+    assert verdict.reason == "large: it has 2 spans, at least 2"
     (groups,) = (batch.groups for batch in made.out if batch.groups)
     recorded = {"tailsampling.policy": "c", "tailsampling.composite_policy": "large"}
     assert [scope_attributes(group.scope) for group in groups] == [recorded] * len(groups)
