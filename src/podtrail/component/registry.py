@@ -14,11 +14,13 @@ _BUILT_IN: dict[Kind, dict[str, str]] = {
         "scheduler": "podtrail_receivers.scheduler",
     },
     "processor": {
+        "attributes": "podtrail_processors.attributes",
         "batch": "podtrail_processors.batch",
         "filter": "podtrail_processors.filter",
         "link_stitching": "podtrail_processors.link_stitching",
         "memory_limiter": "podtrail_processors.memory_limiter",
         "probabilistic_sampler": "podtrail_processors.probabilistic_sampler",
+        "scheduling_metrics": "podtrail_processors.scheduling_metrics",
         "tail_sampling": "podtrail_processors.tail_sampling",
     },
     "exporter": {

@@ -1,0 +1,45 @@
+"""The configuration of `scheduling_metrics`."""
+
+from itertools import pairwise
+
+from pydantic import Field, field_validator
+
+from podtrail.config.types import MILLISECOND, Model, PositiveDuration
+
+_ATTEMPT_BUCKETS = tuple(MILLISECOND * 2**power for power in range(15))
+_WAIT_BUCKETS = tuple(10 * MILLISECOND * 2**power for power in range(20))
+
+
+class Config(Model):
+    """Settings of `scheduling_metrics`."""
+
+    attempt_duration_buckets: tuple[PositiveDuration, ...] = Field(
+        _ATTEMPT_BUCKETS,
+        min_length=1,
+        description="Upper bounds of `podtrail_scheduling_attempt_duration_seconds`; by default kube-scheduler's, "
+        "1ms to 16.384s in powers of two.",
+    )
+    queue_wait_buckets: tuple[PositiveDuration, ...] = Field(
+        _WAIT_BUCKETS,
+        min_length=1,
+        description="Upper bounds of `podtrail_scheduling_queue_wait_seconds`; by default 10ms to 87 minutes in powers "
+        "of two.",
+    )
+    max_series: int = Field(
+        500,
+        ge=1,
+        description="Different label values of a metric at most; what is beyond them is counted under `other`.",
+    )
+    remembered_attempts: int = Field(
+        4096,
+        ge=0,
+        description="Attempts that are remembered, to count what comes twice once, and to put plugins that come in "
+        "another request than the root under the attempt's profile.",
+    )
+
+    @field_validator("attempt_duration_buckets", "queue_wait_buckets")
+    @classmethod
+    def _rising(cls, bounds: tuple[int, ...]) -> tuple[int, ...]:
+        if any(upper <= lower for lower, upper in pairwise(bounds)):
+            raise ValueError("must rise from one bound to the next")
+        return bounds

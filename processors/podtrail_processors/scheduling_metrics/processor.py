@@ -1,0 +1,133 @@
+"""Counting attempts as they pass by. Groups that tell of none are only searched for a word."""
+
+from collections.abc import Mapping, Sequence
+
+from podtrail.component import Context, Taken
+from podtrail.config.types import SECOND
+from podtrail.otlp import (
+    ROOT_NAME,
+    Attempt,
+    Batch,
+    Group,
+    Rejection,
+    SpanView,
+    read_attempt,
+    read_message,
+    read_rejections,
+    split,
+)
+from podtrail_processors.passing import Passing
+from podtrail_processors.scheduling_metrics.config import Config
+from podtrail_processors.scheduling_metrics.series import Series
+from podtrail_processors.scheduling_metrics.tally import Tally
+
+_ROOT = ROOT_NAME.encode()
+_REJECTED = b"plugin rejected"
+_WAIT = "scheduler.queue_wait_ms"
+_ATTEMPT_LABELS = ("profile", "result")
+_PLUGIN_LABELS = ("plugin", "profile")
+
+
+class SchedulingMetrics(Passing):
+    """Passes every batch as it is and counts the attempts in it.
+
+    An attempt is counted once, when its root comes by, however often that is while it is remembered. A plugin that said
+    no is counted once an attempt, with the nodes that its spans tell of when they are first seen; where no span tells
+    of plugins, what the root's message says of them counts.
+    """
+
+    def __init__(self, config: Config, context: Context) -> None:
+        metrics = context.metrics
+        self._attempts = metrics.counter(
+            "podtrail_scheduling_attempts", "Scheduling attempts, each counted once.", _ATTEMPT_LABELS
+        )
+        self._rejections = metrics.counter(
+            "podtrail_scheduling_rejections",
+            "Attempts in which a plugin said no; an attempt counts under each plugin that did.",
+            _PLUGIN_LABELS,
+        )
+        self._rejected_nodes = metrics.counter(
+            "podtrail_scheduling_rejected_nodes",
+            "Nodes that a plugin said no to, summed over attempts.",
+            _PLUGIN_LABELS,
+        )
+        self._duration = metrics.histogram(
+            "podtrail_scheduling_attempt_duration_seconds",
+            "How long attempts took, from the start of the root to its end.",
+            _seconds(config.attempt_duration_buckets),
+            _ATTEMPT_LABELS,
+        )
+        self._waited = metrics.histogram(
+            "podtrail_scheduling_queue_wait_seconds",
+            "How long Pods waited in the scheduling queue before an attempt.",
+            _seconds(config.queue_wait_buckets),
+            _ATTEMPT_LABELS,
+        )
+        self._by_result = Series(config.max_series)
+        self._by_plugin = Series(config.max_series)
+        self._tally = Tally(config.remembered_attempts, self._count_rejection)
+
+    def add(self, batch: Batch, now: int) -> Taken:  # noqa: ARG002 - nothing here depends on the time
+        """Count, and pass the batch on."""
+        for group in batch.groups:
+            if _REJECTED in group.spans or _ROOT in group.spans:
+                self._look_at(group)
+        return Taken((batch,))
+
+    def drain(self, now: int) -> Sequence[Batch]:  # noqa: ARG002
+        """Count what still awaits its root."""
+        self._tally.forget_all()
+        return ()
+
+    def take_over(self, predecessor: "SchedulingMetrics", now: int) -> None:  # noqa: ARG002
+        """Take what the other one remembers of attempts."""
+        self._tally.take_over(predecessor._tally)
+
+    def _look_at(self, group: Group) -> None:
+        refused: list[Rejection] = []
+        roots: list[tuple[Attempt, float | None]] = []
+        for raw in split(group.spans):
+            refused += read_rejections(raw)
+            if _ROOT in raw:
+                span = SpanView(raw)
+                attempt = read_attempt(span)
+                if attempt:
+                    roots.append((attempt, _milliseconds(span)))
+        if refused:
+            self._tally.note_refusals(group.trace_id, _by_plugin(refused))
+        for attempt, waited in roots:
+            self._note_root(attempt, waited)
+
+    def _note_root(self, attempt: Attempt, waited: float | None) -> None:
+        told = _by_plugin(read_message(attempt.message).rejections)
+        if not self._tally.note_root(attempt.trace_id, attempt.profile, told):
+            return
+        labels = self._by_result.labels(attempt.profile, attempt.result)
+        self._attempts.add(1, *labels)
+        if attempt.start and attempt.end >= attempt.start:
+            self._duration.observe((attempt.end - attempt.start) / SECOND, *labels)
+        if waited is not None:
+            self._waited.observe(waited / 1000, *labels)
+
+    def _count_rejection(self, profile: str, plugin: str, nodes: int) -> None:
+        labels = self._by_plugin.labels(plugin, profile)
+        self._rejections.add(1, *labels)
+        self._rejected_nodes.add(nodes, *labels)
+
+
+def _by_plugin(rejections: Sequence[Rejection]) -> Mapping[str, int]:
+    """Return the nodes that each plugin said no to; rejections that name no plugin are left out."""
+    nodes: dict[str, int] = {}
+    for rejection in rejections:
+        if rejection.plugin:
+            nodes[rejection.plugin] = nodes.get(rejection.plugin, 0) + max(0, rejection.nodes or 0)
+    return nodes
+
+
+def _milliseconds(span: SpanView) -> float | None:
+    value = span.attributes.get(_WAIT)
+    return value if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _seconds(bounds: Sequence[int]) -> list[float]:
+    return [bound / SECOND for bound in bounds]
