@@ -21,6 +21,8 @@ _MANY = 16
 _FEW = 2
 _SUDDEN = 8
 """What comes in no time is taken for 8 times the budget's pace."""
+_FAR_BELOW = 0.75
+"""When less of the budget is spent in an interval although traces are thinned, that interval counts for more."""
 _FORGOTTEN = 0.01
 """A key is forgotten when it brings fewer traces an interval."""
 OTHER = "(other)"
@@ -136,7 +138,7 @@ class Throughput:
             return
         took = now - self._began
         thinned = any(flow.threshold != ALWAYS for flow in self.flows.values())
-        if took >= self._interval and thinned and self._spent < self.budget * took / SECOND / 2:
+        if took >= self._interval and thinned and self._spent < _FAR_BELOW * self.budget * took / SECOND:
             self._basis = min(self._basis, took // 3)
         self._measure(took)
         self._basis = min(self._basis + took, self._interval)
