@@ -7,6 +7,7 @@ from pydantic import Field, field_validator, model_validator
 
 from podtrail.config.types import SECOND, Duration, Model, WarningPath
 from podtrail_processors.tail_sampling.lenient import Int64, Uint64
+from podtrail_processors.tail_sampling.linked.config import LinkedTraces
 from podtrail_processors.tail_sampling.policies import conjunction, negation
 from podtrail_processors.tail_sampling.policies.composite import Config as Composite
 from podtrail_processors.tail_sampling.policies.leaves import Leaf
@@ -76,6 +77,7 @@ class Config(Model):
     block_on_overflow: bool = Field(
         False, description="Take nothing in while `num_traces` are undecided, instead of losing the oldest."
     )
+    linked_traces: LinkedTraces = Field(LinkedTraces(), description="Keeps together traces that are linked.")
     tail_storage: None = Field(None, description="Must be absent: storage extensions are not supported yet.")
 
     @model_validator(mode="before")
@@ -112,6 +114,18 @@ class Config(Model):
                         f'sampling_strategy "span-ingest" requires all policies to be stateless, but policy '
                         f'"{policy.name}" is stateful'
                     )
+        return self
+
+    @model_validator(mode="after")
+    def _links_are_seen_whole(self) -> "Config":
+        if self.linked_traces.keep:
+            if self.num_shards > 1:
+                raise ValueError("linked_traces needs num_shards: 1, for linked traces may come to different shards")
+            if self.sampling_strategy == "span-ingest":
+                raise ValueError(
+                    'linked_traces needs sampling_strategy "trace-complete": with "span-ingest" traces leave before '
+                    "all their links are known"
+                )
         return self
 
     @field_validator("tail_storage", mode="before")

@@ -1,0 +1,59 @@
+"""What a user can set about linked traces."""
+
+from typing import Final
+
+from pydantic import Field, field_validator
+
+from podtrail.config.types import SECOND, Model, PositiveDuration
+from podtrail_processors.pod_identity import POD_UID
+
+_MIB = 1 << 20
+_MOST_HOPS: Final = 8
+_MOST_JOINS: Final = 8
+_LONGEST_KEY: Final = 120
+
+
+class LinkedTraces(Model):
+    """Settings of `linked_traces`."""
+
+    keep: bool = Field(
+        False, description="Keep with a trace those that are linked with it: by span links, or by `join_on`."
+    )
+    max_hops: int = Field(
+        2, ge=1, le=_MOST_HOPS, description="How many links away from a trace that a policy kept others are kept."
+    )
+    grace_period: PositiveDuration = Field(
+        30 * SECOND,
+        description="How long a trace that no policy kept rests, to be rescued should one that it is linked with be "
+        "kept; and how long a kept trace is remembered for those that come later.",
+    )
+    grace_max_bytes: int = Field(
+        64 * _MIB,
+        ge=0,
+        description="Bytes that resting traces may take; beyond that the oldest leaves, not kept. 0: none rests.",
+    )
+    join_on: tuple[str, ...] = Field(
+        (POD_UID,),
+        description="Attributes of spans or resources: traces that have the same value in one of them are linked. "
+        "`k8s.pod.uid` also stands for what the API server's spans say of a Pod: its namespace and name.",
+    )
+    max_linked_traces: int = Field(
+        64,
+        ge=1,
+        description="How many traces at most are kept for the sake of one that a policy kept, whatever links to it.",
+    )
+    max_remembered: int = Field(
+        200_000,
+        ge=1,
+        description="By how many ids and values kept traces are remembered; beyond that the oldest is forgotten.",
+    )
+
+    @field_validator("join_on")
+    @classmethod
+    def _few_short_keys(cls, keys: tuple[str, ...]) -> tuple[str, ...]:
+        if len(keys) > _MOST_JOINS:
+            raise ValueError(f"must not have more than {_MOST_JOINS} attributes")
+        for key in keys:
+            if not 0 < len(key.encode()) <= _LONGEST_KEY:
+                raise ValueError(f"an attribute's key must have 1 to {_LONGEST_KEY} bytes, {key[:20]!r} has not")
+        return keys

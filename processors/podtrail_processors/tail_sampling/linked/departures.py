@@ -1,0 +1,209 @@
+"""Departures where linked traces are kept together: what no policy kept rests, and is rescued or let go."""
+
+from collections.abc import Callable, Sequence
+
+from podtrail.component import Context
+from podtrail.otlp import Group
+from podtrail_processors.tail_sampling.config import Config
+from podtrail_processors.tail_sampling.departures import Departures, Outcome, Resting
+from podtrail_processors.tail_sampling.evidence import Evidence, Header
+from podtrail_processors.tail_sampling.held import Decided, HeldTrace
+from podtrail_processors.tail_sampling.instruments import Instruments
+from podtrail_processors.tail_sampling.judge import Judgement
+from podtrail_processors.tail_sampling.linked.grace import Grace
+from podtrail_processors.tail_sampling.linked.instruments import LinkInstruments
+from podtrail_processors.tail_sampling.linked.joins import JoinReader
+from podtrail_processors.tail_sampling.linked.kin import Kin
+from podtrail_processors.tail_sampling.linked.reasons import linked
+from podtrail_processors.tail_sampling.linked.web import Founder, Node, Tie
+from podtrail_processors.tail_sampling.memory import Memory
+
+
+class LinkedDepartures(Departures):
+    """Keeps with a trace what is linked with it.
+
+    A trace that no policy kept looks for one that is kept; finding none it rests, nothing of it told or remembered,
+    until one that it is linked with is kept, its time is over, or there is no more room. A trace that a drop policy
+    dropped, that was too large or that was evicted leaves at once.
+    """
+
+    def __init__(self, config: Config, context: Context, instruments: Instruments, memory: Memory) -> None:
+        super().__init__(config, context, instruments, memory)
+        self.knows = True
+        settings = config.linked_traces
+        self._period = settings.grace_period
+        self._most_bytes = settings.grace_max_bytes
+        self._quota = settings.max_linked_traces
+        self._reader = JoinReader(settings.join_on)
+        self._grace = Grace()
+        self._counted = LinkInstruments(context.metrics)
+        self._kin = Kin(settings.max_hops, settings.max_remembered, self._counted.forgotten, self._counted.refused)
+        self._counted.watch(
+            traces=lambda: len(self._grace), bytes=lambda: self._grace.bytes, keys=lambda: self._kin.kept_keys
+        )
+
+    def decided(
+        self,
+        trace: HeldTrace,
+        judgement: Judgement,
+        evidence: Evidence,
+        groups: Sequence[Group],
+        now: int,
+        out: Outcome,
+        earlier: Sequence[Group] = (),
+    ) -> None:
+        """Let a trace go with those that it rescues, or let it rest."""
+        if judgement.decision == "dropped":
+            super().decided(trace, judgement, evidence, groups, now, out, earlier)
+            return
+        kin = self._kin
+        kin.forget_until(now)
+        kept = judgement.decision == "sampled"
+        founder = Founder(judgement.policy, self._quota) if kept else None
+        node = Node(trace.trace_id, 0 if kept else kin.web.unkept, founder, now + self._period)
+        joins = self._reader.read(trace.trace_id, evidence.raw, evidence.headers)
+        own: Tie | None = None
+        rescued: list[Tie] = []
+        for tie in kin.enter(node, joins):
+            if tie.node is node:
+                own = tie
+            else:
+                rescued.append(tie)
+        if rescued:
+            self._rescue(rescued, now, out)
+        if own is not None:
+            judgement = linked(judgement, own)
+            self._counted.kept_by(own)
+        elif not kept:
+            self._rest(node, trace, judgement, groups, now, out)
+            return
+        kin.remember(node)
+        super().decided(trace, judgement, evidence, groups, now, out, earlier)
+
+    def _rest(
+        self, node: Node, trace: HeldTrace, judgement: Judgement, groups: Sequence[Group], now: int, out: Outcome
+    ) -> None:
+        self.take_out(trace, groups)
+        self._grace.rest(node, Resting(trace, judgement, groups, now))
+        if self.remembered:
+            self.forget(trace, now)
+        else:
+            trace.close(Decided(judgement.decision, now))
+        self._bound(now, out)
+
+    def _rescue(self, ties: Sequence[Tie], now: int, out: Outcome) -> None:
+        """Let go traces that rested and are kept now, in order of their arrival."""
+        rescued = [(self._grace.take(tie.node), tie) for tie in ties]
+        rescued.sort(key=lambda one: one[0].trace.arrived)
+        for resting, tie in rescued:
+            tie.node.until = now + self._period
+            self._kin.remember(tie.node)
+            self._counted.kept_by(tie)
+            judgement = linked(resting.judgement, tie)
+            groups = self.inscribed(resting.groups, judgement)
+            self.conclude(resting.trace, judgement, groups, resting.at, now, out)
+
+    def _bound(self, now: int, out: Outcome) -> None:
+        while self._grace.bytes > self._most_bytes and (node := self._grace.oldest()) is not None:
+            self._counted.pushed_out.add(1)
+            self._let_go(node, now, out)
+
+    def _let_go(self, node: Node, now: int, out: Outcome) -> int:
+        resting = self._grace.take(node)
+        self._kin.let_go(node)
+        self.conclude(resting.trace, resting.judgement, resting.groups, resting.at, now, out)
+        return resting.trace.span_count
+
+    def late(self, group: Group, decided: Decided, now: int, out: Outcome) -> None:
+        """Have late spans follow the decision, or rest with their trace; they may link it with others."""
+        if not self._joined(group, now, out):
+            super().late(group, decided, now, out)
+
+    def late_remembered(self, group: Group, now: int, out: Outcome) -> None:
+        """Have late spans follow the remembered decision; they may link their trace with others."""
+        node = self._kin.node(group.trace_id)
+        if node is not None and node.content is None:
+            self._learn(node, group, now, out)
+        super().late_remembered(group, now, out)
+
+    def claims(self, group: Group, now: int, out: Outcome) -> bool:
+        """Take late spans of a trace that rests, or that is remembered here alone."""
+        if self._joined(group, now, out):
+            return True
+        if self._kin.node(group.trace_id) is None:
+            return False
+        out.groups.append(group)
+        return True
+
+    def _joined(self, group: Group, now: int, out: Outcome) -> bool:
+        """Learn from late spans, and let them rest with their trace if it does; return whether they do."""
+        node = self._kin.node(group.trace_id)
+        if node is None:
+            return False
+        rests = node.content is not None
+        if rests:
+            self._grace.join(node, group)
+        self._learn(node, group, now, out)
+        if rests:
+            self._bound(now, out)
+        return rests
+
+    def _learn(self, node: Node, group: Group, now: int, out: Outcome) -> None:
+        self._kin.forget_until(now)
+        if self._kin.node(node.trace_id) is not node:
+            return
+        joins = self._reader.read(group.trace_id, group.spans, [Header(group.resource, group.scope)])
+        ties = self._kin.extend(node, joins)
+        if ties:
+            self._rescue(ties, now, out)
+
+    def take_over(self, others: "Sequence[Departures]", mine: Callable[[bytes], bool], now: int) -> None:
+        """Take what rests with others and what they remember. Times stay as they were, bounds are these."""
+        plain: list[Departures] = []
+        for other in others:
+            if isinstance(other, LinkedDepartures):
+                self.remembered.take_over(other.remembered)
+                self._kin.take_over(other._kin)
+                for node in other._grace:
+                    self._grace.rest(node, other._grace.take(node))
+            else:
+                plain.append(other)
+        super().take_over(plain, mine, now)
+
+    def release(self, theirs: Callable[[bytes], bool]) -> Sequence[Resting]:
+        """Part with what rests here of the traces that are `theirs`."""
+        released = list(super().release(theirs))
+        for node in [node for node in self._kin.web.nodes.values() if node.content and theirs(node.trace_id)]:
+            released.append(self._grace.take(node))
+            self._kin.let_go(node)
+        return released
+
+    def held(self) -> int:
+        """Return the number of spans that rest here."""
+        return super().held() + self._grace.spans
+
+    def held_since(self) -> int | None:
+        """Return the arrival of the oldest span here."""
+        sinces = (super().held_since(), self._grace.since())
+        return min((since for since in sinces if since is not None), default=None)
+
+    def deadline(self) -> int | None:
+        """Return when the first of what rests leaves."""
+        oldest, left_over = self._grace.oldest(), super().deadline()
+        if oldest is None or left_over is not None:
+            return left_over
+        return oldest.until
+
+    def expire(self, now: int, limit: int, out: Outcome) -> int:
+        """Let go of what has rested for long enough, about `limit` spans of it; return how many."""
+        spans = super().expire(now, limit, out) if super().deadline() is not None else 0
+        while spans < limit and (node := self._grace.oldest()) is not None and node.until <= now:
+            spans += self._let_go(node, now, out)
+        return spans
+
+    def drain(self, now: int, out: Outcome) -> int:
+        """Let go of everything; return how many spans that were."""
+        spans = super().drain(now, out)
+        for node in self._grace:
+            spans += self._let_go(node, now, out)
+        return spans

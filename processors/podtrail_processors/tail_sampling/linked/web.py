@@ -1,0 +1,200 @@
+"""Traces tied to each other by what they share, and how far each is from one that a policy kept."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from podtrail.otlp import Group
+from podtrail_processors.tail_sampling.departures import Resting
+from podtrail_processors.tail_sampling.linked.joins import Key
+from podtrail_processors.pod_identity import Sighting
+
+_LOOKED_AT = 8
+"""So many kept traces of one key and distance are asked whether they may keep another, the latest first."""
+
+
+class Founder:
+    """A trace that a policy kept, and how many more may be kept for its sake."""
+
+    __slots__ = ("left", "policy")
+
+    def __init__(self, policy: str, left: int) -> None:
+        self.policy = policy
+        self.left = left
+
+
+class Node:
+    """A trace that is kept and remembered, or that rests."""
+
+    __slots__ = ("content", "founder", "groups", "hop", "keys", "nameless", "size", "trace_id", "until")
+
+    def __init__(self, trace_id: bytes, hop: int, founder: Founder | None, until: int) -> None:
+        self.trace_id = trace_id
+        self.hop = hop
+        """How many links away from a trace that a policy kept, 0 for that one itself; more than there may be: unkept."""
+        self.founder = founder
+        """The one that it is kept for; None for one that is not kept."""
+        self.until = until
+        """When it leaves, Unix nanoseconds."""
+        self.keys: dict[Key, None] = {}
+        self.nameless: Sequence[Sighting] = ()
+        """Pods of which only the place is known yet."""
+        self.content: Resting | None = None
+        """What leaves in the end; None of one that is kept."""
+        self.groups: list[Group] = []
+        """The spans of one that rests."""
+        self.size = 0
+        """The bytes that it takes while it rests."""
+
+
+class Tie(NamedTuple):
+    """How a trace is linked with one that is kept."""
+
+    node: Node
+    neighbour: Node
+    key: Key
+    """What both share."""
+
+
+class _Knot:
+    """Several traces that share a key, by their hop."""
+
+    __slots__ = ("levels",)
+
+    def __init__(self, levels: int) -> None:
+        self.levels: list[dict[Node, None]] = [{} for _ in range(levels)]
+
+
+class Web:
+    """All nodes by their keys. Each step costs what it changes, however many share a key."""
+
+    def __init__(self, max_hops: int) -> None:
+        self.max_hops = max_hops
+        self.unkept = max_hops + 1
+        """The hop of what is not kept."""
+        self.nodes: dict[bytes, Node] = {}
+        self._ends: dict[Key, Node | _Knot] = {}
+
+    def add(self, node: Node, keys: Iterable[Key]) -> None:
+        """Take a node in."""
+        self.nodes[node.trace_id] = node
+        self.tie(node, keys)
+
+    def tie(self, node: Node, keys: Iterable[Key]) -> None:
+        """Tie a node to keys."""
+        ends, own = self._ends, node.keys
+        for key in keys:
+            if key in own:
+                continue
+            own[key] = None
+            there = ends.setdefault(key, node)
+            if there is node:
+                continue
+            if isinstance(there, Node):
+                knot = ends[key] = _Knot(self.unkept + 1)
+                knot.levels[there.hop][there] = None
+            else:
+                knot = there
+            knot.levels[node.hop][node] = None
+
+    def untie(self, node: Node, key: Key) -> None:
+        """Take a key from a node that has it."""
+        del node.keys[key]
+        there = self._ends[key]
+        if isinstance(there, _Knot):
+            del there.levels[node.hop][node]
+            if any(there.levels):
+                return
+        del self._ends[key]
+
+    def remove(self, node: Node) -> None:
+        """Forget a node."""
+        del self.nodes[node.trace_id]
+        for key in list(node.keys):
+            self.untie(node, key)
+
+    def sharing(self, key: Key, most: int) -> Sequence[Node]:
+        """Return at most so many nodes that have a key."""
+        there = self._ends.get(key)
+        if isinstance(there, _Knot):
+            return list(islice((node for level in there.levels for node in level), most))
+        return () if there is None else (there,)
+
+    def nearest(self, node: Node) -> tuple[Tie | None, bool]:
+        """Return how an unkept node is tied to the nearest kept one that may keep another; and if one may no more."""
+        best: Tie | None = None
+        spent = False
+        for key in node.keys:
+            there = self._ends[key]
+            if there is node:
+                continue
+            for kept in self._kept(there):
+                if kept.hop >= (best.neighbour.hop if best else self.max_hops):
+                    break
+                if kept.founder is not None and kept.founder.left > 0:
+                    best = Tie(node, kept, key)
+                    break
+                spent = True
+        return best, spent and best is None
+
+    def _kept(self, there: Node | _Knot) -> Iterator[Node]:
+        if isinstance(there, Node):
+            if there.hop < self.max_hops:
+                yield there
+            return
+        for level in there.levels[: self.max_hops]:
+            yield from islice(reversed(level), _LOOKED_AT)
+
+    def keep(self, tie: Tie) -> None:
+        """Keep a node for the sake of a neighbour's founder, who has one left."""
+        founder = tie.neighbour.founder
+        assert founder is not None, "the neighbour is kept"
+        founder.left -= 1
+        tie.node.founder = founder
+        self._move(tie.node, tie.neighbour.hop + 1)
+
+    def spread(self, start: Node) -> tuple[Sequence[Tie], bool]:
+        """Keep all that a kept node reaches, the nearest first; return them, and whether its founder had too few left.
+
+        Kept nodes that are now nearer go on from there.
+        """
+        reached: list[Tie] = []
+        spent = False
+        queue = deque([start])
+        while queue:
+            node = queue.popleft()
+            hop, founder = node.hop + 1, node.founder
+            assert founder is not None, "only what is kept keeps others"
+            if hop > self.max_hops:
+                continue
+            for key in node.keys:
+                for other in self._farther(key, hop, founder.left):
+                    if other.hop == self.unkept:
+                        if founder.left <= 0:
+                            spent = True
+                            break
+                        self.keep(Tie(other, node, key))
+                        reached.append(Tie(other, node, key))
+                    else:
+                        other.founder = founder
+                        self._move(other, hop)
+                    queue.append(other)
+        return reached, spent
+
+    def _farther(self, key: Key, hop: int, most: int) -> Sequence[Node]:
+        """Return the nodes of a key that are farther than `hop`, of those unkept one more than `most` at most."""
+        there = self._ends[key]
+        if isinstance(there, Node):
+            return (there,) if there.hop > hop else ()
+        farther = [node for level in there.levels[hop + 1 : self.unkept] for node in level]
+        unkept = there.levels[self.unkept]
+        return [*farther, *islice(unkept, most + 1)] if unkept else farther
+
+    def _move(self, node: Node, hop: int) -> None:
+        for key in node.keys:
+            there = self._ends[key]
+            if isinstance(there, _Knot):
+                del there.levels[node.hop][node]
+                there.levels[hop][node] = None
+        node.hop = hop
