@@ -6,6 +6,7 @@ from functools import partial
 
 from podtrail_processors.ottl import syntax
 from podtrail_processors.ottl.arithmetic import calculate, negative
+from podtrail_processors.ottl.certainty import Certainty
 from podtrail_processors.ottl.compare import COMPARATORS
 from podtrail_processors.ottl.errors import EvaluationError
 from podtrail_processors.ottl.functions.parameters import Function, Parameter
@@ -39,14 +40,15 @@ class Condition:
         """Says whether it holds. EvaluationError when that can't be said."""
         self.reads = frozenset(compiler.reads)
         """The fields of a span, under OTLP's names, that `Telemetry.span` must have."""
-        search = Search(resolver, _Compiler(resolver).boolean)
-        self.never_fails = search.never_fails(parsed)
+        self.never_fails = Certainty(resolver).never_fails(parsed)
         """Whether it has an answer on every span."""
-        possible = search.possible(parsed)
-        self.may_hold: Callable[[Glance], bool] = possible or (lambda _: True)
+        lenient, strict = (Search(resolver, _Compiler(resolver).boolean, errors_count=count) for count in (False, True))
+        self.may_hold: Callable[[Glance], bool] = lenient.possible(parsed) or (lambda _: True)
         """Says False if it holds for no span, or no event of one, of a trace. (It may fail on some.)"""
-        self.columns = frozenset(search.columns)
-        """The fields of which `may_hold` asks for the distinct values, but for `attributes`."""
+        self.may_matter = self.may_hold if self.never_fails else strict.possible(parsed) or (lambda _: True)
+        """Says False if it neither holds for any of them nor fails."""
+        self.columns = frozenset(lenient.columns | strict.columns)
+        """The fields that `may_hold` and `may_matter` read of all spans."""
 
 
 class _Compiler:

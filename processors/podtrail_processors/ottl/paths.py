@@ -17,9 +17,7 @@ from podtrail_processors.ottl.values import Items, Moment, SpanId, TraceId, kind
 from podtrail_processors.w3c import read_trace_state
 
 Column = str
-"""A field that can be read of all spans of a trace at once, `resource`, `scope` or `attributes`; "" for none."""
-
-PARENT: Column = "parent_span_id"
+"""A field of spans that has few values, be they many spans, `resource` or `scope`; "" for none."""
 
 WithKeys = Callable[[Sequence[Key]], Getter]
 
@@ -34,9 +32,9 @@ class Field:
     keyed: WithKeys | None = None
     """How a part is got; None when it has no parts."""
     searchable: bool = False
-    """Whether its keys stand in the span's bytes, so that a span without them has no such attribute."""
+    """Whether its keys, or its text, stand in the bytes of the span or event as they are."""
     column: Column = ""
-    """The field that it is computed from, if that is one that can be read of all spans at once."""
+    """The field that it is computed from, if it is one whose values repeat."""
     fails: bool = False
     """Whether it has no value."""
 
@@ -109,8 +107,8 @@ _SPAN: Mapping[str, Field] = {
     "kind.string": Field(lambda t: _kind_string(t.span.kind), "kind", column="kind"),
     "links": Field(lambda t: Items(len(t.span.links)), "links"),
     "name": Field(lambda t: t.span.name.decode(), "name", column="name"),
-    "parent_span_id": Field(lambda t: SpanId(_id(t.span.parent_span_id, 8)), "parent_span_id", column=PARENT),
-    "parent_span_id.string": Field(lambda t: _id(t.span.parent_span_id, 8).hex(), "parent_span_id", column=PARENT),
+    "parent_span_id": Field(lambda t: SpanId(_id(t.span.parent_span_id, 8)), "parent_span_id"),
+    "parent_span_id.string": Field(lambda t: _id(t.span.parent_span_id, 8).hex(), "parent_span_id"),
     "span_id": Field(lambda t: SpanId(_id(t.span.span_id, 8)), "span_id"),
     "span_id.string": Field(lambda t: _id(t.span.span_id, 8).hex(), "span_id"),
     "start_time": Field(lambda t: Moment(t.span.start_time_unix_nano), "start_time_unix_nano"),
@@ -141,7 +139,7 @@ _EVENT: Mapping[str, Field] = {
     "attributes": _of_pairs(lambda t: t.event.attributes, "events"),
     "dropped_attributes_count": Field(lambda t: t.event.dropped_attributes_count, "events"),
     "event_index": Field(_event_index, fails=True),
-    "name": Field(lambda t: t.event.name.decode(), "events"),
+    "name": Field(lambda t: t.event.name.decode(), "events", searchable=True),
     "time": Field(lambda t: Moment(t.event.time_unix_nano), "events"),
     "time_unix_nano": Field(lambda t: wrapped(t.event.time_unix_nano), "events"),
 }

@@ -27,6 +27,8 @@ class Resolver:
     def __init__(self, text: str, context: PathContext) -> None:
         self._text = text
         self._context = context
+        self.is_of_events = context.own == "spanevent"
+        """Whether a condition is asked of events."""
 
     def fail(self, problem: str, at: int) -> ConditionError:
         """Return an error at a place of the condition."""

@@ -1,39 +1,34 @@
 """What a look at a trace as a whole tells of a condition, so that most traces need not be gone through span by span.
 
 A part of a condition that reads one field only is asked about each distinct value that the field has in the trace:
-where it is true for none, and all around it is `and`, the condition holds for no span. What must stand in the bytes of
-the spans (the key of an attribute, a text it is compared with) is looked for first.
+where it is true for none, and all around it is `and`, the condition holds for no span. Of a part that reads more, the
+attributes must be there that it takes to be true.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Protocol
 
-from podtrail.otlp.surroundings import encode_status_code
+from podtrail.otlp.columns import SpanColumns
 from podtrail_processors.ottl import syntax
+from podtrail_processors.ottl.certainty import Certainty
+from podtrail_processors.ottl.demands import Demand, Demands
 from podtrail_processors.ottl.errors import EvaluationError
-from podtrail_processors.ottl.functions.parameters import Parameter
 from podtrail_processors.ottl.functions.times import parse_length
-from podtrail_processors.ottl.paths import PARENT, Column
 from podtrail_processors.ottl.resolve import Resolver
+from podtrail_processors.ottl.single import Read, SingleField
 from podtrail_processors.ottl.telemetry import Telemetry
-
-_REMEMBERED = 4096
-_LARGEST = 512
-_NIL_STAYS = {"Bool", "Double", "Hex", "Int", "String"}
-_FALSE_FOR_NIL = {"IsBool", "IsDouble", "IsInt", "IsList", "IsMap", "IsMatch", "IsString"}
-_SAFE = _FALSE_FOR_NIL - {"IsMatch"} | {"IsEmpty"}
+from podtrail_processors.sought import Sought
 
 
 class Glance(Protocol):
     """A trace, seen as a whole."""
 
     @property
-    def raw(self) -> bytes:
-        """Its spans, encoded."""
+    def columns(self) -> SpanColumns:
+        """The fields that a condition names in its `columns`."""
 
-    def distinct(self, column: Column) -> frozenset[Any]:
-        """Return the values that a field has in its spans. Status: the codes. Attributes: KeyValue messages."""
+    def met(self, sought: Sought) -> bool:
+        """Say whether a value of a field is what is sought."""
 
     def longest(self) -> int:
         """Return nanoseconds than which no span is longer."""
@@ -43,65 +38,94 @@ Possible = Callable[[Glance], bool]
 """Says False when it is true of no span of the trace."""
 
 
-class _Read(NamedTuple):
-    """What a part of a condition reads."""
-
-    column: Column
-    key: str
-    """Of attributes."""
-
-
 class Search:
-    """Works out what can be told from the trace as a whole. An answer that is an error counts as not true."""
+    """Works out what can be told from the trace as a whole.
 
-    def __init__(self, resolver: Resolver, compiled: Callable[[syntax.Node], Callable[[Telemetry], bool]]) -> None:
-        self.columns: set[Column] = set()
-        """The fields whose distinct values are asked for, but for `attributes`."""
+    Where errors count, what is ruled out neither holds for a span nor fails on one; else it may fail.
+    """
+
+    def __init__(
+        self, resolver: Resolver, compiled: Callable[[syntax.Node], Callable[[Telemetry], bool]], *, errors_count: bool
+    ) -> None:
+        self.columns: set[str] = set()
+        """The fields of spans whose values are asked for."""
         self._resolver = resolver
-        self._compile = compiled
+        self._single = SingleField(resolver, compiled, errors_count=errors_count)
+        self._demands = Demands(resolver)
+        self._never_fails = Certainty(resolver).never_fails
+        self._errors_count = errors_count
 
-    def possible(self, node: syntax.Node) -> Possible | None:
+    def possible(self, condition: syntax.Node) -> Possible | None:
         """Return what rules traces out; None when nothing does."""
+        found = self._part(condition)
+        if not self._resolver.is_of_events:
+            return found
+        self.columns.add("events")
+        return _all_of([lambda trace: bool(trace.columns.events), found])
+
+    def _part(self, node: syntax.Node) -> Possible | None:
+        by_value = self._by_value(node)
+        if by_value:
+            return by_value
         match node:
             case syntax.And():
-                parts = [part for operand in node.operands if (part := self.possible(operand))]
-                return _all_of(parts) if parts else None
+                return _all_of([part for together in self._by_field(node) for part in self._conjunction(together)])
             case syntax.Or():
-                alternatives = [self.possible(operand) for operand in node.operands]
+                alternatives = [self._part(operand) for operand in node.operands]
                 known = [part for part in alternatives if part]
                 return _any_of(known) if len(known) == len(alternatives) else None
-        parts = [part for part in self._glances(node) if part]
-        return _all_of(parts) if parts else None
+        return _all_of([self._by_demands(node), self._by_length(node)])
 
-    def _glances(self, node: syntax.Node) -> Sequence[Possible | None]:
-        """Return the ways in which a trace may be ruled out, the cheapest first."""
-        return _in_bytes(self._words(node)), self._by_value(node), self._by_length(node)
+    def _by_field(self, node: syntax.And) -> Iterable[Sequence[syntax.Node]]:
+        """Return the operands, those that read the same field together.
+
+        Where errors count, just up to the first that may fail: what stands behind it does not save it.
+        """
+        operands = list(_flattened(node))
+        if self._errors_count:
+            failing = (at for at, operand in enumerate(operands) if not self._never_fails(operand))
+            operands = operands[: next(failing, len(operands)) + 1]
+        by_field: dict[Read | syntax.Node, list[syntax.Node]] = {}
+        for operand in operands:
+            by_field.setdefault(self._single.read(operand) or operand, []).append(operand)
+        return by_field.values()
+
+    def _conjunction(self, operands: Sequence[syntax.Node]) -> Sequence[Possible | None]:
+        """Return what rules out operands of an `and` that read the same field, as one if that can be."""
+        if len(operands) > 1:
+            as_one = self._by_value(syntax.And(operands[0].at, tuple(operands)))
+            if as_one:
+                return [as_one]
+        return [self._part(operand) for operand in operands]
 
     def _by_value(self, node: syntax.Node) -> Possible | None:
         """Return what asks about each distinct value of the one field that a part reads."""
-        reads = {self._read(part) for part in _within(node)} - {_NOTHING}
-        if len(reads) != 1:
+        sought = self._single.sought(node)
+        return self._meeting(sought) if sought else None
+
+    def _meeting(self, sought: Sought) -> Possible:
+        if sought.column not in ("resource", "scope"):
+            self.columns.add(sought.column)
+        return lambda trace: trace.met(sought)
+
+    def _by_demands(self, node: syntax.Node) -> Possible | None:
+        """Return what asks for the attributes without which a part is not true."""
+        if self._errors_count and not self._never_fails(node):
             return None
-        (read,) = reads
-        if read is None:
-            return None
-        holds = self._compile(node)
-        if read.column == "attributes" and _true_of(holds, "attributes", ()):
-            return None
-        if read.column == "attributes":
-            return _of_attribute(holds, read.key)
-        self.columns.add(read.column)
-        return _of_field(holds, read.column)
+        demands = self._demands.of(node)
+        parts: list[Possible | None] = [
+            self._meeting(Sought("attributes", demand.is_met_by, demand.key)) for demand in demands if demand.of_spans
+        ]
+        in_events = [demand for demand in demands if not demand.of_spans]
+        return _all_of([*parts, _in_one_event(in_events) if in_events else None])
 
     def _by_length(self, node: syntax.Node) -> Possible | None:
         """Return what asks whether any span may be longer than a part demands: no span is longer than its trace."""
-        if not isinstance(node, syntax.Comparison):
+        if not isinstance(node, syntax.Comparison) or node.operator in ("==", "!="):
             return None
         longer, length = (node.left, node.right) if node.operator in (">", ">=") else (node.right, node.left)
-        if node.operator in ("==", "!=") or not self._is_length_of_span(longer):
-            return None
         least = _nanoseconds(length)
-        if least is None:
+        if least is None or not self._is_length_of_span(longer):
             return None
         self.columns |= {"start_time_unix_nano", "end_time_unix_nano"}
         return lambda trace: trace.longest() >= least
@@ -110,161 +134,18 @@ class Search:
         if not isinstance(node, syntax.Arithmetic) or len(node.steps) != 1 or node.steps[0].operator != "-":
             return False
         ends = (node.first, node.steps[0].operand)
-        reads = [self._resolver.path(path).field.reads for path in ends if isinstance(path, syntax.Path)]
-        return reads == ["end_time_unix_nano", "start_time_unix_nano"]
-
-    def _read(self, node: syntax.Node) -> "_Read | None":
-        """Return what a node itself reads; None when that is no single field."""
-        if self._resolver.is_root_check(node):
-            return _Read(PARENT, "")
-        if self._resolver.is_clock(node):
-            return None
-        if not isinstance(node, syntax.Path):
-            return _NOTHING
-        field, keys = self._resolver.path(node)
-        if field.column == "attributes":
-            first = keys[0] if keys else None
-            if isinstance(first, syntax.Literal) and isinstance(first.value, str):
-                return _Read("attributes", first.value)
-            return None
-        return _Read(field.column, "") if field.column else None
-
-    def _words(self, node: syntax.Node) -> frozenset[bytes]:
-        """Return what stands in the bytes of any span of which a part is true."""
-        match node:
-            case syntax.Comparison():
-                return self._compared(node)
-            case syntax.Call(name=name) if name in _FALSE_FOR_NIL:
-                return self._demanded(node.arguments[0].value)
-            case syntax.Call():
-                return self._demanded(node)
-        return frozenset()
-
-    def _compared(self, node: syntax.Comparison) -> frozenset[bytes]:
-        if node.operator == "!=":
-            return frozenset()
-        if node.operator in ("<", ">"):
-            return self._demanded(node.left) | self._demanded(node.right)
-        for one, other in ((node.left, node.right), (node.right, node.left)):
-            if isinstance(one, syntax.Enum):
-                return self._demanded(other)
-            if isinstance(one, syntax.Literal) and one.value is not None:
-                text = _words(one.value) if node.operator == "==" and self._is_stored_text(other) else frozenset()
-                return self._demanded(other) | text
-        return frozenset()
-
-    def _is_stored_text(self, node: syntax.Node) -> bool:
-        """Say whether a text that this is equal to stands in the bytes as it is."""
-        if not isinstance(node, syntax.Path):
-            return False
-        field, keys = self._resolver.path(node)
-        return field.searchable and len(keys) == 1
-
-    def _demanded(self, node: syntax.Node) -> frozenset[bytes]:
-        """Return what must be in the bytes for this to have a value that is not nil."""
-        match node:
-            case syntax.Path():
-                field, keys = self._resolver.path(node)
-                first = keys[0] if keys else None
-                return _words(first.value) if field.searchable and isinstance(first, syntax.Literal) else frozenset()
-            case syntax.Arithmetic():
-                operands = (node.first, *(step.operand for step in node.steps))
-                return frozenset().union(*map(self._demanded, operands))
-            case syntax.Call() if self._resolver.is_root_check(node) or self._resolver.is_clock(node):
-                return frozenset()
-            case syntax.Call(name=name):
-                arguments = self._resolver.arguments(self._resolver.function(node), node)
-                demanding = (a for p, a in arguments.items() if name in _NIL_STAYS or _rejects_nil(p))
-                return frozenset().union(*map(self._demanded, demanding))
-        return frozenset()
-
-    def never_fails(self, node: syntax.Node) -> bool:
-        """Say whether a condition certainly has an answer on every span."""
-        match node:
-            case syntax.Literal() | syntax.Enum():
-                return True
-            case syntax.Or() | syntax.And():
-                return all(map(self.never_fails, node.operands))
-            case syntax.Not():
-                return self.never_fails(node.operand)
-            case syntax.Comparison():
-                return self.never_fails(node.left) and self.never_fails(node.right)
-            case syntax.Path():
-                return self._path_never_fails(node)
-            case syntax.Call():
-                safe = node.name in _SAFE or self._resolver.is_root_check(node)
-                return safe and not node.keys and all(self.never_fails(argument.value) for argument in node.arguments)
-        return False
-
-    def _path_never_fails(self, path: syntax.Path) -> bool:
-        field, keys = self._resolver.path(path)
-        if not keys:
-            return not field.fails
-        return len(keys) == 1 and isinstance(keys[0], syntax.Literal) and isinstance(keys[0].value, str)
+        paths = [path for path in ends if isinstance(path, syntax.Path)]
+        reads = [self._resolver.path(path).field.reads for path in paths]
+        alike = len({str(path).endswith("_unix_nano") for path in paths}) == 1
+        return alike and reads == ["end_time_unix_nano", "start_time_unix_nano"]
 
 
-_NOTHING = _Read("", "")
-
-
-def _within(node: syntax.Node) -> Iterator[syntax.Node]:
-    """Yield a node and all nodes in it."""
-    yield node
-    for field in fields(node):
-        yield from _nodes_of(getattr(node, field.name))
-
-
-def _nodes_of(value: object) -> Iterator[syntax.Node]:
-    if isinstance(value, syntax.Node):
-        yield from _within(value)
-    elif isinstance(value, tuple):
-        for item in value:
-            yield from _nodes_of(item)
-
-
-class _Answers(dict[Any, bool]):
-    """Answers by value, remembered for as many values as fit a bound, large ones not at all."""
-
-    def __init__(self, ask: Callable[[Any], bool]) -> None:
-        super().__init__()
-        self._ask = ask
-
-    def __missing__(self, value: Any) -> bool:
-        answer = self._ask(value)
-        if not isinstance(value, bytes) or len(value) <= _LARGEST:
-            if len(self) >= _REMEMBERED:
-                self.clear()
-            self[value] = answer
-        return answer
-
-
-class _OneField:
-    """A span, or what is around one, of which a single field is there."""
-
-
-def _true_of(holds: Callable[[Any], bool], field: str, value: object) -> bool:
-    """Ask a part that reads one field only. An error counts as not true."""
-    telemetry, span = _OneField(), _OneField()
-    target = telemetry if field in ("resource", "scope") else span
-    setattr(target, field, value)
-    telemetry.span = span  # type: ignore[attr-defined]  # there is what is read
-    try:
-        return holds(telemetry)
-    except EvaluationError:
-        return False
-
-
-def _of_attribute(holds: Callable[[Any], bool], key: str) -> Possible:
-    encoded = key.encode("utf-8", "surrogateescape")
-    known = _Answers(lambda pair: _true_of(holds, "attributes", (pair,))).__getitem__
-    return lambda trace: any(map(known, [pair for pair in trace.distinct("attributes") if encoded in pair]))
-
-
-def _of_field(holds: Callable[[Any], bool], column: Column) -> Possible:
-    def ask(value: Any) -> bool:
-        return _true_of(holds, column, encode_status_code(value) if column == "status" else value)
-
-    known = _Answers(ask).__getitem__
-    return lambda trace: any(map(known, trace.distinct(column)))
+def _flattened(node: syntax.And) -> Iterator[syntax.Node]:
+    for operand in node.operands:
+        if isinstance(operand, syntax.And):
+            yield from _flattened(operand)
+        else:
+            yield operand
 
 
 def _nanoseconds(node: syntax.Node) -> int | None:
@@ -272,7 +153,9 @@ def _nanoseconds(node: syntax.Node) -> int | None:
     if isinstance(node, syntax.Literal) and type(node.value) is int:
         return node.value
     match node:
-        case syntax.Call(name="Duration", arguments=(syntax.Argument(value=syntax.Literal(value=str() as text)),)):
+        case syntax.Call(
+            name="Duration", arguments=(syntax.Argument(value=syntax.Literal(value=str() as text)),), keys=()
+        ):
             try:
                 return parse_length(text).nanoseconds
             except EvaluationError:
@@ -280,36 +163,23 @@ def _nanoseconds(node: syntax.Node) -> int | None:
     return None
 
 
-def _all_of(parts: Sequence[Possible]) -> Possible:
-    if len(parts) == 1:
-        return parts[0]
-    if len(parts) == 2:
-        first, second = parts
+def _in_one_event(demands: Sequence[Demand]) -> Possible:
+    words = sorted({demand.word for demand in demands}, key=len, reverse=True)
+    return lambda trace: any(all(word in event for word in words) for event in trace.columns.events)
+
+
+def _all_of(parts: Sequence[Possible | None]) -> Possible | None:
+    known = [part for part in parts if part]
+    if len(known) < 2:
+        return known[0] if known else None
+    if len(known) == 2:
+        first, second = known
         return lambda trace: first(trace) and second(trace)
-    return lambda trace: all(part(trace) for part in parts)
+    return lambda trace: all(part(trace) for part in known)
 
 
 def _any_of(parts: Sequence[Possible]) -> Possible:
+    if len(parts) == 2:
+        first, second = parts
+        return lambda trace: first(trace) or second(trace)
     return lambda trace: any(part(trace) for part in parts)
-
-
-def _in_bytes(words: frozenset[bytes]) -> Possible | None:
-    if not words:
-        return None
-    if len(words) == 1:
-        (only,) = words
-        return lambda trace: only in trace.raw
-    ordered = sorted(words, key=len, reverse=True)
-    return lambda trace: all(word in trace.raw for word in ordered)
-
-
-def _words(value: object) -> frozenset[bytes]:
-    return frozenset([value.encode("utf-8", "surrogateescape")]) if isinstance(value, str) else frozenset()
-
-
-def _rejects_nil(parameter: Parameter) -> bool:
-    try:
-        parameter.read(None)
-    except EvaluationError:
-        return True
-    return False

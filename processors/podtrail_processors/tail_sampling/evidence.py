@@ -1,15 +1,16 @@
 """The trace that is being decided on, decoded no further than its policies ask."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Any, NamedTuple
 
 from podtrail.otlp import SpanFields, span_reader
 from podtrail.otlp.columns import SpanColumns, column_reader
+from podtrail_processors.sought import Seeker, Sought
 from podtrail_processors.tail_sampling.measure import Size
 from podtrail_processors.tail_sampling.thresholds import randomness_in
 
 _SIGNED = 2**63
-_attributes = column_reader({"attributes"})
 _NUMBERS = frozenset({"flags", "kind", "status"})
 """Columns from which a 0 is left out; from others an empty text is."""
 _TELLING = frozenset({"name", "start_time_unix_nano", "end_time_unix_nano", "status", "attributes"})
@@ -44,8 +45,19 @@ class Reads(NamedTuple):
         )
 
 
+class Extent(NamedTuple):
+    """The time that spans take together, Unix nanoseconds; 0 where no span says it."""
+
+    first: int
+    """The earliest start."""
+    last: int
+    """The latest end."""
+    is_sure: bool
+    """Whether all spans have both times, and starts that are not 0."""
+
+
 class Readers:
-    """How to read spans for a set of policies: columns in one go, span by span only when it comes to attributes."""
+    """How to read spans for a set of policies: columns in one go, span by span only when a policy needs just that."""
 
     def __init__(self, reads: Reads, *, weighs: bool = False, tells: bool = False) -> None:
         self.weighs = weighs
@@ -56,6 +68,8 @@ class Readers:
         columns = reads.columns | {"trace_state"} if weighs else reads.columns
         self.columns: Callable[[bytes], SpanColumns] = column_reader(columns)
         self.detailed: Callable[[bytes], Sequence[SpanFields]] = span_reader(detailed)
+        self.seekers: dict[str, Seeker] = defaultdict(Seeker)
+        """What policies seek, by column."""
 
 
 class Evidence:
@@ -65,7 +79,9 @@ class Evidence:
         "_columns",
         "_counts",
         "_detailed",
-        "_distinct",
+        "_extent",
+        "_longest",
+        "_met",
         "_readers",
         "composite_policy",
         "headers",
@@ -108,7 +124,9 @@ class Evidence:
         self._readers = readers
         self._columns: SpanColumns | None = None
         self._detailed: Sequence[SpanFields] | None = None
-        self._distinct: dict[str, frozenset[Any]] = {}
+        self._extent: Extent | None = None
+        self._longest: int | None = None
+        self._met: dict[str, Set[Sought]] = {}
 
     @property
     def randomness(self) -> int | None:
@@ -141,31 +159,47 @@ class Evidence:
             yield header, self.detailed[start : start + count]
             start += count
 
-    def distinct(self, column: str) -> frozenset[Any]:
-        """Return the values that a column has in its spans, or that `resource` or `scope` has in its headers.
+    def met(self, sought: Sought) -> bool:
+        """Say whether a value of its column is what is sought.
 
-        Of `status` the codes, of `attributes` the KeyValue messages.
+        The values are those of the spans: of `status` the codes, of `attributes` the KeyValue messages (of a key that a
+        span has twice only the first counts, which can't be told here). Those of `resource` and `scope` stand in the
+        headers. The column must be one that a policy reads.
         """
-        found = self._distinct.get(column)
-        if found is None:
-            found = self._distinct[column] = self._values(column)
-        return found
+        met = self._met.get(sought.column)
+        if met is None or sought not in self._readers.seekers[sought.column].asked:
+            seeker = self._readers.seekers[sought.column]
+            if sought not in seeker.asked:
+                seeker.seek(sought)
+            met = self._met[sought.column] = seeker.met(self._values(sought.column))
+        return sought in met
 
-    def _values(self, column: str) -> frozenset[Any]:
+    def _values(self, column: str) -> Sequence[Any]:
         if column in ("resource", "scope"):
-            return frozenset(getattr(header, column) for header in self.headers)
-        if column == "attributes":
-            # Read by themselves, for few traces get so far that they are asked for.
-            return frozenset(_attributes(self.raw).attributes)
-        values = self.columns.status.code if column == "status" else getattr(self.columns, column)
-        if len(values) < sum(self._counts):
-            return frozenset([*values, 0 if column in _NUMBERS else b""])
-        return frozenset(values)
+            return [getattr(header, column) for header in self.headers]
+        values: Sequence[Any] = self.columns.status.code if column == "status" else getattr(self.columns, column)
+        if column != "attributes" and len(values) < self.span_count:
+            return [*values, 0 if column in _NUMBERS else b""]
+        return values[:]
+
+    @property
+    def extent(self) -> Extent:
+        """The time that it takes; needs the columns of start and end."""
+        if self._extent is None:
+            starts, ends = self.columns.start_time_unix_nano[:], self.columns.end_time_unix_nano[:]
+            sure = len(starts) == len(ends) == self.span_count
+            first = min(starts, default=0)
+            self._extent = Extent(first, max(ends, default=0), sure and first > 0)
+        return self._extent
 
     def longest(self) -> int:
         """Return nanoseconds than which no span is longer; needs the columns of start and end."""
-        starts, ends = self.columns.start_time_unix_nano, self.columns.end_time_unix_nano
-        latest = max(ends, default=0)
-        if latest >= _SIGNED or max(starts, default=0) >= _SIGNED:
-            return _SIGNED  # to those who compute with 63 bits such times are negative: nothing can be said
-        return latest - (min(starts, default=0) if len(starts) == sum(self._counts) else 0)
+        if self._longest is None:
+            first, last, _ = self.extent
+            starts = self.columns.start_time_unix_nano
+            if last >= _SIGNED or max(starts, default=0) >= _SIGNED:
+                # To those who compute with 63 bits such times are negative: nothing can be said.
+                self._longest = _SIGNED
+            else:
+                self._longest = last - first if len(starts) == self.span_count else last
+        return self._longest

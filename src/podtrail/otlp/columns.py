@@ -38,6 +38,8 @@ class SpanColumns(Protocol):
     parent_span_id: Sequence[bytes]
     attributes: Sequence[bytes]
     """KeyValue messages of all spans."""
+    events: Sequence[bytes]
+    """Event messages of all spans."""
     flags: Sequence[int]
     kind: Sequence[int]
     name: Sequence[bytes]

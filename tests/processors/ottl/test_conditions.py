@@ -187,5 +187,7 @@ def test_a_look_at_the_bytes_never_misses_a_span(
         held = condition.holds(span.seen_by(condition))
     except EvaluationError:
         assert not condition.never_fails
+        assert condition.may_matter(span.trace_for(condition))
     else:
         assert condition.may_hold(span.trace_for(condition)) or not held
+        assert condition.may_matter(span.trace_for(condition)) or not held

@@ -153,3 +153,12 @@ def boolean_like(value: object) -> bool | None:
         case str() if value in _TRUE or value in _FALSE:
             return value in _TRUE
     raise EvaluationError(f"{kind_of(value)} can't be made a boolean")
+
+
+def rejects_nil(parameter: Parameter) -> bool:
+    """Say whether a function fails when a parameter is nil."""
+    try:
+        parameter.read(None)
+    except EvaluationError:
+        return True
+    return False

@@ -15,15 +15,12 @@ class BooleanAttribute(Policy):
 
     def __init__(self, key: str, value: bool, inverted: bool) -> None:
         self.reason = f"{key} is {'nowhere ' if inverted else ''}{str(value).lower()}"
-        self._lookup = Lookup(key)
-        self._value = value
+        self._lookup = Lookup(key, lambda found: (found is True) is value)
         self._inverted = inverted
 
     def vote(self, trace: Evidence) -> Decision:
         """Look the attribute up."""
-        wanted = self._value
-        matched = any((found.value is True) is wanted for found in self._lookup.values(trace))
-        return verdict(matched=matched, inverted=self._inverted)
+        return verdict(matched=self._lookup.matches(trace), inverted=self._inverted)
 
 
 class Config(Block):

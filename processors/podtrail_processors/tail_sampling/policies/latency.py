@@ -34,13 +34,14 @@ class Latency(Policy):
 
     def vote(self, trace: Evidence) -> Decision:
         """Compare the time the trace took."""
-        starts, ends = trace.columns.start_time_unix_nano[:], trace.columns.end_time_unix_nano[:]
-        if not len(starts) == len(ends) == trace.span_count:
+        first, last, sure = trace.extent
+        if not sure:
             times = ((span.start_time_unix_nano, span.end_time_unix_nano) for span in trace.detailed)
             return self._vote_in_order(times)
-        if self._beyond is None:
-            return "sampled" if max(ends) - min(starts) >= self._least else "not_sampled"
-        return self._vote_in_order(zip(starts, ends, strict=True))
+        if self._beyond is None or last - first < self._least:
+            return "sampled" if last - first >= self._least else "not_sampled"
+        columns = trace.columns
+        return self._vote_in_order(zip(columns.start_time_unix_nano, columns.end_time_unix_nano, strict=True))
 
     def because(self, trace: Evidence) -> str:
         """Tell how long the trace took."""

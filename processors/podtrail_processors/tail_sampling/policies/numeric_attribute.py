@@ -20,18 +20,12 @@ class NumericAttribute(Policy):
     def __init__(self, key: str, least: int, most: int, inverted: bool) -> None:
         bounds = [f"at least {least}"] * (least != _LEAST) + [f"at most {most}"] * (most != _MOST)
         self.reason = f"{key} is {'nowhere ' if inverted else ''}{' and '.join(bounds)}"
-        self._lookup = Lookup(key)
-        self._least = least
-        self._most = most
+        self._lookup = Lookup(key, lambda value: least <= (value if type(value) is int else 0) <= most)
         self._inverted = inverted
 
     def vote(self, trace: Evidence) -> Decision:
         """Look the attribute up."""
-        matched = any(
-            self._least <= (found.value if type(found.value) is int else 0) <= self._most
-            for found in self._lookup.values(trace)
-        )
-        return verdict(matched=matched, inverted=self._inverted)
+        return verdict(matched=self._lookup.matches(trace), inverted=self._inverted)
 
 
 class Config(Block):

@@ -20,8 +20,9 @@ class Config(Block):
 
     error_mode: ErrorMode = Field(
         None,
-        description="When a condition has no answer (a wrong type, a division by zero): `ignore` and `silent` pass it "
-        "over, `propagate` leaves the policy without a vote on the trace. The default is `silent`.",
+        description="When a condition has no answer (a wrong type, a division by zero): `silent` passes it over, "
+        "`ignore` also logs it, once a minute at most, `propagate` leaves the policy without a vote on the trace. "
+        "The default is `silent`.",
     )
     span: Texts = Field((), description="Conditions on spans: a trace is kept when one holds for one span.")
     spanevent: Texts = Field((), description="Conditions on events of spans: kept when one holds for one event.")
@@ -32,4 +33,4 @@ class Config(Block):
             raise ValueError("expected at least one condition under span or spanevent")
         from podtrail_processors.tail_sampling.policies.ottl_vote import policy_of
 
-        return policy_of(self.span, self.spanevent, propagates=self.error_mode == "propagate")
+        return policy_of(self.span, self.spanevent, self.error_mode)

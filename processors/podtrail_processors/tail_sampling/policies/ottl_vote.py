@@ -1,8 +1,11 @@
 """How `ottl_condition` votes. Loaded only when a configuration has such a policy: the language takes time to load."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import cast
+from functools import partial
+from typing import NamedTuple, cast
 
+from podtrail.component import Context
+from podtrail.config.types import MINUTE
 from podtrail.otlp import Decision
 from podtrail.otlp.surroundings import read_event
 from podtrail_processors.ottl import (
@@ -16,58 +19,99 @@ from podtrail_processors.ottl import (
     Telemetry,
 )
 from podtrail_processors.tail_sampling.evidence import Evidence, Reads
+from podtrail_processors.tail_sampling.policies.ottl_condition import ErrorMode
 from podtrail_processors.tail_sampling.policy import NoVote, Policy
+
+_QUIET = MINUTE
+"""So long nothing more is logged of a policy whose conditions fail."""
+
+
+Log = Callable[[str, str], None]
+
+
+class _Failed(NamedTuple):
+    """A condition without an answer."""
+
+    condition: Condition
+    error: EvaluationError
+
+
+_Note = Callable[[_Failed], None]
 
 
 class OttlCondition(Policy):
     """Says yes when one of its conditions holds for one span or event; conditions on different spans do not add up.
 
     On each span its conditions are asked before those on its events, each in its order, and the first that holds
-    decides. One that has no answer is passed over, or with `propagates` leaves the policy without a vote.
+    decides. One that has no answer is passed over, and logged if the mode is `ignore`; with `propagate` it leaves the
+    policy without a vote.
     """
 
-    def __init__(self, spans: Sequence[Condition], events: Sequence[Condition], *, propagates: bool) -> None:
+    def __init__(self, spans: Sequence[Condition], events: Sequence[Condition], mode: ErrorMode) -> None:
         conditions = (*spans, *events)
         fields = frozenset().union(*(condition.reads for condition in conditions))
-        columns = frozenset().union(*(condition.columns for condition in conditions)) - {"resource", "scope"}
+        columns = frozenset().union(*(condition.columns for condition in conditions))
         self.reads = Reads(columns, fields | {"events"} if events else fields)
         self.reason = "a span or event meets one of its conditions"
         self._spans = spans
         self._events = events
-        self._propagates = propagates
-        self._held: Condition | None = None
+        self._propagates = mode == "propagate"
+        self._log: Log | None = None
+        self._logs = mode == "ignore"
+        self._silent_until = 0
+
+    def attach(self, context: Context, name: str) -> None:
+        """Take the log, for conditions without an answer."""
+        if self._logs:
+            self._log = partial(context.log.warning, "%s: no answer of the condition %s: %s", name)
 
     def vote(self, trace: Evidence) -> Decision:
         """Ask the conditions that a look at the trace as a whole does not rule out."""
-        spans = [condition for condition in self._spans if self._is_worth_asking(condition, trace)]
-        events = [condition for condition in self._events if self._is_worth_asking(condition, trace)]
-        self._held = self._first_that_holds(trace, spans, events) if spans or events else None
-        return "sampled" if self._held else "not_sampled"
+        if self._log is None or trace.now < self._silent_until:
+            return "sampled" if self._first_that_holds(trace, self._propagates) else "not_sampled"
+        failed: list[_Failed] = []
+        held = self._first_that_holds(trace, True, failed.append)
+        if failed:
+            self._log(failed[0].condition.text, str(failed[0].error))
+            self._silent_until = trace.now + _QUIET
+        return "sampled" if held else "not_sampled"
 
-    def because(self, trace: Evidence) -> str:  # noqa: ARG002 - what held is remembered from the vote
+    def revote(self, trace: Evidence) -> Decision:
+        """Vote without a word in the log."""
+        return "sampled" if self._first_that_holds(trace, self._propagates) else "not_sampled"
+
+    def because(self, trace: Evidence) -> str:
         """Tell which condition holds."""
-        return f"a span or event meets {self._held.text}" if self._held else self.reason
+        held = self._first_that_holds(trace, self._propagates)
+        return f"a span or event meets {held.text}" if held else self.reason
 
-    def _is_worth_asking(self, condition: Condition, trace: Evidence) -> bool:
-        """Say whether a condition may hold, or may fail where that matters."""
-        return condition.may_hold(trace) or (self._propagates and not condition.never_fails)
+    def why_not(self, trace: Evidence) -> str:
+        """Tell which conditions hold nowhere, and why one of them has no answer."""
+        failed: list[_Failed] = []
+        self._first_that_holds(trace, True, failed.append)
+        texts = " or ".join(condition.text for condition in (*self._spans, *self._events))
+        unsure = f"; {failed[0].condition.text} has no answer: {failed[0].error}" if failed else ""
+        return f"no span or event meets {texts}{unsure}"
 
-    def _first_that_holds(
-        self, trace: Evidence, spans: Sequence[Condition], events: Sequence[Condition]
-    ) -> Condition | None:
+    def _first_that_holds(self, trace: Evidence, errors_matter: bool, note: _Note | None = None) -> Condition | None:
+        """Return the condition that decides. NoVote when one has no answer and that is to be told."""
+        spans = _worth_asking(self._spans, trace, errors_matter)
+        events = _worth_asking(self._events, trace, errors_matter)
+        if not spans and not events:
+            return None
         for telemetry in _spans_of(trace):
-            held = self._holding(spans, telemetry)
+            held = self._holding(spans, telemetry, note)
             if held:
                 return held
             if events:
                 for event in telemetry.span.events:
                     telemetry.event = read_event(event)
-                    held = self._holding(events, telemetry)
+                    held = self._holding(events, telemetry, note)
                     if held:
                         return held
         return None
 
-    def _holding(self, conditions: Sequence[Condition], telemetry: Telemetry) -> Condition | None:
+    def _holding(self, conditions: Sequence[Condition], telemetry: Telemetry, note: _Note | None) -> Condition | None:
         for condition in conditions:
             try:
                 if condition.holds(telemetry):
@@ -75,7 +119,16 @@ class OttlCondition(Policy):
             except EvaluationError as error:
                 if self._propagates:
                     raise NoVote(f"{condition.text}: {error}") from None
+                if note:
+                    note(_Failed(condition, error))
         return None
+
+
+def _worth_asking(conditions: Sequence[Condition], trace: Evidence, errors_matter: bool) -> Sequence[Condition]:
+    """Return the conditions that may hold, or that may fail where that matters."""
+    if errors_matter:
+        return [condition for condition in conditions if condition.may_matter(trace)]
+    return [condition for condition in conditions if condition.may_hold(trace)]
 
 
 def _spans_of(trace: Evidence) -> Iterator[Telemetry]:
@@ -89,14 +142,14 @@ def _spans_of(trace: Evidence) -> Iterator[Telemetry]:
             yield telemetry
 
 
-def policy_of(spans: Sequence[str], events: Sequence[str], *, propagates: bool) -> OttlCondition:
+def policy_of(spans: Sequence[str], events: Sequence[str], mode: ErrorMode) -> OttlCondition:
     """Return the policy of these conditions. ValueError for those that can't be read: which, where and why."""
     problems: list[str] = []
     on_spans = _compiled("span", spans, SPAN, problems.append)
     on_events = _compiled("spanevent", events, SPAN_EVENT, problems.append)
     if problems:
         raise ValueError("; ".join(problems))
-    return OttlCondition(on_spans, on_events, propagates=propagates)
+    return OttlCondition(on_spans, on_events, mode)
 
 
 def _compiled(

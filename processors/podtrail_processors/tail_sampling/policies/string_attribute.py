@@ -26,17 +26,16 @@ class StringAttribute(Policy):
 
     def __init__(self, key: str, matches: Callable[[str], bool], reason: str, inverted: bool) -> None:
         self.reason = reason
-        self._lookup = Lookup(key)
-        self._matches = matches
+        self._lookup = Lookup(
+            key,
+            lambda value: isinstance(value, str) and value != "" and matches(value),
+            on_resource=lambda value: matches(value if isinstance(value, str) else ""),
+        )
         self._inverted = inverted
 
     def vote(self, trace: Evidence) -> Decision:
         """Look the attribute up."""
-        for value, on_resource in self._lookup.values(trace):
-            text = value if isinstance(value, str) else ""
-            if (text or on_resource) and self._matches(text):
-                return verdict(matched=True, inverted=self._inverted)
-        return verdict(matched=False, inverted=self._inverted)
+        return verdict(matched=self._lookup.matches(trace), inverted=self._inverted)
 
 
 def _expressions(patterns: Sequence[str], cache_size: int) -> Callable[[str], bool]:

@@ -1,0 +1,76 @@
+"""What is sought among the values that a field has in a trace.
+
+Most values of a field are seen again and again (the name of a plugin, a status), and most of them are what nobody
+seeks. So each distinct value is looked at once for all who seek something, and a trace is told apart by which of its
+values are not known to be dull: a few operations on sets, however many are seeking.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Set
+from typing import Any
+
+_REMEMBERED = 4096
+_LARGEST = 512
+_NOTHING: frozenset["Sought"] = frozenset()
+
+
+class Sought:
+    """A question about single values of a field."""
+
+    __slots__ = ("_encoded", "_holds", "column")
+
+    def __init__(self, column: str, holds: Callable[[Any], bool], key: str | None = None) -> None:
+        """`holds` is asked about values of `column`; of attributes, about KeyValue messages that may have this key."""
+        self.column = column
+        """A field of spans under OTLP's name, `resource` or `scope`."""
+        self._holds = holds
+        self._encoded = None if key is None else key.encode("utf-8", "surrogateescape")
+
+    def is_met_by(self, value: Any) -> bool:
+        """Say whether a value is what is sought."""
+        return (self._encoded is None or self._encoded in value) and self._holds(value)
+
+
+class Seeker:
+    """Tells which of several questions about a field are met, and remembers values up to a bound.
+
+    Of 4,096 values at most, each of 512 bytes at most; when there are more, it starts anew.
+    """
+
+    def __init__(self) -> None:
+        self.asked: set[Sought] = set()
+        """What is sought."""
+        self._dull: set[Any] = set()
+        self._telling: dict[Any, frozenset[Sought]] = {}
+
+    def seek(self, sought: Sought) -> None:
+        """Seek this, too."""
+        self.asked.add(sought)
+        self._forget()
+
+    def met(self, values: Collection[Any]) -> Set[Sought]:
+        """Return what is met by at least one of these values."""
+        unusual = set(values)
+        unusual -= self._dull
+        if not unusual:
+            return _NOTHING
+        return _NOTHING.union(*map(self._met_by, unusual))
+
+    def _met_by(self, value: Any) -> Iterable[Sought]:
+        found = self._telling.get(value)
+        if found is None:
+            found = frozenset([sought for sought in self.asked if sought.is_met_by(value)])
+            if not isinstance(value, bytes) or len(value) <= _LARGEST:
+                self._remember(value, found)
+        return found
+
+    def _remember(self, value: Any, found: frozenset[Sought]) -> None:
+        if len(self._dull) + len(self._telling) >= _REMEMBERED:
+            self._forget()
+        if found:
+            self._telling[value] = found
+        else:
+            self._dull.add(value)
+
+    def _forget(self) -> None:
+        self._dull.clear()
+        self._telling.clear()
