@@ -10,12 +10,11 @@ from podtrail.otlp import (
     Batch,
     Group,
     Rejection,
-    SpanView,
-    read_attempt,
     read_message,
     read_rejections,
     split,
 )
+from podtrail.otlp.attempt import attempts_in
 from podtrail_processors.passing import Passing
 from podtrail_processors.scheduling_metrics.config import Config
 from podtrail_processors.scheduling_metrics.series import Series
@@ -23,7 +22,6 @@ from podtrail_processors.scheduling_metrics.tally import Tally
 
 _ROOT = ROOT_NAME.encode()
 _REJECTED = b"plugin rejected"
-_WAIT = "scheduler.queue_wait_ms"
 _ATTEMPT_LABELS = ("profile", "result")
 _PLUGIN_LABELS = ("plugin", "profile")
 
@@ -84,21 +82,13 @@ class SchedulingMetrics(Passing):
         self._tally.take_over(predecessor._tally)
 
     def _look_at(self, group: Group) -> None:
-        refused: list[Rejection] = []
-        roots: list[tuple[Attempt, float | None]] = []
-        for raw in split(group.spans):
-            refused += read_rejections(raw)
-            if _ROOT in raw:
-                span = SpanView(raw)
-                attempt = read_attempt(span)
-                if attempt:
-                    roots.append((attempt, _milliseconds(span)))
+        refused = [rejection for raw in split(group.spans) for rejection in read_rejections(raw)]
         if refused:
             self._tally.note_refusals(group.trace_id, _by_plugin(refused))
-        for attempt, waited in roots:
-            self._note_root(attempt, waited)
+        for attempt in attempts_in(group.spans):
+            self._note_root(attempt)
 
-    def _note_root(self, attempt: Attempt, waited: float | None) -> None:
+    def _note_root(self, attempt: Attempt) -> None:
         told = _by_plugin(read_message(attempt.message).rejections)
         if not self._tally.note_root(attempt.trace_id, attempt.profile, told):
             return
@@ -106,8 +96,8 @@ class SchedulingMetrics(Passing):
         self._attempts.add(1, *labels)
         if attempt.start and attempt.end >= attempt.start:
             self._duration.observe((attempt.end - attempt.start) / SECOND, *labels)
-        if waited is not None:
-            self._waited.observe(waited / 1000, *labels)
+        if attempt.queue_wait is not None:
+            self._waited.observe(attempt.queue_wait / SECOND, *labels)
 
     def _count_rejection(self, profile: str, plugin: str, nodes: int) -> None:
         labels = self._by_plugin.labels(plugin, profile)
@@ -122,11 +112,6 @@ def _by_plugin(rejections: Sequence[Rejection]) -> Mapping[str, int]:
         if rejection.plugin:
             nodes[rejection.plugin] = nodes.get(rejection.plugin, 0) + max(0, rejection.nodes or 0)
     return nodes
-
-
-def _milliseconds(span: SpanView) -> float | None:
-    value = span.attributes.get(_WAIT)
-    return value if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 else None
 
 
 def _seconds(bounds: Sequence[int]) -> list[float]:
