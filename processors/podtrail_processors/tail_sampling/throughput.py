@@ -78,7 +78,8 @@ class Throughput:
         self._length = max(1, interval // _SHORT)
         self._basis = 0
         """Over what time the rates were measured, at most an interval."""
-        self._spent = self._slack = 0.0
+        self._spent = self._pace = self._slack = 0.0
+        """In this window: spent, to be spent a second, and what may be spent above that."""
         self._amount = self._traces = 0.0
         """Of recent traces, for their mean."""
 
@@ -94,7 +95,7 @@ class Throughput:
         self._amount += amount
         self._traces += 1
         spent = self._spent + amount * min(1.0, flow.probability / sampled)
-        if spent > self.budget * (now - self._began) / SECOND + self._slack:
+        if spent > self._pace * (now - self._began) / SECOND + self._slack:
             self._check(spent, now)
         self._spent += amount * min(1.0, flow.probability / sampled)
         return flow
@@ -104,7 +105,7 @@ class Throughput:
         flows = sorted(predecessor.flows.items(), key=lambda item: item[1].demand.total(), reverse=True)
         self.flows, predecessor.flows = dict(flows[: self._most_keys]), {}
         self._began, self._basis = predecessor._began, min(predecessor._basis, self._interval)
-        self._spent, self._slack = predecessor._spent, predecessor._slack
+        self._spent, self._pace, self._slack = predecessor._spent, predecessor._pace, predecessor._slack
         self._amount, self._traces = predecessor._amount, predecessor._traces
         self._length = min(predecessor._length, self._interval)
         self._plan({key: flow.demand for key, flow in self.flows.items()})
@@ -124,12 +125,13 @@ class Throughput:
         for flow in self.flows.values():
             flow.seen, flow.kept = Demand(), 0.0
         self._plan({key: flow.demand for key, flow in self.flows.items()})
+        self._pace = sum(flow.share.kept for flow in self.flows.values())
 
     def _allowance(self) -> float:
-        """Return how much more than the budget's pace may be spent before that is called a surprise."""
+        """Return how much more than planned may be spent before that is called a surprise."""
         mean = self._amount / self._traces if self._traces else 0.0
-        half_a_window, half_an_interval = (self.budget * time / SECOND / 2 for time in (self._length, self._interval))
-        return max(_FEW * mean, min(half_an_interval, max(half_a_window, _MANY * mean)))
+        of_window, of_interval = (self.budget * time / SECOND for time in (self._length, self._interval))
+        return max(_FEW * mean, min(of_interval / 2, max(of_window / 4, _MANY * mean)))
 
     def _finish(self, now: int) -> None:
         """End a window that went as expected, or in which less came."""
@@ -149,7 +151,7 @@ class Throughput:
         """See whether more comes than was reckoned with; if so, reckon with what came in this window."""
         took, allowance = now - self._began, self._allowance()
         self._slack = max(self._slack, allowance)
-        if spent <= self.budget * took / SECOND + self._slack:
+        if spent <= self._pace * took / SECOND + self._slack:
             return
         sudden = int(allowance / self.budget / _SUDDEN * SECOND)
         if took < sudden:
