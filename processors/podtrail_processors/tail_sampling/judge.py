@@ -66,7 +66,9 @@ class Judge:
         self._policies = [config.create() for config in ordered]
         reads = Reads.union(policy.reads for policy in self._policies)
         self.readers = Readers(reads, weighs=weighs)
-        self._weighs = not (instruments.voted_spans is None and instruments.voted_bytes is None)
+        self.weighs = weighs
+        """Whether the Collector's probability sampling in trace states is on."""
+        self._counts_sizes = not (instruments.voted_spans is None and instruments.voted_bytes is None)
         self.measures = reads.size or instruments.voted_bytes is not None
         """Whether the size of traces is asked for."""
         self._drops = sum(config.type == "drop" for config in configs)
@@ -102,7 +104,7 @@ class Judge:
         if outcome is None:
             outcome = self._learn(row)
         outcome.times += 1
-        if self._weighs:
+        if self._counts_sizes:
             outcome.spans += trace.total_spans
             outcome.bytes += trace.size.messages
         if outcome.winner is None:
