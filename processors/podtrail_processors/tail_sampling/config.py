@@ -1,4 +1,4 @@
-"""The configuration of `tail_sampling`: the Collector's keys, and `maximum_held_mib`."""
+"""The configuration of `tail_sampling`: the Collector's keys, and ours beside them."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -52,11 +52,23 @@ class Config(Model):
     decision_wait_after_root_received: Duration = Field(
         0, description="Or so long after its root arrived, if that is earlier; 0: off. Above a second whole ones count."
     )
+    decision_idle: Duration = Field(
+        0,
+        description="Or when no span of the trace has come for so long, if that is earlier; 0: off. Of "
+        "`decision_wait`, the time after the root and this the earliest counts.",
+    )
     num_traces: Uint64 = Field(
         50_000, description="How many traces are held; beyond that the oldest is lost without a decision."
     )
     maximum_held_mib: Uint64 = Field(
-        0, description="How many MiB of spans are held; beyond that the oldest traces are decided early. 0: no bound."
+        0,
+        description="How many MiB undecided traces may take in memory, their headers and what holding them costs "
+        "included; beyond that the oldest are decided early, or first the one that takes over half of it. 0: no bound.",
+    )
+    maximum_held_trace_kib: Uint64 = Field(
+        0,
+        description="A trace that takes more KiB in memory is decided at once, on what is there; the rest of it "
+        "follows the decision. Others are untouched. 0: no limit.",
     )
     policies: tuple[TopPolicy, ...] = Field((), description="A trace is kept when one of them says yes.")
     decision_cache: DecisionCache = Field(DecisionCache(), description="Remembers decisions for late spans.")

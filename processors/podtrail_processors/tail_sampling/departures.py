@@ -5,10 +5,10 @@
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from podtrail.component import Context
-from podtrail.config.gates import USE_TRACE_STATE
 from podtrail.config.types import SECOND
 from podtrail.otlp import ROOT_NAME, Batch, Group, Verdict
 from podtrail_processors.tail_sampling.config import Config
@@ -25,15 +25,20 @@ _ROOT = ROOT_NAME.encode()
 _LATE = "late: the trace was decided without its root"
 
 
-class Outcome(NamedTuple):
+@dataclass(slots=True)
+class Outcome:
     """What leaves."""
 
     groups: list[Group]
     verdicts: list[Verdict]
+    since: int = 1 << 63
+    """Some of it arrived then, if that is earlier than the rest did."""
 
     def batches(self, arrived: int) -> Sequence[Batch]:
-        """Return it as at most one batch."""
-        return (Batch(self.groups, arrived, self.verdicts),) if self.groups or self.verdicts else ()
+        """Return it as at most one batch, arrived at a time or earlier."""
+        if not self.groups and not self.verdicts:
+            return ()
+        return (Batch(self.groups, min(arrived, self.since), self.verdicts),)
 
 
 class Resting(NamedTuple):
@@ -53,7 +58,10 @@ class Departures:
     remembered in a decision cache.
     """
 
-    def __init__(self, config: Config, context: Context, instruments: Instruments, memory: Memory) -> None:
+    def __init__(
+        self, config: Config, context: Context, instruments: Instruments, memory: Memory, *, weighs: bool
+    ) -> None:
+        """Let traces of this memory go. `weighs`: kept spans tell with what probability they were kept."""
         self.account = context.account
         self.instruments = instruments
         self.memory = memory
@@ -61,7 +69,7 @@ class Departures:
         self.knows = False
         """Whether `claims` must be asked about ids that are neither in memory nor in a decision cache."""
         self._records = records_policy(context.gates)
-        self._weighs = USE_TRACE_STATE in context.gates
+        self._weighs = weighs
         self._left_over: list[Resting] = []
         self._left_over_due = 0
 
@@ -79,7 +87,7 @@ class Departures:
         if judgement.decision == "sampled":
             groups = self.inscribed(groups, judgement, evidence.composite_policy)
         groups = [*earlier, *groups] if earlier else groups
-        self.take_out(trace, groups)
+        self.memory.let_go(trace)
         self.conclude(trace, judgement, groups, now, now, out)
 
     def refused(self, trace: HeldTrace, judgement: Judgement, at: int | None, now: int, out: Outcome) -> None:
@@ -88,13 +96,13 @@ class Departures:
         `at`: when that was decided; None when not by policies.
         """
         groups = trace.groups(b"".join(trace.chunks))
-        self.take_out(trace, groups)
+        self.memory.let_go(trace)
         self.conclude(trace, judgement, groups, at, now, out)
 
     def lost(self, trace: HeldTrace, judgement: Judgement, reason: str, now: int, out: Outcome) -> None:
         """Lose an undecided trace. It is not remembered, and stays in memory until it is forgotten there."""
         groups = trace.groups(b"".join(trace.chunks))
-        self.take_out(trace, groups)
+        self.memory.let_go(trace)
         self.account.drop(reason, trace.span_count)
         self._tell(trace, judgement, groups, now, out)
 
@@ -126,10 +134,6 @@ class Departures:
         if _ROOT in group.spans:
             late = Verdict(group.trace_id, "not_sampled", "", _LATE, now, now, group.span_count, {}, [group])
             out.verdicts.append(late)
-
-    def take_out(self, trace: HeldTrace, groups: Sequence[Group]) -> None:
-        """Take an undecided trace's spans, which are these, out of what the memory holds."""
-        self.memory.let_go(trace, sum([len(group[3]) for group in groups]))
 
     def conclude(
         self, trace: HeldTrace, judgement: Judgement, groups: Sequence[Group], at: int | None, now: int, out: Outcome

@@ -8,21 +8,12 @@ from podtrail.otlp import Decision, Group
 from podtrail_processors.tail_sampling.evidence import Header
 from podtrail_processors.tail_sampling.measure import Size
 
-_MOST_HEADERS = 4096
-
-
-class Headers:
-    """Makes equal headers one object, so that a million traces of one process share one."""
-
-    def __init__(self) -> None:
-        self._known: dict[Header, Header] = {}
-
-    def intern(self, resource: bytes, scope: bytes) -> Header:
-        """Return the one header of this content."""
-        if len(self._known) >= _MOST_HEADERS:
-            self._known.clear()
-        header = Header(resource, scope)
-        return self._known.setdefault(header, header)
+TRACE_WEIGHT = 390
+"""About what a trace takes in memory beside its spans, bytes."""
+CHUNK_WEIGHT = 40
+"""About what a chunk takes beside its own bytes."""
+TURN_WEIGHT = 160
+"""About what another header takes beside its own bytes."""
 
 
 class Decided(NamedTuple):
@@ -49,14 +40,31 @@ class _Turn(NamedTuple):
 class HeldTrace:
     """A trace: its chunks in order of arrival. Small, for there are many: no object a span, none a header."""
 
-    __slots__ = ("_turns", "arrived", "chunks", "due", "header", "size", "span_count", "state", "trace_id")
+    __slots__ = (
+        "_turns",
+        "arrived",
+        "chunks",
+        "due",
+        "header",
+        "last",
+        "size",
+        "span_count",
+        "state",
+        "trace_id",
+        "weight",
+    )
 
-    def __init__(self, trace_id: bytes, header: Header, arrived: int, due: int) -> None:
+    def __init__(self, trace_id: bytes, header: Header, arrived: int, due: int, now: int) -> None:
         self.trace_id = trace_id
         self.arrived = arrived
+        """Arrival of its first span, as its batch had it."""
         self.due = due
+        self.last = now
+        """When its last span came in, if somebody keeps watch of that."""
         self.chunks: list[bytes] = []
         self.span_count = 0
+        self.weight = TRACE_WEIGHT
+        """About what it takes in memory without its headers, bytes."""
         self.header = header
         """The header of the last chunk."""
         self.state: Decided | None = None
@@ -71,6 +79,7 @@ class HeldTrace:
             self._turns = [_Turn(self.header, 0, 0)]
         self._turns.append(_Turn(header, len(self.chunks), self.span_count))
         self.header = header
+        self.weight += TURN_WEIGHT
 
     def headers(self) -> Sequence[Header]:
         """Return its headers in order of arrival."""

@@ -4,7 +4,9 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from podtrail_processors.tail_sampling.held import FORGOTTEN, HeldTrace
+from podtrail_processors.tail_sampling.evidence import Header
+from podtrail_processors.tail_sampling.headers import Headers
+from podtrail_processors.tail_sampling.held import FORGOTTEN, TURN_WEIGHT, HeldTrace
 from podtrail_processors.tail_sampling.waiting import Waiting
 
 
@@ -19,13 +21,15 @@ class Estate(NamedTuple):
 class Memory:
     """Finds traces by their id, knows the oldest, and how much the undecided ones weigh."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, idle: int = 0, weighs_headers: bool = False) -> None:
         self.traces: dict[bytes, HeldTrace] = {}
-        self.waiting = Waiting()
+        self.waiting = Waiting(idle)
+        self.headers = Headers()
         self.spans = 0
         """Spans of undecided traces."""
         self.bytes = 0
-        """The bytes of these spans."""
+        """About what undecided traces take in memory; with their headers if that was asked for."""
+        self._weighs_headers = weighs_headers
         self._order: deque[HeldTrace] = deque()
         self._newest = 0
         self._stragglers: deque[tuple[int, int]] = deque()
@@ -59,44 +63,66 @@ class Memory:
         self.traces[trace.trace_id] = trace
         self._order.append(trace)
         self.waiting.add(trace)
+        self.bytes += trace.weight
+        if self._weighs_headers:
+            self.bytes += self.headers.hold(trace.header)
         return trace
+
+    def turn(self, trace: HeldTrace, header: Header) -> None:
+        """Put what is added to a trace from here on under another header."""
+        if self._weighs_headers:
+            self.bytes += self.headers.hold(header)
+        trace.turn_to(header)
+        self.bytes += TURN_WEIGHT
 
     def release(self) -> Estate:
         """Part with everything."""
         estate = Estate(list(self.traces.values()), list(self._stragglers), self._newest)
-        self.traces, self.waiting = {}, Waiting()
-        self.spans = self.bytes = 0
+        self.traces = {}
+        self.waiting.take_over(Waiting())
         self._order.clear()
         self._stragglers.clear()
+        self._weigh()
         return estate
 
     def take_over(self, other: "Memory") -> None:
         """Take all that another memory has, as it is."""
         self.traces, other.traces = other.traces, {}
-        self.waiting, other.waiting = other.waiting, Waiting()
-        self.spans, self.bytes, other.spans, other.bytes = other.spans, other.bytes, 0, 0
+        self.waiting.take_over(other.waiting)
         self._order, other._order = other._order, deque()
         self._newest = other._newest
         self._stragglers, other._stragglers = other._stragglers, deque()
+        self._weigh()
+        other._weigh()
 
     def inherit(self, estates: Sequence[Estate], traces: Iterable[HeldTrace]) -> None:
         """Take traces in that other memories have parted with."""
         for trace in sorted(traces, key=lambda trace: trace.arrived):
             self.open(trace)
-            if trace.state is None:
-                self.spans += trace.span_count
-                self.bytes += sum(map(len, trace.chunks))
         self._newest = max(estate.newest for estate in estates)
         self._stragglers = deque(sorted(straggler for estate in estates for straggler in estate.stragglers))
+        self._weigh()
+
+    def _weigh(self) -> None:
+        """Sum up from the beginning what is held."""
+        undecided = [trace for trace in self.traces.values() if trace.state is None]
+        self.spans = sum(trace.span_count for trace in undecided)
+        self.bytes = sum(trace.weight for trace in undecided)
+        self.headers.let_go_of_all()
+        if self._weighs_headers:
+            self.bytes += sum(self.headers.hold(header) for trace in undecided for header in trace.headers())
 
     def oldest(self) -> HeldTrace:
         """Return the trace that came in first, decided or not. IndexError when there is none."""
         return self._order[0]
 
-    def let_go(self, trace: HeldTrace, size: int) -> None:
-        """Count an undecided trace's spans, which have `size` bytes, as gone."""
+    def let_go(self, trace: HeldTrace) -> None:
+        """Count an undecided trace as gone. It is still there; ask before it is closed."""
         self.spans -= trace.span_count
-        self.bytes -= size
+        self.bytes -= trace.weight
+        if self._weighs_headers:
+            for header in trace.headers():
+                self.bytes -= self.headers.let_go(header)
 
     def forget(self, trace: HeldTrace) -> None:
         """Forget a trace."""

@@ -9,18 +9,18 @@ from podtrail.config.gates import USE_TRACE_STATE
 from podtrail.config.types import SECOND
 from podtrail.otlp import Batch, Group
 from podtrail.otlp.columns import column_reader
+from podtrail_processors.tail_sampling.bounds import Bounds
 from podtrail_processors.tail_sampling.config import Config
 from podtrail_processors.tail_sampling.departures import Departures, Outcome
 from podtrail_processors.tail_sampling.evicted import Evicted
 from podtrail_processors.tail_sampling.evidence import Evidence
-from podtrail_processors.tail_sampling.held import FORGOTTEN, Decided, Headers, HeldTrace
+from podtrail_processors.tail_sampling.held import CHUNK_WEIGHT, FORGOTTEN, Decided, HeldTrace
 from podtrail_processors.tail_sampling.instruments import Instruments
 from podtrail_processors.tail_sampling.judge import Judge, Judgement
 from podtrail_processors.tail_sampling.measure import Meter
 from podtrail_processors.tail_sampling.memory import Memory
 from podtrail_processors.tail_sampling.remembered import TAIL
 
-_MIB = 2**20
 _TRACE_COST = 8
 """What deciding a trace costs beside its spans, in spans."""
 _SLICE = 4096
@@ -45,7 +45,7 @@ class TailSampling:
         self._wait_after_root = _whole_seconds(after_root) or max(0, after_root)
         self._room = max(1, config.num_traces)
         self._blocks = config.block_on_overflow
-        self._room_bytes = config.maximum_held_mib * _MIB
+        self._bounds = Bounds(config, context.metrics)
         self._parents = column_reader({"parent_span_id"})
         self._instruments = Instruments(context.metrics, lambda: len(self.memory.traces), context.gates)
         self._judge: Judge = self.judge_type(
@@ -56,10 +56,11 @@ class TailSampling:
             weighs=USE_TRACE_STATE in context.gates,
         )
         self._measures = bool(config.maximum_trace_size_bytes or self._judge.measures)
-        self._inspects = bool(self._wait_after_root or self._measures)
-        self._headers = Headers()
-        self.memory = Memory()
-        self.departures = Departures(config, context, self._instruments, self.memory)
+        self._inspects = bool(self._wait_after_root or self._measures or config.decision_idle or self._bounds.watches)
+        self.memory = Memory(idle=config.decision_idle, weighs_headers=bool(config.maximum_held_mib))
+        self.departures = _departures_of(config)(
+            config, context, self._instruments, self.memory, weighs=self._judge.weighs or self._judge.dynamic
+        )
         self._evicted = Evicted(max(self._room, _LEAST_EVICTED))
 
     def add(self, batch: Batch, now: int) -> Taken:
@@ -74,7 +75,7 @@ class TailSampling:
         traces, remembered = memory.traces, departures.remembered
         remembers, kept_tails, other_tails = remembered.any, remembered.kept.tails, remembered.others.tails
         resource = scope = b""
-        header = self._headers.intern(resource, scope)
+        header = self.memory.headers.intern(resource, scope)
         message, followed, meter = 0, set[tuple[int, bytes]](), Meter()
         groups, rest = iter(batch.groups), None
         for group in groups:
@@ -86,7 +87,7 @@ class TailSampling:
             if group[0] is not resource or group[1] is not scope:
                 message += group[0] is not resource
                 resource, scope = group[0], group[1]
-                header = self._headers.intern(resource, scope)
+                header = self.memory.headers.intern(resource, scope)
             trace = traces.get(group[2])
             if trace is None:
                 if departures.knows and departures.claims(group, now, out):
@@ -97,7 +98,7 @@ class TailSampling:
                         break
                     self._make_room(now, out)
                 opened += 1
-                trace = memory.open(HeldTrace(group[2], header, arrived, due))
+                trace = memory.open(HeldTrace(group[2], header, arrived, due, now))
             elif trace.state is not None:
                 departures.late(group, trace.state, now, out)
                 if (message, group[2]) not in followed:
@@ -105,22 +106,21 @@ class TailSampling:
                     self._note_late(trace.state, now)
                 continue
             elif trace.header is not header:
-                trace.turn_to(header)
+                memory.turn(trace, header)
             chunk, count = group[3], group[4]
+            weight = len(chunk) + CHUNK_WEIGHT
             trace.chunks.append(chunk)
             trace.span_count += count
+            trace.weight += weight
             memory.spans += count
-            memory.bytes += len(chunk)
+            memory.bytes += weight
             if self._inspects:
                 if self._measures:
                     trace.size = meter.grown(trace.size, message, group)
-                if self._wait_after_root:
-                    self._advance_at_root(trace, group, now)
-                if self._is_too_large(trace):
-                    self._refuse(trace, None, now, out)
+                self._inspect(trace, group, now, out)
         if opened:
             self._instruments.new_traces.add(opened)
-        if self._room_bytes and memory.bytes > self._room_bytes:
+        if self._bounds.exceeded(memory):
             self._relieve(now, out)
         return Taken(out.batches(arrived), rest)
 
@@ -131,7 +131,7 @@ class TailSampling:
         if counted:
             self._instruments.too_early.add(counted)
         arrived, work = now, 0
-        while work < limit and (trace := self.memory.waiting.next()) is not None and trace.due <= now:
+        while work < limit and (trace := self.memory.waiting.due_by(now)) is not None:
             work += trace.span_count + _TRACE_COST
             arrived = min(arrived, trace.arrived)
             self._decide(trace, now, out)
@@ -146,8 +146,7 @@ class TailSampling:
 
     def deadline(self) -> int | None:
         """Return when the next trace falls due."""
-        trace = self.memory.waiting.next()
-        due = None if trace is None else trace.due
+        due = self.memory.waiting.deadline()
         for other in (self._evicted.deadline(), self.departures.deadline()):
             if other is not None and (due is None or other < due):
                 due = other
@@ -174,7 +173,6 @@ class TailSampling:
             return
         (other,) = others
         self._judge.take_over(other._judge)
-        self._headers = other._headers
         self.departures.take_over([other.departures], lambda _: True, now)
         self.memory.take_over(other.memory)
         self._evicted, other._evicted = other._evicted, self._evicted
@@ -223,6 +221,17 @@ class TailSampling:
         if decided.at is not None:
             self._instruments.late_age.observe((now - decided.at) // SECOND)
 
+    def _inspect(self, trace: HeldTrace, group: Group, now: int, out: Outcome) -> None:
+        """See whether these spans, just added to their trace, bring its decision nearer."""
+        trace.last = now
+        if self._wait_after_root:
+            self._advance_at_root(trace, group, now)
+        if self._is_too_large(trace):
+            self._refuse(trace, None, now, out)
+        elif self._bounds.watches and self._bounds.outgrown(trace):
+            self._decide(trace, now, out)
+            self._judge.report()
+
     def _advance_at_root(self, trace: HeldTrace, group: Group, now: int) -> None:
         """Bring a trace's decision nearer if its root is among these spans."""
         parents = self._parents(group.spans).parent_span_id
@@ -239,11 +248,10 @@ class TailSampling:
         self.departures.refused(trace, _TOO_LARGE, decided_at, now, out)
 
     def _relieve(self, now: int, out: Outcome) -> None:
-        """Decide the oldest traces until the rest stays within the bound."""
+        """Decide traces until the rest stays within the bound."""
         early = 0
-        memory = self.memory
-        while memory.bytes > self._room_bytes and (oldest := memory.waiting.oldest()) is not None:
-            self._decide(oldest, now, out)
+        while (trace := self._bounds.next_to_go(self.memory)) is not None:
+            self._decide(trace, now, out)
             early += 1
         self._instruments.decided_early.add(early)
         self._judge.report()
@@ -262,6 +270,15 @@ class TailSampling:
             trace.size,
         )
         self.departures.decided(trace, self._judge.judge(evidence), evidence, trace.groups(joined), now, out)
+
+
+def _departures_of(config: Config) -> type[Departures]:
+    """Return what lets traces go: what knows of links is loaded only where they count."""
+    if not config.linked_traces.keep:
+        return Departures
+    from podtrail_processors.tail_sampling.linked.departures import LinkedDepartures
+
+    return LinkedDepartures
 
 
 def _whole_seconds(duration: int) -> int:

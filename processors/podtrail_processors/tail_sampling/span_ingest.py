@@ -12,7 +12,7 @@ from podtrail.component import Taken
 from podtrail.otlp import Batch, Group
 from podtrail_processors.tail_sampling.departures import Outcome
 from podtrail_processors.tail_sampling.evidence import Evidence, Header
-from podtrail_processors.tail_sampling.held import FORGOTTEN, HeldTrace
+from podtrail_processors.tail_sampling.held import CHUNK_WEIGHT, FORGOTTEN, HeldTrace
 from podtrail_processors.tail_sampling.judge import IngestJudge, Judgement
 from podtrail_processors.tail_sampling.measure import Meter
 from podtrail_processors.tail_sampling.processor import TailSampling
@@ -39,7 +39,7 @@ class SpanIngest(TailSampling):
                 rest = Batch(list(chain(ingest, *ingests)), batch.arrived)
                 break
         self._judge.report()
-        if self._room_bytes and memory.bytes > self._room_bytes:
+        if self._bounds.exceeded(memory):
             self._relieve(now, out)
         return Taken(out.batches(batch.arrived), rest)
 
@@ -60,8 +60,8 @@ class SpanIngest(TailSampling):
                     return False
                 self._make_room(now, out)
             self._instruments.new_traces.add(1)
-            header = self._headers.intern(ingest[0].resource, ingest[0].scope)
-            trace = memory.open(HeldTrace(trace_id, header, arrived, now + self._wait))
+            header = memory.headers.intern(ingest[0].resource, ingest[0].scope)
+            trace = memory.open(HeldTrace(trace_id, header, arrived, now + self._wait, now))
         elif trace.state is not None:
             for group in ingest:
                 departures.late(group, trace.state, now, out)
@@ -73,6 +73,7 @@ class SpanIngest(TailSampling):
     def _judge_part(self, trace: HeldTrace, ingest: Ingest, now: int, out: Outcome) -> None:
         """Add a part to its trace and see whether that decides it."""
         meter, first = Meter(), not trace.span_count
+        trace.last = now
         for group in ingest:
             if self._measures:
                 trace.size = meter.grown(trace.size, 0, group)
@@ -87,6 +88,8 @@ class SpanIngest(TailSampling):
         earlier = trace.groups(b"".join(trace.chunks)) if judgement.decision != "not_sampled" and not first else ()
         self._append(trace, ingest)
         if judgement.decision == "not_sampled":
+            if self._bounds.watches and self._bounds.outgrown(trace):
+                self.departures.refused(trace, _NEVER_MATCHED, now, now, out)
             return
         self.departures.decided(trace, judgement, evidence, ingest, now, out, earlier)
         if trace.state is FORGOTTEN:
@@ -94,13 +97,15 @@ class SpanIngest(TailSampling):
 
     def _append(self, trace: HeldTrace, ingest: Ingest) -> None:
         for group in ingest:
-            header = self._headers.intern(group.resource, group.scope)
+            header = self.memory.headers.intern(group.resource, group.scope)
             if trace.header is not header:
-                trace.turn_to(header)
+                self.memory.turn(trace, header)
+            weight = len(group.spans) + CHUNK_WEIGHT
             trace.chunks.append(group.spans)
             trace.span_count += group.span_count
+            trace.weight += weight
             self.memory.spans += group.span_count
-            self.memory.bytes += len(group.spans)
+            self.memory.bytes += weight
 
     def _evidence_of(self, trace: HeldTrace, ingest: Ingest, now: int) -> Evidence:
         counts = [group.span_count for group in ingest]
