@@ -13,7 +13,7 @@ from podtrail.otlp import Batch, Group
 from podtrail_processors.tail_sampling.bucket import burst_of
 from podtrail_processors.tail_sampling.config import Config, DecisionCache
 from podtrail_processors.tail_sampling.instruments import Instruments
-from podtrail_processors.tail_sampling.policies import bytes_limiting, composite, rate_limiting
+from podtrail_processors.tail_sampling.policies import bytes_limiting, composite, rate_limiting, target_rate
 from podtrail_processors.tail_sampling.processor import Divisible, TailSampling, redistribute
 
 _MASK = 2**64 - 1
@@ -123,6 +123,8 @@ def _divided(value: Any, shards: int) -> Any:
             changed["bytes_per_second"] = _share(value.bytes_per_second, shards)
         case composite.Config():
             changed["max_total_spans_per_second"] = _share(value.max_total_spans_per_second, shards)
+        case target_rate.Config():
+            return value.shared_among(shards)
         case _:
             pass
     return value.model_copy(update=changed)

@@ -2,6 +2,7 @@
 
 import math
 import random
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -191,3 +192,167 @@ def test_shares_add_up_to_the_budget_unless_all_is_kept(
     assert all(least <= probability <= 1 for probability in probabilities)
     floor = sum(demand.kept_at(least) for demand in wanted)
     assert kept == pytest.approx(max(floor, min(budget, sum(rate for rate, _ in rates))), rel=1e-6)
+
+
+def ids(number: int, seed: int = 7) -> list[int]:
+    """Return as many trace ids as chance would have them."""
+    rng = random.Random(seed)
+    return [rng.getrandbits(128) for _ in range(number)]
+
+
+def states(made: Any) -> dict[int, str]:
+    """Return the trace state of each trace that came out, the same on all of its spans."""
+    found: dict[int, str] = {}
+    for batch in made.out:
+        for group in batch.groups:
+            for raw in split(group.spans):
+                view = SpanView(raw)
+                assert found.setdefault(int.from_bytes(view.trace_id, "big"), view.trace_state) == view.trace_state
+    return found
+
+
+@pytest.fixture(name="loaded")
+def _loaded(sampler: Make, span: Make, policy: Make) -> Callable[..., Any]:
+    """Return what sends traces of two spans for 20 seconds, 50 a second, and returns the sampler."""
+
+    def loaded(*others: object, **about: object) -> Any:
+        target = policy("target_rate", **({"traces_per_second": 5} | about))
+        made = sampler(*others, target, decision_wait="1s")
+        for number, trace in enumerate(ids(1000)):
+            status = Status(2, "") if number % 100 == 0 else None
+            attributes = {"result": "Error" if status else "Success"}
+            root = span(trace, 1, attributes=attributes, status=status, resource={"service.name": "scheduler"})
+            made.send(number / 50, root, span(trace, 2, parent=1, attributes={"result": "of a phase"}))
+        made.stop(30)
+        return made
+
+    return loaded
+
+
+def test_every_kept_span_tells_the_threshold_that_its_trace_has_passed(loaded: Make) -> None:
+    kept = states(loaded())
+    assert 50 < len(kept) < 200
+    for trace, state in kept.items():
+        threshold = read_sampling_state(state).threshold
+        assert threshold is not None
+        assert threshold <= randomness_of(trace.to_bytes(16, "big"))
+    estimate = sum(1 / probability_of(read_sampling_state(state).threshold or 0) for state in kept.values())
+    assert estimate == pytest.approx(1000, rel=0.3)
+
+
+def test_what_another_policy_keeps_for_sure_counts_once(loaded: Make, policy: Make) -> None:
+    made = loaded(policy("status_code", status_codes=["ERROR"]))
+    failed = {int.from_bytes(v.trace_id, "big") for v in made.verdicts if v.policy == "status_code"}
+    kept = states(made)
+    assert len(failed) == 10
+    assert {kept[trace] for trace in failed} == {"ot=th:0"}
+    assert any(state != "ot=th:0" for trace, state in kept.items() if trace not in failed)
+
+
+def test_what_is_known_of_a_trace_before_counts_and_its_threshold_is_never_lowered(
+    sampler: Make, span: Make, policy: Make
+) -> None:
+    made = sampler(policy("target_rate", traces_per_second=1000))
+    made.send(0, span(1, trace_state="ot=th:c;rv:d0000000000000,x=y"), span(2, trace_state="x=y"))
+    made.stop(10)
+    assert states(made) == {1: "ot=rv:d0000000000000;th:c,x=y", 2: "ot=th:0,x=y"}
+
+
+def test_two_samplers_with_the_same_history_choose_the_same_traces(loaded: Make) -> None:
+    assert states(loaded()) == states(loaded())
+
+
+def test_says_why_and_why_not(loaded: Make) -> None:
+    made = loaded(key=["result", "service.name", "nobody.has.this"])
+    said = [(verdict.decision, verdict.explained()[0].why) for verdict in made.verdicts[-200:]]
+    assert {decision for decision, _ in said} == {"sampled", "not_sampled"}
+    for decision, why in said:
+        if "key Success/scheduler/-" in why:
+            begins = "kept with probability 1" if decision == "sampled" else "not chosen, with probability 1"
+            assert why.startswith(begins), why
+            assert why.endswith("of a budget of 5)"), why
+        else:
+            assert why.startswith("kept with probability 100 % (key Error/scheduler/-: "), why
+    assert any("Error" in why for _, why in said)
+
+
+def test_metrics_show_the_keys_with_probability_and_rates(loaded: Make) -> None:
+    made = loaded(key=["result"])
+    probability = made.counted("target_rate_probability")
+    assert probability["key=Error,policy=target_rate"] == 1
+    assert 0.05 < probability["key=Success,policy=target_rate"] < 0.2
+    assert made.counted("target_rate_seen_traces_per_second")["key=Success,policy=target_rate"] == pytest.approx(
+        50, 0.1
+    )
+    assert sum(made.counted("target_rate_kept_traces_per_second").values()) == pytest.approx(5, 0.5)
+
+
+def test_keys_beyond_max_keys_are_counted(sampler: Make, span: Make, policy: Make) -> None:
+    made = sampler(policy("target_rate", spans_per_second=100, key=["k"], max_keys=2))
+    made.send(0, *(span(number, attributes={"k": "x" * 100_000 + str(number)}) for number in range(1, 3)))
+    made.send(1, *(span(number, attributes={"k": number}) for number in range(3, 8)))
+    made.stop(10)
+    assert made.counted("target_rate_keys_folded") == {"policy=target_rate": 4}
+    assert set(made.counted("target_rate_probability")) == {
+        f"key={key},policy=target_rate" for key in ("x" * 64, "3", "(other)")
+    }
+
+
+def test_a_reload_goes_on_with_the_rates_that_were_measured(
+    loaded: Make, sampler: Make, span: Make, policy: Make
+) -> None:
+    before = loaded()
+    after = sampler(policy("target_rate", traces_per_second=5), decision_wait="1s")
+    after.under_test.take_over(before.under_test, START + 30 * SECOND)
+    for number, trace in enumerate(ids(100, seed=8)):
+        after.send(30 + number / 50, span(trace))
+    after.stop(40)
+    assert len(after.kept) < 50
+    assert before.counted("target_rate_probability") == {}
+
+
+def test_bytes_and_spans_are_targets_too(loaded: Make) -> None:
+    spans = len(states(loaded(traces_per_second=None, spans_per_second=10)))
+    assert 50 < spans < 200
+    assert 20 < len(states(loaded(traces_per_second=None, bytes_per_second=500))) < 200
+
+
+def test_shards_divide_the_target(sampler: Make, span: Make, policy: Make) -> None:
+    made = sampler(policy("target_rate", traces_per_second=5), num_shards=4, decision_wait="1s")
+    for number, trace in enumerate(ids(2000)):
+        made.send(number / 100, span(trace))
+    made.stop(30)
+    assert len(made.kept) / 20 / 5 == pytest.approx(1, abs=0.5)
+    assert made.counted("target_rate_seen_traces_per_second")["key=all,policy=target_rate"] == pytest.approx(100, 0.2)
+
+
+def test_within_and_only_what_the_others_let_through_is_charged(sampler: Make, span: Make, policy: Make) -> None:
+    long = policy("span_count", min_spans=2)
+    both = {
+        "name": "both",
+        "type": "and",
+        "and": {"and_sub_policy": [long, policy("target_rate", traces_per_second=1)]},
+    }
+    made = sampler(both)
+    for number in range(1, 41):
+        made.send(number / 100, span(number * 2**20))
+    made.send(1, span(2**127 + 2**55, 1), span(2**127 + 2**55, 2))
+    made.stop(10)
+    assert states(made) == {2**127 + 2**55: "ot=th:0"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "spans_per_second, bytes_per_second or traces_per_second must be given"),
+        ({"spans_per_second": 1, "traces_per_second": 1}, "only one of"),
+        ({"spans_per_second": 0}, "greater than 0"),
+        ({"spans_per_second": float("inf")}, "finite"),
+        ({"spans_per_second": 1, "max_keys": 0}, "greater than or equal to 1"),
+    ],
+)
+def test_a_target_that_is_none_is_an_error(
+    sampler: Make, policy: Make, settings: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        sampler(policy("target_rate", **settings))
