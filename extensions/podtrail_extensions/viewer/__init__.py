@@ -1,7 +1,7 @@
 """The `viewer` extension: an embedded trace backend (OTLP/gRPC in) and a page that tells the story of every Pod.
 
-Kept spans come in over OTLP like to any other backend. As an observer of the pipelines it takes only the verdicts, so
-that attempts whose spans were sampled out are seen as well.
+Kept spans come in over OTLP like to any other backend. As an observer of the pipelines it takes the verdicts, so that
+attempts whose spans were sampled out are seen as well, and every decision can be explained for a while.
 """
 
 from typing import TYPE_CHECKING, Self
@@ -26,6 +26,12 @@ class Config(Model):
         description="Where kept spans come in (OTLP/gRPC), host:port: set an `otlp_grpc` exporter to it.",
     )
     max_mib: int = Field(64, gt=0, le=4096, description="How much is held, in MiB; the oldest traces go first.")
+    max_decisions_mib: int = Field(
+        16,
+        gt=0,
+        le=1024,
+        description="How much is held, besides, to explain the latest decisions, dropped traces among them, in MiB.",
+    )
     allowed_hosts: tuple[str, ...] = Field(
         (),
         description="Host names, besides localhost and IP addresses, by which browsers may call the page.",

@@ -12,18 +12,15 @@ from aiohttp import web
 from podtrail.component import Context, GatedPod
 from podtrail.otlp import Batch, MalformedRequest, read_request
 from podtrail.otlp.responses import export_response
-from podtrail.story import Stories
+from podtrail.story import Library
 from podtrail.transport.grpc_server import GrpcServer
 from podtrail.transport.listen import AT_ONCE, bind, widen
 from podtrail.transport.settings import GrpcServerSettings
 from podtrail.transport.status import Encoding, RequestError
 from podtrail_extensions.viewer import Config
-from podtrail_extensions.viewer.site import Backend, Site
-from podtrail_extensions.viewer.store import TraceStore
+from podtrail_extensions.viewer.measures import Measures
+from podtrail_extensions.viewer.site import Backend, Now, Site
 
-_MIB = 1 << 20
-_SHARE_OF_STORIES = 2
-"""Half of the memory holds Pods and their attempts, the rest their spans."""
 _OFF_LOOP = 1 << 20
 """Bytes of a request from which it is decoded in a thread."""
 _ANOTHER_CLOCK = 600 * 1_000_000_000
@@ -35,13 +32,14 @@ class Viewer:
     """An embedded backend and its page. Entering binds both ports and serves; leaving lets go of them."""
 
     def __init__(self, config: Config, context: Context) -> None:
-        share = config.max_mib * _MIB // _SHARE_OF_STORIES
-        self.stories = Stories(max_bytes=share)
-        self.store = TraceStore(config.max_mib * _MIB - share)
+        self.library = Library(max_mib=config.max_mib, max_decisions_mib=config.max_decisions_mib)
+        self.stories, self.store = self.library.stories, self.library.store
+        self._measures = Measures(context.metrics)
         self._config = config
         self._log = context.log
         self._stack = AsyncExitStack()
         self._foreign = False
+        self._looked_at = 0
         self.page = ""
         """Where the page is served, once it is."""
         self.otlp_endpoint = ""
@@ -56,8 +54,9 @@ class Viewer:
             await server.start()
             stack.push_async_callback(server.stop, _GRACE)
             self.otlp_endpoint = server.endpoint
-            backend = Backend(server.endpoint, self._config.max_mib, time.time_ns())
-            site = Site(self.stories, self.store, backend, self._config.allowed_hosts, self.now)
+            config = self._config
+            backend = Backend(server.endpoint, config.max_mib, config.max_decisions_mib, time.time_ns())
+            site = Site(self.library, backend, config.allowed_hosts, self.clock, self._measures)
             # Pages are not access-logged: whoever looks is on this machine or was let through to it.
             runner = web.AppRunner(site.application(), handle_signals=False, access_log=None, shutdown_timeout=_GRACE)
             stack.push_async_callback(runner.cleanup)
@@ -76,26 +75,25 @@ class Viewer:
     ) -> None:
         await self._stack.aclose()
 
-    def observe(self, pipeline: str, batch: Batch) -> None:  # noqa: ARG002 - Observer's signature
+    def observe(self, pipeline: str, batch: Batch) -> None:
         """Take note of the verdicts that leave a pipeline; the spans come over OTLP."""
-        if batch.verdicts:
-            self._take(Batch((), batch.arrived, batch.verdicts))
+        self.library.decide(pipeline, batch)
+        self._look_at_clock()
 
     def note(self, fact: GatedPod) -> None:
         """Take note of a Pod that has no attempt."""
         self.stories.note_gated(fact.uid, fact.namespace, fact.name, fact.gates, fact.since)
 
-    def now(self) -> int:
-        """Return the time by the source's clock, Unix nanoseconds: ours, unless its spans are of another age.
+    def clock(self) -> Now:
+        """Return the time by the source's clock: ours, unless its spans are of another age.
 
         Simulated and recorded time stands where its latest attempt ended.
         """
-        return self.stories.latest if self._foreign else time.time_ns()
+        return Now(self.stories.latest, live=False) if self._foreign else Now(time.time_ns(), live=True)
 
-    def _take(self, batch: Batch) -> None:
-        before = self.stories.latest
-        self.stories.observe(batch)
-        if self.stories.latest != before:
+    def _look_at_clock(self) -> None:
+        if self.stories.latest != self._looked_at:
+            self._looked_at = self.stories.latest
             self._foreign = abs(time.time_ns() - self.stories.latest) > _ANOTHER_CLOCK
 
     async def _export(self, raw: bytes, _encoding: Encoding) -> bytes:
@@ -103,8 +101,8 @@ class Viewer:
             intake = await asyncio.to_thread(read_request, raw) if len(raw) > _OFF_LOOP else read_request(raw)
         except MalformedRequest as error:
             raise RequestError.malformed(str(error)) from error
-        self.store.put(intake.groups)
-        self._take(Batch(intake.groups, time.time_ns()))
+        self.library.keep(intake.groups, time.time_ns())
+        self._look_at_clock()
         return export_response(intake.rejected, intake.reason)
 
     def _failed(self, error: RequestError) -> None:

@@ -4,14 +4,14 @@ Every value that a template puts out passes `finalize`: control and direction ch
 cut in the middle. What that returns is escaped by jinja2; nothing here marks text as safe.
 """
 
-from datetime import UTC, datetime
 from importlib.resources import files
 from urllib.parse import quote, urlencode
 
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
-from podtrail.story import ago, clip, duration, visible
+from podtrail.story import ago, clip, clock, duration, stamp, visible
+from podtrail_extensions.viewer.decision_views import DecisionFilter
 from podtrail_extensions.viewer.views import Filter
 
 _WIDTH = 200
@@ -40,7 +40,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    env.filters |= {"duration": duration, "number": number, "utc": utc, "iso": iso, "whole": Whole}
+    env.filters |= {"duration": duration, "number": number, "utc": clock, "iso": stamp, "whole": Whole}
     env.globals |= {
         "ago": ago,
         "bar": bar,
@@ -48,6 +48,8 @@ def environment() -> Environment:
         "pod_path": pod_path,
         "trace_path": trace_path,
         "list_path": list_path,
+        "decision_path": decision_path,
+        "decisions_path": decisions_path,
         "ticks": ticks,
     }
     return env
@@ -63,23 +65,6 @@ def finalize(value: object) -> object:
 def number(value: int | None) -> str:
     """Return a number with its thousands apart; `-` for None."""
     return "-" if value is None else f"{value:,}"
-
-
-def _moment(unix_nano: int) -> datetime:
-    try:
-        return datetime.fromtimestamp(unix_nano // 1_000_000_000, UTC)
-    except (OverflowError, OSError, ValueError):
-        return datetime.fromtimestamp(0, UTC)
-
-
-def utc(unix_nano: int | None) -> str:
-    """Return a moment as a clock shows it, in UTC."""
-    return "-" if unix_nano is None else _moment(unix_nano).strftime("%H:%M:%S")
-
-
-def iso(unix_nano: int) -> str:
-    """Return a moment for machines and tooltips."""
-    return _moment(unix_nano).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def pod_path(key: str) -> Whole:
@@ -98,6 +83,18 @@ def list_path(wanted: Filter, **changes: str | int) -> Whole:
     target = wanted._replace(after=0)._replace(**changes)  # type: ignore[arg-type] # named by the templates
     query = {name: value for name, value in target._asdict().items() if value != Filter._field_defaults[name]}
     return Whole("/?" + urlencode(query) if query else "/")
+
+
+def decision_path(trace_id: bytes) -> Whole:
+    """Return the address of a decision's page."""
+    return Whole(f"/decisions/{trace_id.hex()}")
+
+
+def decisions_path(wanted: DecisionFilter, **changes: str | int | None) -> Whole:
+    """Return the address of the list of decisions with a filter; changing it starts at the latest."""
+    target = wanted._replace(before=None)._replace(**changes)  # type: ignore[arg-type] # named by the templates
+    query = {n: v for n, v in target._asdict().items() if v != DecisionFilter._field_defaults[n]}
+    return Whole(f"/policies?{urlencode(query)}#decisions" if query else "/policies#decisions")
 
 
 def bar(offset: int, length: int | None, whole: int) -> tuple[int, int]:

@@ -6,18 +6,16 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from podtrail.story import (
-    NOT_RECEIVED,
     AttemptStory,
+    Explanation,
     Fate,
+    Library,
     PodState,
     PodStory,
-    Stories,
     TraceStory,
     answer,
     sentence,
-    tell_trace,
 )
-from podtrail_extensions.viewer.store import TraceStore
 
 PAGE_ROWS = 100
 MAX_QUERY = 256
@@ -134,6 +132,8 @@ class PodView:
 
     pod: PodStory
     sentence: str
+    explanation: Explanation
+    """What `podtrail why` says."""
     attempts: tuple[AttemptRow, ...]
     outline: tuple[AttemptRow | Fold, ...]
     """The attempts, with the middle of each long run of equal answers folded, and a line for those not shown."""
@@ -156,9 +156,10 @@ class TraceView:
 class Views:
     """Puts together what is asked for from stories and store."""
 
-    def __init__(self, stories: Stories, store: TraceStore) -> None:
-        self._stories = stories
-        self._store = store
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self._stories = library.stories
+        self._store = library.store
 
     def pods(self, wanted: Filter) -> PodsView:
         """Return the Pods of a filter, at most `PAGE_ROWS`."""
@@ -179,8 +180,8 @@ class Views:
             changes=self._stories.changes,
         )
 
-    def pod(self, key: str, now: int) -> PodView | None:
-        """Return a Pod's story by its key; None for an unknown one."""
+    def pod(self, key: str, now: int, *, live: bool = True) -> PodView | None:
+        """Return a Pod's story by its key; None for an unknown one. `live`: `now` is the present."""
         pod = self._stories.pod(key)
         if pod is None:
             return None
@@ -190,61 +191,33 @@ class Views:
         return PodView(
             pod=pod,
             sentence=sentence(pod, now),
+            explanation=self._library.why_pod(pod, now, live=live) or Explanation(()),
             attempts=attempts,
             outline=_outline(attempts),
             namesakes=tuple(PodRow.of(other) for other in others),
-            trace=self._trace(held.trace_id) if held else None,
+            trace=self._library.trace(held.trace_id) if held else None,
             trace_attempt=held.number if held else None,
         )
 
     def trace(self, trace_id: bytes, span_id: bytes = b"") -> TraceView | None:
         """Return a trace with `span_id` told in full; None when nothing of it is held."""
-        trace = self._trace(trace_id, span_id)
+        trace = self._library.trace(trace_id, span_id)
         if trace is None:
             return None
         known = self._stories.attempt(trace_id)
         return TraceView(trace, PodRow.of(known[0]) if known else None, known[1] if known else None)
 
-    def fate(self, trace_id: bytes, span_id: bytes = b"") -> Fate:
-        """Return what became of a trace, and of one span in it."""
-        known = self._stories.attempt(trace_id)
-        label = f"attempt {known[1].number} of {known[0].namespace}/{known[0].name}" if known else ""
-        if self._store.get(trace_id):
-            span = self._store.find(trace_id, span_id) if span_id else None
-            if span is None and span_id:
-                return Fate(held=True, label=label, words="this span was not received, others of its trace were")
-            return Fate(held=True, label=label or (span.name if span else ""), words="")
-        return Fate(held=False, label=label, words=self._words(trace_id))
-
-    def _words(self, trace_id: bytes) -> str:
-        decided = self._stories.decided(trace_id)
-        if self._store.was_evicted(trace_id):
-            return "older than what is held"
-        if decided is None:
-            return NOT_RECEIVED
-        if decided.decision == "sampled":
-            return "kept, but not received here"
-        if decided.decision == "dropped":
-            return f"not kept (dropped by {decided.policy})"
-        return f"not kept ({decided.reason})" if decided.reason else "not kept"
-
-    def _trace(self, trace_id: bytes, span_id: bytes = b"") -> TraceStory | None:
-        arriving = self._store.arriving(trace_id)
-        return tell_trace(self._store.get(trace_id), self.fate, arriving, span_id=span_id)
+    def fate(self, trace_id: bytes) -> Fate:
+        """Return what became of a trace."""
+        return self._library.fate(trace_id)
 
     def _attempts(self, pod: PodStory) -> tuple[AttemptRow, ...]:
         rows: list[AttemptRow] = []
         for attempt in _shown(pod.attempts):
             held = bool(self._store.get(attempt.trace_id))
             same = bool(rows) and answer(attempt) == answer(rows[-1].attempt)
-            rows.append(AttemptRow(attempt, held, self._decision(attempt, held=held), same))
+            rows.append(AttemptRow(attempt, held, self._library.decision(attempt), same))
         return tuple(rows)
-
-    def _decision(self, attempt: AttemptStory, *, held: bool) -> str:
-        if attempt.decision == "sampled":
-            kept = f"kept: {attempt.policy}" if attempt.policy else "kept"
-            return kept if held else f"{kept}; {self._words(attempt.trace_id)}"
-        return "kept" if held else self._words(attempt.trace_id)
 
 
 def _outline(rows: Sequence[AttemptRow]) -> tuple[AttemptRow | Fold, ...]:

@@ -1,7 +1,7 @@
 """One attempt to schedule a Pod, put together from its verdict and, where it was kept, its spans."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self
 
@@ -12,12 +12,15 @@ from podtrail.otlp import (
     Group,
     Rejection,
     SpanView,
+    Value,
     Why,
     read_attempt,
     read_message,
     read_rejections,
     split,
 )
+from podtrail.story.pace import plugin_time
+from podtrail.story.phases import Phase, Times
 from podtrail.story.rejection import number, size, text
 
 _ROOT = ROOT_NAME.encode()
@@ -25,7 +28,9 @@ _BIND_FAILED = re.compile(r"(?i)\bbind(ing)?\b")
 _MARKS = (b"plugin rejected", b"plugin: ", b"Cycle", b"scheduler.", _ROOT, b"preempt")
 _MAX_REJECTIONS = 64
 _MAX_TEXT = 4096
+_MAX_NAME = 256
 _MAX_NAMES = 50
+_MAX_VICTIMS = 10
 _NO_WHY = Why()
 
 
@@ -36,6 +41,14 @@ class Slowest(NamedTuple):
     plugin: str
     duration: int
     """Nanoseconds."""
+
+
+class Victims(NamedTuple):
+    """Pods to be evicted for the one that an attempt was for."""
+
+    pods: int
+    names: tuple[str, ...]
+    """As many as the source gives."""
 
 
 @dataclass(slots=True)
@@ -53,11 +66,13 @@ class Findings:
     binding: int | None = None
     bind_error: str = ""
     slowest: Slowest | None = None
+    victims: Victims | None = None
+    times: Times = field(default_factory=Times)
 
     @property
     def size(self) -> int:
         """About how many bytes these take in memory."""
-        return 500 + len(self.bind_error) + size([rejection for _, rejection in self.rejections])
+        return 800 + len(self.bind_error) + self.times.size + size([rejection for _, rejection in self.rejections])
 
     def read(self, spans: bytes) -> Iterable[SpanView]:
         """Take in framed spans of the attempt; yield its root or roots."""
@@ -74,6 +89,8 @@ class Findings:
         self.nominated_node = text(attributes.get("scheduler.nominated_node")) or self.nominated_node
         for event in span.events:
             self.nominated_node = text(event.attributes.get("scheduler.nominated_node")) or self.nominated_node
+            self.victims = _victims(event.attributes) or self.victims
+        self.times.phase(span)
         match span.name:
             case "filter":
                 self.nodes = number(attributes.get("scheduler.nodes.total"))
@@ -93,9 +110,10 @@ class Findings:
         told = [(span.start, _cut(rejection)) for rejection in read_rejections(span.raw)][:room]
         self.rejections += [one for one in told if one not in self.rejections]
         point = text(span.attributes.get("scheduler.plugin.extension_point"))
-        took = number(span.attributes.get("scheduler.duration_ns")) or span.duration or 0
+        plugin = (text(span.attributes.get("scheduler.plugin.name")) or span.name.removeprefix("plugin: "))[:_MAX_NAME]
+        self.times.plugin(span, plugin)
+        took = plugin_time(span)
         if not self.slowest or took > self.slowest.duration:
-            plugin = text(span.attributes.get("scheduler.plugin.name")) or span.name.removeprefix("plugin: ")
             self.slowest = Slowest(point, plugin, took)
 
 
@@ -103,8 +121,17 @@ def _cut(rejection: Rejection) -> Rejection:
     return rejection._replace(reason=rejection.reason[:_MAX_TEXT], names=rejection.names[:_MAX_NAMES])
 
 
-def _binds(attributes: object) -> bool:
-    return isinstance(attributes, dict) and attributes.get("scheduler.plugin.extension_point") in ("bind", "preBind")
+def _victims(attributes: Mapping[str, Value]) -> Victims | None:
+    count = number(attributes.get("scheduler.victims.count"))
+    names = attributes.get("scheduler.victims.names")
+    shown = [name[:_MAX_TEXT] for name in names if isinstance(name, str)] if isinstance(names, list) else []
+    if count is None and not shown:
+        return None
+    return Victims(len(shown) if count is None else count, tuple(shown[:_MAX_VICTIMS]))
+
+
+def _binds(attributes: Mapping[str, Value]) -> bool:
+    return attributes.get("scheduler.plugin.extension_point") in ("bind", "preBind")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +163,9 @@ class AttemptStory:
     selected_node: str = ""
     nominated_node: str = ""
     slowest: Slowest | None = None
+    phases: tuple[Phase, ...] = ()
+    """Where the time went, the longest first."""
+    victims: Victims | None = None
 
     @property
     def duration(self) -> int | None:
@@ -147,7 +177,8 @@ class AttemptStory:
     def size(self) -> int:
         """About how many bytes it takes in memory."""
         texts = (self.message, self.reason, self.policy, self.bind_error, self.why.preemption, self.selected_node)
-        return 700 + sum(map(len, texts)) + size(self.why.rejections)
+        names = self.victims.names if self.victims else ()
+        return 700 + sum(map(len, (*texts, *names))) + 200 * len(self.phases) + size(self.why.rejections)
 
     @classmethod
     def of(cls, attempt: Attempt, root: SpanView) -> Self:
@@ -210,6 +241,8 @@ class AttemptStory:
             selected_node=findings.selected_node or self.selected_node,
             nominated_node=findings.nominated_node or self.nominated_node,
             slowest=findings.slowest,
+            phases=findings.times.longest(),
+            victims=findings.victims or self.victims,
         )
 
 

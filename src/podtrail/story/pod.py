@@ -120,6 +120,11 @@ def tell_pod(facts: PodFacts, attempts: Sequence[AttemptStory], slow_after: int)
     )
 
 
+def slow_attempt(pod: PodStory) -> AttemptStory | None:
+    """Return the attempt that took longest."""
+    return max(pod.attempts, key=lambda attempt: attempt.duration or 0, default=None)
+
+
 def urgency(pod: PodStory) -> tuple[int, bool, int, str]:
     """Return what Pods are ordered by: state, then who waits longest."""
     return (_URGENCY[pod.state], not pod.slow, pod.since_unix_nano or 0, pod.key)

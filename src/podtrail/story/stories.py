@@ -9,6 +9,7 @@ from podtrail.otlp import Attempt as Root
 from podtrail.otlp import Batch, Decision, Group, SpanView, Verdict, split
 from podtrail.story.attempt import AttemptStory, Findings, read_root, read_roots
 from podtrail.story.link import is_back_link
+from podtrail.story.pace import Pace
 from podtrail.story.pod import PodFacts, PodStory, tell_pod, urgency
 
 _LINK_TYPE = "podtrail.link.type"
@@ -71,6 +72,8 @@ class Stories:
         self.tallies = Tallies()
         self.latest = 0
         """End of the latest attempt seen, Unix nanoseconds; 0 before the first: where the source's clock stands."""
+        self.pace = Pace()
+        """How long attempts took lately."""
         self.changes = 0
         """Grows with everything that may change a Pod's story."""
         self._max_pods = max_pods
@@ -128,6 +131,11 @@ class Stories:
         found = [one for one in pod.attempts if (one.trace_id, one.span_id) == (trace_id, span_id)] if pod else []
         return (pod, found[0]) if pod and found else None
 
+    def owner(self, trace_id: bytes) -> PodFacts | None:
+        """Return what is known of the Pod whose attempt a trace records; None for another trace."""
+        pod = self._pods.get(self._key_of.get(trace_id, ("", b""))[0])
+        return pod.facts if pod else None
+
     def decided(self, trace_id: bytes) -> Decided | None:
         """Return what was decided about a trace lately."""
         return self._fates.get(trace_id)
@@ -184,6 +192,7 @@ class Stories:
         known = pod.attempts.get((story.trace_id, story.span_id))
         if known is None:
             self.tallies.attempts[story.result or "no result"] += 1
+            self.pace.note(story.result, story.duration)
             decided = self._fates.get(story.trace_id)
             story = story.decided(*decided) if decided else story
             self._key_of[story.trace_id] = (pod.facts.key, story.span_id)

@@ -1,11 +1,11 @@
 """What a run comes to: Pods, attempts, traces kept and why, the ledger, links, what Pods wait for."""
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from podtrail.story.bind import read_bind_refusal
 from podtrail.story.pod import STATES, PodStory
 from podtrail.story.stories import Stories
 
@@ -156,15 +156,9 @@ def _waiting(pods: Sequence[PodStory]) -> list[Waiting]:
     return sorted(found.values(), key=lambda one: -one.pods)
 
 
-_REFUSAL = re.compile(
-    r"""running \w+ plugin "(?P<plugin>[^"]+)": (?:pods "[^"]*" is forbidden: )?(?P<why>.*)""", re.DOTALL
-)
-
-
 def _refusal(error: str) -> str:
-    """Return why a bind was refused without the Pod's name, so that Pods refused alike are counted together."""
-    found = _REFUSAL.fullmatch(error)
-    return f"{found['plugin']}: {found['why']}" if found else f"Bind: {error}"
+    refusal = read_bind_refusal(error)
+    return f"{refusal.plugin or 'Bind'}: {refusal.why}"
 
 
 def _reason(pod: PodStory) -> str:

@@ -1,5 +1,7 @@
 """How times, lengths of time and foreign text are put in words, the same on page and terminal."""
 
+from datetime import UTC, datetime
+
 _SECOND = 1_000_000_000
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
 
@@ -33,6 +35,29 @@ def ago(then: int | None, now: int) -> str:
         return "never"
     past = (now - then) // _SECOND * _SECOND
     return "now" if past <= 0 else f"{duration(past)} ago"
+
+
+def moment(unix_nano: int) -> datetime:
+    """Return a moment in UTC; the beginning of 1970 for one that no calendar has."""
+    try:
+        return datetime.fromtimestamp(unix_nano // _SECOND, UTC)
+    except (OverflowError, OSError, ValueError):
+        return datetime.fromtimestamp(0, UTC)
+
+
+def clock(unix_nano: int | None) -> str:
+    """Return a moment as a clock shows it, in UTC; `-` for None."""
+    return "-" if unix_nano is None else f"{moment(unix_nano):%H:%M:%S}"
+
+
+def stamp(unix_nano: int) -> str:
+    """Return a moment with its date, as ISO 8601 has it."""
+    return f"{moment(unix_nano):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def several(count: int, what: str) -> str:
+    """Return a number of things in words: `1 attempt`, `1,204 attempts`."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def visible(text: str) -> str:

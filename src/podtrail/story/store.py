@@ -1,11 +1,11 @@
 """The last traces, as they came, bounded in bytes; the oldest go first."""
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from podtrail.otlp import Group, SpanView, span_reader, split
-from podtrail.story import BackLink, is_back_link, link_type
+from podtrail.story.link import BackLink, is_back_link, link_type
 
 _links = span_reader(("links",))
 _GROUP_SIZE = 500
@@ -56,6 +56,10 @@ class TraceStore:
         """Return what is held of a trace; nothing for an unknown one."""
         held = self._held.get(trace_id)
         return held.groups if held else ()
+
+    def latest(self) -> Iterator[Sequence[Group]]:
+        """Yield what is held, the latest trace first."""
+        return (held.groups for held in reversed(self._held.values()))
 
     def arriving(self, trace_id: bytes) -> Sequence[BackLink]:
         """Return the links that point at a trace from others held."""

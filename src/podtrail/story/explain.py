@@ -1,0 +1,155 @@
+"""Why a Pod waits, or how it got its node, in at most twelve lines: what page, `podtrail why` and reports say."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from podtrail.story import cases
+from podtrail.story.attempt import AttemptStory
+from podtrail.story.bind import read_bind_refusal
+from podtrail.story.cases import Surroundings
+from podtrail.story.compare import compare, list_attempts
+from podtrail.story.lines import MOST_LINES, Explanation, Line, Piece, Style, dim, line, safe, strong
+from podtrail.story.pod import PodState, PodStory, slow_attempt
+from podtrail.story.spent import spent, time_table
+from podtrail.story.words import ago, clock, duration, several
+
+_CASES: Mapping[PodState, Callable[[PodStory, Surroundings, int], list[Line]]] = {
+    "error": cases.error,
+    "bind refused": cases.bind_refused,
+    "unschedulable": cases.unschedulable,
+    "preempting": cases.preempting,
+    "gated": cases.gated,
+    "waiting": cases.waiting,
+    "binding": cases.binding,
+    "scheduled": cases.scheduled,
+}
+_STYLES: Mapping[PodState, Style] = {"error": "bad", "bind refused": "bad", "scheduled": "good"}
+
+
+def explain_pod(pod: PodStory, around: Surroundings) -> Explanation:
+    """Return a Pod's story in plain words."""
+    first = _first(pod, around)
+    trace = _trace(slow_attempt(pod) if pod.slow else pod.last)
+    told = _CASES[pod.state](pod, around, MOST_LINES - len(first) - len(trace))
+    lines = [*first, *told, *trace]
+    return Explanation(tuple(lines[:MOST_LINES]), tuple(_details(pod, pod.last)))
+
+
+def explain_attempt(pod: PodStory, number: int, around: Surroundings) -> Explanation | None:
+    """Return the story of one attempt; None when it is not known."""
+    attempt = next((one for one in pod.attempts if one.number == number), None)
+    if attempt is None:
+        return None
+    first = line(
+        f"Attempt {number:,} of {pod.tries:,} of ",
+        _name(pod),
+        f", {clock(attempt.start_unix_nano)} UTC: ",
+        Piece(safe(attempt.result, 60) or "no result", _result_style(attempt)),
+        f", took {duration(attempt.duration)}.",
+    )
+    trace = _trace(attempt)
+    lines = [first, *_answer(attempt, around, MOST_LINES - 1 - len(trace)), *trace]
+    return Explanation(tuple(lines[:MOST_LINES]), tuple(_details(pod, attempt)))
+
+
+def _first(pod: PodStory, around: Surroundings) -> list[Line]:
+    waited = pod.waiting(around.now)
+    tries = several(pod.tries, "attempt")
+    last = f", last {ago(pod.last_try_unix_nano, around.now)}" if pod.last_try_unix_nano is not None else ""
+    when = () if around.live else (dim(f" (as of {clock(around.now)} UTC, the end of what is held)"),)
+    if pod.state == "scheduled":
+        on = f" on {safe(pod.node, 80)}" if pod.node else ""
+        took = f" in {duration(waited)}" if waited is not None else ""
+        slow = (": ", Piece("slow", "held")) if pod.slow else ()
+        of = f" Median of {around.usual.attempts:,} attempts: {duration(around.usual.median)}."
+        usual = of if around.usual.median is not None and around.usual.attempts > 1 else ""
+        return [line(_name(pod), " was ", Piece("scheduled", "good"), on, took, *slow, f". {tries}.", usual)]
+    pending = "is Pending" + (f" for {duration(waited)}" if waited is not None else "")
+    state = Piece(pod.state, _STYLES.get(pod.state, "held"))
+    match pod.state:
+        case "gated":
+            waits = f" for {duration(waited)}" if waited is not None else ""
+            return [line(_name(pod), " is ", state, f"{waits}: the scheduler has not tried it. 0 attempts.", *when)]
+        case "preempting":
+            on = f" on {safe(pod.node, 80)}" if pod.node else ""
+            return [line(_name(pod), f" {pending}: ", state, f"{on}. {tries}{last}.", *when)]
+        case "bind refused":
+            by_server = pod.last is not None and read_bind_refusal(pod.last.bind_error).by_api_server
+            by = " by the API server" if by_server else ""
+            return [line(_name(pod), f" {pending}: ", state, f"{by}. {tries}{last}.", *when)]
+        case _:
+            return [line(_name(pod), f" {pending}: ", state, f". {tries}{last}.", *when)]
+
+
+def _name(pod: PodStory) -> Piece:
+    return strong(safe(f"{pod.namespace}/{pod.name}" if pod.name else pod.key))
+
+
+def _result_style(attempt: AttemptStory) -> Style:
+    return "good" if attempt.result == "Success" else "bad" if attempt.result == "Error" else "held"
+
+
+def _answer(attempt: AttemptStory, around: Surroundings, most: int) -> list[Line]:
+    if attempt.result == "Success":
+        pace = around.plugin
+        node = (
+            f"It chose {safe(attempt.selected_node, 80)}." if attempt.selected_node else "Its node: not in this source."
+        )
+        return [line(node), spent(attempt), *time_table(attempt, pace)]
+    if attempt.bind_error:
+        refusal = read_bind_refusal(attempt.bind_error)
+        node = f": {safe(attempt.selected_node, 80)}" if attempt.selected_node else ""
+        return [line(f"A node was found{node}. The bind was denied:"), line("  ", strong(safe(refusal.why, 400)))]
+    if attempt.result == "Error":
+        return [line("  ", strong(safe(attempt.message, 400) or "what went wrong is not in this source"))]
+    words = cases.preemption_words(attempt.why.preemption)
+    after = [line(f"Preemption: {words}.")] if words else []
+    if attempt.nominated_node:
+        after.append(line(f"It chose {safe(attempt.nominated_node, 80)}, and Pods to evict there."))
+    return [*cases.no_node_fits(attempt, most - len(after) - 1), *after, spent(attempt)]
+
+
+def _trace(attempt: AttemptStory | None) -> list[Line]:
+    if attempt is None:
+        return []
+    said = f": {safe(attempt.reason)}" if attempt.reason else ""
+    match attempt.decision:
+        case "sampled":
+            became = f"kept by {safe(attempt.policy, 60)}{said}" if attempt.policy else f"kept{said}"
+        case "":
+            became = "no sampler's decision about it is in this source"
+        case "dropped":
+            became = f"dropped by {safe(attempt.policy, 60)}{said}"
+        case _:
+            became = f"not kept{said}"
+    return [line(dim(f"Trace {attempt.trace_id.hex()}, attempt {attempt.number}: {became}"))]
+
+
+def _details(pod: PodStory, attempt: AttemptStory | None) -> Sequence[Line]:
+    if attempt is None:
+        return []
+    lines: list[Line] = []
+    if pod.attempts[0] is not attempt:
+        lines += compare(pod.attempts[0], attempt)
+    if len(attempt.why.rejections) > 1 or attempt.message:
+        lines += _in_full(attempt)
+    lines += list_attempts(pod)
+    lines.append(line(dim(f"uid {safe(pod.uid, 80) or 'not in this source'}, profile {_profile(attempt)}")))
+    return lines
+
+
+def _profile(attempt: AttemptStory) -> str:
+    return safe(attempt.profile, 80) or "not in this source"
+
+
+def _in_full(attempt: AttemptStory) -> list[Line]:
+    lines = [line(f"Attempt {attempt.number} in full:")]
+    for no in attempt.why.rejections:
+        count = "" if no.nodes is None else f"{no.nodes:,} "
+        names = cases.names_of(no, 10)
+        status = f" ({safe(no.status, 60)})" if no.status else ""
+        lines.append(line("  ", strong(count), f"{safe(no.plugin, 60) or 'not named'}{status}: {safe(no.reason)}"))
+        if names:
+            lines.append(line(dim(f"      {names}")))
+    if attempt.message:
+        lines.append(line(f"  message: {safe(attempt.message, 1_000)}"))
+    return lines

@@ -1,0 +1,139 @@
+"""What became of a trace and why: each policy's vote, and the traces it is linked with."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from podtrail.otlp import Decision, PolicyVote
+from podtrail.story.attempt import AttemptStory
+from podtrail.story.decisions import Entry
+from podtrail.story.lines import MOST_LINES, Explanation, Line, Piece, Style, columns, dim, line, safe, strong
+from podtrail.story.link import Fate, LinkStory
+from podtrail.story.pod import PodStory
+from podtrail.story.words import clock, duration, several
+
+_VOTES = 5
+_REASON = 200
+_WORDS: dict[Decision | None, tuple[str, Style]] = {
+    "sampled": ("yes", "good"),
+    "not_sampled": ("no", ""),
+    "dropped": ("drop", "held"),
+    None: ("-", "dim"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TraceFacts:
+    """What is known of a trace."""
+
+    trace_id: bytes
+    fate: Fate
+    decisions: Sequence[Entry] = ()
+    """The latest first; of several pipelines, or made anew when an error came late."""
+    votes: Sequence[PolicyVote] = ()
+    """Of the latest decision."""
+    explained: bool = False
+    """The votes say why."""
+    attempt: tuple[PodStory, AttemptStory] | None = None
+    title: str = ""
+    """The name of its root; "" when not known."""
+    links: Sequence[LinkStory] | None = None
+    """None where no span of it is here."""
+
+
+def explain_trace(facts: TraceFacts) -> Explanation:
+    """Return what became of a trace in plain words."""
+    lines = [*_decision(facts), _what(facts)]
+    links = _links(facts)
+    room = MOST_LINES - len(lines) - min(len(links), 4)
+    votes = _votes(facts.votes, facts, room)
+    lines += votes
+    room = MOST_LINES - len(lines)
+    lines += links if len(links) <= room else [*links[: room - 1], line(dim(f"  {len(links) - room + 1:,} more (-v)"))]
+    details = [*_votes(facts.votes, facts, 1_000), *links, *_earlier(facts)]
+    return Explanation(tuple(lines), tuple(details))
+
+
+def verdict_words(decision: Decision, policy: str, reason: str) -> str:
+    """Return a decision in words: `kept by failed: scheduler.result=Error`; it is harmless."""
+    said = f": {safe(reason, _REASON)}" if reason else ""
+    match decision:
+        case "sampled":
+            return f"kept{f' by {safe(policy, 60)}' if policy else ''}{said}"
+        case "dropped":
+            return f"dropped{f' by {safe(policy, 60)}' if policy else ''}{said}"
+        case _:
+            return f"not kept{said}"
+
+
+def _decision(facts: TraceFacts) -> list[Line]:
+    name = strong(facts.trace_id.hex())
+    if not facts.decisions:
+        held = "its spans are here" if facts.fate.held else facts.fate.words or "nothing is known of it"
+        return [line("Trace ", name, f": no decision about it is in this source; {safe(held)}.")]
+    last = facts.decisions[0]
+    style: Style = "good" if last.decision == "sampled" else "held"
+    words = verdict_words(last.decision, last.policy, last.reason)
+    verb, colon, rest = words.partition(":")
+    return [line("Trace ", name, " was ", Piece(verb, style), f"{colon}{rest}.")]
+
+
+def _what(facts: TraceFacts) -> Line:
+    what = f"{safe(facts.title)}. " if facts.title else ""
+    if facts.attempt:
+        pod, attempt = facts.attempt
+        result = safe(attempt.result, 60) or "no result"
+        name = safe(f"{pod.namespace}/{pod.name}" if pod.name else pod.key)
+        what = f"Attempt {attempt.number} of {name}: {result}, took {duration(attempt.duration)}. "
+    if not facts.decisions:
+        return line(what or "Its spans: not in this source.")
+    last = facts.decisions[0]
+    waited = f", {duration(last.decided_at - last.arrived)} after its first span came" if last.arrived else ""
+    spans = several(last.spans, "span") if last.spans else "its number of spans is not in this source"
+    where = f" in {safe(last.pipeline, 60)}" if last.pipeline else ""
+    return line(f"{what}{spans}, decided at {clock(last.decided_at)} UTC{where}{waited}.")
+
+
+def _votes(votes: Sequence[PolicyVote], facts: TraceFacts, room: int) -> list[Line]:
+    if not facts.decisions:
+        return []
+    if not votes:
+        return [line("Votes: none, no policy was asked.")]
+    rows: list[tuple[str | Piece, ...]] = []
+    for vote in votes:
+        word, style = _WORDS[vote.decision]
+        said = safe(vote.why, _REASON) if vote.why else ""
+        shadow = "(shadow) " if vote.shadow else ""
+        rows.append((strong(safe(vote.policy, 60)), Piece(word, style), f"{shadow}{said}"))
+    head = line("Votes:") if facts.explained else line("Votes (on what span and value is no longer held):")
+    most = max(2, room - 1)
+    lines = columns(rows)
+    if len(lines) > most:
+        lines = [*lines[: most - 1], line(dim(f"  {len(lines) - most + 1:,} more votes (-v)"))]
+    return [head, *lines]
+
+
+def _links(facts: TraceFacts) -> list[Line]:
+    if facts.links is None:
+        return [line(dim("Linked traces: not in this source, for no span of this trace is held."))]
+    if not facts.links:
+        return []
+    rows = [_link(link) for link in facts.links]
+    return [line("Linked traces:"), *columns(rows)]
+
+
+def _link(link: LinkStory) -> tuple[str | Piece, ...]:
+    fate = link.fate
+    became = "held here" if fate.held and not fate.words else safe(fate.words)
+    inferred = " (inferred)" if link.inferred else ""
+    label = safe(fate.label, 100) or link.trace_id.hex()
+    return link.direction, safe(link.type, 60) or "link", label, f"{became}{inferred}"
+
+
+def _earlier(facts: TraceFacts) -> list[Line]:
+    if len(facts.decisions) < 2:
+        return []
+    rows = [
+        (clock(one.decided_at), safe(one.pipeline, 60), verdict_words(one.decision, one.policy, one.reason))
+        for one in facts.decisions[1:]
+    ]
+    return [line("Decided before, or in another pipeline (UTC):"), *columns(rows)]

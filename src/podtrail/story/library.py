@@ -1,0 +1,240 @@
+"""All that is known in one place: Pods, traces, decisions. Fed by a running pipeline or a recording, asked for answers.
+
+The page, its API and `podtrail why` all ask here, so that they can't disagree.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from podtrail.otlp import Batch, Decision, Group
+from podtrail.story.attempt import AttemptStory
+from podtrail.story.cases import Surroundings
+from podtrail.story.decisions import DecisionRing, Entry, Owner, title_of, votes_of
+from podtrail.story.explain import explain_attempt, explain_pod
+from podtrail.story.explain_trace import TraceFacts, explain_trace
+from podtrail.story.lines import Explanation
+from podtrail.story.link import NOT_RECEIVED, Fate
+from podtrail.story.pace import plugin_pace
+from podtrail.story.pod import PodStory, slow_attempt
+from podtrail.story.policies import PolicyWindow, Trait
+from podtrail.story.store import TraceStore
+from podtrail.story.stories import Stories
+from podtrail.story.tree import TraceStory, tell_trace
+
+_MIB = 1 << 20
+_SHARE_OF_STORIES = 2
+"""Half of the memory for Pods holds their attempts, the rest their spans."""
+
+
+class DecisionStory(NamedTuple):
+    """One decision as it is listed."""
+
+    seq: int
+    """Its place among all decisions, from 1."""
+    trace_id: bytes
+    pipeline: str
+    decision: Decision
+    policy: str
+    reason: str
+    decided_at_unix_nano: int
+    arrived_unix_nano: int
+    spans: int
+    pod_key: str
+    """Of the Pod whose attempt it was; "" for another trace."""
+    namespace: str
+    name: str
+    attempt: int | None
+    result: str
+    title: str
+    """The name of the trace's root, where it is no attempt; "" where it is, or is not known."""
+    votes: Mapping[str, Decision]
+    explained: bool
+    """The votes can still be explained."""
+
+
+class Library:
+    """Pods with their attempts, traces with their links, decisions with their votes; each bounded in bytes."""
+
+    def __init__(self, *, max_mib: int = 64, max_decisions_mib: int = 16) -> None:
+        """Hold at most about so many MiB of Pods and traces, and of decisions."""
+        share = max_mib * _MIB // _SHARE_OF_STORIES
+        self.stories = Stories(max_bytes=share)
+        self.store = TraceStore(max_mib * _MIB - share)
+        self.decisions = DecisionRing(max_decisions_mib * _MIB)
+        self.window = PolicyWindow()
+
+    def decide(self, pipeline: str, batch: Batch) -> None:
+        """Take note of the verdicts of a batch; not of its spans."""
+        if not batch.verdicts:
+            return
+        self.stories.observe(Batch((), batch.arrived, batch.verdicts))
+        for verdict in batch.verdicts:
+            facts = self.stories.owner(verdict.trace_id)
+            owner = Owner(facts.key, facts.namespace, facts.name) if facts else None
+            self.decisions.note(pipeline, verdict, owner)
+            self.window.note(pipeline, verdict)
+
+    def keep(self, groups: Sequence[Group], arrived: int) -> None:
+        """Take in spans that were kept."""
+        self.store.put(groups)
+        self.stories.observe(Batch(groups, arrived))
+
+    def find(self, name: str, namespace: str = "") -> list[PodStory]:
+        """Return the Pods of a name or uid, the one heard of last at the end."""
+        by_key = self.stories.pod(name)
+        if by_key is not None and not namespace:
+            return [by_key]
+        return sorted(self.stories.named(namespace, name), key=lambda pod: pod.last_try_unix_nano or 0)
+
+    def why_pod(self, pod: PodStory, now: int, *, live: bool, attempt: int | None = None) -> Explanation | None:
+        """Return a Pod's story in words, or that of one attempt; None for an attempt that is not held."""
+        told = slow_attempt(pod) if attempt is None else next((a for a in pod.attempts if a.number == attempt), None)
+        around = Surroundings(now, live, self.stories.pace.usual())
+        if told and told.phases and (attempt is not None or pod.slow):
+            phase = told.phases[0]
+            pace = plugin_pace(self._traces(), phase.name, phase.plugin, phase.plugin_took)
+            around = Surroundings(now, live, around.usual, pace)
+        return explain_pod(pod, around) if attempt is None else explain_attempt(pod, attempt, around)
+
+    def why_trace(self, trace_id: bytes) -> Explanation | None:
+        """Return what became of a trace in words; None when nothing is known of it."""
+        facts = self.trace_facts(trace_id)
+        return explain_trace(facts) if facts else None
+
+    def trace_facts(self, trace_id: bytes) -> TraceFacts | None:
+        """Return what is known of a trace; None when that is nothing."""
+        decisions = self.decisions.find(trace_id)
+        fate = self.fate(trace_id)
+        attempt = self.stories.attempt(trace_id)
+        if not decisions and not fate.held and attempt is None:
+            return None
+        entry = decisions[0] if decisions else None
+        # A trace that was not kept has its links as well, as long as its spans are held for its decision.
+        trace = self._tell(self.store.get(trace_id) or self._decided_on(trace_id), trace_id)
+        return TraceFacts(
+            trace_id,
+            fate,
+            decisions,
+            votes_of(entry) if entry else (),
+            explained=entry is not None and entry.verdict is not None,
+            attempt=attempt,
+            title=trace.title if trace else entry.title if entry else "",
+            links=trace.links if trace else None,
+        )
+
+    def trace(self, trace_id: bytes, span_id: bytes = b"") -> TraceStory | None:
+        """Return a trace as far as its spans were kept; None without a span."""
+        return self._tell(self.store.get(trace_id), trace_id, span_id)
+
+    def fate(self, trace_id: bytes, span_id: bytes = b"") -> Fate:
+        """Return what became of a trace, and of one span in it."""
+        known = self.stories.attempt(trace_id)
+        label = f"attempt {known[1].number} of {known[0].namespace}/{known[0].name}" if known else ""
+        if self.store.get(trace_id):
+            span = self.store.find(trace_id, span_id) if span_id else None
+            if span is None and span_id:
+                return Fate(held=True, label=label, words="this span was not received, others of its trace were")
+            return Fate(held=True, label=label or (span.name if span else ""), words="")
+        return Fate(held=False, label=label or self._title(trace_id), words=self.became(trace_id))
+
+    def became(self, trace_id: bytes) -> str:
+        """Return why the spans of a trace are not held, in words."""
+        decided = self.stories.decided(trace_id)
+        if self.store.was_evicted(trace_id):
+            return "older than what is held"
+        if decided is None:
+            return NOT_RECEIVED
+        if decided.decision == "sampled":
+            return "kept, but not received here"
+        if decided.decision == "dropped":
+            return f"not kept (dropped by {decided.policy})"
+        return f"not kept ({decided.reason})" if decided.reason else "not kept"
+
+    def decision(self, attempt: AttemptStory) -> str:
+        """Return what was decided about an attempt, and what became of its spans, in words."""
+        held = bool(self.store.get(attempt.trace_id))
+        if attempt.decision == "sampled":
+            kept = f"kept: {attempt.policy}" if attempt.policy else "kept"
+            return kept if held else f"{kept}; {self.became(attempt.trace_id)}"
+        return "kept" if held else self.became(attempt.trace_id)
+
+    def decisions_about(self, trace_id: bytes) -> tuple[DecisionStory, ...]:
+        """Return what was decided about a trace, the latest decision first."""
+        return tuple(map(self.decision_story, self.decisions.find(trace_id)))
+
+    def decision_story(self, entry: Entry) -> DecisionStory:
+        """Return a decision with the Pod whose attempt it was about."""
+        key, namespace, name = entry.owner or ("", "", "")
+        known = self.stories.attempt(entry.trace_id)
+        return DecisionStory(
+            seq=entry.seq,
+            trace_id=entry.trace_id,
+            pipeline=entry.pipeline,
+            decision=entry.decision,
+            policy=entry.policy,
+            reason=entry.reason,
+            decided_at_unix_nano=entry.decided_at,
+            arrived_unix_nano=entry.arrived,
+            spans=entry.spans,
+            pod_key=key,
+            namespace=namespace,
+            name=name,
+            attempt=known[1].number if known else None,
+            result=known[1].result if known else "",
+            title="" if entry.owner else self._title(entry.trace_id),
+            votes=dict(entry.votes),
+            explained=entry.verdict is not None,
+        )
+
+    def traits(self) -> dict[tuple[str, str], Trait]:
+        """Return what the policies are, by pipeline and name, as the latest decisions that can be explained tell."""
+        traits: dict[tuple[str, str], Trait] = {}
+        seen: set[str] = set()
+        for entry in self.decisions.latest():
+            if entry.verdict is None:
+                break
+            if entry.pipeline not in seen and (votes := votes_of(entry)):
+                seen.add(entry.pipeline)
+                traits |= {(entry.pipeline, vote.policy): Trait(vote.type, vote.shadow) for vote in votes}
+        return traits
+
+    def _tell(self, groups: Sequence[Group], trace_id: bytes, span_id: bytes = b"") -> TraceStory | None:
+        return tell_trace(groups, self.fate, self.store.arriving(trace_id), span_id=span_id)
+
+    def _title(self, trace_id: bytes) -> str:
+        entry = next(iter(self.decisions.find(trace_id)), None)
+        if entry is None:
+            return ""
+        return title_of(entry.verdict.groups) if entry.verdict else entry.title
+
+    def _decided_on(self, trace_id: bytes) -> Sequence[Group]:
+        entry = next(iter(self.decisions.find(trace_id)), None)
+        return entry.verdict.groups if entry and entry.verdict else ()
+
+    def _traces(self) -> Iterator[Sequence[Group]]:
+        """Yield the latest traces, those that were not kept among them where decisions are held with their spans."""
+        found = False
+        for entry in self.decisions.latest():
+            if entry.verdict is None or not entry.verdict.groups:
+                continue
+            found = True
+            yield entry.verdict.groups
+        if not found:
+            yield from self.store.latest()
+
+
+def selector(policy: str = "", decision: str = "", q: str = "") -> Callable[[Entry], bool]:
+    """Return a test for decisions by policy (one that said yes), decision, and part of a name, uid or trace id."""
+
+    def wanted(entry: Entry) -> bool:
+        if policy and entry.policy != policy and all(name != policy or vote != "sampled" for name, vote in entry.votes):
+            return False
+        if decision and entry.decision != decision:
+            return False
+        if not q:
+            return True
+        owner = entry.owner
+        named = f"{owner.namespace}/{owner.name} {owner.key}" if owner else entry.title
+        return q in named or entry.trace_id.hex().startswith(q)
+
+    return wanted

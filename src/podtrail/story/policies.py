@@ -1,0 +1,219 @@
+"""What each policy did lately: its votes, what it decided, what would be lost without it."""
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from podtrail.otlp import Decision, Verdict
+
+HOUR = 3_600_000_000_000
+_PARTS = 12
+_MOST_ROWS = 2_048
+
+Votes = tuple[tuple[str, Decision], ...]
+
+
+class _Row(NamedTuple):
+    pipeline: str
+    decision: Decision
+    policy: str
+    votes: Votes
+
+
+@dataclass(slots=True)
+class _Counts:
+    traces: int = 0
+    spans: int = 0
+    last: int = 0
+    """Unix nanoseconds of the latest decision."""
+
+
+class Trait(NamedTuple):
+    """What a policy is, beside its name."""
+
+    type: str
+    shadow: bool
+
+
+class Cost(NamedTuple):
+    """What a policy has cost since the start."""
+
+    microseconds: float | None
+    """A trace; None where it is not measured."""
+    errors: int
+
+
+@dataclass(slots=True)
+class PolicyRow:
+    """One policy in the table. Traces and spans are those of the last hour."""
+
+    policy: str
+    type: str = ""
+    shadow: bool = False
+    voted_yes: int = 0
+    decided: int = 0
+    only_it: int | None = 0
+    """Traces that nobody else said yes to; None where the others were not asked."""
+    spans: int = 0
+    """Of the traces it decided; of a shadow policy, those nobody kept that it would have."""
+    would_keep: int = 0
+    """Traces that were not kept and that it would have kept, being a shadow."""
+    microseconds: float | None = None
+    errors: int = 0
+    last_yes_unix_nano: int | None = None
+    covered_by: str = ""
+    """A policy that said yes to every trace that this one said yes to; "" where there is none."""
+
+
+@dataclass(slots=True)
+class SamplerView:
+    """What the sampler of one pipeline did in the last hour, and its policies."""
+
+    pipeline: str
+    traces: int = 0
+    kept: int = 0
+    spans: int = 0
+    kept_spans: int = 0
+    nothing: int = 0
+    """Traces that no policy decided on."""
+    nothing_spans: int = 0
+    evicted: int = 0
+    """Of these, traces that had no decision because they were evicted."""
+    policies: list[PolicyRow] = field(default_factory=list)
+
+
+class PolicyWindow:
+    """Counts rows of votes in parts of an hour by pipeline time; forgets the oldest part. About 2 us a decision."""
+
+    def __init__(self) -> None:
+        self._parts: deque[tuple[int, dict[_Row, _Counts]]] = deque(maxlen=_PARTS + 1)
+        self._last_yes: dict[tuple[str, str], int] = {}
+        self.began = 0
+        """When the first decision was made, Unix nanoseconds; 0 before."""
+
+    def note(self, pipeline: str, verdict: Verdict) -> None:
+        """Count a decision."""
+        self.began = self.began or verdict.decided_at
+        part = verdict.decided_at // (HOUR // _PARTS)
+        if not self._parts or part > self._parts[-1][0]:
+            if len(self._parts) == self._parts.maxlen:
+                self._remember(self._parts[0][1])
+            self._parts.append((part, {}))
+        rows = self._parts[-1][1]
+        evicted = verdict.reason.startswith("evicted")
+        policy = _EVICTED if evicted and not verdict.policy else verdict.policy
+        row = _Row(pipeline, verdict.decision, policy, tuple(verdict.votes.items()))
+        if row not in rows and len(rows) >= _MOST_ROWS:
+            row = row._replace(votes=())
+        counts = rows.setdefault(row, _Counts())
+        counts.traces += 1
+        counts.spans += verdict.spans
+        counts.last = max(counts.last, verdict.decided_at)
+
+    def tell(
+        self, now: int, traits: Mapping[tuple[str, str], Trait], costs: Mapping[str, Cost]
+    ) -> Sequence[SamplerView]:
+        """Return what happened in the hour before `now`, by pipeline.
+
+        `traits` by pipeline and policy, in the order of the configuration; `costs` by policy.
+        """
+        rows: dict[_Row, _Counts] = {}
+        for part, counted in self._parts:
+            if (part + 1) * (HOUR // _PARTS) > now - HOUR:
+                _add(rows, counted)
+        samplers: dict[str, SamplerView] = {}
+        for row, counts in rows.items():
+            _sum(samplers.setdefault(row.pipeline, SamplerView(row.pipeline)), row, counts)
+        for view in samplers.values():
+            view.policies = self._policies(view.pipeline, rows, traits, costs)
+        return list(samplers.values())
+
+    def _remember(self, rows: Mapping[_Row, _Counts]) -> None:
+        for row, counts in rows.items():
+            for policy, vote in row.votes:
+                if vote == "sampled" and (len(self._last_yes) < _MOST_ROWS or (row.pipeline, policy) in self._last_yes):
+                    self._last_yes[row.pipeline, policy] = counts.last
+
+    def _policies(
+        self,
+        pipeline: str,
+        rows: Mapping[_Row, _Counts],
+        traits: Mapping[tuple[str, str], Trait],
+        costs: Mapping[str, Cost],
+    ) -> list[PolicyRow]:
+        found = {policy: PolicyRow(policy, *trait) for (where, policy), trait in traits.items() if where == pipeline}
+        own = {row: counts for row, counts in rows.items() if row.pipeline == pipeline}
+        for row in own:
+            for policy, _ in row.votes:
+                found.setdefault(policy, PolicyRow(policy))
+        voters = [policy for policy, one in found.items() if not one.shadow]
+        for row, counts in own.items():
+            for policy, vote in row.votes:
+                if vote == "sampled":
+                    _credit(found[policy], row, counts, voters)
+        for policy, one in found.items():
+            one.covered_by = _covered(one, own, voters)
+            one.last_yes_unix_nano = one.last_yes_unix_nano or self._last_yes.get((pipeline, policy))
+            # A sampler with a name of its own puts it before the policy's.
+            cost = costs.get(policy) or next((c for label, c in costs.items() if label.endswith(f".{policy}")), None)
+            if cost:
+                one.microseconds, one.errors = cost
+        return list(found.values())
+
+
+_EVICTED = "\0evicted"
+"""Stands for a policy in rows of traces that none was asked about."""
+
+
+def _add(rows: dict[_Row, _Counts], counted: Mapping[_Row, _Counts]) -> None:
+    for row, counts in counted.items():
+        total = rows.setdefault(row, _Counts())
+        total.traces += counts.traces
+        total.spans += counts.spans
+        total.last = max(total.last, counts.last)
+
+
+def _sum(view: SamplerView, row: _Row, counts: _Counts) -> None:
+    view.traces += counts.traces
+    view.spans += counts.spans
+    if row.decision == "sampled":
+        view.kept += counts.traces
+        view.kept_spans += counts.spans
+    elif row.policy in ("", _EVICTED):
+        view.nothing += counts.traces
+        view.nothing_spans += counts.spans
+        view.evicted += counts.traces * (row.policy == _EVICTED)
+
+
+def _credit(one: PolicyRow, row: _Row, counts: _Counts, voters: Sequence[str]) -> None:
+    one.voted_yes += counts.traces
+    one.last_yes_unix_nano = max(one.last_yes_unix_nano or 0, counts.last)
+    if one.shadow:
+        if row.decision != "sampled":
+            one.would_keep += counts.traces
+            one.spans += counts.spans
+        return
+    if row.policy != one.policy or row.decision != "sampled":
+        return
+    one.decided += counts.traces
+    one.spans += counts.spans
+    said = dict(row.votes)
+    # One that failed has no vote; those behind the last vote were not asked.
+    last = max(at for at, voter in enumerate(voters) if voter in said)
+    if last + 1 < len(voters):
+        one.only_it = None
+    elif one.only_it is not None and not any(said.get(voter) == "sampled" for voter in voters if voter != one.policy):
+        one.only_it += counts.traces
+
+
+def _covered(one: PolicyRow, rows: Iterable[_Row], voters: Sequence[str]) -> str:
+    """Return a policy that said yes whenever this one did, and more often."""
+    yes = [{policy for policy, vote in row.votes if vote == "sampled"} for row in rows]
+    mine = [said for said in yes if one.policy in said]
+    if not mine or one.shadow:
+        return ""
+    for other in sorted(set(voters).intersection(*mine) - {one.policy}):
+        if sum(other in said for said in yes) > len(mine):
+            return other
+    return ""
