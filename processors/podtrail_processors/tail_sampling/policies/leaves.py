@@ -17,6 +17,7 @@ from podtrail_processors.tail_sampling.policies.latency import Config as Latency
 from podtrail_processors.tail_sampling.policies.numeric_attribute import Config as NumericAttribute
 from podtrail_processors.tail_sampling.policies.ottl_condition import Config as OttlCondition
 from podtrail_processors.tail_sampling.policies.probabilistic import Config as Probabilistic
+from podtrail_processors.tail_sampling.policies.python import Config as Python
 from podtrail_processors.tail_sampling.policies.rate_limiting import Config as RateLimiting
 from podtrail_processors.tail_sampling.policies.scheduling_result import Config as SchedulingResult
 from podtrail_processors.tail_sampling.policies.slow_attempt import Config as SlowAttempt
@@ -55,6 +56,7 @@ class Leaf(Model):
         OttlCondition(), description="Traces of which a span or an event meets a condition in the Collector's language."
     )
     probabilistic: Probabilistic = Field(Probabilistic(), description="A share of all traces.")
+    python: Python = Field(Python(), description="Traces that a function or class of your own says yes to.")
     rate_limiting: RateLimiting = Field(RateLimiting(), description="As many traces as so many spans a second allow.")
     scheduling_result: SchedulingResult = Field(
         SchedulingResult(), description="Scheduling attempts that ended in one of these results."
