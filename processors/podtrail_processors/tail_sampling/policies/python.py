@@ -1,0 +1,54 @@
+"""`python`: traces that a function or class of your own says yes to.
+
+The code runs within podtrail and may do whatever podtrail may: use only what you trust as much. It sees a
+`podtrail_processors.tail_sampling.trace_view.TraceView`, which can't be changed. A function takes it and returns True,
+False or None, or a text, which means yes and is the reason; a class is made once with `args` and has a method
+`vote(trace)` that does the same. With `num_shards` one is made for each shard; checking a configuration makes one, too,
+and a reload makes a new one.
+
+An exception leaves the policy without a vote on the trace; it is counted in `podtrail_python_policy_errors` and logged
+at most once a minute. A policy that keeps taking longer than its `budget` is switched off with a line in the log, shows
+in `podtrail_python_policy_switched_off`, and has no vote until the configuration is loaded anew. (In a replay no time
+is measured.) A vote that never ends can't be interrupted.
+"""
+
+from typing import Any
+
+from pydantic import Field
+
+from podtrail.config.types import MILLISECOND, SECOND, NonNegativeDuration, WarningPath
+from podtrail_processors.tail_sampling.policy import Block, Policy
+
+
+class Config(Block):
+    """Settings of `python`."""
+
+    policy: str = Field(
+        "",
+        description="What votes: `module:object`, a function or class in a module that Python can import (see "
+        "`PYTHONPATH`), or the name of an entry point of the group `podtrail.policies`.",
+    )
+    args: dict[str, Any] = Field(
+        {}, description="Named arguments: of a class when it is made, of a function each time."
+    )
+    budget: NonNegativeDuration = Field(
+        MILLISECOND, description="How long a vote may take in the long run; 0: as long as it likes."
+    )
+    overdraft: NonNegativeDuration = Field(
+        SECOND,
+        description="How much longer than its budget it may have taken in sum before it is switched off; votes that "
+        "take less pay back.",
+    )
+
+    def create(self) -> Policy:
+        """Return the policy. ValueError when there is no such object, or when it can't vote: what there is instead."""
+        if not self.policy:
+            raise ValueError("policy must name what votes: module:object, or an entry point of podtrail.policies")
+        from podtrail_processors.tail_sampling.policies.python_loading import load
+        from podtrail_processors.tail_sampling.policies.python_vote import PythonPolicy
+
+        return PythonPolicy(self.policy, load(self.policy, self.args), self.budget, self.overdraft)
+
+    def lints(self) -> list[tuple[WarningPath, str]]:
+        """Return what is hardly meant."""
+        return [] if self.budget else [(("budget",), "nothing keeps a slow policy from holding up all traces")]
