@@ -3,9 +3,11 @@
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
-from podtrail.otlp import Decision, Value, read_key_value, resource_attributes
+from podtrail.otlp import Decision, SpanFields, Value, read_key_value, resource_attributes
 from podtrail_processors.sought import Sought
 from podtrail_processors.tail_sampling.evidence import Evidence, Reads
+from podtrail_processors.tail_sampling.policy import Policy
+from podtrail_processors.tail_sampling.words import name_of, shown, some
 
 READS = Reads(columns=frozenset({"attributes"}), detailed=frozenset({"attributes"}))
 _RESOURCES = 256
@@ -37,14 +39,28 @@ class Lookup:
 
     def on_spans(self, trace: Evidence) -> Iterator[Value]:
         """Yield the attribute's value on each span that has it."""
-        key, encoded = self._key, self._encoded
         for span in trace.detailed:
-            for pair in span.attributes:
-                if encoded in pair:
-                    name, value = read_key_value(pair)
-                    if name == key:
-                        yield value
-                        break
+            yield from self._value_on(span)
+
+    def told(self, trace: Evidence, *, met: bool) -> str:
+        """Tell where it is met, or else what the values are; of evidence that `tells`."""
+        places: list[tuple[Value, str, bool]] = []
+        for header in trace.headers:
+            attributes = resource_attributes(header.resource)
+            if self._key in attributes:
+                places.append((attributes[self._key], "on the resource", self._resource_meets(header.resource)))
+        for span in trace.detailed:
+            places += [(value, f"on span {name_of(span)}", self._meets(value)) for value in self._value_on(span)]
+        told = dict.fromkeys(f"{shown(value)} {place}" for value, place, does in places if does is met)
+        return f"{self._key} is {some(list(told))}" if told else f"no span and no resource has {self._key}"
+
+    def _value_on(self, span: SpanFields) -> Iterator[Value]:
+        for pair in span.attributes:
+            if self._encoded in pair:
+                name, value = read_key_value(pair)
+                if name == self._key:
+                    yield value
+                    break
 
     def _ask_resource(self, meets: Meets) -> Callable[[bytes], bool]:
         def ask(header: bytes) -> bool:
@@ -62,6 +78,25 @@ class Lookup:
         return name == self._key and not self._meets(value)
 
 
-def verdict(*, matched: bool, inverted: bool) -> Decision:
-    """Return the vote for a trace of which something, or nothing, matched."""
-    return "sampled" if matched is not inverted else "not_sampled"
+class AttributePolicy(Policy):
+    """Says yes when an attribute meets something somewhere, or `inverted`, when it does nowhere."""
+
+    reads = READS
+
+    def __init__(self, reason: str, lookup: Lookup, inverted: bool) -> None:
+        """`reason`: what it says yes to."""
+        self.reason = reason
+        self._lookup = lookup
+        self._inverted = inverted
+
+    def vote(self, trace: Evidence) -> Decision:
+        """Look the attribute up."""
+        return "sampled" if self._lookup.matches(trace) is not self._inverted else "not_sampled"
+
+    def because(self, trace: Evidence) -> str:
+        """Tell the value and where it stands, where that is read."""
+        return self._lookup.told(trace, met=not self._inverted) if trace.tells else self.reason
+
+    def why_not(self, trace: Evidence) -> str:
+        """Tell the values and where they stand."""
+        return f"{self._lookup.told(trace, met=self._inverted)}; kept would be: {self.reason}"

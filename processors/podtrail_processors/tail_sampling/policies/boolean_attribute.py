@@ -2,25 +2,16 @@
 
 from pydantic import Field
 
-from podtrail.otlp import Decision
-from podtrail_processors.tail_sampling.evidence import Evidence
-from podtrail_processors.tail_sampling.policies.attribute import READS, Lookup, verdict
+from podtrail_processors.tail_sampling.policies.attribute import AttributePolicy, Lookup
 from podtrail_processors.tail_sampling.policy import Block, Policy
 
 
-class BooleanAttribute(Policy):
+class BooleanAttribute(AttributePolicy):
     """Says yes when the attribute has the value somewhere; a value of another type counts as false."""
 
-    reads = READS
-
     def __init__(self, key: str, value: bool, inverted: bool) -> None:
-        self.reason = f"{key} is {'nowhere ' if inverted else ''}{str(value).lower()}"
-        self._lookup = Lookup(key, lambda found: (found is True) is value)
-        self._inverted = inverted
-
-    def vote(self, trace: Evidence) -> Decision:
-        """Look the attribute up."""
-        return verdict(matched=self._lookup.matches(trace), inverted=self._inverted)
+        reason = f"{key} is {'nowhere ' if inverted else ''}{str(value).lower()}"
+        super().__init__(reason, Lookup(key, lambda found: (found is True) is value), inverted)
 
 
 class Config(Block):

@@ -1,15 +1,18 @@
 """`latency`: traces that took longer than a threshold, from their first start to their last end."""
 
 from collections.abc import Iterable
+from operator import attrgetter
 
 from pydantic import Field
 
 from podtrail.config.types import MILLISECOND, WarningPath
-from podtrail.otlp import Decision
+from podtrail.otlp import Decision, SpanFields
 from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.lenient import Int64
 from podtrail_processors.tail_sampling.policy import Block, Policy
+from podtrail_processors.tail_sampling.words import milliseconds, name_of
 
+_START, _END = attrgetter("start_time_unix_nano"), attrgetter("end_time_unix_nano")
 _TIMES = frozenset({"start_time_unix_nano", "end_time_unix_nano"})
 
 
@@ -27,6 +30,7 @@ class Latency(Policy):
         self.reason = f"it took longer than {threshold_ms} ms"
         if upper_threshold_ms:
             self.reason += f" and at most {upper_threshold_ms} ms"
+        self._bounds = self.reason.removeprefix("it took ")
         self.stateful = upper_threshold_ms > 0
         self._threshold_ms = threshold_ms
         self._least = _shortest(threshold_ms + 1)
@@ -50,6 +54,18 @@ class Latency(Policy):
             return self.reason
         return f"it took {(max(ends) - min(starts)) // MILLISECOND} ms, longer than {self._threshold_ms} ms"
 
+    def why_not(self, trace: Evidence) -> str:
+        """Tell how long the trace took, and its longest span."""
+        spans = trace.detailed
+        took = max(map(_END, spans)) - min(filter(None, map(_START, spans)), default=0)
+        slowest = max(spans, key=_length)
+        of_one = f"its longest span, {name_of(slowest)}, took {milliseconds(_length(slowest))}"
+        return f"it took {milliseconds(took)}, not {self._bounds}; {of_one}"
+
+    def revote(self, trace: Evidence) -> Decision:
+        """Vote again, which changes nothing."""
+        return self.vote(trace)
+
     def _vote_in_order(self, times: Iterable[tuple[int, int]]) -> Decision:
         first = last = 0
         for start, end in times:
@@ -59,6 +75,10 @@ class Latency(Policy):
             if self._least <= last - first and (self._beyond is None or last - first < self._beyond):
                 return "sampled"
         return "not_sampled"
+
+
+def _length(span: SpanFields) -> int:
+    return span.end_time_unix_nano - (span.start_time_unix_nano or span.end_time_unix_nano)
 
 
 def _shortest(milliseconds: int) -> int:

@@ -3,29 +3,21 @@
 from pydantic import Field
 
 from podtrail.config.types import WarningPath
-from podtrail.otlp import Decision
-from podtrail_processors.tail_sampling.evidence import Evidence
 from podtrail_processors.tail_sampling.lenient import Int64
-from podtrail_processors.tail_sampling.policies.attribute import READS, Lookup, verdict
+from podtrail_processors.tail_sampling.policies.attribute import AttributePolicy, Lookup
 from podtrail_processors.tail_sampling.policy import Block, Policy
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
-class NumericAttribute(Policy):
+class NumericAttribute(AttributePolicy):
     """Says yes when the attribute lies between the bounds somewhere; a value that is no integer counts as 0."""
-
-    reads = READS
 
     def __init__(self, key: str, least: int, most: int, inverted: bool) -> None:
         bounds = [f"at least {least}"] * (least != _LEAST) + [f"at most {most}"] * (most != _MOST)
-        self.reason = f"{key} is {'nowhere ' if inverted else ''}{' and '.join(bounds)}"
-        self._lookup = Lookup(key, lambda value: least <= (value if type(value) is int else 0) <= most)
-        self._inverted = inverted
-
-    def vote(self, trace: Evidence) -> Decision:
-        """Look the attribute up."""
-        return verdict(matched=self._lookup.matches(trace), inverted=self._inverted)
+        reason = f"{key} is {'nowhere ' if inverted else ''}{' and '.join(bounds)}"
+        lookup = Lookup(key, lambda value: least <= (value if type(value) is int else 0) <= most)
+        super().__init__(reason, lookup, inverted)
 
 
 class Config(Block):

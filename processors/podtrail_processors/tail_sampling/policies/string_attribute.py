@@ -6,36 +6,27 @@ from functools import lru_cache
 from pydantic import Field
 
 from podtrail.config.types import WarningPath
-from podtrail.otlp import Decision
 from podtrail_processors.re2 import compile_re2
-from podtrail_processors.tail_sampling.evidence import Evidence
 from podtrail_processors.tail_sampling.lenient import Int64, Texts
-from podtrail_processors.tail_sampling.policies.attribute import READS, Lookup, verdict
+from podtrail_processors.tail_sampling.policies.attribute import AttributePolicy, Lookup
 from podtrail_processors.tail_sampling.policy import Block, Policy
 
 _CACHE_SIZE = 128
 
 
-class StringAttribute(Policy):
+class StringAttribute(AttributePolicy):
     """Says yes when the attribute matches somewhere; a value that is no text counts as empty.
 
     An empty text never matches on a span; on a resource a regular expression may match it, as in the Collector.
     """
 
-    reads = READS
-
     def __init__(self, key: str, matches: Callable[[str], bool], reason: str, inverted: bool) -> None:
-        self.reason = reason
-        self._lookup = Lookup(
+        lookup = Lookup(
             key,
             lambda value: isinstance(value, str) and value != "" and matches(value),
             on_resource=lambda value: matches(value if isinstance(value, str) else ""),
         )
-        self._inverted = inverted
-
-    def vote(self, trace: Evidence) -> Decision:
-        """Look the attribute up."""
-        return verdict(matched=self._lookup.matches(trace), inverted=self._inverted)
+        super().__init__(reason, lookup, inverted)
 
 
 def _expressions(patterns: Sequence[str], cache_size: int) -> Callable[[str], bool]:
