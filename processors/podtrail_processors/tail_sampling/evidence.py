@@ -2,15 +2,19 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from itertools import islice
 from typing import Any, NamedTuple
 
-from podtrail.otlp import SpanFields, span_reader
+from podtrail.otlp import REFUSAL, Attempt, SpanFields, attempts_in, span_reader, split
 from podtrail.otlp.columns import SpanColumns, column_reader
+from podtrail.otlp.finding import spans_with
 from podtrail_processors.sought import Seeker, Sought
 from podtrail_processors.tail_sampling.measure import Size
 from podtrail_processors.tail_sampling.thresholds import randomness_in
 
 _SIGNED = 2**63
+_MOST_ATTEMPTS = 16
+_MOST_REFUSING = 64
 _NUMBERS = frozenset({"flags", "kind", "status"})
 """Columns from which a 0 is left out; from others an empty text is."""
 _TELLING = frozenset({"name", "start_time_unix_nano", "end_time_unix_nano", "status", "attributes"})
@@ -76,6 +80,7 @@ class Evidence:
     """One trace at the moment of its decision."""
 
     __slots__ = (
+        "_attempts",
         "_columns",
         "_counts",
         "_detailed",
@@ -83,6 +88,7 @@ class Evidence:
         "_longest",
         "_met",
         "_readers",
+        "_refusing",
         "composite_policy",
         "headers",
         "now",
@@ -122,6 +128,8 @@ class Evidence:
         self.composite_policy: str | None = None
         """The part by which a composite said yes, the last one if several did; None when none has."""
         self._readers = readers
+        self._attempts: Sequence[Attempt] | None = None
+        self._refusing: Sequence[bytes] | None = None
         self._columns: SpanColumns | None = None
         self._detailed: Sequence[SpanFields] | None = None
         self._extent: Extent | None = None
@@ -137,6 +145,21 @@ class Evidence:
     def tells(self) -> bool:
         """Whether names, times, status and attributes may be read from `detailed`, whatever its policies read."""
         return self._readers.tells
+
+    @property
+    def attempts(self) -> Sequence[Attempt]:
+        """The scheduling attempts that it records: mostly one or none, the first few of more."""
+        if self._attempts is None:
+            self._attempts = tuple(islice(attempts_in(self.raw), _MOST_ATTEMPTS))
+        return self._attempts
+
+    @property
+    def refusing(self) -> Sequence[bytes]:
+        """The spans in which plugins say no, for `read_rejections`; the first of many."""
+        if self._refusing is None:
+            framed = spans_with((REFUSAL,), self.raw, self.trace_id, _MOST_REFUSING)
+            self._refusing = split(b"".join(framed)) if framed else ()
+        return self._refusing
 
     @property
     def columns(self) -> SpanColumns:

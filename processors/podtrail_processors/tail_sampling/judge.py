@@ -73,6 +73,7 @@ class Judge:
         """Whether the size of traces is asked for."""
         self._drops = sum(config.type == "drop" for config in configs)
         self._ask = [policy.vote for policy in self._policies]
+        self._learners = [learner for policy in self._policies for learner in policy.learners()]
         self._names = [config.name for config in ordered]
         self._labels = [label_of(context.id, config.name) for config in ordered]
         self._instruments = instruments
@@ -87,6 +88,8 @@ class Judge:
 
     def judge(self, trace: Evidence) -> Judgement:
         """Return what becomes of a trace."""
+        for learn in self._learners:
+            learn(trace)
         votes: list[Decision | None] = []
         for ask in self._ask:
             vote = _asked(ask, trace)

@@ -1,7 +1,7 @@
 """What a policy is: a block of the configuration that makes a voter."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from podtrail.component import Context
@@ -34,6 +34,13 @@ class Policy(ABC):
 
     def take_over(self, predecessor: "Policy") -> None:  # noqa: B027 - most remember nothing
         """On reload: take what `predecessor` remembers, a policy of the same class with perhaps other settings."""
+
+    def learners(self) -> Sequence[Callable[[Evidence], None]]:
+        """Return what has to be shown every trace ahead of the votes: it learns also from those it is not asked about.
+
+        Of a policy that is made of others: theirs.
+        """
+        return ()
 
     @abstractmethod
     def vote(self, trace: Evidence) -> Decision:

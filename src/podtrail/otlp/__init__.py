@@ -1,6 +1,6 @@
 """The wire: OTLP requests, batches of undecoded spans, views. The only room that knows a field number."""
 
-from podtrail.otlp.attempt import ROOT_NAME, Attempt, attempt_of, read_attempt
+from podtrail.otlp.attempt import ROOT_NAME, Attempt, attempt_of, attempts_in, read_attempt
 from podtrail.otlp.batch import Batch, merge
 from podtrail.otlp.edit import (
     annotate_links,
@@ -17,7 +17,7 @@ from podtrail.otlp.edit import (
 from podtrail.otlp.framing import frame, split
 from podtrail.otlp.group import Group
 from podtrail.otlp.reader import SpanFields, span_reader, status_code
-from podtrail.otlp.rejection import Rejection, Why, read_message, read_rejections
+from podtrail.otlp.rejection import REFUSAL, Rejection, Why, read_message, read_rejections
 from podtrail.otlp.request import Intake, MalformedRequest, read_request, write_request
 from podtrail.otlp.span import KINDS, Event, Link, SpanView, Status
 from podtrail.otlp.values import Value, read_key_value, resource_attributes, scope_attributes, scope_name
@@ -25,6 +25,7 @@ from podtrail.otlp.verdict import Decision, Explainer, PolicyVote, Verdict
 
 __all__ = [
     "KINDS",
+    "REFUSAL",
     "ROOT_NAME",
     "Attempt",
     "Batch",
@@ -47,6 +48,7 @@ __all__ = [
     "append_attributes",
     "append_links",
     "attempt_of",
+    "attempts_in",
     "change_attributes",
     "encode_span",
     "frame",

@@ -8,7 +8,8 @@ from podtrail.otlp.lite import SPAN, lite_type
 from podtrail.otlp.values import Value, read_key_value
 
 _PLUGIN = "plugin: "
-_EVENT = b"plugin rejected"
+REFUSAL = b"plugin rejected"
+"""How the events are called in which plugins say no."""
 _SPAN = cast("Any", lite_type(SPAN, {"name": None, "attributes": None, "events": {"name": None, "attributes": None}}))
 _HEADER = re.compile(r"(\d+)/(\d+) nodes are available: ")
 _COUNTED = re.compile(r",\s+(?=\d+ )")
@@ -97,12 +98,12 @@ def _author(reason: str) -> str:
 
 def read_rejections(span: bytes) -> Iterable[Rejection]:
     """Yield the refusals that a `plugin: …` span tells in its `plugin rejected` events."""
-    if _EVENT not in span:
+    if REFUSAL not in span:
         return
     fields = _SPAN.FromString(span)
     plugin = _attributes(fields.attributes)
     for event in fields.events:
-        if event.name != _EVENT:
+        if event.name != REFUSAL:
             continue
         own = _attributes(event.attributes)
         told = {**plugin, **own}

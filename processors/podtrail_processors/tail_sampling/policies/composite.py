@@ -1,6 +1,6 @@
 """`composite`: several policies in order, each with its share of a number of spans a second."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pydantic import Field
@@ -90,6 +90,10 @@ class Composite(Policy):
         """Return the threshold of the policy that said yes, if it is of its own making."""
         part = self._yes
         return part.policy.threshold_of(trace) if part and part.policy.dynamic else self.threshold
+
+    def learners(self) -> Sequence[Callable[[Evidence], None]]:
+        """Return those of its policies."""
+        return [learner for part in self._parts for learner in part.policy.learners()]
 
     def attach(self, context: Context, name: str) -> None:
         """Attach its policies, under their own names below this one's."""

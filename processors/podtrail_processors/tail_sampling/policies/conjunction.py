@@ -1,6 +1,6 @@
 """`and` and `drop`: traces that all of several policies say yes to are kept, or dropped whatever others say."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pydantic import Field
 
@@ -69,6 +69,10 @@ class All(Policy):
     def threshold_of(self, trace: Evidence) -> int:
         """Return the highest threshold of its policies: who passes that passes all."""
         return max((policy.threshold_of(trace) for policy in self._policies), default=ALWAYS)
+
+    def learners(self) -> Sequence[Callable[[Evidence], None]]:
+        """Return those of its policies."""
+        return [learner for policy in self._policies for learner in policy.learners()]
 
     def attach(self, context: Context, name: str) -> None:
         """Attach its policies, under their own names below this one's."""

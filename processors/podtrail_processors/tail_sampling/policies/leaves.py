@@ -11,14 +11,20 @@ from pydantic import ConfigDict, Field, model_validator
 
 from podtrail.config.types import Model, WarningPath
 from podtrail_processors.tail_sampling.policies.always_sample import Config as AlwaysSample
+from podtrail_processors.tail_sampling.policies.attempts import Config as Attempts
 from podtrail_processors.tail_sampling.policies.boolean_attribute import Config as BooleanAttribute
 from podtrail_processors.tail_sampling.policies.bytes_limiting import Config as BytesLimiting
 from podtrail_processors.tail_sampling.policies.latency import Config as Latency
+from podtrail_processors.tail_sampling.policies.latency_quantile import Config as LatencyQuantile
+from podtrail_processors.tail_sampling.policies.new_reason import Config as NewReason
 from podtrail_processors.tail_sampling.policies.numeric_attribute import Config as NumericAttribute
 from podtrail_processors.tail_sampling.policies.ottl_condition import Config as OttlCondition
 from podtrail_processors.tail_sampling.policies.probabilistic import Config as Probabilistic
 from podtrail_processors.tail_sampling.policies.python import Config as Python
+from podtrail_processors.tail_sampling.policies.queue_wait import Config as QueueWait
 from podtrail_processors.tail_sampling.policies.rate_limiting import Config as RateLimiting
+from podtrail_processors.tail_sampling.policies.recovered import Config as Recovered
+from podtrail_processors.tail_sampling.policies.rejected_by import Config as RejectedBy
 from podtrail_processors.tail_sampling.policies.scheduling_result import Config as SchedulingResult
 from podtrail_processors.tail_sampling.policies.slow_attempt import Config as SlowAttempt
 from podtrail_processors.tail_sampling.policies.span_count import Config as SpanCount
@@ -42,6 +48,7 @@ class Leaf(Model):
     name: str = Field("", description="The name that verdicts and metrics show.")
     type: str = Field("", description="The type of the policy.")
     always_sample: AlwaysSample = Field(AlwaysSample(), description="Every trace.")
+    attempts: Attempts = Field(Attempts(), description="Scheduling attempts of Pods that were tried at least so often.")
     boolean_attribute: BooleanAttribute = Field(
         BooleanAttribute(), description="Traces with an attribute that is true, or false."
     )
@@ -49,6 +56,12 @@ class Leaf(Model):
         BytesLimiting(), description="As many traces as so many bytes a second allow."
     )
     latency: Latency = Field(Latency(), description="Traces that took longer than a threshold.")
+    latency_quantile: LatencyQuantile = Field(
+        LatencyQuantile(), description="Scheduling attempts slower than nearly all recent ones of their profile."
+    )
+    new_reason: NewReason = Field(
+        NewReason(), description="Failed scheduling attempts, the first of each kind of reasons."
+    )
     numeric_attribute: NumericAttribute = Field(
         NumericAttribute(), description="Traces with an integer attribute within bounds."
     )
@@ -57,7 +70,14 @@ class Leaf(Model):
     )
     probabilistic: Probabilistic = Field(Probabilistic(), description="A share of all traces.")
     python: Python = Field(Python(), description="Traces that a function or class of your own says yes to.")
+    queue_wait: QueueWait = Field(
+        QueueWait(), description="Scheduling attempts whose Pod had waited long in the queue."
+    )
     rate_limiting: RateLimiting = Field(RateLimiting(), description="As many traces as so many spans a second allow.")
+    recovered: Recovered = Field(
+        Recovered(), description="Scheduling attempts that got their Pod a node after others had failed."
+    )
+    rejected_by: RejectedBy = Field(RejectedBy(), description="Scheduling attempts in which a plugin rejected nodes.")
     scheduling_result: SchedulingResult = Field(
         SchedulingResult(), description="Scheduling attempts that ended in one of these results."
     )

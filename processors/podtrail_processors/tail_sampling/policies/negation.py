@@ -1,5 +1,7 @@
 """`not`: the opposite of one policy."""
 
+from collections.abc import Callable, Sequence
+
 from pydantic import Field
 
 from podtrail.component import Context
@@ -35,6 +37,10 @@ class Not(Policy):
         """Turn round what the policy says."""
         again = self._policy.revote(trace)
         return again and ("not_sampled" if again == "sampled" else "sampled")
+
+    def learners(self) -> Sequence[Callable[[Evidence], None]]:
+        """Return those of the policy."""
+        return self._policy.learners()
 
     def attach(self, context: Context, name: str) -> None:
         """Attach the policy, under its own name below this one's."""

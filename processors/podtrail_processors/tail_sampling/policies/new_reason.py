@@ -1,0 +1,101 @@
+"""`new_reason`: the first failed attempt of each kind: nobody has failed for these reasons lately.
+
+The kind of a failure is the set of its refusals, each a plugin with its reason, without numbers, quoted names and the
+Pod's own; of an attempt that ended in an error it is the error. Thousands of Pods that fail for want of cpu are one
+kind, kept once; the first that fails for another reason is kept at once, however rare its kind. A kind that was not
+seen for `forget_after` is new again. Attempts that succeed are not looked at.
+"""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import NamedTuple
+
+from pydantic import Field
+
+from podtrail.config.types import HOUR, PositiveDuration, format_duration
+from podtrail.otlp import Attempt, Rejection
+from podtrail_processors.recent import Recent
+from podtrail_processors.tail_sampling.attempt_words import lasting, refusals
+from podtrail_processors.tail_sampling.evidence import Evidence
+from podtrail_processors.tail_sampling.learner import Learner
+from podtrail_processors.tail_sampling.policy import Block, Policy
+from podtrail_processors.tail_sampling.reasons import general
+from podtrail_processors.tail_sampling.refusals import refusals_in
+from podtrail_processors.tail_sampling.words import cut
+
+
+class Reasons(NamedTuple):
+    """Why an attempt failed, and since when that was not seen."""
+
+    span_id: bytes
+    yes: bool
+    reasons: str
+    """In words; "" when it did not fail or tells nothing."""
+    ago: int | None
+    """How long ago an attempt failed for these reasons, nanoseconds; None when none is known."""
+
+
+class NewReason(Learner[Reasons]):
+    """Says yes to attempts that failed as none has lately."""
+
+    def __init__(self, forget_after: int, max_kinds: int) -> None:
+        super().__init__()
+        self._after = format_duration(forget_after)
+        self.reason = f"it failed for reasons not seen in the last {self._after}"
+        self._seen: Recent[bytes, int] = Recent(max_kinds, forget_after, self.forgot)
+
+    def learn(self, attempt: Attempt, trace: Evidence) -> Reasons:
+        """Remember its kind."""
+        now = trace.now
+        self._seen.expire(now)
+        told = failures_of(attempt, trace) if attempt.failed else []
+        if not told:
+            return Reasons(attempt.span_id, False, "", None)
+        kind = _kind(told, attempt)
+        before = self._seen.get(kind)
+        self._seen.put(kind, now, now)
+        return Reasons(attempt.span_id, before is None, refusals(told), None if before is None else now - before)
+
+    def told(self, finding: Reasons) -> str:
+        """Tell the reasons and when they were last seen."""
+        if finding.yes:
+            return f"not seen in the last {self._after}: {finding.reasons}"
+        if finding.ago is None:
+            return "it did not fail, or does not tell why"
+        return f"last seen {lasting(finding.ago)} before: {finding.reasons}"
+
+    def take_over(self, predecessor: Policy) -> None:
+        """Go on remembering."""
+        assert isinstance(predecessor, NewReason)
+        self._seen.move_in(predecessor._seen)
+
+
+def failures_of(attempt: Attempt, trace: Evidence) -> list[Rejection]:
+    """Return for what reasons a failed attempt failed; of one that ended in an error only that."""
+    told = refusals_in(trace)
+    if attempt.result == "Error":
+        errors = [one for one in told if one.status == "Error"]
+        return errors or [Rejection("", "", "Error", attempt.message, None)]
+    # What preemption could do about it is no reason, and different each time.
+    return [one for one in told if one.point != "postFilter"]
+
+
+def _kind(told: Sequence[Rejection], attempt: Attempt) -> bytes:
+    own = (attempt.pod_uid, attempt.namespace, attempt.name)
+    kinds = {f"{cut(one.plugin)}\n{general(one.reason, own)}" for one in told}
+    return blake2b("\n".join(sorted(kinds)).encode(), digest_size=16).digest()
+
+
+class Config(Block):
+    """Settings of `new_reason`."""
+
+    forget_after: PositiveDuration = Field(
+        HOUR, description="After how long without such a failure its reasons are new again."
+    )
+    max_kinds: int = Field(
+        10_000, ge=1, le=10_000_000, description="How many kinds of failure are remembered, the latest."
+    )
+
+    def create(self) -> Policy:
+        """Return the policy."""
+        return NewReason(self.forget_after, self.max_kinds)
