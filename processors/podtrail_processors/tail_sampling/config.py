@@ -1,6 +1,6 @@
 """The configuration of `tail_sampling`: the Collector's keys, and ours beside them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -156,9 +156,18 @@ class Config(Model):
             found.append((("num_shards",), text))
         if not self.policies:
             found.append((("policies",), "without a policy no trace is kept"))
+        for at, policy in enumerate(self.policies):
+            found += [(("policies", at), text) for text in self._hardly_meant(policy)]
         if self.sampling_strategy == "span-ingest":
             for at, policy in enumerate(self.policies):
                 if policy.type == "drop":
                     text = "with span-ingest no trace is kept: it may still match, and holds every yes back till then"
                     found.append((("policies", at), text))
         return found
+
+    def _hardly_meant(self, policy: TopPolicy) -> Iterator[str]:
+        """Yield what a policy lacks that stands elsewhere in the configuration."""
+        if not self.linked_traces.keep and any(leaf.type == "recovered" for leaf in policy.leaves()):
+            yield "the failed attempts before a success are kept only with linked_traces, or by a policy of their own"
+        if self.num_shards > 1 and policy.create().learners():
+            yield "learns from a part of all attempts: each shard has its own"

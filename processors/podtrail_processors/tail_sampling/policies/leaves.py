@@ -4,7 +4,7 @@ and `composite`.
 A new one takes a module beside this one and a line here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import ConfigDict, Field, model_validator
@@ -131,6 +131,14 @@ class Leaf(Model):
                 found.append(((key,), f"has no effect: the type is {self.type}"))
         found += [((key,), "is not known and passed over, as in the Collector") for key in self.model_extra or ()]
         return found
+
+    def leaves(self) -> "Iterator[Leaf]":
+        """Yield this policy and, if it is made of others, those."""
+        yield self
+        for value in vars(self._block()).values():
+            for part in value if isinstance(value, tuple) else (value,):
+                if isinstance(part, Leaf):
+                    yield from part.leaves()
 
     def _block(self) -> Block:
         for name, field in type(self).model_fields.items():
