@@ -11,6 +11,7 @@ from podtrail_processors.tail_sampling.linked.config import LinkedTraces
 from podtrail_processors.tail_sampling.policies import conjunction, negation
 from podtrail_processors.tail_sampling.policies.composite import Config as Composite
 from podtrail_processors.tail_sampling.policies.leaves import Leaf
+from podtrail_processors.tail_sampling.stress import StressRelief
 
 _MOST_SHARDS = 256
 _ZERO_WHEN_NULL = ("decision_wait", "num_traces")
@@ -90,6 +91,9 @@ class Config(Model):
         False, description="Take nothing in while `num_traces` are undecided, instead of losing the oldest."
     )
     linked_traces: LinkedTraces = Field(LinkedTraces(), description="Keeps together traces that are linked.")
+    stress_relief: StressRelief = Field(
+        StressRelief(), description="What is done when memory gets short or decisions come late."
+    )
     tail_storage: None = Field(None, description="Must be absent: storage extensions are not supported yet.")
 
     @model_validator(mode="before")

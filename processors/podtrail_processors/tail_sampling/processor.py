@@ -19,6 +19,7 @@ from podtrail_processors.tail_sampling.instruments import Instruments
 from podtrail_processors.tail_sampling.judge import Judge, Judgement
 from podtrail_processors.tail_sampling.measure import Meter
 from podtrail_processors.tail_sampling.memory import Memory
+from podtrail_processors.tail_sampling.relief import Relief
 from podtrail_processors.tail_sampling.remembered import TAIL
 
 _TRACE_COST = 8
@@ -58,10 +59,12 @@ class TailSampling:
         self._measures = bool(config.maximum_trace_size_bytes or self._judge.measures)
         self._inspects = bool(self._wait_after_root or self._measures or config.decision_idle or self._bounds.watches)
         self.memory = Memory(idle=config.decision_idle, weighs_headers=bool(config.maximum_held_mib))
-        self.departures = _departures_of(config)(
-            config, context, self._instruments, self.memory, weighs=self._judge.weighs or self._judge.dynamic
-        )
+        weighs = self._judge.weighs or self._judge.dynamic
+        self.departures = _departures_of(config)(config, context, self._instruments, self.memory, weighs=weighs)
         self._evicted = Evicted(max(self._room, _LEAST_EVICTED))
+        self._relief: Relief | None = None
+        if config.stress_relief.mode != "off":
+            self._relief = Relief(config, context, self._instruments, self.departures, weighs=weighs)
 
     def add(self, batch: Batch, now: int) -> Taken:
         """File spans under their traces. Late spans of kept traces leave at once, so do verdicts on evicted ones.
@@ -77,7 +80,7 @@ class TailSampling:
         resource = scope = b""
         header = self.memory.headers.intern(resource, scope)
         message, followed, meter = 0, set[tuple[int, bytes]](), Meter()
-        groups, rest = iter(batch.groups), None
+        groups, rest = iter(self._relief.take(batch.groups, arrived, now, out) if self._relief else batch.groups), None
         for group in groups:
             if remembers:
                 tail = group[2][TAIL]
@@ -127,6 +130,8 @@ class TailSampling:
     def expire(self, now: int, limit: int) -> Sequence[Batch]:
         """Judge traces that are due, in the order in which they fell due, until about `limit` spans were looked at."""
         out = Outcome([], [])
+        if self._relief:
+            self._relief.observe(now)
         counted = self._evicted.settle(now, self.memory.traces) if self._evicted else None
         if counted:
             self._instruments.too_early.add(counted)
@@ -173,6 +178,8 @@ class TailSampling:
             return
         (other,) = others
         self._judge.take_over(other._judge)
+        if self._relief and other._relief:
+            self._relief.take_over(other._relief)
         self.departures.take_over([other.departures], lambda _: True, now)
         self.memory.take_over(other.memory)
         self._evicted, other._evicted = other._evicted, self._evicted

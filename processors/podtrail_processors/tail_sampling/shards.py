@@ -97,6 +97,7 @@ def share_of(config: Config) -> Config:
                 sampled_cache_size=_share(caches.sampled_cache_size, shards),
                 non_sampled_cache_size=_share(caches.non_sampled_cache_size, shards),
             ),
+            "stress_relief": config.stress_relief.shared_among(shards),
             "policies": _divided(config.policies, shards),
         }
     )

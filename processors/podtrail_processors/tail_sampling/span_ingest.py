@@ -33,7 +33,8 @@ class SpanIngest(TailSampling):
         out = Outcome([], list(batch.verdicts))
         memory = self.memory
         memory.note_arrival(batch.arrived, now + self._wait)
-        ingests, rest = _ingests(batch.groups), None
+        groups = self._relief.take(batch.groups, batch.arrived, now, out) if self._relief else batch.groups
+        ingests, rest = _ingests(groups), None
         for ingest in ingests:
             if not self._take(ingest, batch.arrived, now, out):
                 rest = Batch(list(chain(ingest, *ingests)), batch.arrived)

@@ -1,0 +1,70 @@
+"""When the sampler is under stress, and when no longer: a state machine that is told a level and the time."""
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from podtrail.config.types import SECOND, Model, NonNegativeDuration
+
+
+class StressRelief(Model):
+    """Settings of `stress_relief`."""
+
+    mode: Literal["off", "auto", "always"] = Field(
+        "off",
+        description="`auto`: under stress new traces are not held but decided at once, by their trace id. The level of "
+        "stress is the highest of: what undecided traces take of `maximum_held_mib`, what the process takes of "
+        "`memory_limit_mib`, how late decisions are against `maximum_lag`.",
+    )
+    activate_at_percentage: float = Field(90.0, gt=0, description="Relief begins at this level of stress.")
+    deactivate_at_percentage: float = Field(75.0, ge=0, description="And ends below this one.")
+    minimum_duration: NonNegativeDuration = Field(10 * SECOND, description="But not before so long.")
+    memory_limit_mib: int = Field(
+        0, ge=0, description="Resident memory of the process that makes a level of 100 %, in MiB; 0: not looked at."
+    )
+    maximum_lag: NonNegativeDuration = Field(
+        5 * SECOND, description="Lateness of decisions that makes a level of 100 %; 0: not looked at."
+    )
+    sampling_percentage: float = Field(
+        1.0, ge=0, le=100, description="The share of new traces that is kept under stress, chosen by their trace id."
+    )
+    errors_per_second: float = Field(
+        100.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="About so many traces a second are kept under stress for a span of status ERROR, failed scheduling "
+        "attempts above all; of more of them a share. 0: they are treated as any other.",
+    )
+
+    @model_validator(mode="after")
+    def _off_below_on(self) -> "StressRelief":
+        if self.deactivate_at_percentage > self.activate_at_percentage:
+            raise ValueError("deactivate_at_percentage must not be above activate_at_percentage")
+        return self
+
+    def shared_among(self, shards: int) -> "StressRelief":
+        """Return the settings of one of so many samplers."""
+        return self.model_copy(update={"errors_per_second": self.errors_per_second / shards})
+
+
+class Stress:
+    """Begins at a level and ends below a lower one, never before some time has passed. Times in nanoseconds."""
+
+    def __init__(self, begin_at: float, end_below: float, least: int) -> None:
+        self._begin_at = begin_at
+        self._end_below = end_below
+        self._least = least
+        self.since: int | None = None
+        """Since when there is stress."""
+
+    def update(self, level: float, now: int) -> bool:
+        """Take note of the level at a time; return whether stress has begun or ended with it."""
+        if self.since is None:
+            if level < self._begin_at:
+                return False
+            self.since = now
+            return True
+        if level >= self._end_below or now - self.since < self._least:
+            return False
+        self.since = None
+        return True
