@@ -5,7 +5,7 @@ that many components share stand once, at the end.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from inspect import cleandoc
 from typing import Any, Final, Literal, get_args, get_origin
 
@@ -22,7 +22,8 @@ from podtrail.config.shape import Shape, field_shapes
 from podtrail.config.telemetry import TelemetryConfig
 
 _SHARED: Final = "podtrail.config."
-_NAMES: Final[dict[type, str]] = {bool: "boolean", int: "integer", float: "number", str: "text"}
+NAMES: Final[dict[type, str]] = {bool: "boolean", int: "integer", float: "number", str: "text"}
+"""What scalars are called."""
 _NO_NEWS: Final = re.compile(r"^Settings of `\w+`\.\s*")
 _LONGEST_DEFAULT: Final = 60
 _SIGNS: Final = {"gt": ">", "ge": "≥", "lt": "<", "le": "≤"}
@@ -60,7 +61,7 @@ def reference(factories: Iterable[Factory]) -> str:
     parts.append("## Shared settings\n")
     parts.extend(_sections(shared, shared))
     parts.append("## Feature gates\n\nSwitched with `--feature-gates=a,-b`; all are off by default.\n")
-    parts.append(_table(("Gate", "What it does"), [(f"`{name}`", text) for name, text in KNOWN_GATES.items()]))
+    parts.append(table(("Gate", "What it does"), [(f"`{name}`", text) for name, text in KNOWN_GATES.items()]))
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -76,7 +77,7 @@ def _sections(found: Found, shared: Found) -> Iterator[str]:
             if about:
                 yield f"{about}\n"
             rows = [_row(key, field, found[model], found, shared) for key, field in _fields(model)]
-            yield _table(("Key", "Type", "Default", "Meaning"), rows) if rows else "No keys.\n"
+            yield table(("Key", "Type", "Default", "Meaning"), rows) if rows else "No keys.\n"
 
 
 def _fields(model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
@@ -89,7 +90,7 @@ def _row(key: str, field: FieldInfo, title: str, found: Found, shared: Found) ->
     path = f"{above}::{key}" if above and above[0].islower() else key
     kinds = dict.fromkeys(_kind(shape, path, found, shared) for shape in field_shapes(field))
     named = [kind for kind in kinds if kind]
-    return f"`{key}`", " or ".join(named), _default(field), field.description or ""
+    return f"`{key}`", " or ".join(named), default_of(field), field.description or ""
 
 
 def _kind(shape: Shape, path: str, found: Found, shared: Found) -> str:
@@ -103,13 +104,13 @@ def _kind(shape: Shape, path: str, found: Found, shared: Found) -> str:
     if shape.model is not None:
         return f"settings, see {_noted(shape.model, path, found, shared)}"
     if get_origin(shape.type) is Literal:
-        return ", ".join(f"`{_written(word)}`" for word in get_args(shape.type))
+        return ", ".join(f"`{yaml_of(word)}`" for word in get_args(shape.type))
     for index, word, inside in ((0, "list", "[]"), ("key", "map", "::*")):
         below = list(shape.below(index))
         if below:
             kinds = dict.fromkeys(_kind(inner, path + inside, found, shared) for inner in below)
             return f"{word} of {' or '.join(kind for kind in kinds if kind)}"
-    return _NAMES.get(shape.type, getattr(shape.type, "__name__", str(shape.type))) + _bounds(shape)
+    return NAMES.get(shape.type, getattr(shape.type, "__name__", str(shape.type))) + bounds_of(shape)
 
 
 def _noted(model: type[BaseModel], path: str, found: Found, shared: Found) -> str:
@@ -126,7 +127,8 @@ def _titled(model: type[BaseModel], path: str) -> str:
     return f"`{path}` with `type: {words[0]}`" if len(words) == 1 else f"`{path}`"
 
 
-def _bounds(shape: Shape) -> str:
+def bounds_of(shape: Shape) -> str:
+    """Return between which bounds a number must be, with a blank before it; "" without any."""
     signs = [
         f"{sign} {getattr(note, name)}"
         for note in shape.metadata
@@ -136,19 +138,20 @@ def _bounds(shape: Shape) -> str:
     return f" {', '.join(signs)}" if signs else ""
 
 
-def _default(field: FieldInfo) -> str:
+def default_of(field: FieldInfo) -> str:
+    """Return what a key that is not given has, as Markdown."""
     if field.is_required():
         return "required"
-    value = field.get_default(call_default_factory=True, validated_data={})
+    value = field.getdefault_of(call_default_factory=True, validated_data={})
     if isinstance(value, BaseModel) or value is None:
         return ""
     if any(shape.is_duration for shape in field_shapes(field)) and isinstance(value, int):
         return f"`{format_duration(value)}`"
-    written = _written(value)
-    return f"`{written}`" if isinstance(value, str) or len(written) <= _LONGEST_DEFAULT else "an example"
+    text = yaml_of(value)
+    return f"`{text}`" if isinstance(value, str) or len(text) <= _LONGEST_DEFAULT else "an example"
 
 
-def _written(value: Any) -> str:
+def yaml_of(value: Any) -> str:
     """Return a default as YAML writes it in one line."""
     match value:
         case bool():
@@ -156,16 +159,17 @@ def _written(value: Any) -> str:
         case BaseModel():
             return "{}"
         case tuple() | list() | set() | frozenset():
-            return f"[{', '.join(map(_written, value))}]"
+            return f"[{', '.join(map(yaml_of, value))}]"
         case dict():
-            return "{" + ", ".join(f"{key}: {_written(below)}" for key, below in value.items()) + "}"
+            return "{" + ", ".join(f"{key}: {yaml_of(below)}" for key, below in value.items()) + "}"
         case "":
             return '""'
         case _:
             return str(value)
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    """Return a table as Markdown."""
     lines = [head, tuple("---" for _ in head), *rows]
     return "".join(f"| {' | '.join(_cell(cell) for cell in line)} |\n" for line in lines)
 
