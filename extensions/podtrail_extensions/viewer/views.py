@@ -182,7 +182,7 @@ class Views:
 
     def pod(self, key: str, now: int, *, live: bool = True) -> PodView | None:
         """Return a Pod's story by its key; None for an unknown one. `live`: `now` is the present."""
-        pod = self._stories.pod(key)
+        pod = self._library.pod(key)
         if pod is None:
             return None
         held = next((one for one in reversed(pod.attempts) if self._store.get(one.trace_id)), None)

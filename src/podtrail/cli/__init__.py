@@ -17,6 +17,7 @@ _COMMANDS: Final = {
     "components": ("components", "List the components there are."),
     "print-config": ("print_config", "Print the configuration, merged and resolved, without secrets."),
     "replay": ("replay", "Run recorded traces through a configuration's processors, in virtual time."),
+    "why": ("why", "Say why a Pod waits, or what became of a trace, in plain words."),
 }
 
 

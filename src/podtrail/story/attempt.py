@@ -181,9 +181,8 @@ class AttemptStory:
         return 700 + sum(map(len, (*texts, *names))) + 200 * len(self.phases) + size(self.why.rejections)
 
     @classmethod
-    def of(cls, attempt: Attempt, root: SpanView) -> Self:
-        """Return what an attempt's root tells."""
-        attributes = root.attributes
+    def of(cls, attempt: Attempt, attributes: Mapping[str, Value]) -> Self:
+        """Return what an attempt's root tells, with its attributes; none where only a decision tells of it."""
         wait = attributes.get("scheduler.queue_wait_ms")
         message = attempt.message[:_MAX_TEXT]
         return cls(
@@ -249,7 +248,7 @@ class AttemptStory:
 def read_root(span: SpanView) -> tuple[Attempt, AttemptStory] | None:
     """Return the attempt that a span is the root of, with its story."""
     attempt = read_attempt(span)
-    return (attempt, AttemptStory.of(attempt, span)) if attempt else None
+    return (attempt, AttemptStory.of(attempt, span.attributes)) if attempt else None
 
 
 def read_roots(groups: Iterable[Group]) -> list[tuple[Attempt, AttemptStory]]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from podtrail.story.attempt import AttemptStory
+from podtrail.story.bind import read_bind_refusal
 from podtrail.story.lines import Line, Piece, columns, dim, line, safe
 from podtrail.story.pod import PodStory, answer, who_said_no
 from podtrail.story.words import clock, duration
@@ -68,7 +69,9 @@ def _shown(attempts: Sequence[AttemptStory]) -> Sequence[AttemptStory]:
 def _answer(attempt: AttemptStory) -> str:
     if attempt.result == "Success":
         return safe(attempt.selected_node, _ANSWER)
-    return safe(attempt.bind_error or who_said_no(attempt.why) or attempt.message, _ANSWER)
+    if attempt.bind_error:
+        return safe(read_bind_refusal(attempt.bind_error).why, _ANSWER)
+    return safe(who_said_no(attempt.why) or attempt.message, _ANSWER)
 
 
 def _decision(attempt: AttemptStory) -> str:
@@ -83,13 +86,13 @@ def _decision(attempt: AttemptStory) -> str:
             return "not kept"
 
 
-def _refusals(attempt: AttemptStory) -> dict[str, int | None]:
-    """Return how many nodes each plugin refused; None where the source does not count them."""
-    counts: dict[str, int | None] = {}
+def _refusals(attempt: AttemptStory) -> dict[str, int]:
+    """Return how many nodes each plugin refused."""
+    counts: dict[str, int] = {}
     for no in attempt.why.rejections:
-        who = no.plugin or no.reason
-        known = counts.get(who, 0)
-        counts[who] = None if no.nodes is None or known is None else known + no.nodes
+        if no.nodes is not None:
+            who = no.plugin or no.reason
+            counts[who] = counts.get(who, 0) + no.nodes
     return counts
 
 

@@ -126,7 +126,7 @@ class DecisionRing:
         self._entries[entry.seq] = entry
         self._of_trace.setdefault(entry.trace_id, []).append(entry.seq)
         self._whole_size += size
-        if size > self._max_whole // _SHARE_OF_ONE:
+        if size > self._max_whole // _SHARE_OF_ONE or not verdict.groups:
             self._shorten(entry)
         self._make_room()
 

@@ -104,7 +104,7 @@ def _votes(votes: Sequence[PolicyVote], facts: TraceFacts, room: int) -> list[Li
         said = safe(vote.why, _REASON) if vote.why else ""
         shadow = "(shadow) " if vote.shadow else ""
         rows.append((strong(safe(vote.policy, 60)), Piece(word, style), f"{shadow}{said}"))
-    head = line("Votes:") if facts.explained else line("Votes (on what span and value is no longer held):")
+    head = line("Votes:") if facts.explained else line("Votes (on which span and value is not held):")
     most = max(2, room - 1)
     lines = columns(rows)
     if len(lines) > most:
@@ -123,7 +123,7 @@ def _links(facts: TraceFacts) -> list[Line]:
 
 def _link(link: LinkStory) -> tuple[str | Piece, ...]:
     fate = link.fate
-    became = "held here" if fate.held and not fate.words else safe(fate.words)
+    became = "here" if fate.held and not fate.words else safe(fate.words)
     inferred = " (inferred)" if link.inferred else ""
     label = safe(fate.label, 100) or link.trace_id.hex()
     return link.direction, safe(link.type, 60) or "link", label, f"{became}{inferred}"

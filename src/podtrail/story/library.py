@@ -4,10 +4,11 @@ The page, its API and `podtrail why` all ask here, so that they can't disagree.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
-from podtrail.otlp import Batch, Decision, Group
-from podtrail.story.attempt import AttemptStory
+from podtrail.otlp import Attempt, Batch, Decision, Group, Verdict
+from podtrail.story.attempt import AttemptStory, Findings
 from podtrail.story.cases import Surroundings
 from podtrail.story.decisions import DecisionRing, Entry, Owner, title_of, votes_of
 from podtrail.story.explain import explain_attempt, explain_pod
@@ -55,24 +56,33 @@ class DecisionStory(NamedTuple):
 class Library:
     """Pods with their attempts, traces with their links, decisions with their votes; each bounded in bytes."""
 
-    def __init__(self, *, max_mib: int = 64, max_decisions_mib: int = 16) -> None:
-        """Hold at most about so many MiB of Pods and traces, and of decisions."""
+    def __init__(self, *, max_mib: int = 64, max_decisions_mib: int = 16, max_pods: int = 20_000) -> None:
+        """Hold at most about so many MiB of Pods and traces, and of decisions, and so many Pods."""
         share = max_mib * _MIB // _SHARE_OF_STORIES
-        self.stories = Stories(max_bytes=share)
+        self.stories = Stories(max_bytes=share, max_pods=max_pods)
         self.store = TraceStore(max_mib * _MIB - share)
         self.decisions = DecisionRing(max_decisions_mib * _MIB)
         self.window = PolicyWindow()
 
     def decide(self, pipeline: str, batch: Batch) -> None:
         """Take note of the verdicts of a batch; not of its spans."""
-        if not batch.verdicts:
-            return
-        self.stories.observe(Batch((), batch.arrived, batch.verdicts))
+        if batch.verdicts:
+            self.stories.observe(Batch((), batch.arrived, batch.verdicts))
         for verdict in batch.verdicts:
-            facts = self.stories.owner(verdict.trace_id)
-            owner = Owner(facts.key, facts.namespace, facts.name) if facts else None
-            self.decisions.note(pipeline, verdict, owner)
-            self.window.note(pipeline, verdict)
+            self._file(pipeline, verdict)
+
+    def read(self, verdict: Verdict, attempt: Attempt | None) -> None:
+        """Take note of a decision that was written down, with the attempt it was about."""
+        self.stories.observe(Batch((), verdict.arrived, [verdict]))
+        if attempt is not None:
+            self.stories.note_attempt(attempt)
+        self._file("", verdict)
+
+    def _file(self, pipeline: str, verdict: Verdict) -> None:
+        facts = self.stories.owner(verdict.trace_id)
+        owner = Owner(facts.key, facts.namespace, facts.name) if facts else None
+        self.decisions.note(pipeline, verdict, owner)
+        self.window.note(pipeline, verdict)
 
     def keep(self, groups: Sequence[Group], arrived: int) -> None:
         """Take in spans that were kept."""
@@ -80,11 +90,17 @@ class Library:
         self.stories.observe(Batch(groups, arrived))
 
     def find(self, name: str, namespace: str = "") -> list[PodStory]:
-        """Return the Pods of a name or uid, the one heard of last at the end."""
-        by_key = self.stories.pod(name)
+        """Return the Pods of a uid, or of a name, the one heard of last at the end."""
+        by_key = self.pod(name)
         if by_key is not None and not namespace:
             return [by_key]
-        return sorted(self.stories.named(namespace, name), key=lambda pod: pod.last_try_unix_nano or 0)
+        pods = sorted(self.stories.named(namespace, name), key=lambda pod: pod.last_try_unix_nano or 0)
+        return [*pods[:-1], *map(self._fuller, pods[-1:])]
+
+    def pod(self, key: str) -> PodStory | None:
+        """Return a Pod's story by its key; attempts that were not kept in full while their decision is."""
+        pod = self.stories.pod(key)
+        return self._fuller(pod) if pod else None
 
     def why_pod(self, pod: PodStory, now: int, *, live: bool, attempt: int | None = None) -> Explanation | None:
         """Return a Pod's story in words, or that of one attempt; None for an attempt that is not held."""
@@ -139,7 +155,7 @@ class Library:
 
     def became(self, trace_id: bytes) -> str:
         """Return why the spans of a trace are not held, in words."""
-        decided = self.stories.decided(trace_id)
+        decided = self.stories.decided(trace_id) or next(iter(self.decisions.find(trace_id)), None)
         if self.store.was_evicted(trace_id):
             return "older than what is held"
         if decided is None:
@@ -197,6 +213,20 @@ class Library:
                 seen.add(entry.pipeline)
                 traits |= {(entry.pipeline, vote.policy): Trait(vote.type, vote.shadow) for vote in votes}
         return traits
+
+    def _fuller(self, pod: PodStory) -> PodStory:
+        attempts = tuple(map(self._read_in_full, pod.attempts))
+        return pod if attempts == pod.attempts else replace(pod, attempts=attempts)
+
+    def _read_in_full(self, attempt: AttemptStory) -> AttemptStory:
+        """Return an attempt with what the spans tell that it was decided on, though they were not kept."""
+        groups = () if attempt.kept else self._decided_on(attempt.trace_id)
+        if not groups:
+            return attempt
+        findings = Findings()
+        for group in groups:
+            list(findings.read(group.spans))
+        return replace(attempt.found(findings), kept=False)
 
     def _tell(self, groups: Sequence[Group], trace_id: bytes, span_id: bytes = b"") -> TraceStory | None:
         return tell_trace(groups, self.fate, self.store.arriving(trace_id), span_id=span_id)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from podtrail.story.attempt import AttemptStory
+from podtrail.story.bind import read_bind_refusal
 from podtrail.story.lines import Line, Piece, columns, dim, line, safe
 from podtrail.story.pace import PluginPace
 from podtrail.story.pod import PodStory, slow_attempt, who_said_no
@@ -25,9 +26,14 @@ def how_it_went(pod: PodStory, pace: PluginPace | None) -> list[Line]:
 
 def spent(attempt: AttemptStory, queue: str = "Queue") -> Line:
     """Return how long queue, scheduling and binding took."""
+    if (attempt.queue_wait, attempt.cycle, attempt.binding) == (None, None, None):
+        which = "" if queue == "Queue" else f" in attempt {attempt.number}"
+        return line(f"How long queue, scheduling and binding took{which}: not in this source.")
     cycles = f"scheduling {_told(attempt.cycle)}, binding {_told(attempt.binding)}"
     if attempt.cycle is None and attempt.binding is None:
         cycles = f"scheduling and binding {_told(None)}"
+    elif attempt.binding is None and attempt.result != "Success":
+        cycles = f"scheduling {_told(attempt.cycle)}"  # it did not come to the binding
     return line(f"{queue} {_told(attempt.queue_wait)}, {cycles}.")
 
 
@@ -42,8 +48,8 @@ def _before(pod: PodStory) -> Iterable[Line]:
     failed = pod.attempts[-2]
     before = f"{several(pod.tries - 1, 'attempt')} before failed, the last of them"
     result = safe(failed.result, 60) or "no result"
-    said = safe(failed.bind_error) if failed.bind_error else safe(who_said_no(failed.why, _ALL))
-    yield line(f"{before}: {result}{': ' if said else ''}{said}.")
+    said = read_bind_refusal(failed.bind_error).why if failed.bind_error else who_said_no(failed.why, _ALL)
+    yield line(f"{before}: {result}{': ' if said else ''}{safe(said)}.")
 
 
 def time_table(attempt: AttemptStory, pace: PluginPace | None) -> list[Line]:
@@ -64,7 +70,7 @@ def time_table(attempt: AttemptStory, pace: PluginPace | None) -> list[Line]:
         rows.append((percent, f"{phase.name}, {what}" if phase.plugins else phase.name, duration(length), dim(usual)))
     lines = columns(rows, right=1)
     slowest = attempt.phases[0].plugin
-    if pace and slowest and pace.calls > 1 and pace.slow:
+    if pace and slowest and pace.calls > 1 and pace.slow and attempt.phases[0].plugin_took >= 2 * pace.median:
         often = f"took at least half as long in {pace.slow:,} of its last {pace.calls:,} calls seen"
         lines.append(line(f"{safe(slowest, 60)} {often}, first at {clock(pace.first_slow)} UTC."))
     return lines

@@ -97,6 +97,11 @@ class Stories:
             self._read(trace_id, groups)
         self._forget()
 
+    def note_attempt(self, attempt: Root) -> None:
+        """Take note of an attempt that no span tells of: a decision about it was written down."""
+        self._note(attempt, AttemptStory.of(attempt, {}))
+        self._forget()
+
     def note_gated(self, uid: str, namespace: str, name: str, gates: Iterable[str], since: int | None = None) -> None:
         """Take note of a Pod that the scheduler has not tried because of these gates; no gates: it may be tried now."""
         pod = self._pod(uid, namespace, name)

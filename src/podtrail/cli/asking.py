@@ -1,0 +1,184 @@
+"""Whom `podtrail why` asks: a running page, or files. Both give the same answers in the same form."""
+
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from podtrail.cli.foreign import foreign
+from podtrail.pipeline.settings import Settings
+from podtrail.recording import Damage
+from podtrail.story import Library, Question, answer_query
+from podtrail.story.words import stamp
+from podtrail.story.written import read_decision
+
+_SECONDS: Final = 10.0
+_MOST_BYTES: Final = 64 << 20
+_LINE: Final = 1 << 24
+
+
+class Reply(NamedTuple):
+    """What was answered."""
+
+    told: Mapping[str, Any]
+    """As the page's API gives it: `lines`, `details`, `pod`, `decisions`; or `error`."""
+    whom: str
+    """Who was asked, and since when that is held, in words."""
+
+
+class NobodyThere(Exception):
+    """Nobody could be asked; the text says what to do."""
+
+
+def ask_page(endpoint: str, question: Question) -> Reply:
+    """Ask a running page. NobodyThere when none answers there."""
+    import http.client
+    from urllib.error import HTTPError, URLError
+    from urllib.parse import urlencode
+    from urllib.request import ProxyHandler, Request, build_opener
+
+    asked = {"pod": question.pod, "trace": question.trace.hex(), "attempt": question.attempt}
+    query = urlencode({name: value for name, value in asked.items() if value})
+    request = Request(f"{endpoint.rstrip('/')}/api/v1/why?{query}", headers={"Accept": "application/json"})  # noqa: S310 - http or https, checked by the option
+    try:
+        # The page is near: a proxy for the rest of the world does not know it.
+        with build_opener(ProxyHandler({})).open(request, timeout=_SECONDS) as answer:
+            raw = answer.read(_MOST_BYTES)
+    except HTTPError as error:
+        with error:
+            raw = error.read(_MOST_BYTES)
+    except (URLError, OSError, http.client.HTTPException) as error:
+        reason = getattr(error, "reason", error)
+        raise NobodyThere(
+            f"no podtrail page at {endpoint} ({reason}); start it (the viewer extension), or use --from"
+        ) from None
+    told = _object(raw)
+    if told is None or not ("error" in told or isinstance(told.get("lines"), list)):
+        raise NobodyThere(f"{endpoint} answers, but not as a podtrail page does; is --endpoint right?")
+    return Reply(told, f"asked {endpoint}{_since(told)}")
+
+
+def _object(raw: bytes) -> dict[str, Any] | None:
+    try:
+        told = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    return told if isinstance(told, dict) else None
+
+
+def _since(told: Mapping[str, Any]) -> str:
+    since = told.get("heldSinceUnixNano")
+    if not (isinstance(since, str) and since.isascii() and since.isdecimal()):
+        return ""
+    let_go = told.get("forgottenPods")
+    some = f"; {let_go:,} older Pods were let go" if isinstance(let_go, int) and let_go else ""
+    return f", which holds what came since {stamp(int(since))}{some}"
+
+
+@dataclass(slots=True)
+class Files:
+    """Files that are asked: recordings, and decisions that were written down."""
+
+    paths: Sequence[Path]
+    settings: Settings | None
+    """Whose policies decide about what the recordings hold; None: nobody does."""
+    gates: Collection[str]
+    skipped: Callable[[str], None]
+    """Is told what could not be read, and where."""
+
+    def ask(self, question: Question) -> Reply:
+        """Read the files and answer from them.
+
+        OSError when one can't be read; ValueError when one is no recording and holds no decisions.
+        """
+        decided, recorded = self._sorted()
+        library = Library(max_mib=512, max_decisions_mib=256, max_pods=500_000)
+        span = self._replay(recorded, library) if self.settings else self._read(recorded, library)
+        for path in decided:
+            span = span.with_(self._read_decisions(path, library))
+        answer = answer_query(library, question, max(library.stories.latest, span.last), live=False)
+        told = answer.as_json()
+        named = ", ".join(map(str, self.paths))
+        since = f", which hold what came from {stamp(span.first)} to {stamp(span.last)}" if span.last else ""
+        lost = library.stories.tallies.forgotten_pods
+        some = f"; {lost:,} older Pods were let go" if lost else ""
+        return Reply(told, f"read {named}{since}{some}")
+
+    def _sorted(self) -> tuple[list[Path], list[Path]]:
+        decided: list[Path] = []
+        recorded: list[Path] = []
+        for path in self.paths:
+            what = foreign(path)
+            if not what:
+                recorded.append(path)
+            elif not what.startswith("a file of decisions"):
+                raise ValueError(f"{path} is {what}")
+            elif self.settings:
+                raise ValueError(f"{path} holds decisions that were made: leave it out, or --config")
+            else:
+                decided.append(path)
+        return decided, recorded
+
+    def _read(self, paths: Sequence[Path], library: Library) -> "Period":
+        from podtrail.testing.replayer import read_records
+
+        period = Period()
+        for record in read_records(paths, self._damaged):
+            library.keep(record.intake.groups, record.arrival)
+            period = period.with_(Period(record.arrival, record.arrival))
+        return period
+
+    def _replay(self, paths: Sequence[Path], library: Library) -> "Period":
+        from podtrail.otlp import Batch
+        from podtrail.testing.replayer import Replayer, read_records
+
+        def sink(pipeline: str, batch: Batch) -> None:
+            library.decide(pipeline, batch)
+            library.keep(batch.groups, batch.arrived)
+
+        assert self.settings is not None
+        replayer = Replayer(self.settings, sink, self.gates)
+        period = Period()
+        for record in read_records(paths, self._damaged):
+            replayer.add(record.arrival, record.intake)
+            period = period.with_(Period(record.arrival, record.arrival))
+        replayer.finish()
+        return period
+
+    def _read_decisions(self, path: Path, library: Library) -> "Period":
+        period = Period()
+        for number, raw in _lines(path):
+            try:
+                verdict, attempt = read_decision(raw)
+            except (ValueError, RecursionError) as error:
+                self.skipped(f"{path}:{number}: {error}")
+                continue
+            library.read(verdict, attempt)
+            if verdict.arrived:
+                period = period.with_(Period(verdict.arrived, verdict.arrived))
+        return period
+
+    def _damaged(self, damage: Damage) -> None:
+        self.skipped(str(damage))
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    with path.open("rb") as file:
+        number = 0
+        while raw := file.readline(_LINE):
+            number += 1
+            if raw.strip():
+                yield number, raw
+
+
+class Period(NamedTuple):
+    """From the first arrival to the last, Unix nanoseconds; zeros: nothing came."""
+
+    first: int = 0
+    last: int = 0
+
+    def with_(self, other: "Period") -> "Period":
+        """Return the period that covers both."""
+        firsts = [first for first in (self.first, other.first) if first]
+        return Period(min(firsts, default=0), max(self.last, other.last))

@@ -1,0 +1,204 @@
+"""`podtrail why`: why a Pod waits, or what became of a trace, in plain words."""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, TypeVar
+from urllib.parse import urlsplit
+
+import click
+
+from podtrail.cli.asking import Files, NobodyThere, Reply, ask_page
+from podtrail.cli.options import config_options, reporting, settings_of
+from podtrail.cli.report import show_warnings
+from podtrail.config import printable
+from podtrail.story import Question, visible
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_STYLES: Final[Mapping[str, str]] = {
+    "strong": "bold",
+    "bad": "red",
+    "held": "yellow",
+    "good": "green",
+    "dim": "dim",
+    "command": "bold",
+}
+_MOST_SKIPPED: Final = 20
+
+
+def _endpoint(_context: click.Context, _option: click.Parameter, value: str) -> str:
+    try:
+        parts = urlsplit(value)
+        usable = parts.scheme in ("http", "https") and parts.hostname and not parts.query and not parts.fragment
+        usable = usable and parts.username is None and (parts.port is None or parts.port > 0)
+    except ValueError:
+        usable = False
+    if not usable:
+        raise click.BadParameter(f"{printable(value)} is no address of a page, such as http://localhost:15927")
+    return value
+
+
+def _options(command: F) -> F:
+    for option in (
+        click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colours."),
+        click.option("--json", "as_json", is_flag=True, help="Print the answer and its story as one JSON object."),
+        click.option("-v", "--verbose", is_flag=True, help="More: attempts compared, reasons and votes in full."),
+        config_options(required=False),
+        click.option(
+            "--from", "sources", multiple=True, metavar="FILE...", type=click.Path(path_type=Path), help=_FROM_HELP
+        ),
+        click.option(
+            "--endpoint",
+            metavar="URL",
+            default="http://localhost:15927",
+            show_default=True,
+            callback=_endpoint,
+            help="The running page to ask.",
+        ),
+        click.argument("more", nargs=-1, type=click.Path(path_type=Path), metavar=""),
+    ):
+        command = option(command)
+    return command
+
+
+_FROM_HELP = (
+    "Ask files instead: recordings, exports, decisions. With --config its policies decide about the recordings; else "
+    "nobody does."
+)
+
+
+@click.group("why")
+def command() -> None:
+    """Say why a Pod waits, or what became of a trace, in plain words.
+
+    A running page is asked, or files. Exit code 0: answered; 1: not known, or nobody to ask; 2: usage.
+    """
+
+
+@command.command("pod")
+@click.argument("pod", metavar="NAMESPACE/NAME|UID")
+@click.option("-n", "--namespace", help="The Pod's namespace, where it is not part of the name.")
+@click.option("--attempt", type=click.IntRange(1, 99_999_999), help="Tell of one attempt, by its number.")
+@_options
+def pod(pod: str, namespace: str | None, attempt: int | None, **options: Any) -> None:
+    """Say why a Pod waits, or how it got its node.
+
+    The Pod is NAMESPACE/NAME, NAME with -n, or a uid.
+    """
+    if namespace is not None and "/" in pod:
+        raise click.UsageError("the namespace is given twice: NAMESPACE/NAME and -n")
+    _tell(
+        _question({"pod": f"{namespace}/{pod}" if namespace is not None else pod, "attempt": str(attempt or "")}),
+        **options,
+    )
+
+
+@command.command("trace")
+@click.argument("trace", metavar="TRACE_ID")
+@_options
+def trace(trace: str, **options: Any) -> None:
+    """Say what became of a trace: each policy's vote with span and value, and the traces it is linked with."""
+    _tell(_question({"trace": trace}), **options)
+
+
+def _question(query: Mapping[str, str]) -> Question:
+    try:
+        return Question.read(query)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _tell(
+    question: Question,
+    *,
+    more: tuple[Path, ...],
+    endpoint: str,
+    sources: tuple[Path, ...],
+    config: tuple[str, ...],
+    assignments: tuple[str, ...],
+    gates: frozenset[str],
+    verbose: bool,
+    as_json: bool,
+    color: str,
+) -> None:
+    if not sources and (more or config or assignments or gates):
+        raise click.UsageError(f"{'more files' if more else '--config'} goes with --from")
+    try:
+        if sources:
+            reply = _files((*sources, *more), config, assignments, gates).ask(question)
+        else:
+            reply = ask_page(endpoint, question)
+    except NobodyThere as problem:
+        click.echo(f"podtrail: {printable(str(problem))}", err=True)
+        sys.exit(1)
+    except BrokenPipeError:
+        raise
+    except (OSError, ValueError) as problem:
+        where = f"{problem.filename}: {problem.strerror}" if isinstance(problem, OSError) else str(problem)
+        click.echo(f"podtrail: {printable(where)}", err=True)
+        sys.exit(2)
+    if as_json:
+        click.echo(json.dumps(reply.told))
+    if "error" in reply.told:
+        click.echo(f"podtrail: {printable(_problem(question, reply, from_files=bool(sources)))}", err=True)
+        sys.exit(1)
+    if not as_json:
+        _print(reply, verbose=verbose, color=color)
+
+
+def _files(
+    paths: tuple[Path, ...], config: tuple[str, ...], assignments: tuple[str, ...], gates: frozenset[str]
+) -> Files:
+    settings = None
+    if config:
+        with reporting():
+            settings = settings_of(config, assignments, gates, idle=("receivers", "exporters"))
+        show_warnings(settings.warnings)
+    elif assignments:
+        raise click.UsageError("--set goes with --config")
+    skipped = 0
+
+    def skip(what: str) -> None:
+        nonlocal skipped
+        skipped += 1
+        if skipped <= _MOST_SKIPPED:
+            click.echo(f"podtrail: skipped {printable(what)}", err=True)
+
+    return Files(paths, settings, gates, skip)
+
+
+def _problem(question: Question, reply: Reply, *, from_files: bool) -> str:
+    said = f"{reply.told['error']} ({reply.whom})"
+    if question.pod and from_files and question.attempt is None:
+        return f"{said}. A Pod that was never tried, such as a gated one, leaves no span: ask the running page."
+    return said
+
+
+def _print(reply: Reply, *, verbose: bool, color: str) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    colour = color == "always" or (color == "auto" and sys.stdout.isatty() and not os.environ.get("NO_COLOR"))
+    console = Console(
+        file=sys.stdout,
+        color_system="standard" if colour else None,
+        force_terminal=colour,
+        highlight=False,
+        markup=False,
+    )
+    lines = [*reply.told["lines"], *([[], *_listed(reply.told.get("details"))] if verbose else [])]
+    if verbose:
+        lines.append([{"text": f"({reply.whom})", "style": "dim"}])
+    for line in lines:
+        text = Text()
+        for piece in _listed(line):
+            if isinstance(piece, dict):
+                text.append(visible(str(piece.get("text", ""))), _STYLES.get(str(piece.get("style", "")), ""))
+        console.print(text, soft_wrap=True)
+
+
+def _listed(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,74 @@
+"""Decisions as they stand in a file: read back from the lines that a sampler's decisions were written as."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, cast
+
+from podtrail.otlp import Attempt, Decision, Verdict
+
+_DECISIONS = ("sampled", "not_sampled", "dropped")
+_TRACE_BYTES = 16
+_SPAN_BYTES = 8
+_MOST_DIGITS = 20
+
+
+def read_decision(raw: bytes) -> tuple[Verdict, Attempt | None]:
+    """Return the decision on a line, and the attempt it was about. ValueError when the line is none, saying why."""
+    told = json.loads(raw)
+    if not isinstance(told, dict):
+        raise ValueError("not an object")
+    trace_id = _id(told, "traceId", _TRACE_BYTES)
+    if not trace_id:
+        raise ValueError("no traceId")
+    votes = told.get("votes")
+    verdict = Verdict(
+        trace_id=trace_id,
+        decision=_decision(told.get("decision")),
+        policy=_text(told, "policy"),
+        reason=_text(told, "reason"),
+        decided_at=_number(told, "decidedAtUnixNano"),
+        arrived=_number(told, "arrivedAtUnixNano"),
+        spans=_number(told, "spans"),
+        votes={str(policy): _decision(vote) for policy, vote in votes.items()} if isinstance(votes, dict) else {},
+    )
+    root = _id(told, "rootSpanId", _SPAN_BYTES)
+    if not root:
+        return verdict, None
+    return verdict, Attempt(
+        trace_id=trace_id,
+        span_id=root,
+        start=_number(told, "startTimeUnixNano"),
+        end=_number(told, "endTimeUnixNano"),
+        pod_uid=_text(told, "podUid"),
+        namespace=_text(told, "podNamespace"),
+        name=_text(told, "podName"),
+        result=_text(told, "result"),
+        profile=_text(told, "profile"),
+        message=_text(told, "message"),
+    )
+
+
+def _decision(value: object) -> Decision:
+    if value not in _DECISIONS:
+        raise ValueError(f"decision is none of {', '.join(_DECISIONS)}")
+    return cast("Decision", value)
+
+
+def _text(told: Mapping[str, Any], key: str) -> str:
+    value = told.get(key, "")
+    return value if isinstance(value, str) else ""
+
+
+def _number(told: Mapping[str, Any], key: str) -> int:
+    value = told.get(key, 0)
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _MOST_DIGITS:
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0
+
+
+def _id(told: Mapping[str, Any], key: str, size: int) -> bytes:
+    try:
+        found = bytes.fromhex(_text(told, key))
+    except ValueError:
+        return b""
+    return found if len(found) == size else b""
