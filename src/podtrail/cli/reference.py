@@ -142,7 +142,7 @@ def default_of(field: FieldInfo) -> str:
     """Return what a key that is not given has, as Markdown."""
     if field.is_required():
         return "required"
-    value = field.getdefault_of(call_default_factory=True, validated_data={})
+    value = field.get_default(call_default_factory=True, validated_data={})
     if isinstance(value, BaseModel) or value is None:
         return ""
     if any(shape.is_duration for shape in field_shapes(field)) and isinstance(value, int):
