@@ -1,0 +1,224 @@
+"""`stress_relief`: when it begins and ends, what it decides, and what it says of it."""
+
+import logging
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from podtrail_processors.probability import probability_of, randomness_of, read_sampling_state
+from podtrail_processors.tail_sampling import FACTORY
+from podtrail_processors.tail_sampling.stress import Stress
+
+from podtrail.otlp import SpanView, Status, split
+
+SECOND = 1_000_000_000
+START = 1_790_000_000 * SECOND
+ERROR = Status(2, "")
+HIGH, LOW = 2**56 - 1, 1
+"""Ids of a trace that is among any share, and of one that is among none but all."""
+
+Make = Callable[..., Any]
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.floats(0, 200)), max_size=50))
+def test_stress_lasts_its_least_time_and_until_the_level_is_below_the_lower_mark(
+    steps: list[tuple[int, float]],
+) -> None:
+    stress, now, began = Stress(90, 75, 10), 0, None
+    for pause, level in steps:
+        now += pause
+        before = stress.since
+        assert stress.update(level, now) == (before != stress.since)
+        if before is None:
+            assert (stress.since is not None) == (level >= 90)
+            began = now
+        else:
+            assert began is not None
+            assert (stress.since is None) == (level < 75 and now >= began + 10)
+
+
+@pytest.fixture(name="stressed")
+def _stressed(sampler: Make, policy: Make) -> Callable[..., Any]:
+    """Return what makes a sampler under stress for good, with a policy that keeps nothing of it."""
+
+    def stressed(*policies: object, errors_per_second: float = 100, **settings: object) -> Any:
+        relief = {"mode": "always", "errors_per_second": errors_per_second, "sampling_percentage": 25}
+        return sampler(*policies or [policy("span_count", min_spans=1000)], stress_relief=relief, **settings)
+
+    return stressed
+
+
+@pytest.fixture(name="measured")
+def _measured(sampler: Make, policy: Make) -> Callable[..., Any]:
+    """Return what makes a sampler with what it is told of lag and memory: `made.lag`, `made.used`."""
+
+    def measured(**relief: object) -> Any:
+        settings = {"policies": [policy("always_sample")], "decision_wait": "2s"}
+        made = sampler()
+        made.lag = made.used = 0
+        made.context = replace(made.context, lag=lambda: made.lag, memory_used=lambda: made.used)
+        config = FACTORY.Config.model_validate(settings | {"stress_relief": {"mode": "auto"} | relief})
+        made.under_test = FACTORY.create(config, made.context)
+        return made
+
+    return measured
+
+
+def states(made: Any) -> dict[int, set[str]]:
+    """Return the trace states of the spans of each trace that came out."""
+    found: dict[int, set[str]] = {}
+    for batch in made.out:
+        for group in batch.groups:
+            for view in map(SpanView, split(group.spans)):
+                found.setdefault(int.from_bytes(view.trace_id, "big"), set()).add(view.trace_state)
+    return found
+
+
+def test_new_traces_are_decided_at_once_by_their_id_and_tell_their_threshold(stressed: Make, span: Make) -> None:
+    made = stressed()
+    made.send(0, span(HIGH), span(LOW))
+    assert made.under_test.held() == 0
+    assert made.decisions == {HIGH: "sampled", LOW: "not_sampled"}
+    assert states(made) == {HIGH: {"ot=th:c"}}
+    kept, other = made.verdicts
+    assert (kept.policy, kept.reason) == ("stress_relief", "stress relief: among the 25 % chosen by trace id")
+    assert (other.policy, other.reason) == ("", "stress relief: not among the 25 % chosen by trace id")
+    assert made.counted("traces_decided_under_stress") == {"decision=sampled": 1, "decision=not_sampled": 1}
+    assert made.context.account.sampled_out == 1
+
+
+def test_spans_that_follow_get_the_same_answer_without_another_verdict(stressed: Make, span: Make) -> None:
+    made = stressed()
+    for number in range(1, 4):
+        made.send(number, span(HIGH, number), span(LOW, number))
+    assert made.kept == [(HIGH, 1), (HIGH, 2), (HIGH, 3)]
+    assert len(made.verdicts) == 2
+    assert made.context.account.sampled_out == 3
+
+
+def test_given_randomness_and_earlier_sampling_count(stressed: Make, span: Make) -> None:
+    made = stressed()
+    made.send(0, span(1, trace_state="ot=rv:ffffffffffffff"), span(HIGH, trace_state="ot=th:e"))
+    assert states(made) == {1: {"ot=rv:ffffffffffffff;th:c"}, HIGH: {"ot=th:e"}}
+
+
+def test_a_trace_with_an_error_is_kept_with_all_that_follows(stressed: Make, span: Make) -> None:
+    made = stressed()
+    made.send(0, span(1, 1, status=ERROR), span(2, 1))
+    made.send(1, span(1, 2), span(2, 2, status=ERROR))
+    made.send(2, span(1, 3), span(2, 3))
+    assert made.kept == [(1, 1), (1, 2), (2, 2), (1, 3), (2, 3)]
+    assert states(made) == {1: {"ot=th:0"}, 2: {"ot=th:0"}}
+    assert [(verdict.decision, verdict.reason) for verdict in made.verdicts if verdict.policy] == [
+        ("sampled", "stress relief: a span has status ERROR")
+    ] * 2
+
+
+def test_of_very_many_errors_a_share_is_kept_from_which_their_number_can_be_recovered(
+    stressed: Make, span: Make
+) -> None:
+    made, rng = stressed(errors_per_second=20), random.Random(5)
+    for number in range(5000):
+        made.send(number / 250, span(rng.getrandbits(128), status=ERROR), span(rng.getrandbits(120) << 8))
+    kept = {trace: read_sampling_state(state.pop()) for trace, state in states(made).items()}
+    failed = {verdict.trace_id for verdict in made.verdicts if "ERROR" in verdict.reason or not verdict.policy}
+    assert len(kept) < 10_000 * 0.35
+    assert all((state.threshold or 0) <= randomness_of(trace.to_bytes(16, "big")) for trace, state in kept.items())
+    estimate = sum(1 / probability_of(state.threshold or 0) for state in kept.values())
+    assert estimate == pytest.approx(10_000, rel=0.1)
+    assert failed
+
+
+def test_errors_are_as_others_where_none_are_asked_for(stressed: Make, span: Make) -> None:
+    made = stressed(errors_per_second=0)
+    made.send(0, span(LOW, status=ERROR))
+    assert made.decisions == {LOW: "not_sampled"}
+
+
+def test_what_is_held_already_takes_its_usual_way(measured: Make, span: Make) -> None:
+    made = measured()
+    made.send(0, span(LOW, 1))
+    made.lag = 5 * SECOND
+    made.send(0.5, span(LOW, 2), span(LOW + 1, 1))
+    made.stop(10)
+    assert made.decisions == {LOW: "sampled", LOW + 1: "not_sampled"}
+    assert made.kept == [(LOW, 1), (LOW, 2)]
+
+
+@pytest.mark.parametrize(
+    ("relief", "cause"),
+    [
+        ({"maximum_lag": "10s"}, "decisions are 9.0 s late"),
+        ({"memory_limit_mib": 100, "maximum_lag": 0}, "the process takes 95 % of memory_limit_mib"),
+    ],
+)
+def test_begins_and_ends_with_a_line_in_the_log_and_a_gauge(
+    measured: Make, span: Make, caplog: pytest.LogCaptureFixture, relief: dict[str, object], cause: str
+) -> None:
+    made = measured(**relief)
+    made.lag, made.used = 9 * SECOND, 95 * 2**20
+    with caplog.at_level(logging.INFO):
+        made.send(0, span(LOW))
+        assert made.counted("stress_relief_active") == {"": 1}
+        made.lag, made.used = SECOND, 2**20
+        made.send(9, span(LOW + 1))
+        assert made.counted("stress_relief_active") == {"": 1}
+        made.send(10, span(LOW + 2), span(LOW, 2))
+        made.stop(20)
+    assert made.counted("stress_relief_active") == {"": 0}
+    assert [record.message for record in caplog.records] == [
+        f"stress relief begins, {cause}: new traces are decided at once, 1 % of them kept by their trace id",
+        "stress relief ends: 2 traces were decided at once, 0 of them kept",
+    ]
+    # What was decided under stress is not taken for a new trace when more of it comes.
+    assert made.decisions == {LOW: "not_sampled", LOW + 1: "not_sampled", LOW + 2: "sampled"}
+
+
+def test_held_bytes_bring_relief_before_traces_have_to_be_decided_early(
+    sampler: Make, span: Make, policy: Make
+) -> None:
+    made = sampler(policy("always_sample"), maximum_held_mib=1, stress_relief={"mode": "auto"})
+    for number in range(1, 1001):
+        made.send(number / 1000, span(number, attributes={"much": "x" * 2000}))
+    assert 80 < made.counted("stress_level")[""] < 92
+    assert made.counted("traces_decided_early") == {}
+    made.stop(60)
+    assert 300 < len(made.kept) < 600
+
+
+def test_whoever_configures_no_relief_has_no_metrics_of_it(sampler: Make, policy: Make) -> None:
+    assert not any("stress" in name for name in sampler(policy("always_sample")).context.metrics.snapshot())
+
+
+def test_a_reload_goes_on_under_stress(measured: Make, span: Make) -> None:
+    made, after = measured(), measured()
+    made.lag = 5 * SECOND
+    made.send(0, span(LOW, 1), span(LOW + 1, status=ERROR))
+    after.under_test.take_over(made.under_test, START + SECOND)
+    after.send(2, span(LOW, 2), span(LOW + 1, 2), span(LOW + 2))
+    assert after.kept == [(LOW + 1, 2)]
+    assert after.decisions == {LOW + 2: "not_sampled"}
+
+
+@pytest.mark.parametrize("settings", [{"num_shards": 4}, {"sampling_strategy": "span-ingest"}])
+def test_shards_and_span_ingest_are_relieved_too(stressed: Make, span: Make, settings: dict[str, object]) -> None:
+    made = stressed(**settings)
+    made.send(0, span(HIGH), span(LOW))
+    assert made.decisions == {HIGH: "sampled", LOW: "not_sampled"}
+
+
+def test_a_decision_under_stress_is_remembered_in_the_caches(stressed: Make, span: Make) -> None:
+    made = stressed(decision_cache={"sampled_cache_size": 10, "non_sampled_cache_size": 10})
+    made.send(0, span(HIGH), span(LOW))
+    made.send(1, span(HIGH, 2), span(LOW, 2))
+    assert made.kept == [(HIGH, 1), (HIGH, 2)]
+    assert made.under_test.held() == 0
+
+
+def test_a_lower_mark_above_the_upper_one_is_an_error(sampler: Make) -> None:
+    with pytest.raises(ValueError, match="deactivate_at_percentage must not be above"):
+        sampler(stress_relief={"activate_at_percentage": 50})
