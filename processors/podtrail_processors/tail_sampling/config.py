@@ -1,7 +1,7 @@
 """The configuration of `tail_sampling`: the Collector's keys, and ours beside them."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -20,6 +20,9 @@ _ZERO_WHEN_NULL = ("decision_wait", "num_traces")
 class TopPolicy(Leaf):
     """A policy of the list."""
 
+    plain: ClassVar[frozenset[str]] = Leaf.plain | {"shadow"}
+
+    shadow: bool = Field(False, description="Only try it: it votes and is counted, and changes nothing.")
     and_: conjunction.And = Field(conjunction.And(), alias="and", description="Traces that several policies agree on.")
     not_: negation.Config = Field(negation.Config(), alias="not", description="The opposite of one policy.")
     composite: Composite = Field(
@@ -72,6 +75,12 @@ class Config(Model):
         "follows the decision. Others are untouched. 0: no limit.",
     )
     policies: tuple[TopPolicy, ...] = Field((), description="A trace is kept when one of them says yes.")
+    shadow_policies: tuple[TopPolicy, ...] = Field(
+        (), description="Policies to compare with: they decide as `policies` would, which is counted and changes nothing."
+    )
+    record_reason: bool = Field(
+        False, description="Write on the root span of kept traces which policy decided, and why."
+    )
     decision_cache: DecisionCache = Field(DecisionCache(), description="Remembers decisions for late spans.")
     sample_on_first_match: bool = Field(False, description="Ask no further policy once one has said yes.")
     drop_pending_traces_on_shutdown: bool = Field(
@@ -104,7 +113,7 @@ class Config(Model):
             return {key: 0 if value is None and key in _ZERO_WHEN_NULL else value for key, value in data.items()}
         return data
 
-    @field_validator("policies")
+    @field_validator("policies", "shadow_policies")
     @classmethod
     def _names_are_unique(cls, policies: tuple[TopPolicy, ...]) -> tuple[TopPolicy, ...]:
         seen: set[str] = set()
@@ -124,6 +133,8 @@ class Config(Model):
     @model_validator(mode="after")
     def _parts_can_be_judged(self) -> "Config":
         if self.sampling_strategy == "span-ingest":
+            if self.shadow_policies or any(policy.shadow for policy in self.policies):
+                raise ValueError('sampling_strategy "span-ingest" judges parts of traces: there no policy can be tried')
             for policy in self.policies:
                 if policy.create().stateful:
                     raise ValueError(
@@ -158,10 +169,13 @@ class Config(Model):
         if self.num_shards > 1:
             text = "makes nothing faster here; num_traces, caches and rates are divided among the shards"
             found.append((("num_shards",), text))
-        if not self.policies:
-            found.append((("policies",), "without a policy no trace is kept"))
+        if all(policy.shadow for policy in self.policies):
+            found.append((("policies",), "without a policy that is no shadow no trace is kept" if self.policies else "without a policy no trace is kept"))
         for at, policy in enumerate(self.policies):
             found += [(("policies", at), text) for text in self._hardly_meant(policy)]
+        for at, policy in enumerate(self.shadow_policies):
+            if policy.shadow:
+                found.append((("shadow_policies", at, "shadow"), "has no effect: they all are only tried"))
         if self.sampling_strategy == "span-ingest":
             for at, policy in enumerate(self.policies):
                 if policy.type == "drop":

@@ -1,9 +1,9 @@
 """Why each policy voted as it did, found out when somebody asks: from the recorded votes and the spans themselves."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from podtrail.otlp import Decision, Group, PolicyVote, Verdict
+from podtrail.otlp import Decision, Group, PolicyVote, Shadow, Verdict
 from podtrail_processors.tail_sampling.evidence import Evidence, Header, Readers, Reads
 from podtrail_processors.tail_sampling.measure import Meter, Size
 from podtrail_processors.tail_sampling.policy import NoVote, Policy
@@ -27,6 +27,8 @@ class Explanations:
     No vote is taken again of a policy for which that would count: of those only what they told is repeated.
     """
 
+    shadow: Shadow | None = None
+
     def __init__(
         self,
         asked: Sequence[Asked],
@@ -46,18 +48,20 @@ class Explanations:
         self._readers: Readers | None = None
 
     def explain(self, verdict: Verdict) -> Sequence[PolicyVote]:
-        """Return the vote of each policy; none when nobody was asked."""
-        if not verdict.votes:
-            return ()
-        votes = tuple(verdict.votes.get(one.name) for one in self._asked)
+        """Return the vote of each policy."""
+        return self.told(verdict, verdict.votes)
+
+    def told(self, verdict: Verdict, recorded: Mapping[str, Decision], *, shadow: bool = False) -> Sequence[PolicyVote]:
+        """Return the vote of each policy about a verdict's trace, where these are the votes that were given."""
+        votes = tuple(recorded.get(one.name) for one in self._asked)
         reached = self._reach(votes)
         trace = self.evidence_of(verdict) if verdict.groups else None
         return [
-            PolicyVote(one.name, one.type, vote, self._told(one.policy, vote, trace, asked=at < reached))
+            PolicyVote(one.name, one.type, vote, self._why(one.policy, vote, trace, asked=at < reached), shadow)
             for at, (one, vote) in enumerate(zip(self._asked, votes, strict=True))
         ]
 
-    def _told(self, policy: Policy, vote: Decision | None, trace: Evidence | None, *, asked: bool) -> str:
+    def _why(self, policy: Policy, vote: Decision | None, trace: Evidence | None, *, asked: bool) -> str:
         if not asked:
             return "it was not asked: another policy had the last word before"
         if trace is None:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Collection
 
 from podtrail.component import Metrics
 from podtrail.config.gates import COUNT_BYTES_SAMPLED, COUNT_SPANS_SAMPLED
+from podtrail.otlp import Decision
 
-_PREFIX = "otelcol_processor_tail_sampling_"
+PREFIX = "otelcol_processor_tail_sampling_"
 _AGES = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 
 
@@ -18,52 +19,69 @@ def label_of(component_id: str, policy: str) -> str:
     return f"{name}.{policy}" if name else policy
 
 
+def sampled(decision: Decision) -> str:
+    """Return the value of the label `sampled`."""
+    return "true" if decision == "sampled" else "false"
+
+
 class Instruments:
     """The instruments, made once. Spans and traces are counted, ages are whole seconds."""
 
     def __init__(self, metrics: Metrics, traces_held: Callable[[], float], gates: Collection[str]) -> None:
-        self.new_traces = metrics.counter(_PREFIX + "new_trace_id_received", "Traces of which a first span came.")
+        self.new_traces = metrics.counter(PREFIX + "new_trace_id_received", "Traces of which a first span came.")
         self.decided = metrics.counter(
-            _PREFIX + "global_count_traces_sampled", "Traces decided, by decision.", ("sampled", "decision")
+            PREFIX + "global_count_traces_sampled", "Traces decided, by decision.", ("sampled", "decision")
         )
         self.votes = metrics.counter(
-            _PREFIX + "count_traces_sampled", "Votes of the policies.", ("policy", "sampled", "decision")
+            PREFIX + "count_traces_sampled", "Votes of the policies.", ("policy", "sampled", "decision")
         )
         self.voted_spans = self.voted_bytes = None
         if COUNT_SPANS_SAMPLED in gates:
             self.voted_spans = metrics.counter(
-                _PREFIX + "count_spans_sampled", "Spans of traces voted on.", ("policy", "sampled", "decision")
+                PREFIX + "count_spans_sampled", "Spans of traces voted on.", ("policy", "sampled", "decision")
             )
         if COUNT_BYTES_SAMPLED in gates:
             self.voted_bytes = metrics.counter(
-                _PREFIX + "count_bytes_sampled", "Bytes of traces voted on.", ("policy", "sampled", "decision")
+                PREFIX + "count_bytes_sampled", "Bytes of traces voted on.", ("policy", "sampled", "decision")
             )
         self.unparseable = metrics.counter(
-            _PREFIX + "count_spans_with_unparseable_tracestate",
+            PREFIX + "count_spans_with_unparseable_tracestate",
             "Kept spans into whose trace state no threshold could be written.",
         )
         self.executions = metrics.counter(
-            _PREFIX + "sampling_policy_execution_count", "How often a policy was asked.", ("policy",)
+            PREFIX + "sampling_policy_execution_count", "How often a policy was asked.", ("policy",)
         )
         self.errors = metrics.counter(
-            _PREFIX + "sampling_policy_evaluation_error", "How often a policy had no vote because it failed."
+            PREFIX + "sampling_policy_evaluation_error", "How often a policy had no vote because it failed."
         )
         self.from_cache = metrics.counter(
-            _PREFIX + "early_releases_from_cache_decision",
+            PREFIX + "early_releases_from_cache_decision",
             "Late spans that followed a remembered decision.",
             ("sampled",),
         )
         self.too_early = metrics.counter(
-            _PREFIX + "sampling_trace_dropped_too_early", "Traces that had been evicted when they were to be decided."
+            PREFIX + "sampling_trace_dropped_too_early", "Traces that had been evicted when they were to be decided."
         )
-        self.too_large = metrics.counter(_PREFIX + "traces_dropped_too_large", "Traces over maximum_trace_size_bytes.")
+        self.too_large = metrics.counter(PREFIX + "traces_dropped_too_large", "Traces over maximum_trace_size_bytes.")
         self.decided_early = metrics.counter(
-            _PREFIX + "traces_decided_early", "Traces decided before their time to stay within maximum_held_mib."
+            PREFIX + "traces_decided_early", "Traces decided before their time to stay within maximum_held_mib."
         )
         self.late_age = metrics.histogram(
-            _PREFIX + "sampling_late_span_age", "From the decision to the arrival of a late span, in seconds.", _AGES
+            PREFIX + "sampling_late_span_age", "From the decision to the arrival of a late span, in seconds.", _AGES
         )
         self.removal_age = metrics.histogram(
-            _PREFIX + "sampling_trace_removal_age", "From a trace's arrival to its removal, in seconds.", _AGES
+            PREFIX + "sampling_trace_removal_age", "From a trace's arrival to its removal, in seconds.", _AGES
         )
-        metrics.gauge(_PREFIX + "sampling_traces_on_memory", "Traces in memory.").read_from(traces_held)
+        metrics.gauge(PREFIX + "sampling_traces_on_memory", "Traces in memory.").read_from(traces_held)
+
+    def voted(self, label: str, vote: Decision | None, traces: int, spans: int, size: int) -> None:
+        """Count what a policy said about so many traces; None: nothing, for it failed. `size` in bytes."""
+        self.executions.add(traces, label)
+        if vote is None:
+            self.errors.add(traces)
+            return
+        self.votes.add(traces, label, sampled(vote), vote)
+        if self.voted_spans:
+            self.voted_spans.add(spans, label, sampled(vote), vote)
+        if self.voted_bytes:
+            self.voted_bytes.add(size, label, sampled(vote), vote)

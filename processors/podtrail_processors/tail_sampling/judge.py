@@ -5,15 +5,17 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from podtrail.component import Context
+from podtrail.config.gates import USE_TRACE_STATE
 from podtrail.otlp import Decision, Explainer
 from podtrail_processors.probability import ALWAYS
-from podtrail_processors.tail_sampling.config import TopPolicy
+from podtrail_processors.tail_sampling.config import Config, TopPolicy
 from podtrail_processors.tail_sampling.evidence import Evidence, Readers, Reads
 from podtrail_processors.tail_sampling.explanations import Asked, Explanations
-from podtrail_processors.tail_sampling.instruments import Instruments, label_of
+from podtrail_processors.tail_sampling.instruments import Instruments, label_of, sampled
 from podtrail_processors.tail_sampling.policy import Named, NoVote, Policy, inherit
 
 _MOST_ROWS = 4096
+_NOTHING = Reads()
 
 Row = tuple[Decision | None, ...]
 """The votes of the policies that were asked; None of one that failed."""
@@ -55,36 +57,40 @@ class Judge:
 
     def __init__(
         self,
-        configs: Sequence[TopPolicy],
+        config: Config,
+        policies: Sequence[TopPolicy],
         instruments: Instruments,
-        *,
-        first_match: bool,
         context: Context,
-        weighs: bool = False,
+        *,
+        besides: Reads = _NOTHING,
     ) -> None:
-        ordered = sorted(configs, key=lambda config: config.type != "drop")
+        """Judge by some of the policies of a configuration. `besides`: what others read of the same evidence."""
+        ordered = sorted(policies, key=lambda config: config.type != "drop")
         self._policies = [config.create() for config in ordered]
-        reads = Reads.union(policy.reads for policy in self._policies)
-        self.readers = Readers(reads, weighs=weighs)
-        self.weighs = weighs
+        self.reads = Reads.union(policy.reads for policy in self._policies)
+        self.weighs = USE_TRACE_STATE in context.gates
         """Whether the Collector's probability sampling in trace states is on."""
+        reads = Reads.union([self.reads, besides])
+        self.readers = Readers(reads, weighs=self.weighs, tells=config.record_reason)
         self._counts_sizes = not (instruments.voted_spans is None and instruments.voted_bytes is None)
         self.measures = reads.size or instruments.voted_bytes is not None
         """Whether the size of traces is asked for."""
-        self._drops = sum(config.type == "drop" for config in configs)
+        self._drops = sum(config.type == "drop" for config in policies)
         self._ask = [policy.vote for policy in self._policies]
         self._learners = [learner for policy in self._policies for learner in policy.learners()]
         self._names = [config.name for config in ordered]
         self._labels = [label_of(context.id, config.name) for config in ordered]
         self._instruments = instruments
-        self._last_words: tuple[Decision, ...] = ("dropped", "sampled") if first_match else ("dropped",)
+        self._last_words: tuple[Decision, ...] = (
+            ("dropped", "sampled") if config.sample_on_first_match else ("dropped",)
+        )
         self._outcomes: dict[Row, _Outcome] = {}
         self.dynamic = any(policy.dynamic for policy in self._policies)
         """Whether policies choose with probabilities of their own making, which kept spans should tell."""
         for policy, name in zip(self._policies, self._names, strict=True):
             policy.attach(context, name)
         asked = [Asked(c.name, c.type, p) for c, p in zip(ordered, self._policies, strict=True)]
-        self.explanations = Explanations(asked, self._reach, reads, weighs=weighs)
+        self.explanations = Explanations(asked, self._reach, self.reads, weighs=self.weighs)
 
     def judge(self, trace: Evidence) -> Judgement:
         """Return what becomes of a trace."""
@@ -92,7 +98,7 @@ class Judge:
             learn(trace)
         votes: list[Decision | None] = []
         for ask in self._ask:
-            vote = _asked(ask, trace)
+            vote = asked_for(ask, trace)
             votes.append(vote)
             if vote in self._last_words:
                 break
@@ -140,12 +146,13 @@ class Judge:
         failed = [name for name, vote in zip(self._names, votes, strict=False) if vote is None]
         return "no policy said yes" + (f"; without a vote, for they failed: {', '.join(failed)}" if failed else "")
 
-    def _named(self) -> Sequence[Named]:
+    def named(self) -> Sequence[Named]:
+        """Return the policies."""
         return [Named(name, policy) for name, policy in zip(self._names, self._policies, strict=True)]
 
     def take_over(self, other: "Judge") -> None:
         """On reload: have policies go on from what those of the same name and kind remember."""
-        inherit(self._named(), other._named())
+        inherit(self.named(), other.named())
 
     def report(self) -> None:
         """Count what was judged since the last report."""
@@ -154,17 +161,9 @@ class Judge:
                 continue
             decision = outcome.judgement.decision
             if decision in self._final:
-                self._instruments.decided.add(outcome.times, _sampled(decision), decision)
+                self._instruments.decided.add(outcome.times, sampled(decision), decision)
             for vote, label in zip(votes, self._labels, strict=False):
-                self._instruments.executions.add(outcome.times, label)
-                if vote is None:
-                    self._instruments.errors.add(outcome.times)
-                    continue
-                self._instruments.votes.add(outcome.times, label, _sampled(vote), vote)
-                if self._instruments.voted_spans:
-                    self._instruments.voted_spans.add(outcome.spans, label, _sampled(vote), vote)
-                if self._instruments.voted_bytes:
-                    self._instruments.voted_bytes.add(outcome.bytes, label, _sampled(vote), vote)
+                self._instruments.voted(label, vote, outcome.times, outcome.spans, outcome.bytes)
             outcome.times = outcome.spans = outcome.bytes = 0
 
 
@@ -179,7 +178,7 @@ class IngestJudge(Judge):
         for at, ask in enumerate(self._ask):
             if at == self._drops and "not_sampled" in votes:
                 break
-            votes.append(vote := _asked(ask, trace))
+            votes.append(vote := asked_for(ask, trace))
             if vote not in ("not_sampled", None):
                 break
         return self._follow(tuple(votes), trace)
@@ -190,12 +189,9 @@ class IngestJudge(Judge):
         return next((at for at, vote in enumerate(votes, 1) if vote not in ("not_sampled", None)), len(votes))
 
 
-def _asked(ask: Callable[[Evidence], Decision], trace: Evidence) -> Decision | None:
+def asked_for(ask: Callable[[Evidence], Decision], trace: Evidence) -> Decision | None:
+    """Return a policy's vote; None when it fails."""
     try:
         return ask(trace)
     except NoVote:
         return None
-
-
-def _sampled(decision: Decision) -> str:
-    return "true" if decision == "sampled" else "false"

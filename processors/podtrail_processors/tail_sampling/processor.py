@@ -5,7 +5,6 @@ from functools import partial
 from typing import ClassVar, Protocol
 
 from podtrail.component import Context, Taken
-from podtrail.config.gates import USE_TRACE_STATE
 from podtrail.config.types import SECOND
 from podtrail.otlp import Batch, Group
 from podtrail.otlp.columns import column_reader
@@ -21,6 +20,7 @@ from podtrail_processors.tail_sampling.measure import Meter
 from podtrail_processors.tail_sampling.memory import Memory
 from podtrail_processors.tail_sampling.relief import Relief
 from podtrail_processors.tail_sampling.remembered import TAIL
+from podtrail_processors.tail_sampling.shadow import judge_of
 
 _TRACE_COST = 8
 """What deciding a trace costs beside its spans, in spans."""
@@ -49,13 +49,7 @@ class TailSampling:
         self._bounds = Bounds(config, context.metrics)
         self._parents = column_reader({"parent_span_id"})
         self._instruments = Instruments(context.metrics, lambda: len(self.memory.traces), context.gates)
-        self._judge: Judge = self.judge_type(
-            config.policies,
-            self._instruments,
-            first_match=config.sample_on_first_match,
-            context=context,
-            weighs=USE_TRACE_STATE in context.gates,
-        )
+        self._judge = judge_of(self.judge_type, config, self._instruments, context)
         self._measures = bool(config.maximum_trace_size_bytes or self._judge.measures)
         self._inspects = bool(self._wait_after_root or self._measures or config.decision_idle or self._bounds.watches)
         self.memory = Memory(idle=config.decision_idle, weighs_headers=bool(config.maximum_held_mib))

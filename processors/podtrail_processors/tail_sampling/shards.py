@@ -99,6 +99,7 @@ def share_of(config: Config) -> Config:
             ),
             "stress_relief": config.stress_relief.shared_among(shards),
             "policies": _divided(config.policies, shards),
+            "shadow_policies": _divided(config.shadow_policies, shards),
         }
     )
 

@@ -21,7 +21,7 @@ from podtrail.otlp.rejection import REFUSAL, Rejection, Why, read_message, read_
 from podtrail.otlp.request import Intake, MalformedRequest, read_request, write_request
 from podtrail.otlp.span import KINDS, Event, Link, SpanView, Status
 from podtrail.otlp.values import Value, read_key_value, resource_attributes, scope_attributes, scope_name
-from podtrail.otlp.verdict import Decision, Explainer, PolicyVote, Verdict
+from podtrail.otlp.verdict import Decision, Explainer, PolicyVote, Shadow, Verdict
 
 __all__ = [
     "KINDS",
@@ -38,6 +38,7 @@ __all__ = [
     "MalformedRequest",
     "PolicyVote",
     "Rejection",
+    "Shadow",
     "SpanFields",
     "SpanView",
     "Status",

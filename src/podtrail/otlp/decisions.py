@@ -3,12 +3,13 @@
 from typing import Any
 
 from podtrail.otlp.attempt import attempt_of
-from podtrail.otlp.verdict import Verdict
+from podtrail.otlp.verdict import Shadow, Verdict
 
 
 def decision_line(verdict: Verdict) -> dict[str, Any]:
     """Return a verdict as a mapping for JSON, in OTLP's manner: ids in hex, nanoseconds since the epoch as strings.
 
+    Where policies are only tried there is `shadow`: their `votes`, and as `set` what the alternative list says.
     Always `traceId`, `decision`, `policy`, `reason`, `decidedAtUnixNano`, `arrivedAtUnixNano`, `spans` and `votes`; of
     a scheduling attempt also `rootSpanId`, `startTimeUnixNano`, `endTimeUnixNano`, `podUid`, `podNamespace`,
     `podName`, `result`, `profile` and `message`, each where the attempt says it.
@@ -23,6 +24,8 @@ def decision_line(verdict: Verdict) -> dict[str, Any]:
         "spans": verdict.spans,
         "votes": dict(verdict.votes),
     }
+    if verdict.shadow is not None:
+        line["shadow"] = _shadow_line(verdict.shadow)
     attempt = attempt_of(verdict.groups)
     if attempt is not None:
         told = {
@@ -37,4 +40,12 @@ def decision_line(verdict: Verdict) -> dict[str, Any]:
             "message": attempt.message,
         }
         line.update({key: value for key, value in told.items() if value})
+    return line
+
+
+def _shadow_line(shadow: Shadow) -> dict[str, Any]:
+    line: dict[str, Any] = {"votes": dict(shadow.votes)}
+    if shadow.decision is not None:
+        line["set"] = {"decision": shadow.decision, "policy": shadow.policy, "reason": shadow.reason}
+        line["set"]["votes"] = dict(shadow.set_votes)
     return line

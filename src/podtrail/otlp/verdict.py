@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal, NamedTuple, Protocol
 
 from podtrail.otlp.group import Group
@@ -22,8 +23,26 @@ class PolicyVote(NamedTuple):
     """Whether the vote is only counted."""
 
 
+class Shadow(NamedTuple):
+    """What policies said that are only tried."""
+
+    votes: Mapping[str, Decision]
+    """By policy, of those in the list of the others."""
+    decision: Decision | None = None
+    """What the alternative list of policies would have decided; None when there is none."""
+    policy: str = ""
+    """Which of them would have decided."""
+    reason: str = ""
+    set_votes: Mapping[str, Decision] = MappingProxyType({})
+    """By policy of the alternative list."""
+
+
 class Explainer(Protocol):
-    """Who gave verdicts and can say why; shared by all of them."""
+    """Who gave verdicts and can say why; shared by all of them, unless there are shadows."""
+
+    @property
+    def shadow(self) -> Shadow | None:
+        """What shadows said about the trace."""
 
     def explain(self, verdict: "Verdict") -> Sequence[PolicyVote]:
         """Return the vote of each policy, in the order in which they are asked."""
@@ -53,6 +72,11 @@ class Verdict:
     groups: Sequence[Group] = ()
     """The spans it was decided on."""
     explainer: Explainer | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def shadow(self) -> Shadow | None:
+        """What policies said that are only tried; None without any."""
+        return self.explainer.shadow if self.explainer else None
 
     def explained(self) -> Sequence[PolicyVote]:
         """Return what each policy said and why, found out now, from `groups`; empty when none was asked."""

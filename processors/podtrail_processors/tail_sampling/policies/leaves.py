@@ -5,7 +5,7 @@ A new one takes a module beside this one and a line here.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -44,6 +44,9 @@ class Leaf(Model):
     """
 
     model_config = ConfigDict(extra="allow", populate_by_name=False)
+
+    plain: ClassVar[frozenset[str]] = frozenset({"name", "type"})
+    """The keys that are not named like a type."""
 
     name: str = Field("", description="The name that verdicts and metrics show.")
     type: str = Field("", description="The type of the policy.")
@@ -100,7 +103,7 @@ class Leaf(Model):
     def _as_the_collector_reads_it(cls, data: Any) -> Any:
         if not isinstance(data, Mapping):
             return data
-        known = cls.types() | {"name", "type"}
+        known = cls.types() | cls.plain
         for key, value in data.items():
             if key not in known and value is not None and not isinstance(value, Mapping):
                 raise ValueError(f"unknown key {key!r}; a policy has name, type and {', '.join(sorted(cls.types()))}")
@@ -110,7 +113,7 @@ class Leaf(Model):
     def types(cls) -> frozenset[str]:
         """Return the types that may stand here."""
         names = {field.alias or name for name, field in cls.model_fields.items()}
-        return frozenset(names - {"name", "type"})
+        return frozenset(names - cls.plain)
 
     def create(self) -> Policy:
         """Return the policy. ValueError when its type is unknown here or its settings can't be met."""
@@ -125,7 +128,7 @@ class Leaf(Model):
             return []
         found: list[tuple[WarningPath, str]] = [((self.type, *path), text) for path, text in self._block().lints()]
         fields = type(self).model_fields
-        for name in sorted(self.model_fields_set & fields.keys() - {"name", "type"}):
+        for name in sorted(self.model_fields_set & fields.keys() - self.plain):
             key = fields[name].alias or name
             if key != self.type:
                 found.append(((key,), f"has no effect: the type is {self.type}"))
