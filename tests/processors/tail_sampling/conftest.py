@@ -1,6 +1,6 @@
 """Builders for tests of the sampler: spans with what a test is about, and a sampler that is told the time."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,8 +8,24 @@ import pytest
 from podtrail_processors.tail_sampling import FACTORY
 
 from podtrail.component import Context
-from podtrail.otlp import Batch, Group, Status, Value, Verdict, encode_span, frame, resource_header, scope_header, split
+from podtrail.otlp import (
+    Batch,
+    Group,
+    Status,
+    Value,
+    Verdict,
+    encode_span,
+    frame,
+    read_request,
+    resource_header,
+    scope_header,
+    split,
+    write_request,
+)
 from podtrail.otlp import SpanView as View
+from podtrail.pipeline.settings import read_settings
+from podtrail.testing.attempts import MadeAttempt
+from podtrail.testing.replayer import Replayer, read_config
 
 MS = 1_000_000
 SECOND = 1_000 * MS
@@ -135,3 +151,62 @@ def _span() -> type[Made]:
 def _policy() -> Callable[..., dict[str, object]]:
     """Return what writes a policy: `policy("latency", threshold_ms=5)`."""
     return policy
+
+
+_PIPELINE = """
+receivers: {otlp: {protocols: {grpc: {}}}}
+processors: {tail_sampling: {decision_wait: 1s, SETTINGS, policies: [POLICIES]}}
+exporters: {debug: {}}
+service: {pipelines: {traces: {receivers: [otlp], processors: [tail_sampling], exporters: [debug]}}}
+"""
+
+
+@dataclass
+class Watched:
+    """What a sampler said of attempts, in their order."""
+
+    verdicts: Sequence[Verdict]
+    metrics: Mapping[str, Mapping[str, float]]
+
+    @property
+    def kept(self) -> Sequence[int]:
+        """The positions of those that were kept."""
+        return [at for at, verdict in enumerate(self.verdicts) if verdict.decision == "sampled"]
+
+    @property
+    def reasons(self) -> Sequence[str]:
+        """Why they were decided so, in short."""
+        return [verdict.reason for verdict in self.verdicts]
+
+    @property
+    def explained(self) -> Sequence[str]:
+        """What the first policy says of each, when all is over."""
+        return [verdict.explained()[0].why for verdict in self.verdicts]
+
+    def counted(self, name: str) -> Mapping[str, float]:
+        """Return a metric's values."""
+        return self.metrics.get("otelcol_processor_tail_sampling_" + name, {})
+
+
+Watch = Callable[..., Watched]
+
+
+@pytest.fixture
+def watch() -> Watch:
+    """Return what replays attempts, each arriving when it ends: `watch("{name: p, type: …}", attempts)`."""
+
+    def run(policies: str, attempts: Iterable[MadeAttempt], settings: str = "num_traces: 50000") -> Watched:
+        text = _PIPELINE.replace("SETTINGS", settings).replace("POLICIES", policies)
+        said: dict[bytes, Verdict] = {}
+        replayer = Replayer(
+            read_settings(read_config(text), frozenset()),
+            lambda _, batch: said.update({verdict.trace_id: verdict for verdict in batch.verdicts}),
+        )
+        order = list(attempts)
+        for attempt in order:
+            request = write_request(attempt.groups())
+            replayer.add(attempt.start + max(0, attempt.duration), read_request(request))
+        replayer.finish()
+        return Watched([said[attempt.trace_id] for attempt in order], replayer.house.metrics.snapshot())
+
+    return run

@@ -63,7 +63,8 @@ class LatencyQuantile(Learner[Compared]):
             self._of.put(profile, others, now)
         count = others.count
         enough = count >= self._min_attempts
-        limit = int(others.answer(now)) if enough else 0
+        # Rounded, for a mean of equal numbers may be a hair less than each.
+        limit = round(others.answer(now)) if enough else 0
         others.add(took, now)
         return Compared(attempt.span_id, enough and took > limit, cut(profile), took, limit, count)
 
