@@ -14,7 +14,7 @@ _LONGEST_REASON = 500
 
 
 class PythonPolicy(Policy):
-    """Asks code that is not ours."""
+    """Asks the function, or the method `vote` of the object; what is neither bool, text nor None is no vote."""
 
     def __init__(self, target: str, loaded: Loaded, budget: int, overdraft: int) -> None:
         self.reason = f"{target} says yes"

@@ -70,8 +70,13 @@ class Outcome:
     @property
     def as_expected(self) -> bool:
         """Whether it is what the example says."""
-        wanted = self.trace.kept
-        return self.kept == (self.trace.count * wanted if isinstance(wanted, bool) else wanted)
+        match self.trace.kept:
+            case bool(all_or_none):
+                return self.kept == self.trace.count * all_or_none
+            case int(wanted):
+                return self.kept == wanted
+            case least, most:
+                return least <= self.kept <= most
 
 
 def read_example(path: Path) -> Example:

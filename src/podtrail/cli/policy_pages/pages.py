@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from inspect import cleandoc
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args, get_origin
@@ -65,6 +66,21 @@ def pages(directory: Path) -> Mapping[str, str]:
 
     ValueError for a policy without an example, or with one that is not as it says.
     """
+    with _importable(directory.absolute().parents[1] / "examples" / "policies"):
+        return _pages(directory)
+
+
+@contextmanager
+def _importable(directory: Path) -> Iterator[None]:
+    """Let modules of a directory be imported, as with `PYTHONPATH`: policies in Python need that."""
+    sys.path.insert(0, str(directory))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(directory))
+
+
+def _pages(directory: Path) -> Mapping[str, str]:
     made: dict[str, str] = {}
     listed: dict[str, list[PolicyType]] = {origin: [] for origin in _ORIGINS}
     for kind in sorted(policy_types()):
@@ -178,8 +194,9 @@ def _row(outcome: Outcome) -> tuple[str, str, str]:
 
 
 def _why(outcome: Outcome) -> str:
-    """Return the reason of the first that was kept, or else of the first."""
-    told = next((verdict for verdict in outcome.verdicts if verdict.decision == "sampled"), outcome.verdicts[0])
+    """Return the reason of the last that was kept, or else of the last."""
+    kept = [verdict for verdict in outcome.verdicts if verdict.decision == "sampled"]
+    told = (kept or outcome.verdicts)[-1]
     if told.decision != "not_sampled":
         return f"`{told.policy}`: {told.reason}"
     votes = [vote for vote in told.explained() if vote.why]
@@ -193,10 +210,8 @@ def _warnings(kind: PolicyType, example: Example) -> Iterator[str]:
         found = kind.block.model_validate(warned.settings).lints()
         if not found:
             raise ValueError(f"{kind.name}: nothing is warned of in {warned.settings}")
-        rows += [
-            (f"`{yaml_of(warned.settings)}`", f"`{'::'.join(map(str, path))}` {text}" if path else text)
-            for path, text in found
-        ]
+        texts = [f"`{'::'.join(map(str, path))}`: {text}" if path else text for path, text in found]
+        rows.append((f"`{yaml_of(warned.settings)}`", "; ".join(texts)))
     if rows:
         yield "## What `podtrail validate` warns of\n"
         yield table(("Settings", "Warning"), rows)

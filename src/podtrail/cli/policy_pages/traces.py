@@ -63,8 +63,8 @@ class TraceExample(Model):
     """When the first arrives."""
     every: Duration = 0
     """How long after one the next arrives."""
-    kept: bool | int
-    """Whether it is kept, or how many of these are."""
+    kept: bool | int | tuple[int, int]
+    """Whether it is kept, or how many of these are: a number, or at least and at most."""
 
     @model_validator(mode="after")
     def _one_kind(self) -> "TraceExample":
