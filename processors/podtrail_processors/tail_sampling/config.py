@@ -40,6 +40,20 @@ class TopPolicy(Leaf):
         return self
 
 
+class DecisionMemory(Model):
+    """How many decided traces are remembered by little more than their ids, beside the caches or instead of them."""
+
+    kept: Uint64 = Field(
+        0,
+        description="How many kept traces are remembered at least, in 6 bytes each; about one new trace in 67 million "
+        "is taken for one of them, and kept. 0: none.",
+    )
+    not_kept: Uint64 = Field(
+        0,
+        description="How many traces that were not kept are remembered at least, in 26 bytes each; 0: none.",
+    )
+
+
 class DecisionCache(Model):
     """How many decided traces are remembered, so that late spans follow them after the trace itself is forgotten."""
 
@@ -76,12 +90,26 @@ class Config(Model):
     )
     policies: tuple[TopPolicy, ...] = Field((), description="A trace is kept when one of them says yes.")
     shadow_policies: tuple[TopPolicy, ...] = Field(
-        (), description="Policies to compare with: they decide as `policies` would, which is counted and changes nothing."
+        (),
+        description="Policies to compare with: they decide as `policies` would, which is counted and changes nothing.",
     )
     record_reason: bool = Field(
         False, description="Write on the root span of kept traces which policy decided, and why."
     )
     decision_cache: DecisionCache = Field(DecisionCache(), description="Remembers decisions for late spans.")
+    decision_memory: DecisionMemory = Field(
+        DecisionMemory(), description="Remembers decisions on millions of traces for late spans."
+    )
+    rescue_late_errors: bool = Field(
+        False,
+        description="A trace that no policy kept is kept from the moment on when a span with status ERROR comes late, "
+        "or the root of an attempt that did not succeed; not after a drop policy.",
+    )
+    dry_run: bool = Field(
+        False,
+        description="Let everything pass, with `podtrail.sampling.decision`, `.policy` and `.reason` on the root of "
+        "what would not have been kept.",
+    )
     sample_on_first_match: bool = Field(False, description="Ask no further policy once one has said yes.")
     drop_pending_traces_on_shutdown: bool = Field(
         False, description="At shutdown lose what is undecided instead of deciding on what is there."
@@ -169,8 +197,17 @@ class Config(Model):
         if self.num_shards > 1:
             text = "makes nothing faster here; num_traces, caches and rates are divided among the shards"
             found.append((("num_shards",), text))
+        if self.dry_run:
+            found.append((("dry_run",), "nothing is dropped: traces that would not be kept are only marked"))
         if all(policy.shadow for policy in self.policies):
-            found.append((("policies",), "without a policy that is no shadow no trace is kept" if self.policies else "without a policy no trace is kept"))
+            found.append(
+                (
+                    ("policies",),
+                    "without a policy that is no shadow no trace is kept"
+                    if self.policies
+                    else "without a policy no trace is kept",
+                )
+            )
         for at, policy in enumerate(self.policies):
             found += [(("policies", at), text) for text in self._hardly_meant(policy)]
         for at, policy in enumerate(self.shadow_policies):

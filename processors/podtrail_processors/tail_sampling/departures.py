@@ -8,12 +8,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from podtrail.component import Context
+from podtrail.component import Context, Counter, Metrics
 from podtrail.config.types import SECOND
 from podtrail.otlp import ROOT_NAME, Batch, Group, Verdict
 from podtrail_processors.tail_sampling.config import Config
+from podtrail_processors.tail_sampling.dry_run import spared
 from podtrail_processors.tail_sampling.evidence import Evidence
+from podtrail_processors.tail_sampling.failures import failure_in
 from podtrail_processors.tail_sampling.held import FORGOTTEN, Decided, HeldTrace
+from podtrail_processors.tail_sampling.inscription import reasoned
 from podtrail_processors.tail_sampling.instruments import Instruments
 from podtrail_processors.tail_sampling.judge import Judgement
 from podtrail_processors.tail_sampling.marks import marked, records_policy
@@ -22,7 +25,8 @@ from podtrail_processors.tail_sampling.remembered import Remembered
 from podtrail_processors.tail_sampling.thresholds import weighed
 
 _ROOT = ROOT_NAME.encode()
-_LATE = "late: the trace was decided without its root"
+_LATE = Judgement("not_sampled", "", "late: the trace was decided without its root", {})
+_RESCUER = "rescue_late_errors"
 
 
 @dataclass(slots=True)
@@ -65,11 +69,14 @@ class Departures:
         self.account = context.account
         self.instruments = instruments
         self.memory = memory
-        self.remembered = Remembered(config)
-        self.knows = False
+        self.remembered = Remembered(config, context.rng)
+        self.knows = self.remembered.compact is not None
         """Whether `claims` must be asked about ids that are neither in memory nor in a decision cache."""
         self._records = records_policy(context.gates)
         self._weighs = weighs
+        self._tells_reasons = config.record_reason
+        self._passes_all = config.dry_run
+        self._rescued = _rescued_counter(context.metrics) if config.rescue_late_errors else None
         self._left_over: list[Resting] = []
         self._left_over_due = 0
 
@@ -103,13 +110,18 @@ class Departures:
         """Lose an undecided trace. It is not remembered, and stays in memory until it is forgotten there."""
         groups = trace.groups(b"".join(trace.chunks))
         self.memory.let_go(trace)
-        self.account.drop(reason, trace.span_count)
+        if self._passes_all:
+            out.groups.extend(spared(groups, judgement))
+        else:
+            self.account.drop(reason, trace.span_count)
         self._tell(trace, judgement, groups, now, out)
 
     def late(self, group: Group, decided: Decided, now: int, out: Outcome) -> None:
         """Have late spans follow the decision on a trace that is still in memory."""
         if decided.decision == "sampled":
             out.groups.append(group)
+        elif decided.decision == "dropped":
+            self._let_go_late(group, now, out)
         else:
             self.late_unkept(group, now, out)
 
@@ -117,46 +129,95 @@ class Departures:
         """Have late spans follow the decision that a cache remembers."""
         policy = self.remembered.kept.get(group.trace_id)
         if policy is not None:
-            out.groups.append(marked(group, policy, cached=True) if self._records else group)
-            self.instruments.from_cache.add(group.span_count, "true")
+            self._follow_kept(group, policy, out)
+            return
+        self.instruments.from_cache.add(group.span_count, "false")
+        if self.remembered.others.get(group.trace_id):
+            self._let_go_late(group, now, out)  # a policy stands there only if it dropped the trace
         else:
-            self.remembered.others.get(group.trace_id)
             self.late_unkept(group, now, out)
-            self.instruments.from_cache.add(group.span_count, "false")
 
-    def claims(self, group: Group, now: int, out: Outcome) -> bool:  # noqa: ARG002 - for those that know of more
+    def claims(self, group: Group, now: int, out: Outcome) -> bool:
         """Take spans of a trace that is not in memory, if it is known here all the same; return whether it was."""
-        return False
+        compact = self.remembered.compact
+        decision = None if compact is None else compact.get(group.trace_id)
+        if decision is None:
+            return False
+        if decision == "sampled":
+            self._follow_kept(group, "", out)
+            return True
+        self.instruments.from_cache.add(group.span_count, "false")
+        if decision == "dropped":
+            self._let_go_late(group, now, out)
+        else:
+            self.late_unkept(group, now, out)
+        return True
+
+    def _follow_kept(self, group: Group, policy: str, out: Outcome) -> None:
+        out.groups.append(marked(group, policy, cached=True) if self._records else group)
+        self.instruments.from_cache.add(group.span_count, "true")
 
     def late_unkept(self, group: Group, now: int, out: Outcome) -> None:
+        """Let late spans of a trace go that no policy kept, or rescue it by them."""
+        rescue = self.rescue_by(group)
+        if rescue is None:
+            self._let_go_late(group, now, out)
+            return
+        groups = self.inscribed([group], rescue)
+        out.groups.extend(groups)
+        out.verdicts.append(self._told(group.trace_id, rescue, groups, group.span_count, now, now))
+        self.remembered.rescue(group.trace_id, rescue.policy)
+        trace = self.memory.traces.get(group.trace_id)
+        if trace is not None and trace.state is not None:
+            trace.state = trace.state._replace(decision="sampled")
+
+    def rescue_by(self, group: Group) -> Judgement | None:
+        """Return the judgement by which late spans rescue a trace that no policy kept; None when they do not.
+
+        Whoever is told acts on it.
+        """
+        if self._rescued is None or not (failure := failure_in(group)):
+            return None
+        self._rescued.add(1)
+        return Judgement("sampled", _RESCUER, f"late error: {failure}", {})
+
+    def _let_go_late(self, group: Group, now: int, out: Outcome) -> None:
         """Let late spans go. A late root of an attempt is told of once more: who numbers attempts has not seen it."""
-        self.account.sampled_out += group.span_count
+        if self._passes_all:
+            out.groups.append(group)
+        else:
+            self.account.sampled_out += group.span_count
         if _ROOT in group.spans:
-            late = Verdict(group.trace_id, "not_sampled", "", _LATE, now, now, group.span_count, {}, [group])
-            out.verdicts.append(late)
+            out.verdicts.append(self._told(group.trace_id, _LATE, [group], group.span_count, now, now))
 
     def conclude(
         self, trace: HeldTrace, judgement: Judgement, groups: Sequence[Group], at: int | None, now: int, out: Outcome
     ) -> None:
         """Let a trace go for good: book it, pass it on if it is kept, tell of it, and remember the decision."""
-        if judgement.decision != "sampled":
-            self.account.sampled_out += trace.span_count
-        else:
+        if judgement.decision == "sampled":
             out.groups.extend(groups)
+        elif self._passes_all:
+            out.groups.extend(spared(groups, judgement))
+        else:
+            self.account.sampled_out += trace.span_count
         self._tell(trace, judgement, groups, now, out)
         self._remember(trace, judgement, at, now)
 
     def _tell(self, trace: HeldTrace, judgement: Judgement, groups: Sequence[Group], now: int, out: Outcome) -> None:
+        arrived = trace.arrived
+        out.verdicts.append(self._told(trace.trace_id, judgement, groups, trace.span_count, arrived, now))
+
+    def _told(
+        self, trace_id: bytes, judgement: Judgement, groups: Sequence[Group], spans: int, arrived: int, now: int
+    ) -> Verdict:
         decision, policy, reason, votes, _, explainer = judgement
-        spans, arrived = trace.span_count, trace.arrived
-        out.verdicts.append(
-            Verdict(trace.trace_id, decision, policy, reason, now, arrived, spans, votes, groups, explainer)
-        )
+        dry = self._passes_all
+        return Verdict(trace_id, decision, policy, reason, now, arrived, spans, votes, groups, explainer, dry)
 
     def _remember(self, trace: HeldTrace, judgement: Judgement, at: int | None, now: int) -> None:
         """Remember a decision: in a cache if there is one, else by keeping the emptied trace in memory."""
         remembered = self.remembered
-        cached = remembered.any and remembered.put(trace.trace_id, judgement.decision, judgement.policy)
+        cached = remembered.active and remembered.put(trace.trace_id, judgement.decision, judgement.policy)
         if trace.state is FORGOTTEN:
             return
         if cached:
@@ -172,13 +233,15 @@ class Departures:
     def inscribed(
         self, groups: Sequence[Group], judgement: Judgement, composite_policy: str | None = None
     ) -> Sequence[Group]:
-        """Return the groups of a kept trace with what the gates have written into them."""
+        """Return the groups of a kept trace with what gates and `record_reason` have written into them."""
         if self._records:
             groups = [marked(group, judgement.policy, composite_policy) for group in groups]
         if self._weighs:
             told = [weighed(group, judgement.threshold) for group in groups]
             self.instruments.unparseable.add(sum(one.unparseable for one in told))
             groups = [one.group for one in told]
+        if self._tells_reasons:
+            groups = reasoned(groups, judgement)
         return groups
 
     def take_over(self, others: "Sequence[Departures]", mine: Callable[[bytes], bool], now: int) -> None:
@@ -216,3 +279,9 @@ class Departures:
         for one in left:
             self.conclude(one.trace, one.judgement, one.groups, one.at, now, out)
         return sum(one.trace.span_count for one in left)
+
+
+def _rescued_counter(metrics: Metrics) -> Counter:
+    return metrics.counter(
+        "otelcol_processor_tail_sampling_traces_rescued_late", "Traces that were not kept until an error came late."
+    )

@@ -1,10 +1,12 @@
-"""Decisions remembered after their trace is forgotten: the Collector's decision cache."""
+"""Decisions remembered after their trace is forgotten: the Collector's decision cache, and a compact memory."""
 
 from collections import OrderedDict
 from collections.abc import Container
+from random import Random
 
 from podtrail.otlp import Decision
 from podtrail_processors.tail_sampling.config import Config
+from podtrail_processors.tail_sampling.decision_memory import DecisionMemory
 
 TAIL = slice(8, 16)
 """The part of a trace id that counts."""
@@ -41,6 +43,10 @@ class DecisionCache:
             self._policies.move_to_end(tail)
         return policy
 
+    def discard(self, trace_id: bytes) -> bool:
+        """Forget a decision; return whether one was remembered."""
+        return self._policies.pop(trace_id[TAIL], None) is not None
+
     def take_over(self, predecessor: "DecisionCache") -> None:
         """Remember what another cache does, the oldest first, as far as there is room."""
         for tail, policy in predecessor._policies.items():
@@ -54,21 +60,47 @@ class DecisionCache:
 class Remembered:
     """The decisions that are remembered, on kept traces and on others."""
 
-    def __init__(self, config: Config) -> None:
-        self.kept = DecisionCache(config.decision_cache.sampled_cache_size)
-        self.others = DecisionCache(config.decision_cache.non_sampled_cache_size)
+    def __init__(self, config: Config, rng: Random) -> None:
+        caches, memory = config.decision_cache, config.decision_memory
+        self._caches_kept = caches.sampled_cache_size > 0
+        rescued = caches.non_sampled_cache_size if config.rescue_late_errors else 0
+        self.kept = DecisionCache(max(caches.sampled_cache_size, rescued))
+        self.others = DecisionCache(caches.non_sampled_cache_size)
+        self.compact = DecisionMemory(memory, rng) if memory.kept or memory.not_kept else None
+        """Asked about traces that are neither in memory nor in a cache."""
         self.any = bool(self.kept) or bool(self.others)
+        """Whether there is a cache, of any kind."""
+        self.active = self.any or self.compact is not None
         """Whether anything can be remembered."""
 
     def put(self, trace_id: bytes, decision: Decision, policy: str) -> bool:
-        """Remember a decision; return whether there is a cache for it."""
-        return (self.kept if decision == "sampled" else self.others).put(trace_id, policy)
+        """Remember a decision; return whether there is room for any of its kind."""
+        if decision == "sampled":
+            known = self._caches_kept and self.kept.put(trace_id, policy)
+        else:
+            known = self.others.put(trace_id, policy)
+        if self.compact is not None:
+            known = self.compact.put(trace_id, decision) or known
+        return known
+
+    def rescue(self, trace_id: bytes, policy: str) -> None:
+        """Remember a trace as kept that was not, wherever it is remembered."""
+        if self.others.discard(trace_id):
+            self.kept.put(trace_id, policy)
+        if self.compact is not None:
+            self.compact.change(trace_id)
 
     def recalls(self, trace_id: bytes) -> bool:
-        """Say whether a decision on this trace is remembered."""
+        """Say whether a cache has the decision on this trace."""
         return trace_id[TAIL] in self.kept.tails or trace_id[TAIL] in self.others.tails
 
     def take_over(self, predecessor: "Remembered") -> None:
         """Remember what another does."""
         self.kept.take_over(predecessor.kept)
         self.others.take_over(predecessor.others)
+        if self.compact is not None and predecessor.compact is not None:
+            self.compact.take_over(predecessor.compact)
+
+    def __bool__(self) -> bool:
+        """Say whether anything can be remembered."""
+        return self.active

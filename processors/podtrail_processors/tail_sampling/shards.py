@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from podtrail.component import Context, Taken
 from podtrail.otlp import Batch, Group
 from podtrail_processors.tail_sampling.bucket import burst_of
-from podtrail_processors.tail_sampling.config import Config, DecisionCache
+from podtrail_processors.tail_sampling.config import Config, DecisionCache, DecisionMemory
 from podtrail_processors.tail_sampling.instruments import Instruments
 from podtrail_processors.tail_sampling.policies import bytes_limiting, composite, rate_limiting, target_rate
 from podtrail_processors.tail_sampling.processor import Divisible, TailSampling, redistribute
@@ -88,7 +88,7 @@ def shard_of(trace_id: bytes, shards: int) -> int:
 
 def share_of(config: Config) -> Config:
     """Return the configuration of one of `num_shards` samplers."""
-    shards, caches = config.num_shards, config.decision_cache
+    shards, caches, memory = config.num_shards, config.decision_cache, config.decision_memory
     return config.model_copy(
         update={
             "num_traces": max(1, config.num_traces // shards),
@@ -96,6 +96,9 @@ def share_of(config: Config) -> Config:
             "decision_cache": DecisionCache(
                 sampled_cache_size=_share(caches.sampled_cache_size, shards),
                 non_sampled_cache_size=_share(caches.non_sampled_cache_size, shards),
+            ),
+            "decision_memory": DecisionMemory(
+                kept=_share(memory.kept, shards), not_kept=_share(memory.not_kept, shards)
             ),
             "stress_relief": config.stress_relief.shared_among(shards),
             "policies": _divided(config.policies, shards),

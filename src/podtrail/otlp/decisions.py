@@ -10,9 +10,10 @@ def decision_line(verdict: Verdict) -> dict[str, Any]:
     """Return a verdict as a mapping for JSON, in OTLP's manner: ids in hex, nanoseconds since the epoch as strings.
 
     Where policies are only tried there is `shadow`: their `votes`, and as `set` what the alternative list says.
-    Always `traceId`, `decision`, `policy`, `reason`, `decidedAtUnixNano`, `arrivedAtUnixNano`, `spans` and `votes`; of
-    a scheduling attempt also `rootSpanId`, `startTimeUnixNano`, `endTimeUnixNano`, `podUid`, `podNamespace`,
-    `podName`, `result`, `profile` and `message`, each where the attempt says it.
+    Always `traceId`, `decision`, `policy`, `reason`, `decidedAtUnixNano`, `arrivedAtUnixNano`, `spans` and `votes`;
+    `dryRun` (true) where the spans passed whatever was decided; of a scheduling attempt also `rootSpanId`,
+    `startTimeUnixNano`, `endTimeUnixNano`, `podUid`, `podNamespace`, `podName`, `result`, `profile` and `message`, each
+    where the attempt says it.
     """
     line: dict[str, Any] = {
         "traceId": verdict.trace_id.hex(),
@@ -24,6 +25,8 @@ def decision_line(verdict: Verdict) -> dict[str, Any]:
         "spans": verdict.spans,
         "votes": dict(verdict.votes),
     }
+    if verdict.dry_run:
+        line["dryRun"] = True
     if verdict.shadow is not None:
         line["shadow"] = _shadow_line(verdict.shadow)
     attempt = attempt_of(verdict.groups)

@@ -72,6 +72,8 @@ class Verdict:
     groups: Sequence[Group] = ()
     """The spans it was decided on."""
     explainer: Explainer | None = field(default=None, repr=False, compare=False)
+    dry_run: bool = False
+    """Whether the spans pass all the same, whatever was decided."""
 
     @property
     def shadow(self) -> Shadow | None:

@@ -1,0 +1,147 @@
+"""`decision_memory`: the decisions on millions of traces, in a few bytes each.
+
+What is wrong with it is wrong in one direction: never is a span let go for a decision on another trace. A kept trace is
+remembered by a fingerprint of 32 bits, so that about one new trace in 67 million is taken for one that was kept, and
+kept though nobody asked for it. A trace that was not kept is remembered by its whole id, which no other has. Both may
+be forgotten earlier than promised: about one id in a thousand is.
+"""
+
+from array import array
+from hashlib import blake2b
+from random import Random
+
+from podtrail.otlp import Decision
+from podtrail_processors.tail_sampling.config import DecisionMemory as Settings
+
+_BUCKET = 64
+"""Places in a bucket; the one that was written first is written over."""
+_MEAN = 42
+"""Ids that a bucket gets of as many as are promised, on average: 3.4 standard deviations fewer than it has places."""
+_FINGERPRINT, _ID = 4, 16
+_FLAG = 1
+_DECISIONS: tuple[Decision, ...] = ("not_sampled", "dropped", "sampled")
+
+
+class Table:
+    """Keys of one width in buckets, each written round and round."""
+
+    def __init__(self, promised: int, width: int) -> None:
+        """Make room for `promised` keys and half as many again."""
+        self.promised = promised
+        self._width = width
+        self._buckets = -(-promised // _MEAN)
+        self._places = bytearray(self._buckets * _BUCKET * width)
+        self._next = array("H", bytes(2 * self._buckets))
+
+    def find(self, hash32: int, key: bytes) -> int:
+        """Return where a key (or what begins with it) stands in its bucket; -1 when it does not."""
+        width = self._width
+        start = (hash32 * self._buckets >> 32) * _BUCKET * width
+        end = start + _BUCKET * width
+        at = self._places.find(key, start, end)
+        while at >= 0 and (at - start) % width:
+            at = self._places.find(key, at + 1, end)
+        return at
+
+    def put(self, hash32: int, key: bytes) -> None:
+        """Write a key over the oldest of its bucket."""
+        bucket = hash32 * self._buckets >> 32
+        place = self._next[bucket]
+        self._next[bucket] = (place + 1) % _BUCKET
+        at = (bucket * _BUCKET + place) * self._width
+        self._places[at : at + self._width] = key
+
+    def byte(self, at: int) -> int:
+        """Return a byte of what stands in the table."""
+        return self._places[at]
+
+    def set_byte(self, at: int, value: int) -> None:
+        """Change a byte of what stands in the table."""
+        self._places[at] = value
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        return len(self._places) + 2 * len(self._next)
+
+
+class DecisionMemory:
+    """Remembers decisions by trace id, at least as many as promised, the oldest go first.
+
+    Where a predecessor's memory has another size, it is asked beside this one until as much has come in as it held.
+    """
+
+    def __init__(self, settings: Settings, rng: Random) -> None:
+        self._key = rng.randbytes(16)
+        self._kept = Table(settings.kept, _FINGERPRINT) if settings.kept else None
+        self._others = Table(settings.not_kept, _ID + _FLAG) if settings.not_kept else None
+        self._older: list[DecisionMemory] = []
+        self._older_for = 0
+        self._is_shared = False
+        self._settings = settings
+
+    def put(self, trace_id: bytes, decision: Decision) -> bool:
+        """Remember a decision; return whether there is a table for it."""
+        kept, other, fingerprint = self._hash(trace_id)
+        if self._older:
+            self._older_for -= 1
+            if self._older_for <= 0:
+                self._older.clear()
+        if decision == "sampled":
+            if self._kept is not None and self._kept.find(kept, fingerprint) < 0:
+                self._kept.put(kept, fingerprint)
+            return self._kept is not None
+        if self._others is not None and self._others.find(other, trace_id) < 0:
+            self._others.put(other, trace_id + bytes([_DECISIONS.index(decision)]))
+        return self._others is not None
+
+    def get(self, trace_id: bytes) -> Decision | None:
+        """Return the decision on a trace, None when none is remembered. "sampled" may be a mistake."""
+        kept, other, fingerprint = self._hash(trace_id)
+        if self._kept is not None and self._kept.find(kept, fingerprint) >= 0:
+            return "sampled"
+        if self._others is not None and (at := self._others.find(other, trace_id)) >= 0:
+            return _DECISIONS[self._others.byte(at + _ID)]
+        for memory in self._older:
+            if (decision := memory.get(trace_id)) is not None:
+                return decision
+        return None
+
+    def change(self, trace_id: bytes) -> None:
+        """Remember a trace as kept that is remembered as not kept."""
+        for memory in (self, *self._older):
+            _, bucket, _ = memory._hash(trace_id)
+            if memory._others is not None and (at := memory._others.find(bucket, trace_id)) >= 0:
+                memory._others.set_byte(at + _ID, _DECISIONS.index("sampled"))
+
+    def take_over(self, other: "DecisionMemory") -> None:
+        """Go on with the tables of another; ask them beside these ones where they have another size."""
+        if other._settings == self._settings and not other._is_shared:
+            self._key, self._kept, self._others = other._key, other._kept, other._others
+            self._older, self._older_for = other._older, other._older_for
+        else:
+            other._older = []
+            self._older.append(other)
+            self._older_for += other.promised
+        other._is_shared = True
+
+    @property
+    def promised(self) -> int:
+        """How many decisions it remembers at least, all in all."""
+        return self._settings.kept + self._settings.not_kept
+
+    @property
+    def size(self) -> int:
+        """The bytes of its tables."""
+        tables = [table for memory in (self, *self._older) for table in (memory._kept, memory._others)]
+        return sum(table.size for table in tables if table is not None)
+
+    def _hash(self, trace_id: bytes) -> tuple[int, int, bytes]:
+        """Return the numbers by which its buckets are found, and its fingerprint. Nobody can choose ids to fit."""
+        digest = blake2b(trace_id, digest_size=12, key=self._key).digest()
+        fingerprint = digest[8:]
+        return (
+            int.from_bytes(digest[:4], "big"),
+            int.from_bytes(digest[4:8], "big"),
+            fingerprint if any(fingerprint) else b"\1\0\0\0",
+        )
