@@ -1,6 +1,6 @@
 """Dropping what meets a condition, group by group; what meets none passes as the same bytes."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import cast
 
 from podtrail.component import Context, Taken
@@ -27,12 +27,12 @@ class Filter(Passing):
 
     def __init__(self, config: Config, context: Context) -> None:
         self._account = context.account
-        self._log = context.log
+        failures = _Failures(context)
         self._stages = [
             _STAGES[group.meant()](
                 [compiled(text, group.meant()) for text in group.conditions],
                 group.error_mode or config.error_mode,
-                self._note_failure,
+                failures,
             )
             for group in config.groups()
         ]
@@ -40,7 +40,6 @@ class Filter(Passing):
             "otelcol_processor_filter_spans.filtered", "Spans dropped because they met a condition.", ("filter",)
         )
         self._id = context.id
-        self._silent_until: dict[str, int] = {}
 
     def add(self, batch: Batch, now: int) -> Taken:
         """Drop what meets a condition."""
@@ -63,22 +62,32 @@ class Filter(Passing):
             left = stage.apply(left, now)
         return left
 
-    def _note_failure(self, condition: Condition, error: EvaluationError, now: int) -> None:
-        if self._silent_until.get(condition.text, 0) <= now:
+
+class _Failures:
+    """Logs conditions that have no answer, each from time to time."""
+
+    def __init__(self, context: Context) -> None:
+        self._log = context.log
+        self._silent_until: dict[str, int] = {}
+
+    def are_wanted(self, condition: Condition, now: int) -> bool:
+        """Say whether a failure would be logged."""
+        return self._silent_until.get(condition.text, 0) <= now
+
+    def note(self, condition: Condition, error: EvaluationError, now: int) -> None:
+        """Log a failure if it is time to."""
+        if self.are_wanted(condition, now):
             self._silent_until[condition.text] = now + _QUIET
             self._log.warning("no answer of the condition %s: %s", condition.text, error)
-
-
-Note = Callable[[Condition, EvaluationError, int], None]
 
 
 class _Stage:
     """Conditions that are about the same."""
 
-    def __init__(self, conditions: Sequence[Condition], error_mode: ErrorMode, note: Note) -> None:
+    def __init__(self, conditions: Sequence[Condition], error_mode: ErrorMode, failures: _Failures) -> None:
         self._conditions = conditions
         self._propagates = error_mode == "propagate"
-        self._note = None if error_mode == "silent" else note
+        self._failures = None if error_mode == "silent" else failures
 
     def apply(self, group: Group, now: int) -> Group | None:
         """Return what is left of a group, itself if that is all; None when nothing is."""
@@ -90,8 +99,8 @@ class _Stage:
                 if condition.holds(telemetry):
                     return True
             except EvaluationError as error:
-                if self._note:
-                    self._note(condition, error, telemetry.now)
+                if self._failures:
+                    self._failures.note(condition, error, telemetry.now)
                 if self._propagates:
                     raise _Propagated from None
         return False
@@ -111,32 +120,24 @@ class _OfSpans(_Stage):
 
     also_reads: frozenset[str] = frozenset()
 
-    def __init__(self, conditions: Sequence[Condition], error_mode: ErrorMode, note: Note) -> None:
-        super().__init__(conditions, error_mode, note)
-        columns = frozenset().union(*(condition.columns for condition in conditions)) - {"resource", "scope"}
+    def __init__(self, conditions: Sequence[Condition], error_mode: ErrorMode, failures: _Failures) -> None:
+        super().__init__(conditions, error_mode, failures)
+        columns = frozenset().union(*(condition.columns for condition in conditions))
         fields = frozenset().union(*(condition.reads for condition in conditions))
         self._readers = Readers(Reads(columns, fields | self.also_reads))
-        self._look_closely_at = 0
 
     def _possible(self, group: Group, now: int) -> tuple[Evidence, list[Condition]]:
         header = Header(group.resource, group.scope)
         evidence = Evidence(
             *(group.trace_id, group.spans, group.span_count, [header], [group.span_count], self._readers, now, Size())
         )
-        closely = self._propagates or self._is_time_to_look(now)
-        possible = [
-            condition
-            for condition in self._conditions
-            if condition.may_hold(evidence) or (closely and not condition.never_fails)
-        ]
-        return evidence, possible
+        return evidence, [condition for condition in self._conditions if self._is_worth_asking(condition, evidence)]
 
-    def _is_time_to_look(self, now: int) -> bool:
-        """Say once in a while that conditions are to be asked that hold for nothing here: they may fail always."""
-        if self._note is None or now < self._look_closely_at:
-            return False
-        self._look_closely_at = now + _QUIET
-        return True
+    def _is_worth_asking(self, condition: Condition, group: Evidence) -> bool:
+        """Say whether a condition may hold in a group, or may fail where that matters."""
+        failures = self._failures
+        errors_matter = self._propagates or (failures is not None and failures.are_wanted(condition, group.now))
+        return condition.may_matter(group) if errors_matter else condition.may_hold(group)
 
     def _each(self, evidence: Evidence, now: int) -> Iterator[Telemetry]:
         telemetry = Telemetry()
