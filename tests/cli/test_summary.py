@@ -39,7 +39,7 @@ def test_the_summary_reads_as_rows() -> None:
         "Traces          2  1 kept (50 %): failed 1",
         "Spans       9,840  = 7,001 delivered + 2,815 sampled out + 24 in memory",
         "Links           1  1 creation; 1 to traces that were not kept",
-        "Waiting         1  NodeAffinity: no match   e.g. default/web-0",
+        "Waiting         1  NodeAffinity: no match   e.g. podtrail why pod default/web-0",
         "Written    out/kept.jsonl, out/decisions.jsonl",
     ]
 

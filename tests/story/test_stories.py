@@ -110,7 +110,7 @@ def test_attempts_without_a_number_are_counted_on_from_the_last_known_one() -> N
     numbered = no_room(number=7, start=START + 7 * SECOND)
     pod = told(*(attempt.batch() for attempt in (*attempts, numbered)))
     assert [attempt.number for attempt in pod.attempts] == [1, 2, 7]
-    assert (pod.tries, pod.same) == (3, 3)
+    assert (pod.tries, pod.seen, pod.same) == (7, 3, 3)
 
 
 def test_the_urgent_stand_first_then_those_that_wait_longest() -> None:

@@ -100,7 +100,7 @@ class Files:
         answer = answer_query(library, question, max(library.stories.latest, span.last), live=False)
         told = answer.as_json()
         named = ", ".join(map(str, self.paths))
-        since = f", which hold what came from {stamp(span.first)} to {stamp(span.last)}" if span.last else ""
+        since = f": what came from {stamp(span.first)} to {stamp(span.last)}" if span.last else ""
         lost = library.stories.tallies.forgotten_pods
         some = f"; {lost:,} older Pods were let go" if lost else ""
         return Reply(told, f"read {named}{since}{some}")

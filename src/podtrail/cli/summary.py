@@ -117,7 +117,7 @@ def _waiting(summary: Summary) -> "list[Text]":
     width = max(map(len, reasons), default=0)
     for at, (waiting, reason) in enumerate(zip(summary.waiting, reasons, strict=True)):
         example = visible(clip(f"{waiting.namespace}/{waiting.name}"))
-        lines.append(_row("" if at else "Waiting", waiting.pods, f"{reason:<{width}}   e.g. {example}"))
+        lines.append(_row("" if at else "Waiting", waiting.pods, f"{reason:<{width}}   e.g. podtrail why pod {example}"))
     if summary.more_waiting:
         lines.append(_row("", summary.more_waiting, "for other reasons"))
     return lines

@@ -77,7 +77,7 @@ def _answer(attempt: AttemptStory) -> str:
 def _decision(attempt: AttemptStory) -> str:
     match attempt.decision:
         case "":
-            return "kept" if attempt.kept else "-"
+            return "-"
         case "sampled":
             return f"kept: {safe(attempt.policy, 40)}" if attempt.policy else "kept"
         case "dropped":

@@ -63,7 +63,8 @@ def _first(pod: PodStory, around: Surroundings) -> list[Line]:
         of = f" Median of {around.usual.attempts:,} attempts: {duration(around.usual.median)}."
         usual = of if around.usual.median is not None and around.usual.attempts > 1 else ""
         return [line(_name(pod), " was ", Piece("scheduled", "good"), on, took, *slow, f". {tries}.", usual)]
-    pending = "is Pending" + (f" for {duration(waited)}" if waited is not None else "")
+    least = "" if pod.from_the_first else "at least "
+    pending = "is Pending" + (f" for {least}{duration(waited)}" if waited is not None else "")
     state = Piece(pod.state, _STYLES.get(pod.state, "held"))
     match pod.state:
         case "gated":

@@ -78,6 +78,11 @@ class PodStory:
         return max(0, (now if self.until_unix_nano is None else self.until_unix_nano) - self.since_unix_nano)
 
     @property
+    def from_the_first(self) -> bool:
+        """Whether its first attempt is known: else it waits longer than its attempts tell."""
+        return not self.attempts or (self.attempts[0].number or 1) == 1
+
+    @property
     def last(self) -> AttemptStory | None:
         """The latest attempt."""
         return self.attempts[-1] if self.attempts else None
@@ -108,7 +113,7 @@ def tell_pod(facts: PodFacts, attempts: Sequence[AttemptStory], slow_after: int)
         slow=slow,
         since_unix_nano=_since(facts, told),
         until_unix_nano=last.end_unix_nano if last and state == "scheduled" else None,
-        tries=facts.forgotten + len(told),
+        tries=max(facts.forgotten + len(told), (last.number or 0) if last else 0),
         last_try_unix_nano=last.start_unix_nano if last else None,
         node=_node(told, state),
         gates=facts.gates,

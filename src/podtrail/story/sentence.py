@@ -9,7 +9,8 @@ _ALL = 99
 def sentence(pod: PodStory, now: int) -> str:
     """Return what holds a Pod back, or how it got its node, at `now`. Its words are not escaped."""
     waited = pod.waiting(now)
-    pending = "Pending" if waited is None else f"Pending for {duration(waited)}"
+    least = "" if pod.from_the_first else "at least "
+    pending = "Pending" if waited is None else f"Pending for {least}{duration(waited)}"
     last = pod.last
     match pod.state:
         case "scheduled":
