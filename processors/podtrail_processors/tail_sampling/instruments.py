@@ -1,7 +1,4 @@
-"""The sampler's own metrics, under the Collector's names.
-
-Its two measures of execution time are left out: a processor is told the time and can't measure any.
-"""
+"""The sampler's own metrics, under the Collector's names."""
 
 from collections.abc import Callable, Collection
 
@@ -10,6 +7,31 @@ from podtrail.config.gates import COUNT_BYTES_SAMPLED, COUNT_SPANS_SAMPLED
 from podtrail.otlp import Decision
 
 PREFIX = "otelcol_processor_tail_sampling_"
+_LATENCIES = (
+    1.0,
+    2.0,
+    5.0,
+    10.0,
+    25.0,
+    50.0,
+    75.0,
+    100.0,
+    150.0,
+    200.0,
+    300.0,
+    400.0,
+    500.0,
+    750.0,
+    1000.0,
+    2000.0,
+    3000.0,
+    4000.0,
+    5000.0,
+    10000.0,
+    20000.0,
+    30000.0,
+    50000.0,
+)
 _AGES = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 
 
@@ -50,6 +72,14 @@ class Instruments:
         )
         self.executions = metrics.counter(
             PREFIX + "sampling_policy_execution_count", "How often a policy was asked.", ("policy",)
+        )
+        self.execution_times = metrics.counter(
+            PREFIX + "sampling_policy_execution_time_sum", "How long a policy took, in microseconds.", ("policy",)
+        )
+        self.timer_latency = metrics.histogram(
+            PREFIX + "sampling_decision_timer_latency",
+            "How long the decisions due in a second took together, in milliseconds.",
+            _LATENCIES,
         )
         self.errors = metrics.counter(
             PREFIX + "sampling_policy_evaluation_error", "How often a policy had no vote because it failed."

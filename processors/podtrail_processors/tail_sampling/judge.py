@@ -13,6 +13,7 @@ from podtrail_processors.tail_sampling.evidence import Evidence, Readers, Reads
 from podtrail_processors.tail_sampling.explanations import Asked, Explanations
 from podtrail_processors.tail_sampling.instruments import Instruments, label_of, sampled
 from podtrail_processors.tail_sampling.policy import Named, NoVote, Policy, inherit
+from podtrail_processors.tail_sampling.timing import EVERY, PolicyTimes
 
 _MOST_ROWS = 4096
 _NOTHING = Reads()
@@ -38,12 +39,14 @@ class Judgement(NamedTuple):
 class _Outcome:
     """What follows from a row of votes, and how often it did since the last report."""
 
-    __slots__ = ("bytes", "judgement", "spans", "times", "winner")
+    __slots__ = ("bytes", "judgement", "spans", "times", "unsettled", "winner")
 
     def __init__(self, judgement: Judgement, winner: Policy | None) -> None:
         self.judgement = judgement
         self.winner = winner
         self.times = self.spans = self.bytes = 0
+        self.unsettled = 0
+        """How often, of the times whose duration is not counted yet."""
 
 
 class Judge:
@@ -76,11 +79,14 @@ class Judge:
         self.measures = reads.size or instruments.voted_bytes is not None
         """Whether the size of traces is asked for."""
         self._drops = sum(config.type == "drop" for config in policies)
-        self._ask = [policy.vote for policy in self._policies]
         self._learners = [learner for policy in self._policies for learner in policy.learners()]
         self._names = [config.name for config in ordered]
         self._labels = [label_of(context.id, config.name) for config in ordered]
         self._instruments = instruments
+        votes = [policy.vote for policy in self._policies]
+        self._times = PolicyTimes(votes, self._labels, instruments.execution_times, context.stopwatch)
+        self._ask = self._times.asks
+        self._unsettled = 0
         self._last_words: tuple[Decision, ...] = (
             ("dropped", "sampled") if config.sample_on_first_match else ("dropped",)
         )
@@ -128,6 +134,7 @@ class Judge:
     def _learn(self, votes: Row) -> _Outcome:
         if len(self._outcomes) >= _MOST_ROWS:
             self.report()
+            self._settle_times()
             self._outcomes.clear()
         known = MappingProxyType({name: vote for name, vote in zip(self._names, votes, strict=False) if vote})
         nobody = Judgement("not_sampled", "", self._nobody_said_yes(votes), known, ALWAYS, self.explanations)
@@ -164,7 +171,22 @@ class Judge:
                 self._instruments.decided.add(outcome.times, sampled(decision), decision)
             for vote, label in zip(votes, self._labels, strict=False):
                 self._instruments.voted(label, vote, outcome.times, outcome.spans, outcome.bytes)
+            outcome.unsettled += outcome.times
+            self._unsettled += outcome.times
             outcome.times = outcome.spans = outcome.bytes = 0
+        if self._unsettled >= EVERY:
+            self._settle_times()
+
+    def _settle_times(self) -> None:
+        self._unsettled = 0
+        if not self._times.runs:
+            return
+        asked = [0] * len(self._policies)
+        for votes, outcome in self._outcomes.items():
+            for at in range(len(votes)):
+                asked[at] += outcome.unsettled
+            outcome.unsettled = 0
+        self._times.settle(asked)
 
 
 class IngestJudge(Judge):

@@ -21,6 +21,7 @@ from podtrail_processors.tail_sampling.memory import Memory
 from podtrail_processors.tail_sampling.relief import Relief
 from podtrail_processors.tail_sampling.remembered import TAIL
 from podtrail_processors.tail_sampling.shadow import judge_of
+from podtrail_processors.tail_sampling.timing import DecisionTimer
 
 _TRACE_COST = 8
 """What deciding a trace costs beside its spans, in spans."""
@@ -50,6 +51,7 @@ class TailSampling:
         self._parents = column_reader({"parent_span_id"})
         self._instruments = Instruments(context.metrics, lambda: len(self.memory.traces), context.gates)
         self._judge = judge_of(self.judge_type, config, self._instruments, context)
+        self._timer = DecisionTimer(self._instruments.timer_latency, context.stopwatch)
         self._measures = bool(config.maximum_trace_size_bytes or self._judge.measures)
         self._inspects = bool(self._wait_after_root or self._measures or config.decision_idle or self._bounds.watches)
         self.memory = Memory(idle=config.decision_idle, weighs_headers=bool(config.maximum_held_mib))
@@ -124,6 +126,7 @@ class TailSampling:
     def expire(self, now: int, limit: int) -> Sequence[Batch]:
         """Judge traces that are due, in the order in which they fell due, until about `limit` spans were looked at."""
         out = Outcome([], [])
+        began = self._timer.begin()
         if self._relief:
             self._relief.observe(now)
         counted = self._evicted.settle(now, self.memory.traces) if self._evicted else None
@@ -141,6 +144,7 @@ class TailSampling:
         if not work:
             return () if counted is None else (Batch((), now),)
         self._judge.report()
+        self._timer.end(began, now)
         return out.batches(arrived) or (Batch((), now),)
 
     def deadline(self) -> int | None:

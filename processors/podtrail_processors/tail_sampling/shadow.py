@@ -18,6 +18,7 @@ from podtrail_processors.tail_sampling.explanations import Asked, Explanations
 from podtrail_processors.tail_sampling.instruments import PREFIX, Instruments, label_of
 from podtrail_processors.tail_sampling.judge import Judge, Judgement, asked_for
 from podtrail_processors.tail_sampling.policy import Named
+from podtrail_processors.tail_sampling.timing import EVERY, PolicyTimes
 
 
 def judge_of(kind: type[Judge], config: Config, instruments: Instruments, context: Context) -> Judge:
@@ -41,6 +42,9 @@ class ShadowedJudge(Judge):
         self._shadows = asked
         self._shadow_labels = [label_of(context.id, one.name) for one in asked]
         self._shadow_explanations = Explanations(asked, len, reads, weighs=self.weighs)
+        votes = [one.policy.vote for one in asked]
+        self._shadow_times = PolicyTimes(votes, self._shadow_labels, instruments.execution_times, context.stopwatch)
+        self._shadowed = 0
         self._counted = _ShadowInstruments(context.metrics)
         apart = replace(context, rng=copy(context.rng))
         for one in asked:
@@ -51,13 +55,14 @@ class ShadowedJudge(Judge):
         judgement = super().judge(trace)
         composite_policy = trace.composite_policy
         votes: dict[str, Decision] = {}
-        for one, label in zip(self._shadows, self._shadow_labels, strict=True):
-            vote = asked_for(one.policy.vote, trace)
+        for one, label, ask in zip(self._shadows, self._shadow_labels, self._shadow_times.asks, strict=True):
+            vote = asked_for(ask, trace)
             self._counted.voted(label, vote, judgement.decision, trace)
             self._instruments.voted(label, vote, 1, trace.total_spans, trace.size.messages)
             if vote:
                 votes[one.name] = vote
         shadow = Shadow(votes)
+        self._shadowed += 1
         if self._alternative:
             other = self._alternative.judge(trace)
             self._counted.judged(other, judgement.decision, trace)
@@ -68,6 +73,9 @@ class ShadowedJudge(Judge):
     def report(self) -> None:
         """Count what was judged since the last report."""
         super().report()
+        if self._shadow_times.runs and self._shadowed >= EVERY:
+            self._shadow_times.settle([self._shadowed] * len(self._shadows))
+            self._shadowed = 0
         if self._alternative:
             self._alternative.report()
 

@@ -26,6 +26,10 @@ def no(trace): return False
 def silent(trace): pass
 def told(trace, *, word="well"): return word
 def number(trace): return 7
+def passes(): pass
+def slow(trace):
+    passes()
+    return True
 def fails(trace): raise LookupError("nothing there")
 async def later(trace): return True
 def shy(): return True
@@ -124,31 +128,34 @@ def test_a_policy_that_fails_leaves_the_others_their_votes() -> None:
     assert Asked(config).decisions == ["sampled"]
 
 
-def clock(*durations: int) -> Callable[[], int]:
-    """Return a stopwatch on which votes take so long, the last of these for ever after."""
+def clock(theirs: ModuleType, *durations: int) -> Callable[[], int]:
+    """Return a stopwatch on which votes of `slow` take so long, the last of these for ever after."""
     steps = itertools.chain(durations, itertools.repeat(durations[-1]))
-    readings = itertools.accumulate(itertools.chain.from_iterable((0, step) for step in steps))
-    return lambda: next(readings)
+    passed: list[int] = []
+    vars(theirs)["passes"] = lambda: passed.append(next(steps))
+    return lambda: sum(passed)
 
 
-def test_a_policy_that_keeps_exceeding_its_budget_is_switched_off(caplog: pytest.LogCaptureFixture) -> None:
-    config = settings("theirs:yes", budget="1ms", overdraft="10ms")
-    run = Asked(config, 12, clock(3 * MS))
+def test_a_policy_that_keeps_exceeding_its_budget_is_switched_off(
+    theirs: ModuleType, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = settings("theirs:slow", budget="1ms", overdraft="10ms")
+    run = Asked(config, 12, clock(theirs, 3 * MS))
     assert run.decisions == [*["sampled"] * 6, *["not_sampled"] * 6]
     assert run.metrics["podtrail_python_policy_switched_off"] == {"policy=own": 1}
     (line,) = [line for line in caplog.messages if "SWITCHED OFF" in line]
     assert "budget of 1ms a trace (12ms in all, the last one took 3ms)" in line
 
 
-def test_one_slow_vote_is_paid_back_by_quick_ones() -> None:
-    config = settings("theirs:yes", budget="1ms", overdraft="10ms")
+def test_one_slow_vote_is_paid_back_by_quick_ones(theirs: ModuleType) -> None:
+    config = settings("theirs:slow", budget="1ms", overdraft="10ms")
     slow_now_and_then = itertools.chain.from_iterable(itertools.repeat((9 * MS, *[0] * 8), 5))
-    assert set(Asked(config, 45, clock(*slow_now_and_then)).decisions) == {"sampled"}
+    assert set(Asked(config, 45, clock(theirs, *slow_now_and_then)).decisions) == {"sampled"}
 
 
-def test_without_a_budget_nothing_is_switched_off() -> None:
-    config = settings("theirs:yes", budget="0s")
-    assert set(Asked(config, 5, clock(1000 * SECOND)).decisions) == {"sampled"}
+def test_without_a_budget_nothing_is_switched_off(theirs: ModuleType) -> None:
+    config = settings("theirs:slow", budget="0s")
+    assert set(Asked(config, 5, clock(theirs, 1000 * SECOND)).decisions) == {"sampled"}
 
 
 @pytest.mark.parametrize(
