@@ -66,10 +66,17 @@ def weighed(group: Group, threshold: int) -> Weighed:
     spans: list[bytes] = []
     unparseable = 0
     for raw, span in zip(split(group.spans), _read(group.spans), strict=True):
-        state = read_sampling_state(span.trace_state.decode("utf-8", "replace"))
-        if state.sound and state.update(threshold):
-            spans.append(set_trace_state(raw, state.text()))
-        else:
-            unparseable += not state.sound
-            spans.append(raw)
+        told = _told(span.trace_state, threshold)
+        if told is None:
+            unparseable += 1
+        spans.append(set_trace_state(raw, told) if told else raw)
     return Weighed(group._replace(spans=frame(spans)), unparseable)
+
+
+@lru_cache(maxsize=1024)
+def _told(trace_state: bytes, threshold: int) -> str | None:
+    """Return a trace state that tells a threshold; "" when it tells a higher one, None when it breaks the rules."""
+    state = read_sampling_state(trace_state.decode("utf-8", "replace"))
+    if not state.sound:
+        return None
+    return state.text() if state.update(threshold) else ""

@@ -7,13 +7,13 @@ by the inverse of their probability add up to all there were.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from pydantic import Field, model_validator
 
 from podtrail.component import Context
 from podtrail.config.types import SECOND, PositiveDuration, WarningPath
-from podtrail.otlp import Decision, SpanFields, Value, read_key_value, resource_attributes
+from podtrail.otlp import Decision
 from podtrail_processors.probability import ALWAYS, probability_of
 from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.instruments import label_of
@@ -21,13 +21,10 @@ from podtrail_processors.tail_sampling.policy import Block, Policy
 from podtrail_processors.tail_sampling.thresholds import Before, sampled_before
 from podtrail_processors.tail_sampling.throughput import OTHER, Flow, Share, Throughput
 from podtrail_processors.tail_sampling.throughput_metrics import publish
+from podtrail_processors.tail_sampling.trace_key import TraceKey
 
 _MARK = b"ot="
 _MOST_REMEMBERED = 4096
-_LONGEST = 64
-"""Characters of a value in a key."""
-_ABSENT = "-"
-_NO_PARENTS = (b"", bytes(8))
 
 _amounts: Mapping[str, Callable[[Evidence], int]] = {
     "spans": lambda trace: trace.total_spans,
@@ -50,15 +47,13 @@ class TargetRate(Policy):
     stateful = True
     dynamic = True
 
-    def __init__(self, unit: str, throughput: Throughput, key: tuple[str, ...]) -> None:
-        fields = frozenset({"span_id", "parent_span_id", "attributes"}) if key else frozenset[str]()
-        self.reads = Reads(columns=frozenset({"trace_state"}), detailed=fields)
+    def __init__(self, unit: str, throughput: Throughput, key: TraceKey) -> None:
+        self.reads = Reads.union([key.reads, Reads(columns=frozenset({"trace_state"}))])
         self.reason = f"it is among those kept for a target of {throughput.budget:g} {unit}/s"
         self._unit = unit
         self._amount = _amounts[unit]
         self._throughput = throughput
         self._key = key
-        self._encoded = [name.encode() for name in key]
         self._threshold = ALWAYS
         self._chosen: OrderedDict[bytes, Share] = OrderedDict()
         """By what share a trace was decided, of those last decided."""
@@ -71,22 +66,22 @@ class TargetRate(Policy):
     def take_over(self, predecessor: Policy) -> None:
         """Keep to the rates that were measured, if they are of the same keys in the same unit."""
         assert isinstance(predecessor, TargetRate)
-        if (predecessor._unit, predecessor._key) == (self._unit, self._key):
+        if (predecessor._unit, predecessor._key.names) == (self._unit, self._key.names):
             self._throughput.take_over(predecessor._throughput)
             self._chosen, predecessor._chosen = predecessor._chosen, OrderedDict()
 
     def vote(self, trace: Evidence) -> Decision:
         """Compare the randomness of the trace with the threshold of its key."""
         before = _before(trace)
-        label = self._label(trace)
-        flow = self._throughput.admit(label, label, self._amount(trace), probability_of(before.threshold), trace.now)
+        label, amount = self._key.of(trace), self._amount(trace)
+        flow = self._throughput.admit(label, label, amount, probability_of(before.threshold), trace.now)
         if flow.label is OTHER:
             self._count_folded()
         self._threshold = max(flow.threshold, before.threshold)
         self._remember(trace.trace_id, flow)
         if flow.threshold > before.randomness:
             return "not_sampled"
-        flow.kept += self._amount(trace)
+        flow.kept += amount
         return "sampled"
 
     def threshold_of(self, trace: Evidence) -> int:  # noqa: ARG002 - that of the last vote
@@ -125,50 +120,9 @@ class TargetRate(Policy):
         if len(self._chosen) > _MOST_REMEMBERED:
             self._chosen.popitem(last=False)
 
-    def _label(self, trace: Evidence) -> str:
-        if not self._key:
-            return "all"
-        found: dict[str, str] = {}
-        if any(key in trace.raw for key in self._encoded):
-            for pair in _root(trace.detailed).attributes:
-                if any(key in pair for key in self._encoded):
-                    name, value = read_key_value(pair)
-                    found.setdefault(name, _text(value))
-        return "/".join(found.get(name) or _on_resource(trace, name) for name in self._key)
-
 
 def _before(trace: Evidence) -> Before:
     return sampled_before(trace.columns.trace_state if _MARK in trace.raw else (), trace.trace_id)
-
-
-def _root(spans: Sequence[SpanFields]) -> SpanFields:
-    """Return the span without a parent, or else the first one whose parent is not among them."""
-    for span in spans:
-        if span.parent_span_id in _NO_PARENTS:
-            return span
-    ids = {span.span_id for span in spans}
-    return next((span for span in spans if span.parent_span_id not in ids), spans[0])
-
-
-def _on_resource(trace: Evidence, name: str) -> str:
-    for header in trace.headers:
-        if name.encode() in header.resource:
-            attributes = resource_attributes(header.resource)
-            if name in attributes:
-                return _text(attributes[name])
-    return _ABSENT
-
-
-def _text(value: Value) -> str:
-    match value:
-        case str():
-            return value[:_LONGEST] or _ABSENT
-        case bool():
-            return str(value).lower()
-        case int() | float():
-            return f"{value:g}"
-        case _:
-            return _ABSENT
 
 
 def _percent(threshold: int) -> str:
@@ -222,7 +176,7 @@ class Config(Block):
         throughput = Throughput(
             target, self.adjustment_interval, most_keys=self.max_keys, least=self.minimum_percentage / 100
         )
-        return TargetRate(unit, throughput, self.key)
+        return TargetRate(unit, throughput, TraceKey(self.key))
 
     def shared_among(self, shards: int) -> "Config":
         """Return the settings of one of so many samplers."""
