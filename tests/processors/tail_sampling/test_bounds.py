@@ -86,8 +86,8 @@ def test_neither_bound_is_ever_exceeded_and_nothing_is_lost(
         "sampling_strategy": strategy,
     }
     made = FACTORY.create(FACTORY.Config.model_validate(about), context)
-    now, sent, out = 10**18, 0, 0
-    for number, size, header, seconds, reload in steps:
+    now, out = 10**18, 0
+    for sent, (number, size, header, seconds, reload) in enumerate(steps, 1):
         now += seconds * 10**9
         while (due := made.deadline()) is not None and due <= now:
             out += sum(batch.span_count for batch in made.expire(due, 100))
@@ -96,7 +96,6 @@ def test_neither_bound_is_ever_exceeded_and_nothing_is_lost(
             successor.take_over(made, now)
             made = successor
         group = Group(b"r" * header * 100_000, b"s", number.to_bytes(16, "big"), bytes(size), 1)
-        sent += 1
         out += sum(batch.span_count for batch in made.add(Batch([group], now), now).out)
         held = [trace for trace in made.memory.traces.values() if trace.state is None]
         assert made.memory.bytes <= MIB

@@ -1,0 +1,107 @@
+"""`decision_memory`: millions of decisions in a few bytes each, wrong in no other direction than is said."""
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from podtrail_processors.tail_sampling.config import DecisionMemory as Settings
+from podtrail_processors.tail_sampling.decision_memory import DecisionMemory
+
+from podtrail.otlp import Status
+
+Make = Callable[..., Any]
+ERROR = Status(2, "")
+
+
+def _id(number: int) -> bytes:
+    return number.to_bytes(16, "big")
+
+
+def _memory(kept: int = 0, not_kept: int = 0) -> DecisionMemory:
+    return DecisionMemory(Settings(kept=kept, not_kept=not_kept), Random(1))
+
+
+@pytest.mark.parametrize(("decision", "about"), [("sampled", "kept"), ("not_sampled", "not_kept")])
+def test_as_many_as_promised_are_remembered_but_for_one_in_a_thousand(decision: Any, about: str) -> None:
+    memory = _memory(**{about: 20_000})
+    for number in range(1, 50_001):
+        memory.put(_id(number), decision)
+    promised = [memory.get(_id(number)) for number in range(30_001, 50_001)]
+    assert promised.count(None) <= 20
+    assert set(promised) <= {decision, None}
+
+
+@pytest.mark.parametrize(("about", "each"), [("kept", 6.2), ("not_kept", 26)])
+def test_a_decision_takes_few_bytes(about: str, each: float) -> None:
+    assert _memory(**{about: 100_000}).size <= 100_000 * each
+
+
+def test_a_trace_is_never_let_go_for_the_decision_on_another() -> None:
+    memory = _memory(kept=0, not_kept=5_000)
+    for number in range(1, 10_001):
+        memory.put(_id(number), "not_sampled")
+    strangers = [_id(number + (1 << 100)) for number in range(10_000)] + [_id(number << 64) for number in range(1, 9)]
+    assert {memory.get(stranger) for stranger in strangers} == {None}
+
+
+def test_ids_that_are_parts_of_one_another_are_told_apart() -> None:
+    memory = _memory(not_kept=42)
+    memory.put(b"\1" * 16, "dropped")
+    memory.put(b"\0" * 15 + b"\1", "not_sampled")
+    assert memory.get(b"\1" * 15 + b"\0") is None
+    assert memory.get(b"\0" + b"\1" * 15) is None
+    assert memory.get(b"\1" * 16) == "dropped"
+
+
+@given(st.lists(st.tuples(st.sampled_from(["put", "change", "reload", "resize"]), st.integers(1, 40)), max_size=60))
+@settings(deadline=None)
+def test_what_is_remembered_is_what_was_decided_last(steps: list[tuple[str, int]]) -> None:
+    kinds = ("sampled", "not_sampled", "dropped")
+    memory, size, known = _memory(100, 100), 100, dict[int, str]()
+    for at, (step, number) in enumerate(steps):
+        if step == "put" and number not in known:
+            memory.put(_id(number), kinds[at % 3])  # type: ignore[arg-type] # one of the three
+            known[number] = kinds[at % 3]
+        elif step == "change" and known.get(number) == "not_sampled":
+            memory.change(_id(number))
+            known[number] = "sampled"
+        elif step in ("reload", "resize"):
+            size += step == "resize"
+            successor = _memory(size, size)
+            successor.take_over(memory)
+            memory = successor
+    assert {number: memory.get(_id(number)) for number in range(1, 41)} == dict.fromkeys(range(1, 41)) | known
+
+
+def test_late_spans_follow_what_is_only_remembered_here(sampler: Make, span: Make, policy: Make) -> None:
+    made = sampler(policy("status_code", status_codes=["ERROR"]), num_traces=1, decision_memory={"kept": 9})
+    made.send(0, span(1, 1, status=ERROR))
+    made.send(3, span(2, 1))
+    made.send(6, span(1, 2))
+    made.stop(9)
+    assert made.kept == [(1, 1), (1, 2)]
+    assert made.counted("early_releases_from_cache_decision") == {"sampled=true": 1}
+    assert not made.context.account.dropped
+
+
+def test_traces_that_are_remembered_take_no_place_in_memory(sampler: Make, span: Make, policy: Make) -> None:
+    made = sampler(policy("always_sample"), decision_memory={"kept": 9, "not_kept": 9})
+    made.send(0, span(1), span(2))
+    made.pass_time(3)
+    assert made.counted("sampling_traces_on_memory") == {"": 0}
+
+
+def test_the_memory_survives_a_reload_that_makes_it_larger(sampler: Make, span: Make, policy: Make) -> None:
+    errors = policy("status_code", status_codes=["ERROR"])
+    before = sampler(errors, decision_memory={"kept": 9, "not_kept": 9})
+    before.send(0, span(1, 1, status=ERROR), span(2, 1))
+    before.pass_time(3)
+    after = sampler(errors, decision_memory={"kept": 99, "not_kept": 99}, num_shards=2)
+    after.under_test.take_over(before.under_test, before.verdicts[-1].decided_at)
+    after.send(4, span(1, 2), span(2, 2, status=ERROR))
+    after.stop(9)
+    assert after.kept == [(1, 2)]
+    assert not after.verdicts
