@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from podtrail_processors.filter import FACTORY, Config
+from podtrail_processors.ottl import SPAN, Condition, EvaluationError, Telemetry
 from pydantic import ValidationError
 
 from podtrail.component import Context
@@ -20,6 +21,7 @@ from podtrail.otlp import (
     frame,
     resource_header,
     scope_header,
+    span_reader,
     split,
 )
 from podtrail.testing import replay
@@ -186,6 +188,45 @@ def test_stands_in_a_pipeline_and_the_ledger_balances() -> None:
     request = {"resourceSpans": [{"scopeSpans": [{"spans": [kept, dropped]}]}]}
     run = replay(config, [(1, request)])
     assert run.kept == {"01" * 16: ["01" * 8]}
+
+
+CONDITIONS = [
+    'name == "a"',
+    'attributes["n"] > 1',
+    'attributes["n"] * 2 > 2',
+    'IsMatch(attributes["text"], "^x") and name != "b"',
+    'not (attributes["text"] == "x")',
+    'resource.attributes["service.name"] == "shop" and attributes["n"] == nil',
+    'Len(attributes["text"]) == 1 or name == "c"',
+]
+ATTRIBUTES = st.fixed_dictionaries(
+    {}, optional={"n": st.sampled_from([1, 2, 1.5, "2"]), "text": st.sampled_from(["x", "xy", 5, ""])}
+)
+
+
+@given(
+    st.lists(st.sampled_from(CONDITIONS), min_size=1, max_size=3),
+    st.lists(st.tuples(st.sampled_from("abc"), ATTRIBUTES, st.sampled_from(["shop", "etcd"])), max_size=6),
+    st.sampled_from(["ignore", "silent"]),
+)
+def test_what_a_glance_rules_out_would_not_have_been_dropped(
+    conditions: list[str], made: list[tuple[str, dict[str, Any], str]], mode: str
+) -> None:
+    alone = [group(name, service=service, **attributes) for name, attributes, service in made]
+    together = Run(spans(*conditions, error_mode=mode), *alone)
+    one_by_one = [one for one in alone if not any(_holds(condition, one) for condition in conditions)]
+    assert together.groups == one_by_one
+
+
+def _holds(text: str, of: Group) -> bool:
+    """Ask a condition about a group's span without any shortcut."""
+    telemetry: Any = Telemetry()
+    telemetry.resource, telemetry.scope, telemetry.now = of.resource, of.scope, 1
+    (telemetry.span,) = span_reader({"name", "attributes"})(of.spans)
+    try:
+        return Condition(text, SPAN).holds(telemetry)
+    except EvaluationError:
+        return False
 
 
 @given(st.lists(st.sampled_from(["a", "health"]), min_size=1, max_size=5))

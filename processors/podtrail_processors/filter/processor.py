@@ -43,8 +43,10 @@ class Filter(Passing):
 
     def add(self, batch: Batch, now: int) -> Taken:
         """Drop what meets a condition."""
+        groups: Sequence[Group] = batch.groups
         try:
-            groups = [kept for group in batch.groups if (kept := self._filter(group, now)) is not None]
+            for stage in self._stages:
+                groups = stage.apply(groups, now)
         except _Propagated:
             self._account.drop("filter_error", batch.span_count)
             return Taken((Batch((), batch.arrived, batch.verdicts),) if batch.verdicts else ())
@@ -53,14 +55,6 @@ class Filter(Passing):
             self._account.sampled_out += dropped
             self._filtered.add(dropped, self._id)
         return Taken((Batch(groups, batch.arrived, batch.verdicts),) if groups or batch.verdicts else ())
-
-    def _filter(self, group: Group, now: int) -> Group | None:
-        left: Group | None = group
-        for stage in self._stages:
-            if left is None:
-                break
-            left = stage.apply(left, now)
-        return left
 
 
 class _Failures:
@@ -89,8 +83,8 @@ class _Stage:
         self._propagates = error_mode == "propagate"
         self._failures = None if error_mode == "silent" else failures
 
-    def apply(self, group: Group, now: int) -> Group | None:
-        """Return what is left of a group, itself if that is all; None when nothing is."""
+    def apply(self, groups: Sequence[Group], now: int) -> Sequence[Group]:
+        """Return what is left of these groups; those of which all is left are the same objects."""
         raise NotImplementedError
 
     def _any_holds(self, conditions: Sequence[Condition], telemetry: Telemetry) -> bool:
@@ -109,14 +103,18 @@ class _Stage:
 class _Around(_Stage):
     """Conditions on resources or scopes."""
 
-    def apply(self, group: Group, now: int) -> Group | None:
+    def apply(self, groups: Sequence[Group], now: int) -> Sequence[Group]:
         telemetry = Telemetry()
-        telemetry.now, telemetry.resource, telemetry.scope = now, group.resource, group.scope
-        return None if self._any_holds(self._conditions, telemetry) else group
+        telemetry.now = now
+        met: dict[tuple[bytes, bytes], bool] = {}
+        for header in dict.fromkeys(group[:2] for group in groups):
+            telemetry.resource, telemetry.scope = header
+            met[header] = self._any_holds(self._conditions, telemetry)
+        return [group for group in groups if not met[group[:2]]]
 
 
 class _OfSpans(_Stage):
-    """Conditions that need the spans; a look at a group as a whole tells which of them may hold in it."""
+    """Conditions that need the spans. Those that may hold are looked for in all groups together, then in each."""
 
     also_reads: frozenset[str] = frozenset()
 
@@ -126,37 +124,45 @@ class _OfSpans(_Stage):
         fields = frozenset().union(*(condition.reads for condition in conditions))
         self._readers = Readers(Reads(columns, fields | self.also_reads))
 
-    def _possible(self, group: Group, now: int) -> tuple[Evidence, list[Condition]]:
-        header = Header(group.resource, group.scope)
-        evidence = Evidence(
-            *(group.trace_id, group.spans, group.span_count, [header], [group.span_count], self._readers, now, Size())
-        )
-        return evidence, [condition for condition in self._conditions if self._is_worth_asking(condition, evidence)]
+    def apply(self, groups: Sequence[Group], now: int) -> Sequence[Group]:
+        possible = self._worth_asking(self._conditions, self._evidence(groups, now)) if groups else []
+        if not possible:
+            return groups
+        left: list[Group] = []
+        for group in groups:
+            evidence = self._evidence((group,), now)
+            here = self._worth_asking(possible, evidence)
+            kept = self._kept(group, here, evidence) if here else group
+            if kept is not None:
+                left.append(kept)
+        return left
 
-    def _is_worth_asking(self, condition: Condition, group: Evidence) -> bool:
-        """Say whether a condition may hold in a group, or may fail where that matters."""
+    def _kept(self, group: Group, conditions: Sequence[Condition], evidence: Evidence) -> Group | None:
+        """Return what is left of a group, itself if that is all; None when nothing is."""
+        raise NotImplementedError
+
+    def _evidence(self, groups: Sequence[Group], now: int) -> Evidence:
+        """Return what conditions are asked about at a glance."""
+        raw = groups[0].spans if len(groups) == 1 else b"".join([group.spans for group in groups])
+        counts = [group.span_count for group in groups]
+        headers = [Header(group.resource, group.scope) for group in groups]
+        return Evidence(groups[0].trace_id, raw, sum(counts), headers, counts, self._readers, now, Size())
+
+    def _worth_asking(self, conditions: Sequence[Condition], evidence: Evidence) -> Sequence[Condition]:
+        """Return the conditions that may hold, or that may fail where that matters."""
+        return [condition for condition in conditions if self._is_worth_asking(condition, evidence)]
+
+    def _is_worth_asking(self, condition: Condition, evidence: Evidence) -> bool:
         failures = self._failures
-        errors_matter = self._propagates or (failures is not None and failures.are_wanted(condition, group.now))
-        return condition.may_matter(group) if errors_matter else condition.may_hold(group)
-
-    def _each(self, evidence: Evidence, now: int) -> Iterator[Telemetry]:
-        telemetry = Telemetry()
-        telemetry.now = now
-        for header, spans in evidence.under_headers():
-            telemetry.resource, telemetry.scope = header
-            for span in spans:
-                telemetry.span = cast("SpanData", span)
-                yield telemetry
+        errors_matter = self._propagates or (failures is not None and failures.are_wanted(condition, evidence.now))
+        return condition.may_matter(evidence) if errors_matter else condition.may_hold(evidence)
 
 
 class _Spans(_OfSpans):
     """Conditions on spans."""
 
-    def apply(self, group: Group, now: int) -> Group | None:
-        evidence, possible = self._possible(group, now)
-        if not possible:
-            return group
-        met = [self._any_holds(possible, telemetry) for telemetry in self._each(evidence, now)]
+    def _kept(self, group: Group, conditions: Sequence[Condition], evidence: Evidence) -> Group | None:
+        met = [self._any_holds(conditions, telemetry) for telemetry in _each(evidence)]
         if not any(met):
             return group
         kept = [raw for raw, drop in zip(split(group.spans), met, strict=True) if not drop]
@@ -168,11 +174,8 @@ class _Events(_OfSpans):
 
     also_reads = frozenset({"events"})
 
-    def apply(self, group: Group, now: int) -> Group | None:
-        evidence, possible = self._possible(group, now)
-        if not possible:
-            return group
-        kept = [self._kept_events(possible, telemetry) for telemetry in self._each(evidence, now)]
+    def _kept(self, group: Group, conditions: Sequence[Condition], evidence: Evidence) -> Group | None:
+        kept = [self._kept_events(conditions, telemetry) for telemetry in _each(evidence)]
         if all(positions is None for positions in kept):
             return group
         spans = [
@@ -190,6 +193,17 @@ class _Events(_OfSpans):
             if not self._any_holds(conditions, telemetry):
                 kept.append(at)
         return frozenset(kept) if len(kept) < len(events) else None
+
+
+def _each(evidence: Evidence) -> Iterator[Telemetry]:
+    """Yield the spans in order of arrival, in one object that is used again."""
+    telemetry = Telemetry()
+    telemetry.now = evidence.now
+    for header, spans in evidence.under_headers():
+        telemetry.resource, telemetry.scope = header
+        for span in spans:
+            telemetry.span = cast("SpanData", span)
+            yield telemetry
 
 
 _STAGES: dict[ContextName, type[_Stage]] = {

@@ -1,6 +1,7 @@
 """Counting attempts as they pass by. Groups that tell of none are only searched for a word."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from podtrail.component import Context, Taken
 from podtrail.config.types import SECOND
@@ -89,8 +90,7 @@ class SchedulingMetrics(Passing):
             self._note_root(attempt)
 
     def _note_root(self, attempt: Attempt) -> None:
-        told = _by_plugin(read_message(attempt.message).rejections)
-        if not self._tally.note_root(attempt.trace_id, attempt.profile, told):
+        if not self._tally.note_root(attempt.trace_id, attempt.profile, partial(_in_message, attempt)):
             return
         labels = self._by_result.labels(attempt.profile, attempt.result)
         self._attempts.add(1, *labels)
@@ -103,6 +103,10 @@ class SchedulingMetrics(Passing):
         labels = self._by_plugin.labels(plugin, profile)
         self._rejections.add(1, *labels)
         self._rejected_nodes.add(nodes, *labels)
+
+
+def _in_message(attempt: Attempt) -> Mapping[str, int]:
+    return _by_plugin(read_message(attempt.message).rejections)
 
 
 def _by_plugin(rejections: Sequence[Rejection]) -> Mapping[str, int]:

@@ -39,14 +39,14 @@ class Tally:
                     self._tell(known.profile, plugin, nodes)
         self._forget_surplus()
 
-    def note_root(self, trace_id: bytes, profile: str, refused: Mapping[str, int]) -> bool:
-        """Take the root of an attempt, with what it says itself of plugins, for want of better. Is it the first?"""
+    def note_root(self, trace_id: bytes, profile: str, read: Callable[[], Mapping[str, int]]) -> bool:
+        """Take the root of an attempt; `read` what it says itself of plugins for want of better. Is it the first?"""
         known = self._known(trace_id)
         if known.profile is not None:
             return False
         known.profile = profile
         if not known.refused:
-            known.refused.update(refused)
+            known.refused.update(read())
         for plugin, nodes in known.refused.items():
             self._tell(profile, plugin, nodes)
         self._forget_surplus()

@@ -5,6 +5,7 @@ attribute of the same key exists, which is then replaced.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 from opentelemetry.proto.common.v1 import common_pb2
@@ -19,6 +20,7 @@ from podtrail.otlp.values import Value, read_key_value, to_key_values
 _TRACE_STATE = cast("Any", lite_type(SPAN, dict.fromkeys(("trace_id", "span_id", "trace_state"))))
 _ATTRIBUTES = cast("Any", lite_type(SPAN, dict.fromkeys(("trace_id", "span_id", "attributes"))))
 _EVENTS = cast("Any", lite_type(SPAN, dict.fromkeys(("trace_id", "span_id", "events"))))
+_SHORT = 128
 
 
 def _links(links: Sequence[Link]) -> list[trace_pb2.Span.Link]:
@@ -52,7 +54,7 @@ def change_attributes(span: bytes, changed: Mapping[str, Value], removed: Collec
     What is not named stays as it is, byte for byte; of several attributes of one key that is changed one is left.
     """
     message = _ATTRIBUTES.FromString(span)
-    encoded = {key: to_key_values({key: value})[0].SerializeToString() for key, value in changed.items()}
+    encoded = {key: _encoded(key, value) for key, value in changed.items()}
     pairs: list[bytes] = []
     for pair in message.attributes:
         key, _ = read_key_value(pair)
@@ -65,6 +67,23 @@ def change_attributes(span: bytes, changed: Mapping[str, Value], removed: Collec
     message.attributes[:] = [*pairs, *encoded.values()]
     written: bytes = message.SerializeToString()
     return written
+
+
+def _encoded(key: str, value: Value) -> bytes:
+    if isinstance(value, str | int) and (not isinstance(value, str) or len(value) <= _SHORT):
+        return _remembered(key, value)
+    return _key_value(key, value)
+
+
+@lru_cache(maxsize=1024, typed=True)
+def _remembered(key: str, value: str | int) -> bytes:
+    """Return the KeyValue of what is mostly the same for many spans; a bool is told from an int by its type."""
+    return _key_value(key, value)
+
+
+def _key_value(key: str, value: Value) -> bytes:
+    (pair,) = to_key_values({key: value})
+    return pair.SerializeToString()
 
 
 def keep_events(span: bytes, positions: Collection[int]) -> bytes:
