@@ -1,15 +1,14 @@
 """What stitching remembers: Pods with their attempts, fates of traces, links that wait. All of it bounded."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 
 from podtrail.component import Counter as Metric
-from podtrail.otlp import Attempt, Group, Link, SpanView, Verdict, read_attempt, split
+from podtrail.otlp import Attempt, Link, Verdict, attempts_in
 from podtrail_processors.link_stitching.config import Config
 from podtrail_processors.link_stitching.fate import Fate, fate_of
-from podtrail_processors.link_stitching.marks import ATTEMPT_MARK
-from podtrail_processors.link_stitching.numbering import Chain, Known, declared_number
+from podtrail_processors.link_stitching.numbering import Chain, Known
 from podtrail_processors.pod_identity import Places
 from podtrail_processors.recent import Reason, Recent
 
@@ -19,14 +18,6 @@ _MOST_WAITING_PER_SPAN = 128
 
 # Bytes that an entry takes at most, as measured with the longest texts: what the gauge of memory multiplies.
 _POD_BYTES, _ATTEMPT_BYTES, _TRACE_BYTES, _LINK_BYTES = 900, 900, 650, 1000
-
-
-def read_roots(group: Group) -> Iterator[tuple[Attempt, int]]:
-    """Yield the attempts whose root is in the group, each with the number that the scheduler declared (0: none)."""
-    if ATTEMPT_MARK in group.spans:
-        for raw in split(group.spans):
-            if ATTEMPT_MARK in raw and (attempt := read_attempt(view := SpanView(raw))):
-                yield attempt, declared_number(view)
 
 
 def _place_of(attempt: Attempt) -> str:
@@ -126,8 +117,8 @@ class Memory:
         fate = fate_of(verdict)
         self._fates.put(verdict.trace_id, fate, now)
         for group in verdict.groups:
-            for attempt, declared in read_roots(group):
-                self.learn(attempt, declared, fate, now)
+            for attempt in attempts_in(group.spans):
+                self.learn(attempt, fate, now)
 
     def fate_of(self, span: bytes) -> Fate | None:
         """Return what became of the span with this trace and span id, as far as is known."""
@@ -136,7 +127,7 @@ class Memory:
 
     # Attempts
 
-    def learn(self, attempt: Attempt, declared: int, fate: Fate, now: int) -> None:
+    def learn(self, attempt: Attempt, fate: Fate, now: int) -> None:
         """Remember an attempt that passed or was dropped. One without a Pod's uid is nobody's: it is not remembered."""
         uid = attempt.pod_uid
         if not uid or len(uid) > _LONGEST_UID or not uid.isascii():
@@ -152,7 +143,7 @@ class Memory:
         if not chain.reaches(attempt):
             self._late.add(1, *self._labels)
             return
-        known = self._attempts[attempt.trace_id + attempt.span_id] = Known.of(attempt, declared, fate)
+        known = self._attempts[attempt.trace_id + attempt.span_id] = Known.of(attempt, fate)
         if chain.insert(known):
             self._late.add(1, *self._labels)
         for old in chain.trim(self._config.max_attempts_per_pod):

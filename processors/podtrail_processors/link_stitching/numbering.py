@@ -11,20 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
-from podtrail.otlp import Attempt, SpanView
+from podtrail.otlp import Attempt
 from podtrail_processors.link_stitching.fate import Fate
 
-DECLARED = "scheduler.attempts"
-"""Attribute of the root: the scheduler's own count of attempts for this Pod, this one included."""
-
-_MAX_DECLARED = 1 << 31
 _MOST_HELD = 500
-
-
-def declared_number(root: SpanView) -> int:
-    """Return what the scheduler counted; 0 when the root does not say or says nonsense."""
-    value = root.attributes.get(DECLARED)
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < _MAX_DECLARED else 0
 
 
 @dataclass(slots=True)
@@ -49,7 +39,7 @@ class Known:
     """Whether its span was told of the kubelet's first `syncPod`."""
 
     @classmethod
-    def of(cls, attempt: Attempt, declared: int, fate: Fate) -> "Known":
+    def of(cls, attempt: Attempt, fate: Fate) -> "Known":
         """Return what is worth remembering of an attempt."""
         return cls(
             trace_id=attempt.trace_id,
@@ -58,7 +48,7 @@ class Known:
             start=attempt.start,
             end=attempt.end,
             succeeded=attempt.result == "Success",
-            declared=declared,
+            declared=attempt.declared,
             fate=fate,
         )
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from podtrail.component import Context, Taken
-from podtrail.otlp import Batch, Group, span_reader
+from podtrail.otlp import Batch, Group, attempts_in, span_reader
 from podtrail_processors.link_stitching.amendment import amendment_groups
 from podtrail_processors.link_stitching.config import Config
 from podtrail_processors.link_stitching.fate import Fate
 from podtrail_processors.link_stitching.marks import is_marked
-from podtrail_processors.link_stitching.memory import Memory, read_roots
+from podtrail_processors.link_stitching.memory import Memory
 from podtrail_processors.link_stitching.stitcher import Stitcher
 from podtrail_processors.link_stitching.waiting_room import WaitingRoom
 
@@ -97,8 +97,8 @@ class LinkStitching:
 
     def _hold(self, group: Group, arrived: int, now: int) -> None:
         fate = self._memory.fate(group.trace_id) or Fate(kept=True)
-        for attempt, declared in read_roots(group):
-            self._memory.learn(attempt, declared, fate, now)
+        for attempt in attempts_in(group.spans):
+            self._memory.learn(attempt, fate, now)
         self._room.put(group, arrived, now + self._config.reorder_wait)
         self._stitcher.announce(group, now)
 

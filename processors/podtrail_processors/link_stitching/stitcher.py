@@ -14,6 +14,7 @@ from podtrail.otlp import (
     append_attributes,
     append_links,
     frame,
+    read_attempt,
     span_reader,
     split,
 )
@@ -22,7 +23,7 @@ from podtrail_processors.link_stitching.amendment import Amendment
 from podtrail_processors.link_stitching.marks import ATTEMPT_MARK, is_neighbour
 from podtrail_processors.link_stitching.memory import Memory
 from podtrail_processors.link_stitching.neighbours import binding_of, synced_pod
-from podtrail_processors.link_stitching.numbering import Known, declared_number
+from podtrail_processors.link_stitching.numbering import Known
 from podtrail_processors.link_stitching.waiting_room import WaitingRoom
 from podtrail_processors.pod_identity import CLOCK_SLACK
 
@@ -163,7 +164,10 @@ class Stitcher:
 
     def _number(self, writing: _Writing) -> None:
         known = self._memory.attempt(writing.key)
-        writing.number = known.number if known else declared_number(writing.view)
+        if known:
+            writing.number = known.number
+        elif attempt := read_attempt(writing.view):
+            writing.number = attempt.declared
         if writing.number:
             self._numbered.add(1, *self._labels)
         chain = self._memory.chain(known.pod_uid) if known else None

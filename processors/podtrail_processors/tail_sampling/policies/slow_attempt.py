@@ -9,14 +9,12 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from podtrail.config.types import MILLISECOND, PositiveDuration, format_duration
-from podtrail.otlp import ROOT_NAME, Decision, SpanFields, read_key_value
+from podtrail.otlp import ROOT_NAME, Decision, SpanFields
 from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.policy import Block, Policy
 from podtrail_processors.tail_sampling.words import milliseconds, some
 
 _ROOT = ROOT_NAME.encode()
-_WAIT = "scheduler.queue_wait_ms"
-_WAIT_BYTES = _WAIT.encode()
 _PLUGIN_PREFIX = "plugin: "
 _TIMES = frozenset({"start_time_unix_nano", "end_time_unix_nano"})
 
@@ -82,12 +80,10 @@ class SlowAttempt(Policy):
 class SlowQueue(Policy):
     """Says yes when the Pod of a `SchedulePod` waited in the queue longer than the limit, or when `also` says yes."""
 
-    reads = Reads(detailed=frozenset({"name", "attributes"}))
-
     def __init__(self, limit: int, also: SlowAttempt | None) -> None:
         self.reason = f"its Pod waited longer than {format_duration(limit)} in the queue"
         if also:
-            self.reads = Reads.union([self.reads, also.reads])
+            self.reads = also.reads
             self.reason += f" or {also.reason}"
         self._limit = limit
         self._also = also
@@ -113,19 +109,8 @@ class SlowQueue(Policy):
             told = f"no {ROOT_NAME} tells of a wait in the queue"
         return told + (f"; {self._also.why_not(trace)}" if self._also else "")
 
-    def _longest_wait(self, trace: Evidence) -> float:
-        if _WAIT_BYTES not in trace.raw:
-            return 0
-        return max((self._waited(span) for span in trace.detailed if span.name == _ROOT), default=0)
-
-    @staticmethod
-    def _waited(span: SpanFields) -> float:
-        for pair in span.attributes:
-            if _WAIT_BYTES in pair:
-                key, value = read_key_value(pair)
-                if key == _WAIT and isinstance(value, int | float):
-                    return value * MILLISECOND
-        return 0
+    def _longest_wait(self, trace: Evidence) -> int:
+        return max((attempt.queue_wait or 0 for attempt in trace.attempts), default=0)
 
 
 class Config(Block):
