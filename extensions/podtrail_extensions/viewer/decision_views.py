@@ -108,7 +108,7 @@ class DecisionViews:
     def table(self, now: int) -> TableView:
         """Return the table of policies for the hour before `now`."""
         window = self._library.window
-        samplers = tuple(window.tell(now, self._library.traits(), self._measures.costs()))
+        samplers = tuple(window.tell(now, self._library.policy_types(), self._measures.costs()))
         return TableView(samplers, tuple(_warnings(samplers)), window.began or None, self._measures.undecided())
 
     def policies(self, wanted: DecisionFilter, now: int) -> PoliciesView:
@@ -162,7 +162,7 @@ def _warnings(samplers: tuple[SamplerView, ...]) -> list[str]:
         for row in sampler.policies:
             if row.errors:
                 said.append(f"{row.policy} failed {row.errors:,} times: it had no vote then.")
-            if not row.voted_yes and sampler.traces - sampler.evicted >= _ENOUGH:
+            if not row.shadow and not row.voted_yes and sampler.traces - sampler.evicted >= _ENOUGH:
                 said.append(f"{row.policy} said yes to none of {sampler.traces - sampler.evicted:,} traces.")
             if row.covered_by:
                 said.append(f"{row.policy} said yes only where {row.covered_by} did, too: without it nothing is lost.")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from podtrail.otlp import Decision, Group, PolicyVote, Verdict, span_reader
+from podtrail.story.policies import Votes, shadow_votes
 from podtrail.story.words import clip
 
 _SHARE_OF_SHORT = 4
@@ -25,8 +26,6 @@ _MAX_TEXT = 1_000
 _MAX_TITLE = 200
 _MAX_SHARED = 4_096
 _read = span_reader(("parent_span_id", "name"))
-
-Votes = tuple[tuple[str, Decision], ...]
 
 
 class Owner(NamedTuple):
@@ -53,6 +52,10 @@ class Entry:
     """Arrival of the trace's first span; both Unix nanoseconds."""
     spans: int
     votes: Votes
+    shadows: Votes
+    """Of policies that are only tried."""
+    dry_run: bool
+    """Its spans pass all the same."""
     owner: Owner | None
     title: str
     """The name of the trace's root, where it is no attempt and its spans are gone; "" else."""
@@ -100,10 +103,6 @@ class DecisionRing:
     def note(self, pipeline: str, verdict: Verdict, owner: Owner | None = None) -> None:
         """Remember a decision of a pipeline; about 2 us."""
         self.taken += 1
-        votes = tuple(verdict.votes.items())
-        if len(self._shared) >= _MAX_SHARED:
-            self._shared.clear()
-        votes = self._shared.setdefault(votes, votes)
         size = _WHOLE_SIZE + sum(
             _GROUP_SIZE + len(group.resource) + len(group.scope) + len(group.spans) for group in verdict.groups
         )
@@ -117,7 +116,9 @@ class DecisionRing:
             decided_at=verdict.decided_at,
             arrived=verdict.arrived,
             spans=verdict.spans,
-            votes=votes,
+            votes=self._share(tuple(verdict.votes.items())),
+            shadows=self._share(shadow_votes(verdict.shadow)),
+            dry_run=verdict.dry_run,
             owner=owner,
             title="",
             size=size,
@@ -153,6 +154,11 @@ class DecisionRing:
                 if len(found) < limit and (before is None or entry.seq < before):
                     found.append(entry)
         return found, matching
+
+    def _share(self, votes: Votes) -> Votes:
+        if len(self._shared) >= _MAX_SHARED:
+            self._shared.clear()
+        return self._shared.setdefault(votes, votes)
 
     def _make_room(self) -> None:
         while self._whole_size > self._max_whole:
@@ -191,7 +197,8 @@ def votes_of(entry: Entry) -> Sequence[PolicyVote]:
     """Return the votes of a decision, explained while its spans are held."""
     if entry.verdict is not None:
         return entry.verdict.explained()
-    return [PolicyVote(policy, "", vote, "") for policy, vote in entry.votes]
+    tried = [PolicyVote(policy, "", vote, "", shadow=True) for policy, vote in entry.shadows]
+    return [*(PolicyVote(policy, "", vote, "") for policy, vote in entry.votes), *tried]
 
 
 def title_of(groups: Sequence[Group]) -> str:

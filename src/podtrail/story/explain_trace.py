@@ -74,7 +74,8 @@ def _decision(facts: TraceFacts) -> list[Line]:
     style: Style = "good" if last.decision == "sampled" else "held"
     words = verdict_words(last.decision, last.policy, last.reason)
     verb, colon, rest = words.partition(":")
-    return [line("Trace ", name, " was ", Piece(verb, style), f"{colon}{rest}.")]
+    passes = " It is a dry run: its spans pass all the same." if last.dry_run and last.decision != "sampled" else ""
+    return [line("Trace ", name, " was ", Piece(verb, style), f"{colon}{rest}.", passes)]
 
 
 def _what(facts: TraceFacts) -> Line:

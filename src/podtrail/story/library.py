@@ -17,7 +17,7 @@ from podtrail.story.lines import Explanation
 from podtrail.story.link import NOT_RECEIVED, Fate
 from podtrail.story.pace import plugin_pace
 from podtrail.story.pod import PodStory, slow_attempt
-from podtrail.story.policies import PolicyWindow, Trait
+from podtrail.story.policies import Policy, PolicyWindow
 from podtrail.story.store import TraceStore
 from podtrail.story.stories import Stories
 from podtrail.story.tree import TraceStory, tell_trace
@@ -49,6 +49,10 @@ class DecisionStory(NamedTuple):
     title: str
     """The name of the trace's root, where it is no attempt; "" where it is, or is not known."""
     votes: Mapping[str, Decision]
+    shadow_votes: Mapping[str, Decision]
+    """Of policies that are only tried."""
+    dry_run: bool
+    """Its spans pass all the same."""
     explained: bool
     """The votes can still be explained."""
 
@@ -199,20 +203,20 @@ class Library:
             result=known[1].result if known else "",
             title="" if entry.owner else self._title(entry.trace_id),
             votes=dict(entry.votes),
+            shadow_votes=dict(entry.shadows),
+            dry_run=entry.dry_run,
             explained=entry.verdict is not None,
         )
 
-    def traits(self) -> dict[tuple[str, str], Trait]:
-        """Return what the policies are, by pipeline and name, as the latest decisions that can be explained tell."""
-        traits: dict[tuple[str, str], Trait] = {}
+    def policy_types(self) -> dict[Policy, str]:
+        """Return the types of the policies, as the latest decisions that can be explained tell."""
+        types: dict[Policy, str] = {}
         seen: set[str] = set()
         for entry in self.decisions.latest():
-            if entry.verdict is None:
-                break
-            if entry.pipeline not in seen and (votes := votes_of(entry)):
+            if entry.pipeline not in seen and entry.verdict is not None and (votes := votes_of(entry)):
                 seen.add(entry.pipeline)
-                traits |= {(entry.pipeline, vote.policy): Trait(vote.type, vote.shadow) for vote in votes}
-        return traits
+                types |= {Policy(entry.pipeline, vote.policy, vote.shadow): vote.type for vote in votes}
+        return types
 
     def _fuller(self, pod: PodStory) -> PodStory:
         attempts = tuple(map(self._read_in_full, pod.attempts))
@@ -257,7 +261,7 @@ def selector(policy: str = "", decision: str = "", q: str = "") -> Callable[[Ent
     """Return a test for decisions by policy (one that said yes), decision, and part of a name, uid or trace id."""
 
     def wanted(entry: Entry) -> bool:
-        if policy and entry.policy != policy and all(name != policy or vote != "sampled" for name, vote in entry.votes):
+        if policy and entry.policy != policy and (policy, "sampled") not in (*entry.votes, *entry.shadows):
             return False
         if decision and entry.decision != decision:
             return False

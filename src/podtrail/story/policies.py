@@ -1,11 +1,11 @@
 """What each policy did lately: its votes, what it decided, what would be lost without it."""
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from podtrail.otlp import Decision, Verdict
+from podtrail.otlp import Decision, Shadow, Verdict
 
 HOUR = 3_600_000_000_000
 _PARTS = 12
@@ -19,6 +19,10 @@ class _Row(NamedTuple):
     decision: Decision
     policy: str
     votes: Votes
+    shadows: Votes = ()
+    """Of policies that are only tried, those of an alternative list among them."""
+    alternative: Decision | None = None
+    """What an alternative list of policies would have decided."""
 
 
 @dataclass(slots=True)
@@ -29,11 +33,13 @@ class _Counts:
     """Unix nanoseconds of the latest decision."""
 
 
-class Trait(NamedTuple):
-    """What a policy is, beside its name."""
+class Policy(NamedTuple):
+    """A policy of one pipeline's sampler."""
 
-    type: str
-    shadow: bool
+    pipeline: str
+    name: str
+    shadow: bool = False
+    """It is only tried."""
 
 
 class Cost(NamedTuple):
@@ -67,6 +73,18 @@ class PolicyRow:
 
 
 @dataclass(slots=True)
+class Alternative:
+    """Traces that a list of shadow policies would have decided otherwise."""
+
+    kept: int = 0
+    """Kept by it in all."""
+    gained: int = 0
+    """Kept by it alone."""
+    lost: int = 0
+    """Kept, but not by it."""
+
+
+@dataclass(slots=True)
 class SamplerView:
     """What the sampler of one pipeline did in the last hour, and its policies."""
 
@@ -80,6 +98,8 @@ class SamplerView:
     nothing_spans: int = 0
     evicted: int = 0
     """Of these, traces that had no decision because they were evicted."""
+    alternative: "Alternative | None" = None
+    """What a list of shadow policies would have done; None without one."""
     policies: list[PolicyRow] = field(default_factory=list)
 
 
@@ -88,7 +108,7 @@ class PolicyWindow:
 
     def __init__(self) -> None:
         self._parts: deque[tuple[int, dict[_Row, _Counts]]] = deque(maxlen=_PARTS + 1)
-        self._last_yes: dict[tuple[str, str], int] = {}
+        self._last_yes: dict[Policy, int] = {}
         self.began = 0
         """When the first decision was made, Unix nanoseconds; 0 before."""
 
@@ -103,20 +123,26 @@ class PolicyWindow:
         rows = self._parts[-1][1]
         evicted = verdict.reason.startswith("evicted")
         policy = _EVICTED if evicted and not verdict.policy else verdict.policy
-        row = _Row(pipeline, verdict.decision, policy, tuple(verdict.votes.items()))
+        shadow = verdict.shadow
+        row = _Row(
+            pipeline,
+            verdict.decision,
+            policy,
+            tuple(verdict.votes.items()),
+            shadow_votes(shadow),
+            shadow.decision if shadow else None,
+        )
         if row not in rows and len(rows) >= _MOST_ROWS:
-            row = row._replace(votes=())
+            row = row._replace(votes=(), shadows=())
         counts = rows.setdefault(row, _Counts())
         counts.traces += 1
         counts.spans += verdict.spans
         counts.last = max(counts.last, verdict.decided_at)
 
-    def tell(
-        self, now: int, traits: Mapping[tuple[str, str], Trait], costs: Mapping[str, Cost]
-    ) -> Sequence[SamplerView]:
+    def tell(self, now: int, types: Mapping[Policy, str], costs: Mapping[str, Cost]) -> Sequence[SamplerView]:
         """Return what happened in the hour before `now`, by pipeline.
 
-        `traits` by pipeline and policy, in the order of the configuration; `costs` by policy.
+        `types` by policy, in the order of the configuration; `costs` by name.
         """
         rows: dict[_Row, _Counts] = {}
         for part, counted in self._parts:
@@ -126,40 +152,52 @@ class PolicyWindow:
         for row, counts in rows.items():
             _sum(samplers.setdefault(row.pipeline, SamplerView(row.pipeline)), row, counts)
         for view in samplers.values():
-            view.policies = self._policies(view.pipeline, rows, traits, costs)
+            view.policies = self._policies(view.pipeline, rows, types, costs)
         return list(samplers.values())
 
     def _remember(self, rows: Mapping[_Row, _Counts]) -> None:
         for row, counts in rows.items():
-            for policy, vote in row.votes:
-                if vote == "sampled" and (len(self._last_yes) < _MOST_ROWS or (row.pipeline, policy) in self._last_yes):
-                    self._last_yes[row.pipeline, policy] = counts.last
+            for policy, vote in _votes(row):
+                if vote == "sampled" and (len(self._last_yes) < _MOST_ROWS or policy in self._last_yes):
+                    self._last_yes[policy] = counts.last
 
     def _policies(
         self,
         pipeline: str,
         rows: Mapping[_Row, _Counts],
-        traits: Mapping[tuple[str, str], Trait],
+        types: Mapping[Policy, str],
         costs: Mapping[str, Cost],
     ) -> list[PolicyRow]:
-        found = {policy: PolicyRow(policy, *trait) for (where, policy), trait in traits.items() if where == pipeline}
         own = {row: counts for row, counts in rows.items() if row.pipeline == pipeline}
-        for row in own:
-            for policy, _ in row.votes:
-                found.setdefault(policy, PolicyRow(policy))
-        voters = [policy for policy, one in found.items() if not one.shadow]
+        voted = [policy for row in own for policy, _ in _votes(row)]
+        known = [policy for policy in types if policy.pipeline == pipeline]
+        found = {p: PolicyRow(p.name, types.get(p, ""), p.shadow) for p in dict.fromkeys((*known, *voted))}
+        voters = [policy.name for policy in found if not policy.shadow]
         for row, counts in own.items():
-            for policy, vote in row.votes:
+            for policy, vote in _votes(row):
                 if vote == "sampled":
                     _credit(found[policy], row, counts, voters)
         for policy, one in found.items():
             one.covered_by = _covered(one, own, voters)
-            one.last_yes_unix_nano = one.last_yes_unix_nano or self._last_yes.get((pipeline, policy))
+            one.last_yes_unix_nano = one.last_yes_unix_nano or self._last_yes.get(policy)
             # A sampler with a name of its own puts it before the policy's.
-            cost = costs.get(policy) or next((c for label, c in costs.items() if label.endswith(f".{policy}")), None)
+            named = (cost for label, cost in costs.items() if label.endswith(f".{policy.name}"))
+            cost = costs.get(policy.name) or next(named, None)
             if cost:
                 one.microseconds, one.errors = cost
         return list(found.values())
+
+
+def shadow_votes(shadow: Shadow | None) -> Votes:
+    """Return the votes of all policies that are only tried."""
+    return (*shadow.votes.items(), *shadow.set_votes.items()) if shadow else ()
+
+
+def _votes(row: _Row) -> Iterator[tuple[Policy, Decision]]:
+    for name, vote in row.votes:
+        yield Policy(row.pipeline, name), vote
+    for name, vote in row.shadows:
+        yield Policy(row.pipeline, name, shadow=True), vote
 
 
 _EVICTED = "\0evicted"
@@ -177,6 +215,7 @@ def _add(rows: dict[_Row, _Counts], counted: Mapping[_Row, _Counts]) -> None:
 def _sum(view: SamplerView, row: _Row, counts: _Counts) -> None:
     view.traces += counts.traces
     view.spans += counts.spans
+    _try(view, row, counts)
     if row.decision == "sampled":
         view.kept += counts.traces
         view.kept_spans += counts.spans
@@ -184,6 +223,16 @@ def _sum(view: SamplerView, row: _Row, counts: _Counts) -> None:
         view.nothing += counts.traces
         view.nothing_spans += counts.spans
         view.evicted += counts.traces * (row.policy == _EVICTED)
+
+
+def _try(view: SamplerView, row: _Row, counts: _Counts) -> None:
+    if row.alternative is None:
+        return
+    view.alternative = view.alternative or Alternative()
+    kept, would = row.decision == "sampled", row.alternative == "sampled"
+    view.alternative.kept += counts.traces * would
+    view.alternative.gained += counts.traces * (would and not kept)
+    view.alternative.lost += counts.traces * (kept and not would)
 
 
 def _credit(one: PolicyRow, row: _Row, counts: _Counts, voters: Sequence[str]) -> None:
