@@ -28,7 +28,8 @@ class Config(Model):
     max_series: int = Field(
         500,
         ge=1,
-        description="Different label values of a metric at most; what is beyond them is counted under `other`.",
+        description="How many combinations of label values are told apart, by result and by plugin; what is beyond "
+        "that counts under `other`.",
     )
     remembered_attempts: int = Field(
         4096,

@@ -110,6 +110,8 @@ def _kind(shape: Shape, path: str, found: Found, shared: Found) -> str:
         if below:
             kinds = dict.fromkeys(_kind(inner, path + inside, found, shared) for inner in below)
             return f"{word} of {' or '.join(kind for kind in kinds if kind)}"
+    if shape.type is Any:
+        return "anything"
     return NAMES.get(shape.type, getattr(shape.type, "__name__", str(shape.type))) + bounds_of(shape)
 
 
