@@ -60,6 +60,13 @@ class RecentQuantile:
             self._stale_at = self.count + self.count // _STALE + 1
         return self._answer
 
+    def copy(self) -> "RecentQuantile":
+        """Return another that knows the same and learns for itself."""
+        twin = RecentQuantile(self._quantile, self._window)
+        twin._parts.extend(Part(part.ends, part.sketch.copy(), part.count) for part in self._parts)
+        twin._settled, twin.count = self._settled, self.count
+        return twin
+
     def _turn(self, now: int) -> None:
         """Begin a new part when it is time, and let go of what has left the window."""
         parts = self._parts

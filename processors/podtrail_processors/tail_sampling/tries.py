@@ -27,10 +27,10 @@ class Tries:
         if not key:
             return max(1, attempt.declared)
         number = max((self._of.get(key) or 0) + 1, attempt.declared)
-        if attempt.failed:
-            self._of.put(key, number, now)
-        else:
+        if attempt.result == "Success":
             self._of.pop(key)
+        else:
+            self._of.put(key, number, now)
         return number
 
     def move_in(self, other: "Tries") -> None:

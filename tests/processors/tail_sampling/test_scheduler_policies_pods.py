@@ -162,6 +162,22 @@ def test_their_opposite_is_kept_by_not(watch: Watch) -> None:
     assert watch(policy, [at(number) for number in range(1, 5)]).kept == [0, 1]
 
 
+def test_which_part_of_an_and_said_no_is_told_afterwards(watch: Watch) -> None:
+    failed = "{name: f, type: scheduling_result, scheduling_result: {results: [Unschedulable]}}"
+    policy = f"{{name: o, type: and, and: {{and_sub_policy: [{failed}, {ATTEMPTS}]}}}}"
+    seen = watch(policy, [at(1), at(2)])
+    assert seen.explained[1] == "p: attempt 2 of Pod default/web-0, fewer than 3"
+
+
+def test_attempts_that_do_not_tell_how_they_ended_count(watch: Watch) -> None:
+    silent = {"scheduler.result": ""}
+    seen = watch(f"{ATTEMPTS}, {RECOVERED.replace('name: p', 'name: q')}", [at(n, attributes=silent) for n in (1, 2)])
+    assert seen.kept == []
+    last = at(3, "Success")
+    seen = watch(RECOVERED, [at(1, attributes=silent), at(2, attributes=silent), last])
+    assert seen.reasons[2] == "Pod default/web-0 got a node after 2 failed attempts"
+
+
 def test_a_reload_goes_on_counting_with_other_settings() -> None:
     def sampler(min_attempts: int) -> Any:
         part = {"name": "p", "type": "attempts", "attempts": {"min_attempts": min_attempts}}

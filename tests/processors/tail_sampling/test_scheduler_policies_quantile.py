@@ -156,3 +156,15 @@ def test_what_counts_is_younger_than_the_window_and_nearly_all_of_it(steps: list
         seen.append(now)
         assert sum(at > now - 5 * MINUTE for at in seen) <= recent.count <= sum(at > now - 6 * MINUTE for at in seen)
         assert recent.answer(now) <= 1e6
+
+
+def test_two_that_go_on_from_one_learn_for_themselves() -> None:
+    first = RecentQuantile(0.5, 6 * MINUTE)
+    for at in range(8):
+        first.add(at, at * MINUTE)
+    second = first.copy()
+    assert (second.count, second.answer(8 * MINUTE)) == (first.count, first.answer(8 * MINUTE))
+    for _ in range(50):
+        second.add(1_000, 8 * MINUTE)
+    assert second.answer(8 * MINUTE) > first.answer(8 * MINUTE)
+    assert second.count == first.count + 50

@@ -83,7 +83,8 @@ class LatencyQuantile(Learner[Compared]):
         """Go on from what is known of the profiles, if the question is the same."""
         assert isinstance(predecessor, LatencyQuantile)
         if predecessor._recent.args == self._recent.args:
-            self._of.move_in(predecessor._of)
+            for profile, others, seen in predecessor._of.dated():
+                self._of.put(profile, others.copy(), seen)
 
 
 class Config(Block):
@@ -95,7 +96,7 @@ class Config(Block):
         100, ge=1, description="How many attempts of the profile there must have been before any is kept."
     )
     max_profiles: int = Field(
-        64, ge=1, le=100_000, description="How many profiles are remembered, at about 25 KiB each; the latest."
+        64, ge=1, le=100_000, description="How many profiles are remembered, at about 60 KiB each; the latest."
     )
 
     def create(self) -> Policy:
