@@ -40,6 +40,7 @@ class ShadowedJudge(Judge):
         active = [policy for policy in config.policies if not policy.shadow]
         super().__init__(config, active, instruments, context, besides=besides)
         self._shadows = asked
+        self._shadow_learners = [learner for one in asked for learner in one.policy.learners()]
         self._shadow_labels = [label_of(context.id, one.name) for one in asked]
         self._shadow_explanations = Explanations(asked, len, reads, weighs=self.weighs)
         votes = [one.policy.vote for one in asked]
@@ -54,6 +55,8 @@ class ShadowedJudge(Judge):
         """Return what becomes of a trace, with what the shadows would have said."""
         judgement = super().judge(trace)
         composite_policy = trace.composite_policy
+        for learn in self._shadow_learners:
+            learn(trace)
         votes: dict[str, Decision] = {}
         for one, label, ask in zip(self._shadows, self._shadow_labels, self._shadow_times.asks, strict=True):
             vote = asked_for(ask, trace)
