@@ -149,6 +149,14 @@ def test_failures_count_though_a_drop_policy_or_a_first_match_had_the_word(watch
     assert [verdict.policy for verdict in seen.verdicts] == ["f", "f", "p"]
 
 
+def test_a_shadow_learns_too(watch: Watch) -> None:
+    shadow = RECOVERED.replace("name: p", "name: s, shadow: true")
+    never = "{name: never, type: span_count, span_count: {min_spans: 1000}}"
+    seen = watch(f"{never}, {shadow}", [at(1), at(2), at(3, "Success")])
+    (vote,) = [vote for vote in seen.verdicts[2].explained() if vote.shadow]
+    assert (vote.decision, vote.why) == ("sampled", "Pod default/web-0 got a node after 2 failed attempts")
+
+
 @pytest.mark.parametrize("around", ["and: {and_sub_policy: [P]}", "composite: {max_total_spans_per_second: 9, X: [P]}"])
 def test_they_may_be_parts_of_other_policies(watch: Watch, around: str) -> None:
     type, _, _ = around.partition(":")
