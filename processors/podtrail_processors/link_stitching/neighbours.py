@@ -10,6 +10,7 @@ from podtrail_processors.pod_identity import Sighting, sighting_of
 
 _SYNC_NAME: Final = "syncPod"
 _BINDING: Final = "binding"
+_SERVER_KIND: Final = 2
 
 
 def synced_pod(span: SpanView) -> str:
@@ -20,5 +21,5 @@ def synced_pod(span: SpanView) -> str:
 
 def binding_of(span: SpanView) -> Sighting | None:
     """Return where and when an API server's span binds a Pod; None for any other span."""
-    sighting = sighting_of(span)
+    sighting = sighting_of(span) if span.kind == _SERVER_KIND else None
     return sighting if sighting and sighting.action == _BINDING else None

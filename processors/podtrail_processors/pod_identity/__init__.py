@@ -8,8 +8,10 @@ Which of several Pods of one name is meant follows from the time.
 from podtrail_processors.pod_identity.places import CLOCK_SLACK, Places
 from podtrail_processors.pod_identity.sighting import (
     AUDIT_ID,
-    POD_MARKS,
+    CREATE,
+    PLACE_MARK,
     POD_UID,
+    PODS_MARK,
     READ_KEYS,
     Sighting,
     sighting_in,
@@ -19,7 +21,9 @@ from podtrail_processors.pod_identity.sighting import (
 __all__ = [
     "AUDIT_ID",
     "CLOCK_SLACK",
-    "POD_MARKS",
+    "CREATE",
+    "PLACE_MARK",
+    "PODS_MARK",
     "POD_UID",
     "READ_KEYS",
     "Places",

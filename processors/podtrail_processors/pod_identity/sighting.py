@@ -1,8 +1,8 @@
 """Reading off one span which Pod it is about. Names are those of kube-apiserver and etcd (v1.37), and older ones.
 
-The API server's span of a request has the real path in `url.path` (older ones in `http.target`); that of a creation
-does not name the Pod there, but its child `Create etcd3` has `key=/pods/NAMESPACE/NAME`, and etcd's own spans have
-`compare_first_key=/registry/pods/NAMESPACE/NAME`.
+The API server's span of a request has the real path in `url.path` (older ones in `http.target`), spans within it in
+`url`, all have its `audit-id`. A creation does not name the Pod in its path, but its child `Create etcd3` has
+`key=/pods/NAMESPACE/NAME`, and etcd's own spans have `compare_first_key=/registry/pods/NAMESPACE/NAME`.
 """
 
 import re
@@ -13,15 +13,19 @@ from podtrail.otlp import SpanView, Value
 
 POD_UID: Final = "k8s.pod.uid"
 AUDIT_ID: Final = "audit-id"
+CREATE: Final = "create"
+"""What a request did that created a Pod."""
 _NAMES: Final = ("k8s.namespace.name", "k8s.pod.namespace")
 _POD_NAME: Final = "k8s.pod.name"
-_PATHS: Final = ("url.path", "http.target")
+_PATHS: Final = ("url.path", "http.target", "url")
 _ETCD_KEYS: Final = ("key", "compare_first_key")
 
 READ_KEYS: Final = frozenset(key.encode() for key in (POD_UID, AUDIT_ID, _POD_NAME, *_NAMES, *_PATHS, *_ETCD_KEYS))
 """The attributes that are looked at."""
-POD_MARKS: Final = (POD_UID.encode(), b"/pods")
-"""Where none of these stands among the bytes of a span, it is about no Pod."""
+PLACE_MARK: Final = b"/pods/"
+"""Where this does not stand among the bytes of a span without a uid, it does not tell a Pod."""
+PODS_MARK: Final = b"/pods"
+"""Where not even this does, it has nothing to do with Pods."""
 
 LONGEST_UID: Final = 128
 LONGEST_PLACE: Final = 63 + 1 + 253
@@ -32,7 +36,7 @@ _NAME: Final = r"([^/?]{1,63})/%s([^/?]{1,253})"
 _PATH: Final = re.compile(r"/api/v1/namespaces/" + _NAME % "pods/" + r"(?:/([a-z]{1,40}))?(?:\?.*)?", re.DOTALL)
 _COLLECTION: Final = re.compile(r"/api/v1/namespaces/[^/?]{1,63}/pods(?:\?.*)?", re.DOTALL)
 _ETCD_KEY: Final = re.compile(r"(?:/registry)?/pods/" + _NAME % "")
-_CREATE: Final = "Create etcd3"
+_CREATE_SPAN: Final = "Create etcd3"
 
 
 class Sighting(NamedTuple):
@@ -45,7 +49,7 @@ class Sighting(NamedTuple):
     at: int
     """When the span started, Unix nanoseconds."""
     action: str = ""
-    """What an API request did to the Pod: `create`, or a subresource such as `binding`, `status`, `eviction`."""
+    """What an API request did to the Pod: `CREATE`, or a subresource such as `binding`, `status`, `eviction`."""
     audit_id: str = ""
     """Of the API request."""
 
@@ -62,17 +66,16 @@ def sighting_in(attributes: Mapping[str, Value], name: str, kind: int, start: in
         return Sighting(uid, _named(attributes), start)
     audit_id = _sound(attributes.get(AUDIT_ID), LONGEST_UID)
     path = _first(attributes, _PATHS)
-    if path and kind == _SERVER_KIND:
+    if path and (kind == _SERVER_KIND or audit_id):
         if found := _PATH.fullmatch(path):
             place = _sound(f"{found[1]}/{found[2]}", LONGEST_PLACE)
             return Sighting("", place, start, found[3] or "", audit_id) if place else None
         if audit_id and _COLLECTION.fullmatch(path):
             return Sighting("", "", start, "", audit_id)
-        return None
     key = _first(attributes, _ETCD_KEYS)
     if key and (found := _ETCD_KEY.fullmatch(key)):
         place = _sound(f"{found[1]}/{found[2]}", LONGEST_PLACE)
-        return Sighting("", place, start, "create" if name == _CREATE else "", audit_id) if place else None
+        return Sighting("", place, start, CREATE if name == _CREATE_SPAN else "", audit_id) if place else None
     return None
 
 

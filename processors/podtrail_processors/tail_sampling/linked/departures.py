@@ -27,8 +27,11 @@ class LinkedDepartures(Departures):
     dropped, that was too large or that was evicted leaves at once.
     """
 
-    def __init__(self, config: Config, context: Context, instruments: Instruments, memory: Memory) -> None:
-        super().__init__(config, context, instruments, memory)
+    def __init__(
+        self, config: Config, context: Context, instruments: Instruments, memory: Memory, *, weighs: bool
+    ) -> None:
+        """Let traces of this memory go, as `Departures` does."""
+        super().__init__(config, context, instruments, memory, weighs=weighs)
         self.knows = True
         settings = config.linked_traces
         self._period = settings.grace_period
@@ -37,9 +40,11 @@ class LinkedDepartures(Departures):
         self._reader = JoinReader(settings.join_on)
         self._grace = Grace()
         self._counted = LinkInstruments(context.metrics)
-        self._kin = Kin(settings.max_hops, settings.max_remembered, self._counted.forgotten, self._counted.refused)
+        self._kin = Kin(
+            self._reader, settings.max_hops, settings.max_remembered, self._counted.forgotten, self._counted.refused
+        )
         self._counted.watch(
-            traces=lambda: len(self._grace), bytes=lambda: self._grace.bytes, keys=lambda: self._kin.kept_keys
+            traces=lambda: len(self._grace), size=lambda: self._grace.bytes, keys=lambda: self._kin.kept_keys
         )
 
     def decided(
@@ -58,13 +63,13 @@ class LinkedDepartures(Departures):
             return
         kin = self._kin
         kin.forget_until(now)
+        joins = self._reader.read(trace.trace_id, evidence.raw, evidence.headers)
         kept = judgement.decision == "sampled"
         founder = Founder(judgement.policy, self._quota) if kept else None
-        node = Node(trace.trace_id, 0 if kept else kin.web.unkept, founder, now + self._period)
-        joins = self._reader.read(trace.trace_id, evidence.raw, evidence.headers)
+        node = Node(trace.trace_id, joins.keys, 0 if kept else kin.web.unkept, founder, now + self._period)
         own: Tie | None = None
         rescued: list[Tie] = []
-        for tie in kin.enter(node, joins):
+        for tie in kin.enter(node, joins, evidence.raw):
             if tie.node is node:
                 own = tie
             else:
@@ -77,13 +82,13 @@ class LinkedDepartures(Departures):
         elif not kept:
             self._rest(node, trace, judgement, groups, now, out)
             return
-        kin.remember(node)
+        kin.remember(node, groups)
         super().decided(trace, judgement, evidence, groups, now, out, earlier)
 
     def _rest(
         self, node: Node, trace: HeldTrace, judgement: Judgement, groups: Sequence[Group], now: int, out: Outcome
     ) -> None:
-        self.take_out(trace, groups)
+        self.memory.let_go(trace)
         self._grace.rest(node, Resting(trace, judgement, groups, now))
         if self.remembered:
             self.forget(trace, now)
@@ -97,11 +102,13 @@ class LinkedDepartures(Departures):
         rescued.sort(key=lambda one: one[0].trace.arrived)
         for resting, tie in rescued:
             tie.node.until = now + self._period
-            self._kin.remember(tie.node)
+            self._kin.remember(tie.node, resting.groups)
             self._counted.kept_by(tie)
-            judgement = linked(resting.judgement, tie)
-            groups = self.inscribed(resting.groups, judgement)
-            self.conclude(resting.trace, judgement, groups, resting.at, now, out)
+            self._keep(resting, linked(resting.judgement, tie), now, out)
+
+    def _keep(self, resting: Resting, judgement: Judgement, now: int, out: Outcome) -> None:
+        out.since = min(out.since, resting.trace.arrived)
+        self.conclude(resting.trace, judgement, self.inscribed(resting.groups, judgement), resting.at, now, out)
 
     def _bound(self, now: int, out: Outcome) -> None:
         while self._grace.bytes > self._most_bytes and (node := self._grace.oldest()) is not None:
@@ -110,7 +117,7 @@ class LinkedDepartures(Departures):
 
     def _let_go(self, node: Node, now: int, out: Outcome) -> int:
         resting = self._grace.take(node)
-        self._kin.let_go(node)
+        self._kin.web.remove(node)
         self.conclude(resting.trace, resting.judgement, resting.groups, resting.at, now, out)
         return resting.trace.span_count
 
@@ -128,7 +135,7 @@ class LinkedDepartures(Departures):
 
     def claims(self, group: Group, now: int, out: Outcome) -> bool:
         """Take late spans of a trace that rests, or that is remembered here alone."""
-        if self._joined(group, now, out):
+        if self._joined(group, now, out) or super().claims(group, now, out):
             return True
         if self._kin.node(group.trace_id) is None:
             return False
@@ -136,46 +143,52 @@ class LinkedDepartures(Departures):
         return True
 
     def _joined(self, group: Group, now: int, out: Outcome) -> bool:
-        """Learn from late spans, and let them rest with their trace if it does; return whether they do."""
+        """Learn from late spans, and let them rest with their trace if it does; return whether they did."""
         node = self._kin.node(group.trace_id)
         if node is None:
             return False
         rests = node.content is not None
         if rests:
             self._grace.join(node, group)
+            rescue = self.rescue_by(group)
+            if rescue is not None:
+                self._rescue_by_policy(node, rescue, now, out)
         self._learn(node, group, now, out)
         if rests:
             self._bound(now, out)
         return rests
+
+    def _rescue_by_policy(self, node: Node, rescue: Judgement, now: int, out: Outcome) -> None:
+        """Keep a resting trace for what came late, as one that a policy kept."""
+        resting = self._grace.take(node)
+        node.until = now + self._period
+        ties = self._kin.found(node, Founder(rescue.policy, self._quota))
+        self._rescue(ties, now, out)
+        self._kin.remember(node, resting.groups)
+        self._keep(resting, rescue, now, out)
 
     def _learn(self, node: Node, group: Group, now: int, out: Outcome) -> None:
         self._kin.forget_until(now)
         if self._kin.node(node.trace_id) is not node:
             return
         joins = self._reader.read(group.trace_id, group.spans, [Header(group.resource, group.scope)])
-        ties = self._kin.extend(node, joins)
-        if ties:
-            self._rescue(ties, now, out)
+        self._rescue(self._kin.extend(node, joins, group.spans), now, out)
 
     def take_over(self, others: "Sequence[Departures]", mine: Callable[[bytes], bool], now: int) -> None:
         """Take what rests with others and what they remember. Times stay as they were, bounds are these."""
-        plain: list[Departures] = []
-        for other in others:
-            if isinstance(other, LinkedDepartures):
-                self.remembered.take_over(other.remembered)
-                self._kin.take_over(other._kin)
-                for node in other._grace:
-                    self._grace.rest(node, other._grace.take(node))
-            else:
-                plain.append(other)
-        super().take_over(plain, mine, now)
+        linked = [other for other in others if isinstance(other, LinkedDepartures)]
+        for other in linked:
+            self._kin.take_over(other._kin)
+            for node in other._grace:
+                self._grace.rest(node, other._grace.take(node))
+        super().take_over(others, mine, now)
 
     def release(self, theirs: Callable[[bytes], bool]) -> Sequence[Resting]:
         """Part with what rests here of the traces that are `theirs`."""
         released = list(super().release(theirs))
         for node in [node for node in self._kin.web.nodes.values() if node.content and theirs(node.trace_id)]:
             released.append(self._grace.take(node))
-            self._kin.let_go(node)
+            self._kin.web.remove(node)
         return released
 
     def held(self) -> int:

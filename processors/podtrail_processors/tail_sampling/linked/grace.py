@@ -11,6 +11,7 @@ from podtrail_processors.tail_sampling.linked.web import Node
 _NODE_BYTES = 1500
 _KEY_BYTES = 300
 _GROUP_BYTES = 100
+_SLACK = 1024
 
 
 class Grace:
@@ -30,20 +31,22 @@ class Grace:
 
     def rest(self, node: Node, resting: Resting) -> None:
         """Let a trace rest, its joins known already."""
+        trace = resting.trace
         node.content = resting
-        node.groups = list(resting.groups)
-        node.size = _NODE_BYTES + _KEY_BYTES * len(node.keys) + sum([_weight(group) for group in node.groups])
+        node.size = _NODE_BYTES + _KEY_BYTES * len(node.keys) + sum([_weight(group) for group in resting.groups])
         self._count += 1
-        self._sequence += 1
-        self.spans += resting.trace.span_count
+        self.spans += trace.span_count
         self.bytes += node.size
         self._order.append(node)
-        heappush(self._arrivals, (resting.trace.arrived, self._sequence, node))
+        self._sequence += 1
+        heappush(self._arrivals, (trace.arrived, self._sequence, node))
 
     def join(self, node: Node, group: Group) -> None:
         """Add late spans to a resting trace."""
         assert node.content is not None, "it rests"
-        node.groups.append(group)
+        if node.late is None:
+            node.late = []
+        node.late.append(group)
         node.content.trace.span_count += group.span_count
         weight = _weight(group) + _KEY_BYTES
         node.size += weight
@@ -58,9 +61,10 @@ class Grace:
         self._count -= 1
         self.spans -= resting.trace.span_count
         self.bytes -= node.size
-        resting = resting._replace(groups=node.groups)
-        node.groups = []
-        if len(self._arrivals) > 2 * self._count + 64:
+        if node.late is not None:
+            resting = resting._replace(groups=[*resting.groups, *node.late])
+            node.late = None
+        if len(self._arrivals) > 2 * self._count + _SLACK:
             self._arrivals = [entry for entry in self._arrivals if entry[2].content is not None]
             heapify(self._arrivals)
         return resting

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from podtrail.component import Metrics
-from podtrail_processors.tail_sampling.linked.reasons import join_of
+from podtrail_processors.tail_sampling.linked.joins import join_of
 from podtrail_processors.tail_sampling.linked.web import Tie
 
 _PREFIX = "otelcol_processor_tail_sampling_linked_"
@@ -33,10 +33,10 @@ class LinkInstruments:
         """Count a linked trace that is kept."""
         self._kept.add(1, join_of(tie.key))
 
-    def watch(self, *, traces: Callable[[], float], bytes: Callable[[], float], keys: Callable[[], float]) -> None:
+    def watch(self, *, traces: Callable[[], float], size: Callable[[], float], keys: Callable[[], float]) -> None:
         """Have the state shown."""
         self._metrics.gauge(_PREFIX + "grace_traces", "Traces that rest, to be rescued or let go.").read_from(traces)
-        self._metrics.gauge(_PREFIX + "grace_bytes", "Bytes that they take.").read_from(bytes)
-        self._metrics.gauge(
-            _PREFIX + "remembered", "Ids and values by which kept traces are remembered."
-        ).read_from(keys)
+        self._metrics.gauge(_PREFIX + "grace_bytes", "Bytes that they take.").read_from(size)
+        self._metrics.gauge(_PREFIX + "remembered", "Ids and values by which kept traces are remembered.").read_from(
+            keys
+        )

@@ -1,107 +1,127 @@
-"""What links a trace with others, read off its spans once: links, values they share, the Pods that they are about."""
+"""What links a trace with others, read off its spans: links, values that they share, the Pods that they are about."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
-from podtrail.otlp import Value, resource_attributes, span_reader
-from podtrail.otlp.finding import attributes_among, linked_trace, spans_with
-from podtrail_processors.pod_identity import AUDIT_ID, POD_MARKS, POD_UID, READ_KEYS, Sighting, sighting_in
+from podtrail.otlp import resource_attributes, span_reader
+from podtrail.otlp.finding import AttributeSearch, attributes_among, key_value, linked_traces, spans_with
+from podtrail.otlp.values import read_key_value
+from podtrail_processors.pod_identity import AUDIT_ID, PLACE_MARK, POD_UID, PODS_MARK, READ_KEYS, Sighting, sighting_in
 from podtrail_processors.tail_sampling.evidence import Header
 
 Key = bytes | tuple[str, str]
-"""What traces share: a trace id, or the name of an attribute and its value."""
+"""What traces share: a trace id, an attribute as its KeyValue message, or what the API server says of a Pod."""
 
 PLACE: Final = "namespace/name"
 """The name under which Pods are known by their place alone."""
+LINK: Final = "link"
 
-_MOST_SPANS: Final = 64
+_TRACE_ID_BYTES: Final = 16
+_NO_TRACE: Final = bytes(_TRACE_ID_BYTES)
+_UID_MARK: Final = POD_UID.encode()
+_AUDIT_MARK: Final = AUDIT_ID.encode()
+_MOST_REQUESTS: Final = 4
 _MOST_LINKS: Final = 128
 _MOST_VALUES: Final = 16
-_LONGEST_VALUE: Final = 128
+_LONGEST_PAIR: Final = 127
 _MOST_RESOURCES: Final = 1024
+_NOTHING: Final[Sequence[Sighting]] = ()
 
 
-@dataclass(slots=True)
-class Joins:
+class Joins(NamedTuple):
     """What links a trace with others."""
 
-    keys: dict[Key, None] = field(default_factory=dict)
+    keys: dict[Key, None]
     """Its own id, the traces that it links to, values of attributes."""
-    pods: list[Sighting] = field(default_factory=list)
-    """Where it says both uid and place."""
-    nameless: list[Sighting] = field(default_factory=list)
-    """Where it says the place without the uid."""
+    has_uid: bool
+    """Whether there are Pods' uids among these."""
+    nameless: Sequence[Sighting] = _NOTHING
+    """Pods of which it says the place without the uid."""
 
 
 class JoinReader:
-    """Reads joins. Bounded: of a trace at most 64 spans, 128 links and 16 values count, of 128 characters each."""
+    """Reads joins. Bounded: of a trace at most 128 links, 16 values of 100 characters and 4 spans of requests count."""
 
     def __init__(self, join_on: Iterable[str]) -> None:
-        self._join_on = tuple(join_on)
-        self._sees_pods = POD_UID in self._join_on
-        keys = frozenset(key.encode() for key in self._join_on)
-        others = keys - {POD_UID.encode()}
-        self._keys = keys | READ_KEYS if self._sees_pods else keys
-        self._marks = (*POD_MARKS, *sorted(others)) if self._sees_pods else tuple(sorted(keys))
-        self._resource_marks = tuple(sorted(keys))
-        self._resources: dict[bytes, Sequence[Key]] = {}
-        self._read = span_reader(("attributes", "links", "kind", "name", "start_time_unix_nano"))
+        keys = tuple(join_on)
+        self._uid_search = AttributeSearch(POD_UID) if POD_UID in keys else None
+        self._others = [AttributeSearch(key) for key in keys if key != POD_UID]
+        self._keys = keys
+        self._resources: dict[bytes, Sequence[bytes]] = {}
+        self._read = span_reader(("attributes", "kind", "name", "start_time_unix_nano"))
 
     def read(self, trace_id: bytes, spans: bytes, headers: Iterable[Header]) -> Joins:
         """Return what links a trace with others. `spans`: all that is known of it, framed."""
-        joins = Joins({trace_id: None})
+        keys: dict[Key, None] = {trace_id: None}
+        for target in linked_traces(spans, _MOST_LINKS):
+            keys[target] = None
+        keys.pop(_NO_TRACE, None)
         for header in headers:
-            for key in self._of_resource(header.resource):
-                joins.keys[key] = None
-        found = spans_with(self._marks, spans, trace_id, _MOST_SPANS, with_links=True)
-        if found:
-            self._look_at(b"".join(found), joins)
-        return joins
+            for pair in self._of_resource(header.resource):
+                keys[pair] = None
+        for search in self._others:
+            for pair in search.in_spans(spans, _MOST_VALUES):
+                keys[_unlike_ids(pair)] = None
+        if self._uid_search is None:
+            return Joins(keys, has_uid=False)
+        uids = self._uid_search.in_spans(spans, _MOST_VALUES)
+        if uids:
+            for pair in uids:
+                keys[pair] = None
+            return Joins(keys, has_uid=True)
+        if PODS_MARK in spans and (PLACE_MARK in spans or _AUDIT_MARK in spans):
+            return Joins(keys, has_uid=False, nameless=self._requests(trace_id, spans, keys))
+        return Joins(keys, has_uid=False)
 
-    def _look_at(self, spans: bytes, joins: Joins) -> None:
-        links = 0
-        for span in self._read(spans):
-            for link in span.links:
-                if links < _MOST_LINKS and (target := linked_trace(link)):
-                    links += 1
-                    joins.keys[target] = None
-            attributes = attributes_among(span.attributes, self._keys)
-            if not attributes or len(joins.keys) - links > _MOST_VALUES:
-                continue
-            for key in self._join_on:
-                if value := _text(attributes.get(key)):
-                    joins.keys[key, value] = None
-            if self._sees_pods:
-                sighting = sighting_in(attributes, span.name, span.kind, span.start_time_unix_nano)
+    def _requests(self, trace_id: bytes, spans: bytes, keys: dict[Key, None]) -> Sequence[Sighting]:
+        """Return the places of Pods that requests to the API server are about; put audit ids among the keys."""
+        told = list(self._sightings(trace_id, spans, PLACE_MARK, _MOST_REQUESTS))
+        for one in told or self._sightings(trace_id, spans, PODS_MARK, _MOST_REQUESTS):
+            if one.audit_id:
+                keys[AUDIT_ID, one.audit_id] = None
+        return list({one.place: one for one in reversed(told) if one.place}.values())
+
+    def pods(self, trace_id: bytes, spans: bytes) -> Sequence[Sighting]:
+        """Return the Pods of which a trace says both place and uid."""
+        sightings = self._sightings(trace_id, spans, _UID_MARK, _MOST_VALUES)
+        return [one for one in sightings if one.uid and one.place]
+
+    def _sightings(self, trace_id: bytes, spans: bytes, mark: bytes, most: int) -> Iterable[Sighting]:
+        for span in self._read(b"".join(spans_with(mark, spans, trace_id, most))):
+            attributes = attributes_among(span.attributes, READ_KEYS)
+            if attributes:
+                name = span.name.decode()
+                sighting = sighting_in(attributes, name, span.kind, span.start_time_unix_nano)
                 if sighting is not None:
-                    _note(sighting, joins)
+                    yield sighting
 
-    def _of_resource(self, resource: bytes) -> Sequence[Key]:
-        keys = self._resources.get(resource)
-        if keys is None:
-            if len(self._resources) >= _MOST_RESOURCES:
-                self._resources.clear()
-            marked = any(mark in resource for mark in self._resource_marks)
-            attributes = resource_attributes(resource) if marked else {}
-            keys = [(key, value) for key in self._join_on if (value := _text(attributes.get(key)))]
-            self._resources[resource] = keys
-        return keys
-
-
-def _note(sighting: Sighting, joins: Joins) -> None:
-    if sighting.uid:
-        if sighting.place:
-            joins.pods.append(sighting)
-        return
-    if sighting.place and len(joins.nameless) < _MOST_VALUES:
-        joins.nameless.append(sighting)
-    if sighting.audit_id:
-        joins.keys[AUDIT_ID, sighting.audit_id] = None
+    def _of_resource(self, resource: bytes) -> Sequence[bytes]:
+        known = self._resources.get(resource)
+        if known is not None:
+            return known
+        found: list[bytes] = []
+        if any(key.encode() in resource for key in self._keys):
+            attributes = resource_attributes(resource)
+            pairs = [key_value(key, attributes[key]) for key in self._keys if key in attributes]
+            found = [_unlike_ids(pair) for pair in pairs if len(pair) <= _LONGEST_PAIR]
+        if len(self._resources) >= _MOST_RESOURCES:
+            self._resources.clear()
+        self._resources[resource] = found
+        return found
 
 
-def _text(value: Value) -> str:
-    """Return a value to join on as text; "" for one that is too long or no plain value."""
-    if isinstance(value, str):
-        return value if len(value) <= _LONGEST_VALUE else ""
-    return str(value) if isinstance(value, int) else ""
+def uid_key(uid: str) -> Key:
+    """Return the key of a Pod's uid."""
+    return key_value(POD_UID, uid)
+
+
+def join_of(key: Key) -> str:
+    """Return by what traces that share this are linked: `link`, or the name of an attribute."""
+    if isinstance(key, tuple):
+        return key[0]
+    return LINK if len(key) == _TRACE_ID_BYTES else read_key_value(key.rstrip(b"\0"))[0]
+
+
+def _unlike_ids(pair: bytes) -> bytes:
+    """Return the bytes of an attribute, told apart from a trace id if they are as long."""
+    return pair + b"\0" if len(pair) == _TRACE_ID_BYTES else pair

@@ -1,15 +1,19 @@
 """Who is linked with whom, by what their spans say, and for how long that is remembered."""
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from itertools import islice
 from typing import Final
 
 from podtrail.component import Counter
-from podtrail_processors.pod_identity import POD_UID, Places, Sighting
-from podtrail_processors.tail_sampling.linked.joins import PLACE, Joins, Key
-from podtrail_processors.tail_sampling.linked.web import Node, Tie, Web
+from podtrail.otlp import Group
+from podtrail_processors.pod_identity import CREATE, Places, Sighting
+from podtrail_processors.tail_sampling.linked.joins import PLACE, JoinReader, Joins, Key, uid_key
+from podtrail_processors.tail_sampling.linked.web import Founder, Node, Tie, Web
 
 _MOST_PLACES: Final = 20_000
+_MOST_READ: Final = 1_000
+"""So many resting traces are asked for both when the first that knows only a place comes: a few milliseconds."""
 _MOST_NAMED: Final = 64
 """So many traces that know only a Pod's place learn its uid from one that tells both."""
 
@@ -17,12 +21,13 @@ _MOST_NAMED: Final = 64
 class Kin:
     """The web of traces, kept and resting, with the Pods that they are about.
 
-    A trace that tells only the place of a Pod has its uid as soon as another tells both; until then it is tied to those
-    that tell the same place.
+    A trace that tells only the place of a Pod is tied to its uid as soon as another tells both; until then it is tied
+    to those that tell the same place. Which uid was at which place is read only once somebody asks.
     """
 
-    def __init__(self, max_hops: int, most_keys: int, forgotten: Counter, refused: Counter) -> None:
+    def __init__(self, reader: JoinReader, max_hops: int, most_keys: int, forgotten: Counter, refused: Counter) -> None:
         self.web = Web(max_hops)
+        self._reader = reader
         self._places = Places(_MOST_PLACES)
         self._kept: deque[Node] = deque()
         self.kept_keys = 0
@@ -30,85 +35,104 @@ class Kin:
         self._most_keys = most_keys
         self._forgotten = forgotten
         self._refused = refused
+        self._asked = False
+        """Whether there was ever a trace that told a Pod's place without its uid."""
 
     def node(self, trace_id: bytes) -> Node | None:
         """Return what is known of a trace."""
         return self.web.nodes.get(trace_id)
 
-    def is_kept(self, node: Node) -> bool:
-        """Say whether a trace is kept."""
-        return node.hop < self.web.unkept
-
-    def enter(self, node: Node, joins: Joins) -> Sequence[Tie]:
+    def enter(self, node: Node, joins: Joins, spans: bytes) -> Sequence[Tie]:
         """Take a trace in; return who is kept as it is now known, itself included."""
-        before = self.web.nodes.get(node.trace_id)
-        if before is not None:
-            self._forget(before)
-        self.web.add(node, joins.keys)
-        return self._settle(node, joins) if joins.pods or joins.nameless else self._settled((node,))
+        if node.trace_id in self.web.nodes:
+            self._forget(self.web.nodes[node.trace_id])
+        shares = self.web.add(node)
+        if joins.nameless or (joins.has_uid and self._asked):
+            return self._settle(node, joins, spans)
+        return self._settled(node) if shares else ()
 
-    def extend(self, node: Node, joins: Joins) -> Sequence[Tie]:
+    def extend(self, node: Node, joins: Joins, spans: bytes) -> Sequence[Tie]:
         """Take in what late spans of a trace say; return who is kept as it is now known."""
         before = len(node.keys)
+        was_kept = node.founder is not None
         self.web.tie(node, joins.keys)
-        ties = self._settle(node, joins)
-        if self.is_kept(node):
+        ties = self._settle(node, joins, spans)
+        if was_kept:
             self.kept_keys += len(node.keys) - before
         return ties
 
-    def _settle(self, node: Node, joins: Joins) -> Sequence[Tie]:
-        named: list[Node] = []
-        for pod in joins.pods:
-            if self._places.note(pod.place, pod.uid, pod.at):
-                named += self._named(pod.place)
+    def _settle(self, node: Node, joins: Joins, spans: bytes) -> Sequence[Tie]:
+        named: Sequence[Node] = ()
         if joins.nameless:
+            if not self._asked:
+                self._begin_to_ask()
             node.nameless = [*node.nameless, *joins.nameless]
             self._name(node)
-        return self._settled([*named, node])
+        elif joins.has_uid and self._asked:
+            named = self._learn(node, spans)
+        if not named:
+            return self._settled(node)
+        return [tie for one in [*named, node] for tie in self._settled(one)]
 
-    def _named(self, place: str) -> Sequence[Node]:
-        """Give traces that know only this place the uid of the Pod, as far as it is known for their time."""
-        return [node for node in self.web.sharing((PLACE, place), _MOST_NAMED) if self._name(node)]
+    def _learn(self, node: Node, spans: bytes) -> Sequence[Node]:
+        """Learn which Pods were where; return the traces that this gave a Pod's uid."""
+        named: list[Node] = []
+        for pod in self._reader.pods(node.trace_id, spans):
+            if self._places.note(pod.place, pod.uid, pod.at):
+                sharing = self.web.sharing((PLACE, pod.place), _MOST_NAMED)
+                named += [one for one in sharing if self._name(one)]
+        return named
+
+    def _begin_to_ask(self) -> None:
+        """Learn from what rests; from now on all traces are learned from as they come."""
+        self._asked = True
+        for node in islice(reversed(self.web.nodes.values()), _MOST_READ):
+            if node.content is not None:
+                self._learn(node, b"".join([group.spans for group in node.content.groups]))
 
     def _name(self, node: Node) -> bool:
         """Tie a trace to the Pods that it is about; return whether to any by its uid."""
         uids: list[Key] = []
         unknown: list[Sighting] = []
-        known: list[Key] = []
         for one in node.nameless:
-            uid = self._places.uid_at(one.place, one.at, created=one.action == "create")
+            uid = self._places.uid_at(one.place, one.at, created=one.action == CREATE)
             if uid:
-                uids.append((POD_UID, uid))
-                known.append((PLACE, one.place))
+                uids.append(uid_key(uid))
             else:
                 unknown.append(one)
+        places: dict[Key, None] = {(PLACE, one.place): None for one in unknown}
+        for one in node.nameless:
+            known: Key = (PLACE, one.place)
+            if known in node.keys and known not in places:
+                self.web.untie(node, known)
         node.nameless = unknown
-        places: list[Key] = [(PLACE, one.place) for one in unknown]
         self.web.tie(node, [*uids, *places])
-        for key in known:
-            if key in node.keys and key not in places:
-                self.web.untie(node, key)
         return bool(uids)
 
-    def _settled(self, nodes: Iterable[Node]) -> Sequence[Tie]:
-        reached: list[Tie] = []
-        for node in nodes:
-            if not self.is_kept(node):
-                tie, spent = self.web.nearest(node)
-                if spent:
-                    self._refused.add(1)
-                if tie is None:
-                    continue
-                self.web.keep(tie)
-                reached.append(tie)
-            more, spent = self.web.spread(node)
+    def _settled(self, node: Node) -> Sequence[Tie]:
+        """Keep a trace that has a kept neighbour, and from a kept one whom it reaches; return whom that kept."""
+        tie: Tie | None = None
+        if node.founder is None:
+            tie, spent = self.web.nearest(node)
             if spent:
                 self._refused.add(1)
-            reached += more
-        return reached
+            if tie is None:
+                return ()
+            self.web.keep(tie)
+        reached, spent = self.web.spread(node)
+        if spent:
+            self._refused.add(1)
+        return reached if tie is None else [tie, *reached]
 
-    def remember(self, node: Node) -> None:
-        """Remember a kept trace until its time, or until there are too many."""
+    def found(self, node: Node, founder: Founder) -> Sequence[Tie]:
+        """Have a resting trace count as one that a policy kept; return who is kept with it."""
+        self.web.found(node, founder)
+        return self._settled(node)
+
+    def remember(self, node: Node, groups: Sequence[Group]) -> None:
+        """Remember a kept trace, of which these groups are known, until its time, or until there are too many."""
+        if not self._asked:
+            self._learn(node, b"".join([group.spans for group in groups]))
         self._kept.append(node)
         self.kept_keys += len(node.keys)
         while self.kept_keys > self._most_keys:
@@ -130,21 +154,16 @@ class Kin:
         self.kept_keys -= len(node.keys)
         self.web.remove(node)
 
-    def let_go(self, node: Node) -> None:
-        """Forget a trace that rests."""
-        self.web.remove(node)
-
     def take_over(self, other: "Kin") -> None:
         """Know of those that another knows; it knows of none afterwards."""
         self._places.take_over(other._places)
         unkept = other.web.unkept
         for node in list(other.web.nodes.values()):
-            keys = list(node.keys)
             other.web.remove(node)
-            node.keys = {}
             node.hop = self.web.unkept if node.hop == unkept else min(node.hop, self.web.max_hops)
-            self.web.add(node, keys)
+            self.web.add(node)
+        self._asked = self._asked or other._asked
         kept, other._kept, other.kept_keys = other._kept, deque(), 0
         for node in kept:
             if self.web.nodes.get(node.trace_id) is node:
-                self.remember(node)
+                self.remember(node, ())

@@ -6,9 +6,9 @@ from itertools import islice
 from typing import NamedTuple
 
 from podtrail.otlp import Group
+from podtrail_processors.pod_identity import Sighting
 from podtrail_processors.tail_sampling.departures import Resting
 from podtrail_processors.tail_sampling.linked.joins import Key
-from podtrail_processors.pod_identity import Sighting
 
 _LOOKED_AT = 8
 """So many kept traces of one key and distance are asked whether they may keep another, the latest first."""
@@ -27,23 +27,24 @@ class Founder:
 class Node:
     """A trace that is kept and remembered, or that rests."""
 
-    __slots__ = ("content", "founder", "groups", "hop", "keys", "nameless", "size", "trace_id", "until")
+    __slots__ = ("content", "founder", "hop", "keys", "late", "nameless", "size", "trace_id", "until")
 
-    def __init__(self, trace_id: bytes, hop: int, founder: Founder | None, until: int) -> None:
+    def __init__(self, trace_id: bytes, keys: dict[Key, None], hop: int, founder: Founder | None, until: int) -> None:
         self.trace_id = trace_id
+        self.keys = keys
+        """What it can share with others; its own id is one."""
         self.hop = hop
-        """How many links away from a trace that a policy kept, 0 for that one itself; more than there may be: unkept."""
+        """How many links away from one that a policy kept, 0 for that one itself; more than there may be: unkept."""
         self.founder = founder
         """The one that it is kept for; None for one that is not kept."""
         self.until = until
         """When it leaves, Unix nanoseconds."""
-        self.keys: dict[Key, None] = {}
         self.nameless: Sequence[Sighting] = ()
         """Pods of which only the place is known yet."""
         self.content: Resting | None = None
         """What leaves in the end; None of one that is kept."""
-        self.groups: list[Group] = []
-        """The spans of one that rests."""
+        self.late: list[Group] | None = None
+        """The late spans of one that rests."""
         self.size = 0
         """The bytes that it takes while it rests."""
 
@@ -76,27 +77,33 @@ class Web:
         self.nodes: dict[bytes, Node] = {}
         self._ends: dict[Key, Node | _Knot] = {}
 
-    def add(self, node: Node, keys: Iterable[Key]) -> None:
-        """Take a node in."""
+    def add(self, node: Node) -> bool:
+        """Take a node in; return whether it shares a key with another."""
         self.nodes[node.trace_id] = node
-        self.tie(node, keys)
+        ends, shares = self._ends, False
+        for key in node.keys:
+            there = ends.setdefault(key, node)
+            if there is not node:
+                self._knot(key, there, node)
+                shares = True
+        return shares
 
     def tie(self, node: Node, keys: Iterable[Key]) -> None:
-        """Tie a node to keys."""
-        ends, own = self._ends, node.keys
+        """Tie a node that is in to more keys."""
         for key in keys:
-            if key in own:
-                continue
-            own[key] = None
-            there = ends.setdefault(key, node)
-            if there is node:
-                continue
-            if isinstance(there, Node):
-                knot = ends[key] = _Knot(self.unkept + 1)
-                knot.levels[there.hop][there] = None
-            else:
-                knot = there
-            knot.levels[node.hop][node] = None
+            if key not in node.keys:
+                node.keys[key] = None
+                there = self._ends.setdefault(key, node)
+                if there is not node:
+                    self._knot(key, there, node)
+
+    def _knot(self, key: Key, there: "Node | _Knot", node: Node) -> None:
+        if isinstance(there, Node):
+            knot = self._ends[key] = _Knot(self.unkept + 1)
+            knot.levels[there.hop][there] = None
+        else:
+            knot = there
+        knot.levels[node.hop][node] = None
 
     def untie(self, node: Node, key: Key) -> None:
         """Take a key from a node that has it."""
@@ -111,8 +118,15 @@ class Web:
     def remove(self, node: Node) -> None:
         """Forget a node."""
         del self.nodes[node.trace_id]
-        for key in list(node.keys):
-            self.untie(node, key)
+        ends = self._ends
+        for key in node.keys:
+            there = ends[key]
+            if there is not node:
+                assert isinstance(there, _Knot), "what is not tied to it alone is a knot"
+                del there.levels[node.hop][node]
+                if any(there.levels):
+                    continue
+            del ends[key]
 
     def sharing(self, key: Key, most: int) -> Sequence[Node]:
         """Return at most so many nodes that have a key."""
@@ -153,6 +167,11 @@ class Web:
         founder.left -= 1
         tie.node.founder = founder
         self._move(tie.node, tie.neighbour.hop + 1)
+
+    def found(self, node: Node, founder: Founder) -> None:
+        """Have an unkept node count as kept by a policy."""
+        node.founder = founder
+        self._move(node, 0)
 
     def spread(self, start: Node) -> tuple[Sequence[Tie], bool]:
         """Keep all that a kept node reaches, the nearest first; return them, and whether its founder had too few left.
