@@ -21,10 +21,14 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data"
 PODTRAIL = Path(sys.executable).parent / "podtrail"
-EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
+EXAMPLES = sorted((ROOT / "examples").glob("**/*.yaml"))
 OTHERS = [ROOT / "pipeline.yaml", *(ROOT / "docker" / name for name in ("sidecar.yaml", "backend.yaml"))]
 OTHERS.append(ROOT / "docker" / "scheduler.yaml")
-NEEDED = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://backend.example:4317", "BACKEND": "https://backend.example:4317"}
+NEEDED = {
+    "OTEL_EXPORTER_OTLP_ENDPOINT": "http://backend.example:4317",
+    "BACKEND": "https://backend.example:4317",
+    "PYTHONPATH": str(ROOT / "examples" / "policies"),
+}
 PATIENCE = 60.0
 
 
@@ -68,7 +72,7 @@ def test_an_example_says_what_it_is_for_and_how_to_run_it(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     header = re.match(r"(?:#.*\n)+", text)
     assert header
-    assert re.search(rf"^#   .*podtrail (run|replay) --config examples/{path.name}", header[0], re.MULTILINE)
+    assert re.search(rf"^#   .*podtrail (run|replay) --config {path.relative_to(ROOT)}", header[0], re.MULTILINE)
 
 
 @pytest.mark.parametrize(("place", "text"), in_documents(), ids=lambda value: value if ".md:" in value else "")
