@@ -157,7 +157,7 @@ class Evidence:
     def refusing(self) -> Sequence[bytes]:
         """The spans in which plugins say no, for `read_rejections`; the first of many."""
         if self._refusing is None:
-            framed = spans_with((REFUSAL,), self.raw, self.trace_id, _MOST_REFUSING)
+            framed = spans_with(REFUSAL, self.raw, self.trace_id, _MOST_REFUSING)
             self._refusing = split(b"".join(framed)) if framed else ()
         return self._refusing
 
