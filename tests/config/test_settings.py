@@ -135,7 +135,7 @@ def test_a_misspelt_type_is_guessed_and_a_misplaced_one_is_sent_home() -> None:
     guessed, *_ = hints(WHOLE.replace("  batch:", "  tail_samplin:"))
     home, *_ = hints(WHOLE.replace("  batch:", "  debug:"))
 
-    assert guessed.startswith("did you mean tail_sampling? processors there are: batch, ")
+    assert guessed.startswith("did you mean tail_sampling? processors there are: attributes, batch, ")
     assert home == "debug belongs under exporters"
 
 
