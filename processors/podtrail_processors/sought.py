@@ -36,9 +36,11 @@ class Seeker:
     Of 4,096 values at most, each of 512 bytes at most; when there are more, it starts anew.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, repeats: bool) -> None:
+        """`repeats`: whether values are worth remembering."""
         self.asked: set[Sought] = set()
         """What is sought."""
+        self._repeats = repeats
         self._dull: set[Any] = set()
         self._telling: dict[Any, frozenset[Sought]] = {}
 
@@ -49,17 +51,14 @@ class Seeker:
 
     def met(self, values: Collection[Any]) -> Set[Sought]:
         """Return what is met by at least one of these values."""
-        unusual = set(values)
-        unusual -= self._dull
-        if not unusual:
-            return _NOTHING
-        return _NOTHING.union(*map(self._met_by, unusual))
+        unusual = set(values).difference(self._dull)
+        return _NOTHING.union(*map(self._met_by, unusual)) if unusual else _NOTHING
 
     def _met_by(self, value: Any) -> Iterable[Sought]:
         found = self._telling.get(value)
         if found is None:
             found = frozenset([sought for sought in self.asked if sought.is_met_by(value)])
-            if not isinstance(value, bytes) or len(value) <= _LARGEST:
+            if self._repeats and (not isinstance(value, bytes) or len(value) <= _LARGEST):
                 self._remember(value, found)
         return found
 

@@ -14,7 +14,7 @@ from podtrail_processors.ottl.indexing import Key, indexed
 from podtrail_processors.ottl.parser import parse_condition
 from podtrail_processors.ottl.paths import PathContext
 from podtrail_processors.ottl.resolve import Resolver
-from podtrail_processors.ottl.search import Glance, Search
+from podtrail_processors.ottl.search import Gate, Search
 from podtrail_processors.ottl.telemetry import Getter, Telemetry
 from podtrail_processors.ottl.values import Moment, is_number, kind_of
 
@@ -25,6 +25,7 @@ _EXACT = 2**53
 _MIRRORED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _ORDERS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 _NO_CONSTANT = object()
+_OPEN = Gate(lambda _: True, None)
 
 
 class Condition:
@@ -43,12 +44,18 @@ class Condition:
         self.never_fails = Certainty(resolver).never_fails(parsed)
         """Whether it has an answer on every span."""
         lenient, strict = (Search(resolver, _Compiler(resolver).boolean, errors_count=count) for count in (False, True))
-        self.may_hold: Callable[[Glance], bool] = lenient.possible(parsed) or (lambda _: True)
+        gate = lenient.gate(parsed) or _OPEN
+        closer = gate if self.never_fails else strict.gate(parsed) or _OPEN
+        self.may_hold = gate.is_open
         """Says False if it holds for no span, or no event of one, of a trace. (It may fail on some.)"""
-        self.may_matter = self.may_hold if self.never_fails else strict.possible(parsed) or (lambda _: True)
+        self.may_matter = closer.is_open
         """Says False if it neither holds for any of them nor fails."""
+        self.holds_with = gate.sought
+        """It holds for none where none of this is met; None where that can't be said."""
+        self.matters_with = closer.sought
+        """It neither holds for any nor fails where none of this is met; None where that can't be said."""
         self.columns = frozenset(lenient.columns | strict.columns)
-        """The fields that `may_hold` and `may_matter` read of all spans."""
+        """The fields that all this reads of all spans."""
 
 
 class _Compiler:

@@ -6,12 +6,12 @@ attributes must be there that it takes to be true.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from podtrail.otlp.columns import SpanColumns
 from podtrail_processors.ottl import syntax
 from podtrail_processors.ottl.certainty import Certainty
-from podtrail_processors.ottl.demands import Demand, Demands
+from podtrail_processors.ottl.demands import Demands
 from podtrail_processors.ottl.errors import EvaluationError
 from podtrail_processors.ottl.functions.times import parse_length
 from podtrail_processors.ottl.resolve import Resolver
@@ -34,8 +34,17 @@ class Glance(Protocol):
         """Return nanoseconds than which no span is longer."""
 
 
-Possible = Callable[[Glance], bool]
-"""Says False when it is true of no span of the trace."""
+class Gate(NamedTuple):
+    """What rules traces out for a condition or a part of one."""
+
+    is_open: Callable[[Glance], bool]
+    """Says False when it is true of no span of the trace."""
+    sought: frozenset[Sought] | None
+    """It is closed where none of these is met; None where it does not depend on such."""
+
+
+_TELLING = ("events", "attributes", "status", "name", "kind")
+"""Columns in which something special is soonest missed, the others behind them."""
 
 
 class Search:
@@ -55,15 +64,14 @@ class Search:
         self._never_fails = Certainty(resolver).never_fails
         self._errors_count = errors_count
 
-    def possible(self, condition: syntax.Node) -> Possible | None:
+    def gate(self, condition: syntax.Node) -> Gate | None:
         """Return what rules traces out; None when nothing does."""
         found = self._part(condition)
         if not self._resolver.is_of_events:
             return found
-        self.columns.add("events")
-        return _all_of([lambda trace: bool(trace.columns.events), found])
+        return _all_of([found, self._meeting(Sought("events", lambda _: True))])
 
-    def _part(self, node: syntax.Node) -> Possible | None:
+    def _part(self, node: syntax.Node) -> Gate | None:
         by_value = self._by_value(node)
         if by_value:
             return by_value
@@ -90,7 +98,7 @@ class Search:
             by_field.setdefault(self._single.read(operand) or operand, []).append(operand)
         return by_field.values()
 
-    def _conjunction(self, operands: Sequence[syntax.Node]) -> Sequence[Possible | None]:
+    def _conjunction(self, operands: Sequence[syntax.Node]) -> Sequence[Gate | None]:
         """Return what rules out operands of an `and` that read the same field, as one if that can be."""
         if len(operands) > 1:
             as_one = self._by_value(syntax.And(operands[0].at, tuple(operands)))
@@ -98,28 +106,30 @@ class Search:
                 return [as_one]
         return [self._part(operand) for operand in operands]
 
-    def _by_value(self, node: syntax.Node) -> Possible | None:
+    def _by_value(self, node: syntax.Node) -> Gate | None:
         """Return what asks about each distinct value of the one field that a part reads."""
         sought = self._single.sought(node)
         return self._meeting(sought) if sought else None
 
-    def _meeting(self, sought: Sought) -> Possible:
+    def _meeting(self, sought: Sought) -> Gate:
         if sought.column not in ("resource", "scope"):
             self.columns.add(sought.column)
-        return lambda trace: trace.met(sought)
+        return Gate(lambda trace: trace.met(sought), frozenset([sought]))
 
-    def _by_demands(self, node: syntax.Node) -> Possible | None:
+    def _by_demands(self, node: syntax.Node) -> Gate | None:
         """Return what asks for the attributes without which a part is not true."""
         if self._errors_count and not self._never_fails(node):
             return None
         demands = self._demands.of(node)
-        parts: list[Possible | None] = [
+        parts = [
             self._meeting(Sought("attributes", demand.is_met_by, demand.key)) for demand in demands if demand.of_spans
         ]
-        in_events = [demand for demand in demands if not demand.of_spans]
-        return _all_of([*parts, _in_one_event(in_events) if in_events else None])
+        words = sorted({demand.word for demand in demands if not demand.of_spans}, key=len, reverse=True)
+        if words:
+            parts.append(self._meeting(Sought("events", lambda event: all(word in event for word in words))))
+        return _all_of(parts)
 
-    def _by_length(self, node: syntax.Node) -> Possible | None:
+    def _by_length(self, node: syntax.Node) -> Gate | None:
         """Return what asks whether any span may be longer than a part demands: no span is longer than its trace."""
         if not isinstance(node, syntax.Comparison) or node.operator in ("==", "!="):
             return None
@@ -128,7 +138,7 @@ class Search:
         if least is None or not self._is_length_of_span(longer):
             return None
         self.columns |= {"start_time_unix_nano", "end_time_unix_nano"}
-        return lambda trace: trace.longest() >= least
+        return Gate(lambda trace: trace.longest() >= least, None)
 
     def _is_length_of_span(self, node: syntax.Node) -> bool:
         if not isinstance(node, syntax.Arithmetic) or len(node.steps) != 1 or node.steps[0].operator != "-":
@@ -163,23 +173,27 @@ def _nanoseconds(node: syntax.Node) -> int | None:
     return None
 
 
-def _in_one_event(demands: Sequence[Demand]) -> Possible:
-    words = sorted({demand.word for demand in demands}, key=len, reverse=True)
-    return lambda trace: any(all(word in event for word in words) for event in trace.columns.events)
-
-
-def _all_of(parts: Sequence[Possible | None]) -> Possible | None:
+def _all_of(parts: Sequence[Gate | None]) -> Gate | None:
     known = [part for part in parts if part]
     if len(known) < 2:
         return known[0] if known else None
-    if len(known) == 2:
-        first, second = known
-        return lambda trace: first(trace) and second(trace)
-    return lambda trace: all(part(trace) for part in known)
+    telling = min((part.sought for part in known if part.sought), key=_commonness, default=None)
+    ask = [part.is_open for part in known]
+    if len(ask) == 2:
+        first, second = ask
+        return Gate(lambda trace: first(trace) and second(trace), telling)
+    return Gate(lambda trace: all(is_open(trace) for is_open in ask), telling)
 
 
-def _any_of(parts: Sequence[Possible]) -> Possible:
-    if len(parts) == 2:
-        first, second = parts
-        return lambda trace: first(trace) or second(trace)
-    return lambda trace: any(part(trace) for part in parts)
+def _commonness(sought: frozenset[Sought]) -> int:
+    """Return how little it tells that one of these is met."""
+    return max(_TELLING.index(each.column) if each.column in _TELLING else len(_TELLING) for each in sought)
+
+
+def _any_of(parts: Sequence[Gate]) -> Gate:
+    ask = [part.is_open for part in parts]
+    named = [part.sought for part in parts if part.sought is not None]
+    return Gate(
+        lambda trace: any(is_open(trace) for is_open in ask),
+        frozenset().union(*named) if len(named) == len(parts) else None,
+    )

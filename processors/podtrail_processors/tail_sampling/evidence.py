@@ -1,6 +1,5 @@
 """The trace that is being decided on, decoded no further than its policies ask."""
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from itertools import islice
 from typing import Any, NamedTuple
@@ -17,6 +16,10 @@ _MOST_ATTEMPTS = 16
 _MOST_REFUSING = 64
 _NUMBERS = frozenset({"flags", "kind", "status"})
 """Columns from which a 0 is left out; from others an empty text is."""
+_UNIQUE = frozenset({"events"})
+"""Columns whose values hardly ever repeat."""
+_LISTS = frozenset({"attributes", "events"})
+"""Columns that have any number of values a span."""
 _TELLING = frozenset({"name", "start_time_unix_nano", "end_time_unix_nano", "status", "attributes"})
 """What is read of spans besides when a vote is explained."""
 
@@ -72,8 +75,17 @@ class Readers:
         columns = reads.columns | {"trace_state"} if weighs else reads.columns
         self.columns: Callable[[bytes], SpanColumns] = column_reader(columns)
         self.detailed: Callable[[bytes], Sequence[SpanFields]] = span_reader(detailed)
-        self.seekers: dict[str, Seeker] = defaultdict(Seeker)
+        self.seekers: dict[str, Seeker] = {}
         """What policies seek, by column."""
+
+    def seek(self, sought: Sought) -> None:
+        """Have `Evidence.met_anywhere` look for this, too."""
+        column = sought.column
+        seeker = self.seekers.get(column)
+        if seeker is None:
+            seeker = self.seekers[column] = Seeker(repeats=column not in _UNIQUE)
+        if sought not in seeker.asked:
+            seeker.seek(sought)
 
 
 class Evidence:
@@ -191,17 +203,30 @@ class Evidence:
         """
         met = self._met.get(sought.column)
         if met is None or sought not in self._readers.seekers[sought.column].asked:
-            seeker = self._readers.seekers[sought.column]
-            if sought not in seeker.asked:
-                seeker.seek(sought)
-            met = self._met[sought.column] = seeker.met(self._values(sought.column))
+            self._readers.seek(sought)
+            met = self._look_at(sought.column)
         return sought in met
+
+    def met_anywhere(self) -> Set[Sought]:
+        """Return all of what is sought in its spans and headers that is met there."""
+        found: Set[Sought] = frozenset()
+        for column in self._readers.seekers:
+            met = self._met.get(column)
+            if met is None:
+                met = self._look_at(column)
+            if met:
+                found = met | found
+        return found
+
+    def _look_at(self, column: str) -> Set[Sought]:
+        met = self._met[column] = self._readers.seekers[column].met(self._values(column))
+        return met
 
     def _values(self, column: str) -> Sequence[Any]:
         if column in ("resource", "scope"):
             return [getattr(header, column) for header in self.headers]
         values: Sequence[Any] = self.columns.status.code if column == "status" else getattr(self.columns, column)
-        if column != "attributes" and len(values) < self.span_count:
+        if column not in _LISTS and len(values) < self.span_count:
             return [*values, 0 if column in _NUMBERS else b""]
         return values[:]
 

@@ -11,6 +11,7 @@ from podtrail_processors.probability import ALWAYS
 from podtrail_processors.tail_sampling.config import Config, TopPolicy
 from podtrail_processors.tail_sampling.evidence import Evidence, Readers, Reads
 from podtrail_processors.tail_sampling.explanations import Asked, Explanations
+from podtrail_processors.tail_sampling.gates import Gates
 from podtrail_processors.tail_sampling.instruments import Instruments, label_of, sampled
 from podtrail_processors.tail_sampling.policy import Named, NoVote, Policy, inherit
 from podtrail_processors.tail_sampling.timing import EVERY, PolicyTimes
@@ -78,6 +79,7 @@ class Judge:
         self._counts_sizes = not (instruments.voted_spans is None and instruments.voted_bytes is None)
         self.measures = reads.size or instruments.voted_bytes is not None
         """Whether the size of traces is asked for."""
+        self._gates = Gates(self._policies, self.readers)
         self._drops = sum(config.type == "drop" for config in policies)
         self._learners = [learner for policy in self._policies for learner in policy.learners()]
         self._names = [config.name for config in ordered]
@@ -102,11 +104,12 @@ class Judge:
         """Return what becomes of a trace."""
         for learn in self._learners:
             learn(trace)
-        votes: list[Decision | None] = []
-        for ask in self._ask:
-            vote = asked_for(ask, trace)
-            votes.append(vote)
+        places = self._gates.open_for(trace) if self._gates.guarded else self._gates.always
+        votes: list[Decision | None] = ["not_sampled"] * len(self._ask)
+        for at in places:
+            votes[at] = vote = asked_for(self._ask[at], trace)
             if vote in self._last_words:
+                del votes[at + 1 :]
                 break
         return self._follow(tuple(votes), trace)
 
@@ -186,6 +189,9 @@ class Judge:
             for at in range(len(votes)):
                 asked[at] += outcome.unsettled
             outcome.unsettled = 0
+        for at in set(range(len(asked))).difference(self._gates.always):
+            asked[at] = max(0, asked[at] - self._gates.shut)
+        self._gates.shut = 0
         self._times.settle(asked)
 
 

@@ -8,6 +8,7 @@ from podtrail.component import Context
 from podtrail.config.types import Model, WarningPath
 from podtrail.otlp import Decision
 from podtrail_processors.probability import ALWAYS
+from podtrail_processors.sought import Sought
 from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 
 
@@ -41,6 +42,11 @@ class Policy(ABC):
         Of a policy that is made of others: theirs.
         """
         return ()
+
+    may_fail: bool = False
+    """Whether it may have no vote (`NoVote`)."""
+    gates: frozenset[Sought] | None = None
+    """It says `not_sampled` where none of these is met, and changes nothing by that; None: it has to be asked."""
 
     @abstractmethod
     def vote(self, trace: Evidence) -> Decision:

@@ -26,6 +26,8 @@ class Lookup:
         self._sought = Sought("attributes", self._is_met_by, key)
         self._others = Sought("attributes", self._is_missed_by, key)
         self._resource_meets = lru_cache(maxsize=_RESOURCES)(self._ask_resource(on_resource or meets))
+        self.gates = frozenset([self._sought, Sought("resource", self._resource_meets)])
+        """It is met nowhere unless one of these is."""
 
     def matches(self, trace: Evidence) -> bool:
         """Say whether it does on a resource or span of a trace; of a key given twice the first counts."""
@@ -86,6 +88,7 @@ class AttributePolicy(Policy):
     def __init__(self, reason: str, lookup: Lookup, inverted: bool) -> None:
         """`reason`: what it says yes to."""
         self.reason = reason
+        self.gates = None if inverted else lookup.gates
         self._lookup = lookup
         self._inverted = inverted
 

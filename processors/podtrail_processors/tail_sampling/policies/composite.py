@@ -36,6 +36,7 @@ class Composite(Policy):
         self.reads = Reads.union(part.policy.reads for part in parts)
         self.dynamic = any(part.policy.dynamic for part in parts)
         self.stateful = any(part.policy.stateful for part in parts)
+        self.may_fail = any(part.policy.may_fail for part in parts)
         self.reason = f"it is within {total} spans a second and " + (
             " or ".join(part.policy.reason for part in parts) or "no condition is given"
         )

@@ -8,6 +8,7 @@ from podtrail.component import Context
 from podtrail.config.types import WarningPath
 from podtrail.otlp import Decision
 from podtrail_processors.probability import ALWAYS
+from podtrail_processors.sought import Sought
 from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.policies import negation
 from podtrail_processors.tail_sampling.policies.leaves import Leaf
@@ -30,6 +31,8 @@ class All(Policy):
         self.threshold = max((policy.threshold for policy in policies), default=ALWAYS)
         self.dynamic = any(policy.dynamic for policy in policies)
         self.stateful = any(policy.stateful for policy in policies)
+        self.may_fail = any(policy.may_fail for policy in policies)
+        self.gates = _first_gates(policies)
         self.reason = " and ".join(policy.reason for policy in policies) or "no condition is given"
         self._parts = parts
         self._policies = policies
@@ -83,6 +86,16 @@ class All(Policy):
         """Have its policies go on from the memory of those before."""
         assert isinstance(predecessor, All)
         inherit(self._parts, predecessor._parts)
+
+
+def _first_gates(policies: Sequence[Policy]) -> frozenset[Sought] | None:
+    """Return what it takes for one of the policies, if those before it may as well not be asked."""
+    for policy in policies:
+        if policy.gates is not None:
+            return policy.gates
+        if policy.stateful or policy.may_fail:
+            break
+    return None
 
 
 class And(Block):

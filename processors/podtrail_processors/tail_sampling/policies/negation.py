@@ -18,6 +18,7 @@ class Not(Policy):
         self._name = name
         self.reads = policy.reads
         self.stateful = policy.stateful
+        self.may_fail = policy.may_fail
         self.reason = f"it is not so that {policy.reason}"
         self._policy = policy
 

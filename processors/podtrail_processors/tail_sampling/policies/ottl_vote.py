@@ -55,7 +55,11 @@ class OttlCondition(Policy):
         self.reason = "a span or event meets one of its conditions"
         self._spans = spans
         self._events = events
-        self._propagates = mode == "propagate"
+        self._propagates = self.may_fail = mode == "propagate"
+        closely = mode in ("propagate", "ignore")
+        needed = [condition.matters_with if closely else condition.holds_with for condition in conditions]
+        known = [sought for sought in needed if sought is not None]
+        self.gates = frozenset().union(*known) if len(known) == len(needed) else None
         self._log: Log | None = None
         self._logs = mode == "ignore"
         self._silent_until = 0

@@ -16,6 +16,8 @@ _LONGEST_REASON = 500
 class PythonPolicy(Policy):
     """Asks the function, or the method `vote` of the object; what is neither bool, text nor None is no vote."""
 
+    may_fail = True
+
     def __init__(self, target: str, loaded: Loaded, budget: int, overdraft: int) -> None:
         self.reason = f"{target} says yes"
         self.stateful = loaded.stateful
