@@ -23,10 +23,11 @@ from podtrail.otlp import (
     SpanView,
     Status,
     Value,
-    read_attempt,
+    attempt_of,
     resource_attributes,
     scope_attributes,
     scope_name,
+    span_reader,
     split,
 )
 from podtrail.otlp.columns import column_reader
@@ -37,7 +38,7 @@ FrozenValue = str | bool | int | float | bytes | tuple["FrozenValue", ...] | Map
 Attributes = Mapping[str, FrozenValue]
 
 _times = column_reader({"start_time_unix_nano", "end_time_unix_nano"})
-_ROOT_MARK = b"SchedulePod"
+_parents = span_reader({"parent_span_id"})
 
 
 class SpanEvent(NamedTuple):
@@ -190,17 +191,16 @@ class TraceView:
     @cached_property
     def root(self) -> Span | None:
         """The first span without a parent; None while it has not come."""
-        return next((span for span in self.spans if not span.parent_span_id), None)
+        for group in self.groups:
+            for at, span in enumerate(_parents(group.spans)):
+                if not any(span.parent_span_id):
+                    return Span(split(group.spans)[at], group.resource, group.scope)
+        return None
 
     @cached_property
     def attempt(self) -> Attempt | None:
         """The scheduling attempt that it records; None when it records none."""
-        for span in self.spans:
-            if _ROOT_MARK in span.raw:
-                attempt = read_attempt(SpanView(span.raw))
-                if attempt:
-                    return attempt
-        return None
+        return attempt_of(self.groups)
 
     @cached_property
     def start(self) -> int:
