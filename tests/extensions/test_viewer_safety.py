@@ -64,8 +64,10 @@ def hostile_everywhere() -> tuple[list[Batch], bytes]:
     )
     resource = resource_header({"service.name": HOSTILE, HOSTILE: HOSTILE}, HOSTILE)
     group = Group(resource, scope_header(HOSTILE, HOSTILE, HOSTILE), hostile.trace_id, frame([span]), 1)
+    kept = hostile.batch("sampled", HOSTILE, HOSTILE)
+    kept.verdicts[0].votes = {HOSTILE: "sampled"}
     batches = [
-        hostile.batch("sampled", HOSTILE, HOSTILE),
+        kept,
         error.batch("not_sampled", "", HOSTILE),
         Batch([group], START),
     ]
@@ -80,7 +82,8 @@ def test_hostile_text_in_every_field_is_shown_and_has_no_power(viewing: Viewing)
             viewer.stories.note_gated("g", HOSTILE, HOSTILE, [HOSTILE])
             trace = f"/traces/{trace_id.hex()}"
             pods = [str(pod_path(key)) for key in (*keys, "g")]
-            for path in ("/", "/?state=all", *pods, trace, trace + "?span=" + "ff" * 8):
+            decision = f"/decisions/{trace_id.hex()}"
+            for path in ("/", "/?state=all", *pods, trace, trace + "?span=" + "ff" * 8, "/policies", decision):
                 async with browser.get(URL(path, encoded=True)) as answer:
                     assert answer.status == 200, path
                     page = await answer.text()
@@ -110,7 +113,15 @@ def test_a_hostile_query_comes_back_as_text(viewing: Viewing) -> None:
 def test_every_answer_carries_the_headers_that_keep_a_browser_in_bounds(viewing: Viewing) -> None:
     async def main() -> None:
         async with viewing() as (_, browser):
-            for path in ("/", "/nowhere", "/api/v1/pods", "/static/podtrail.js", "/?sort=x"):
+            for path in (
+                "/",
+                "/nowhere",
+                "/policies",
+                "/api/v1/why",
+                "/api/v1/pods",
+                "/static/podtrail.js",
+                "/?sort=x",
+            ):
                 async with browser.get(path) as answer:
                     policy = answer.headers["Content-Security-Policy"]
                     assert "default-src 'none'" in policy

@@ -86,7 +86,9 @@ def answer_query(library: Library, question: Question, now: int, *, live: bool) 
     told = library.why_pod(pod, now, live=live, attempt=question.attempt)
     if told is None:
         held = ", ".join(str(attempt.number) for attempt in pod.attempts[:20])
-        return Answer(problem=f"attempt {question.attempt} of {question.pod} is not held; {pod.tries} seen: {held}")
+        return Answer(
+            problem=f"attempt {question.attempt} of {question.pod} is not held; of {pod.tries:,} there are {held}"
+        )
     return Answer(Explanation(told.lines, (*_namesakes(others), *told.details)), pod)
 
 

@@ -1,0 +1,203 @@
+"""The page about policies, the one about a decision, and the API behind both and behind `podtrail why`."""
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+
+import pytest
+from aiohttp import ClientSession
+from podtrail_extensions.viewer.extension import Viewer
+from podtrail_extensions.viewer.measures import Measures
+
+from podtrail.component import Metrics
+from podtrail.otlp import Batch, Decision, Link, PolicyVote, Verdict
+from podtrail.story import Cost
+from podtrail.testing.attempts import START, MadeAttempt, no_room
+
+Viewing = Callable[..., AbstractAsyncContextManager[tuple[Viewer, ClientSession]]]
+SECOND = 1_000_000_000
+FIRST, SECOND_TRY = no_room(), MadeAttempt(number=2, start=START + SECOND, uid="other", name="api-1")
+
+
+class Says:
+    """Explains every vote with the same words."""
+
+    shadow = None
+
+    def explain(self, verdict: Verdict) -> Sequence[PolicyVote]:
+        return [PolicyVote(policy, "latency", vote, "SchedulePod took 9 ms") for policy, vote in verdict.votes.items()]
+
+
+def decided(attempt: MadeAttempt, decision: Decision, policy: str = "") -> Batch:
+    reason = "" if policy else "no policy said yes"
+    batch = attempt.batch(decision, policy, reason)
+    batch.verdicts[0].votes = {"failed": "sampled" if policy else "not_sampled", "slow": "not_sampled"}
+    batch.verdicts[0].explainer = Says()
+    return batch
+
+
+def both() -> list[Batch]:
+    return [decided(FIRST, "sampled", "failed"), decided(SECOND_TRY, "not_sampled")]
+
+
+def get(viewing: Viewing, path: str, *batches: Batch, status: int = 200) -> str:
+    async def main() -> str:
+        async with viewing(*batches) as (_, browser), browser.get(path) as answer:
+            assert answer.status == status
+            return await answer.text()
+
+    return asyncio.run(main())
+
+
+def test_the_page_shows_what_each_policy_did_and_the_decisions_below(viewing: Viewing) -> None:
+    page = get(viewing, "/policies", *both())
+    assert "2 traces decided in the last hour: 1 kept (50 %)" in page
+    assert re.search(r">failed</bdi></a></th>\s*<td>latency</td>\s*<td class=\"num\">1</td>", page)
+    assert f'href="/decisions/{FIRST.trace_id.hex()}"' in page
+    assert f'href="/pods/{FIRST.uid}"' in page
+    assert page.index("api-1") < page.index("web-0"), "the latest decision is not first"
+
+
+def test_a_decision_says_each_vote_with_its_reason_and_links_to_pod_and_trace(viewing: Viewing) -> None:
+    page = get(viewing, f"/decisions/{FIRST.trace_id.hex()}", *both())
+    for words in ("failed", "slow", "SchedulePod took 9 ms", f"/traces/{FIRST.trace_id.hex()}", f"/pods/{FIRST.uid}"):
+        assert words in page
+    assert f"podtrail why trace {FIRST.trace_id.hex()}" in page
+
+
+def test_a_pod_leads_to_the_decisions_about_its_attempts_kept_or_not(viewing: Viewing) -> None:
+    page = get(viewing, "/pods/other", *both())
+    assert f'href="/decisions/{SECOND_TRY.trace_id.hex()}"' in page
+    assert "podtrail why pod default/api-1" in page
+
+
+def test_a_decision_about_a_trace_that_was_not_kept_has_its_links(viewing: Viewing) -> None:
+    links = [Link(FIRST.trace_id, FIRST.root_id, {"podtrail.link.type": "previous-attempt"})]
+    other = MadeAttempt(uid="third", number=3, links=links)
+    page = get(viewing, f"/decisions/{other.trace_id.hex()}", *both(), decided(other, "not_sampled"))
+    assert "previous-attempt" in page
+    assert "attempt 1 of default/web-0" in page
+
+
+@pytest.mark.parametrize(
+    ("path", "batches", "status", "words"),
+    [
+        ("/policies", [], 200, "everything is kept"),
+        ("/policies?q=nothing", both(), 200, "No decision matches"),
+        ("/policies?decision=perhaps", both(), 400, "decision is one of"),
+        ("/policies?before=x", both(), 400, "before is a number"),
+        ("/policies?q=" + "x" * 300, both(), 400, "at most 256"),
+        ("/decisions/xyz", both(), 400, "32 hexadecimal digits"),
+        ("/decisions/" + "0" * 32, both(), 404, "Decisions are held since"),
+        ("/decisions/" + "0" * 32, [], 404, "No decision was made yet"),
+        ("/api/v1/decisions?limit=0", both(), 400, "limit is a number"),
+        ("/api/v1/decisions?limit=5000", both(), 400, "limit is a number"),
+        ("/api/v1/decisions/" + "0" * 32, both(), 404, "no decision about this trace is held"),
+        ("/api/v1/why", both(), 400, "Ask for one of"),
+        ("/api/v1/why?pod=default/nope", both(), 404, "nothing is known of Pod default/nope"),
+        ("/api/v1/why?trace=" + "0" * 32, both(), 404, "nothing is known of trace"),
+        ("/api/v1/why?trace=xyz", both(), 400, "32 hexadecimal digits"),
+    ],
+)
+def test_what_is_not_there_is_said_in_words(
+    viewing: Viewing, path: str, batches: list[Batch], status: int, words: str
+) -> None:
+    assert words in get(viewing, path, *batches, status=status)
+
+
+def test_the_lists_of_the_api_have_pages_and_filters(viewing: Viewing) -> None:
+    async def main() -> None:
+        async with viewing(*both()) as (_, browser):
+
+            async def ask(query: str) -> tuple[list[str], int | None]:
+                async with browser.get("/api/v1/decisions" + query) as answer:
+                    told = await answer.json()
+                return [one["name"] for one in told["decisions"]], told["more"]
+
+            assert await ask("?limit=1") == (["api-1"], 2)
+            assert await ask("?limit=1&before=2") == (["web-0"], None)
+            assert await ask("?policy=failed") == (["web-0"], None)
+            assert await ask("?decision=not_sampled") == (["api-1"], None)
+            assert await ask("?q=web") == (["web-0"], None)
+            assert await ask(f"?q={SECOND_TRY.trace_id.hex()}") == (["api-1"], None)
+
+    asyncio.run(main())
+
+
+def test_the_api_tells_votes_and_table_as_the_pages_do(viewing: Viewing) -> None:
+    told = json.loads(get(viewing, f"/api/v1/decisions/{FIRST.trace_id.hex()}", *both()))
+    assert [(vote["policy"], vote["why"]) for vote in told["votes"]] == [
+        ("failed", "SchedulePod took 9 ms"),
+        ("slow", "SchedulePod took 9 ms"),
+    ]
+    assert (told["decision"]["decision"], told["pod"]["name"], told["explained"]) == ("sampled", "web-0", True)
+    (sampler,) = json.loads(get(viewing, "/api/v1/policies", *both()))["samplers"]
+    assert [(row["policy"], row["votedYes"], row["onlyIt"]) for row in sampler["policies"]] == [
+        ("failed", 1, 1),
+        ("slow", 0, 0),
+    ]
+
+
+def test_page_and_api_say_the_same_words_about_a_pod(viewing: Viewing) -> None:
+    async def main() -> None:
+        async with viewing(*both()) as (_, browser):
+            async with browser.get("/api/v1/why", params={"pod": "default/web-0"}) as answer:
+                told = await answer.json()
+            async with browser.get(f"/pods/{FIRST.uid}") as answer:
+                page = re.sub("<[^>]*>", "", await answer.text()).replace("&#39;", "'")
+        assert told["pod"]["uid"] == FIRST.uid
+        assert int(told["heldSinceUnixNano"]) > START
+        for line in told["lines"]:
+            assert "".join(piece["text"] for piece in line) in page
+
+    asyncio.run(main())
+
+
+def test_decisions_are_held_within_their_own_bound(viewing: Viewing) -> None:
+    async def main() -> None:
+        async with viewing(max_decisions_mib=1) as (viewer, browser):
+            for n in range(2_000):
+                viewer.observe("traces", decided(MadeAttempt(uid=f"uid-{n}", name=f"web-{n}"), "not_sampled"))
+            assert viewer.library.decisions.size <= 1 << 20
+            assert 100 < len(viewer.library.decisions) < 2_000
+            async with browser.get("/policies") as answer:
+                page = await answer.text()
+        assert "older ones are no longer held" in page
+        assert page.count('<tr>\n<td><a class="row"') == 100
+
+    asyncio.run(main())
+
+
+def test_costs_errors_and_the_undecided_come_from_the_samplers_metrics() -> None:
+    metrics = Metrics()
+    prefix = "otelcol_processor_tail_sampling_"
+    assert Measures(metrics).undecided() is None
+    metrics.gauge(prefix + "sampling_traces_on_memory", "").read_from(lambda: 7)
+    votes = metrics.counter(prefix + "count_traces_sampled", "", ("policy", "sampled", "decision"))
+    votes.add(6, "a,sampled=b", "true", "sampled")
+    votes.add(2, "a,sampled=b", "false", "not_sampled")
+    metrics.counter(prefix + "sampling_policy_execution_count", "", ("policy",)).add(10, "a,sampled=b")
+    metrics.counter(prefix + "sampling_policy_execution_time_sum", "", ("policy",)).add(25, "a,sampled=b")
+    assert Measures(metrics).undecided() == 7
+    assert Measures(metrics).costs() == {"a,sampled=b": Cost(2.5, 2)}
+
+
+def test_a_policy_that_fails_never_says_yes_or_is_covered_by_another_is_worth_a_warning(viewing: Viewing) -> None:
+    async def main() -> str:
+        async with viewing() as (viewer, browser):
+            for n in range(100):
+                batch = decided(MadeAttempt(number=n + 1), "sampled", "failed")
+                slow: Decision = "sampled" if n else "not_sampled"
+                batch.verdicts[0].votes = {"failed": "sampled", "slow": slow, "idle": "not_sampled"}
+                viewer.observe("traces", batch)
+            evicted = MadeAttempt(uid="e").verdict("not_sampled", "", "evicted before its decision: num_traces")
+            viewer.observe("traces", Batch((), START, [evicted]))
+            async with browser.get("/policies") as answer:
+                return await answer.text()
+
+    page = asyncio.run(main())
+    assert "idle said yes to none of 100 traces" in page
+    assert "slow said yes only where failed did, too" in page
+    assert "1 trace evicted before the decision" in page
