@@ -7,7 +7,7 @@ import pytest
 from podtrail_processors.tail_sampling.config import TopPolicy
 from podtrail_processors.tail_sampling.policy import Policy
 
-from podtrail.otlp import PolicyVote, Status
+from podtrail.otlp import Decision, PolicyVote, Status
 
 MS = 1_000_000
 START = 1_790_000_000_000_000_000
@@ -36,7 +36,7 @@ def _votes(sampler: Make, span: Make) -> Callable[..., Sequence[PolicyVote]]:
 
 ATTEMPT = {"name": "SchedulePod", "attributes": {"scheduler.result": "Success", "scheduler.queue_wait_ms": 7}}
 KEYED = {"attributes": {"http.status_code": 200, "http.method": "GET", "cached": True}}
-CASES: Sequence[tuple[str, dict[str, Any], dict[str, Any], str, str]] = [
+CASES: Sequence[tuple[str, dict[str, Any], dict[str, Any], Decision, str]] = [
     ("always_sample", {}, {}, "sampled", "everything is kept"),
     ("latency", {"threshold_ms": 5}, {}, "sampled", "it took 9 ms, longer than 5 ms"),
     (
@@ -189,15 +189,17 @@ CASES: Sequence[tuple[str, dict[str, Any], dict[str, Any], str, str]] = [
         {"threshold": "1s", "phases": {"query": "2s"}, "queue_wait": "10s"},
         ATTEMPT,
         "not_sampled",
-        "its Pod waited 7 ms in the queue, not longer than 10s; "
-        "SchedulePod took 9 ms, not longer than 1s, query took 3 ms, not longer than 2s",
+        (
+            "its Pod waited 7 ms in the queue, not longer than 10s; "
+            "SchedulePod took 9 ms, not longer than 1s, query took 3 ms, not longer than 2s"
+        ),
     ),
 ]
 
 
 @pytest.mark.parametrize(("type", "settings", "root", "decision", "why"), CASES)
 def test_a_policy_says_why_with_span_and_value(
-    votes: Make, policy: Make, type: str, settings: dict[str, Any], root: dict[str, Any], decision: str, why: str
+    votes: Make, policy: Make, type: str, settings: dict[str, Any], root: dict[str, Any], decision: Decision, why: str
 ) -> None:
     assert votes(policy(type, "mine", **settings), **root) == [PolicyVote("mine", type, decision, why)]
 
@@ -257,7 +259,7 @@ def test_why_one_said_no_is_why_its_opposite_says_yes(votes: Make, policy: Make)
     ],
 )
 def test_a_composite_says_which_part_and_whether_there_was_room(
-    votes: Make, policy: Make, total: int, decision: str, why: str
+    votes: Make, policy: Make, total: int, decision: Decision, why: str
 ) -> None:
     share = {"policy": "long", "percent": 100}
     sub = [policy("latency", "slow", threshold_ms=10), policy("span_count", "long", min_spans=2)]
