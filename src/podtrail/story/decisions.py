@@ -7,6 +7,7 @@ which span and value. What leaves this tier for lack of room keeps its short for
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import NamedTuple
 
 from podtrail.otlp import Decision, Group, PolicyVote, Verdict, span_reader
@@ -101,7 +102,7 @@ class DecisionRing:
         return entry.decided_at if entry else None
 
     def note(self, pipeline: str, verdict: Verdict, owner: Owner | None = None) -> None:
-        """Remember a decision of a pipeline; about 2 us."""
+        """Remember a decision of a pipeline; a few us."""
         self.taken += 1
         size = _WHOLE_SIZE + sum(
             _GROUP_SIZE + len(group.resource) + len(group.scope) + len(group.spans) for group in verdict.groups
@@ -144,8 +145,15 @@ class DecisionRing:
         for seq in range(min(before, self.taken + 1) - 1, first - 1, -1):
             yield self._entries[seq]
 
-    def select(self, wanted: Callable[[Entry], bool], limit: int, before: int | None = None) -> tuple[list[Entry], int]:
-        """Return at most `limit` decisions that are wanted, the latest first, and how many there are in all."""
+    def select(
+        self, wanted: Callable[[Entry], bool] | None, limit: int, before: int | None = None
+    ) -> tuple[list[Entry], int]:
+        """Return at most `limit` decisions that are wanted, the latest first, and how many there are in all.
+
+        None wants every decision.
+        """
+        if wanted is None:
+            return list(islice(self.latest(before), limit)), len(self)
         found: list[Entry] = []
         matching = 0
         for entry in self.latest():

@@ -257,8 +257,13 @@ class Library:
             yield from self.store.latest()
 
 
-def selector(policy: str = "", decision: str = "", q: str = "") -> Callable[[Entry], bool]:
-    """Return a test for decisions by policy (one that said yes), decision, and part of a name, uid or trace id."""
+def selector(policy: str = "", decision: str = "", q: str = "") -> Callable[[Entry], bool] | None:
+    """Return a test for decisions by policy (one that said yes), decision, and part of a name, uid or trace id.
+
+    None when nothing is asked for.
+    """
+    if not (policy or decision or q):
+        return None
 
     def wanted(entry: Entry) -> bool:
         if policy and entry.policy != policy and (policy, "sampled") not in (*entry.votes, *entry.shadows):

@@ -104,7 +104,7 @@ class SamplerView:
 
 
 class PolicyWindow:
-    """Counts rows of votes in parts of an hour by pipeline time; forgets the oldest part. About 2 us a decision."""
+    """Counts rows of votes in parts of an hour by pipeline time; forgets the oldest part. A few us a decision."""
 
     def __init__(self) -> None:
         self._parts: deque[tuple[int, dict[_Row, _Counts]]] = deque(maxlen=_PARTS + 1)
