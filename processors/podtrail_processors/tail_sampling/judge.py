@@ -100,6 +100,11 @@ class Judge:
         asked = [Asked(c.name, c.type, p) for c, p in zip(ordered, self._policies, strict=True)]
         self.explanations = Explanations(asked, self._reach, self.reads, weighs=self.weighs)
 
+    def read_with(self, readers: Readers) -> None:
+        """Judge evidence of these readers from now on; they must read all that the policies do."""
+        self.readers = readers
+        self._gates = Gates(self._policies, readers)
+
     def judge(self, trace: Evidence) -> Judgement:
         """Return what becomes of a trace."""
         for learn in self._learners:

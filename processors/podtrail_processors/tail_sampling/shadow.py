@@ -39,7 +39,10 @@ class ShadowedJudge(Judge):
         besides = Reads.union([reads, self._alternative.reads]) if self._alternative else reads
         active = [policy for policy in config.policies if not policy.shadow]
         super().__init__(config, active, instruments, context, besides=besides)
+        if self._alternative:
+            self._alternative.read_with(self.readers)
         self._shadows = asked
+        self._shadow_learners = [learner for one in asked for learner in one.policy.learners()]
         self._shadow_learners = [learner for one in asked for learner in one.policy.learners()]
         self._shadow_labels = [label_of(context.id, one.name) for one in asked]
         self._shadow_explanations = Explanations(asked, len, reads, weighs=self.weighs)
@@ -58,6 +61,8 @@ class ShadowedJudge(Judge):
         for learn in self._shadow_learners:
             learn(trace)
         votes: dict[str, Decision] = {}
+        for learn in self._shadow_learners:
+            learn(trace)
         for one, label, ask in zip(self._shadows, self._shadow_labels, self._shadow_times.asks, strict=True):
             vote = asked_for(ask, trace)
             self._counted.voted(label, vote, judgement.decision, trace)
