@@ -26,6 +26,7 @@ from podtrail_processors.tail_sampling.thresholds import weighed
 
 _ROOT = ROOT_NAME.encode()
 _LATE = Judgement("not_sampled", "", "late: the trace was decided without its root", {})
+_LATE_DROPPED = _LATE._replace(decision="dropped")
 _RESCUER = "rescue_late_errors"
 
 
@@ -72,6 +73,8 @@ class Departures:
         self.remembered = Remembered(config, context.rng)
         self.knows = self.remembered.compact is not None
         """Whether `claims` must be asked about ids that are neither in memory nor in a decision cache."""
+        self.weighs_late = False
+        """Whether late spans are told the threshold of their trace too, which the Collector's gate does not do."""
         self._records = records_policy(context.gates)
         self._weighs = weighs
         self._tells_reasons = config.record_reason
@@ -119,9 +122,9 @@ class Departures:
     def late(self, group: Group, decided: Decided, now: int, out: Outcome) -> None:
         """Have late spans follow the decision on a trace that is still in memory."""
         if decided.decision == "sampled":
-            out.groups.append(group)
+            out.groups.append(self._late_told(group, decided.threshold))
         elif decided.decision == "dropped":
-            self._let_go_late(group, now, out)
+            self._let_go_late(group, _LATE_DROPPED, now, out)
         else:
             self.late_unkept(group, now, out)
 
@@ -129,11 +132,12 @@ class Departures:
         """Have late spans follow the decision that a cache remembers."""
         policy = self.remembered.kept.get(group.trace_id)
         if policy is not None:
+            group = self._late_told(group, self.remembered.kept.threshold_of(group.trace_id))
             self._follow_kept(group, policy, out)
             return
         self.instruments.from_cache.add(group.span_count, "false")
         if self.remembered.others.get(group.trace_id):
-            self._let_go_late(group, now, out)  # a policy stands there only if it dropped the trace
+            self._let_go_late(group, _LATE_DROPPED, now, out)  # a policy stands there only if it dropped the trace
         else:
             self.late_unkept(group, now, out)
 
@@ -148,10 +152,18 @@ class Departures:
             return True
         self.instruments.from_cache.add(group.span_count, "false")
         if decision == "dropped":
-            self._let_go_late(group, now, out)
+            self._let_go_late(group, _LATE_DROPPED, now, out)
         else:
             self.late_unkept(group, now, out)
         return True
+
+    def _late_told(self, group: Group, threshold: int) -> Group:
+        return self._weighed(group, threshold) if self.weighs_late else group
+
+    def _weighed(self, group: Group, threshold: int) -> Group:
+        told = weighed(group, threshold)
+        self.instruments.unparseable.add(told.unparseable)
+        return told.group
 
     def _follow_kept(self, group: Group, policy: str, out: Outcome) -> None:
         out.groups.append(marked(group, policy, cached=True) if self._records else group)
@@ -161,7 +173,7 @@ class Departures:
         """Let late spans of a trace go that no policy kept, or rescue it by them."""
         rescue = self.rescue_by(group)
         if rescue is None:
-            self._let_go_late(group, now, out)
+            self._let_go_late(group, _LATE, now, out)
             return
         groups = self.inscribed([group], rescue)
         out.groups.extend(groups)
@@ -181,14 +193,14 @@ class Departures:
         self._rescued.add(1)
         return Judgement("sampled", _RESCUER, f"late error: {failure}", {})
 
-    def _let_go_late(self, group: Group, now: int, out: Outcome) -> None:
+    def _let_go_late(self, group: Group, late: Judgement, now: int, out: Outcome) -> None:
         """Let late spans go. A late root of an attempt is told of once more: who numbers attempts has not seen it."""
         if self._passes_all:
             out.groups.append(group)
         else:
             self.account.sampled_out += group.span_count
         if _ROOT in group.spans:
-            out.verdicts.append(self._told(group.trace_id, _LATE, [group], group.span_count, now, now))
+            out.verdicts.append(self._told(group.trace_id, late, [group], group.span_count, now, now))
 
     def conclude(
         self, trace: HeldTrace, judgement: Judgement, groups: Sequence[Group], at: int | None, now: int, out: Outcome
@@ -217,13 +229,14 @@ class Departures:
     def _remember(self, trace: HeldTrace, judgement: Judgement, at: int | None, now: int) -> None:
         """Remember a decision: in a cache if there is one, else by keeping the emptied trace in memory."""
         remembered = self.remembered
-        cached = remembered.active and remembered.put(trace.trace_id, judgement.decision, judgement.policy)
+        decision, policy, threshold = judgement.decision, judgement.policy, judgement.threshold
+        cached = remembered.active and remembered.put(trace.trace_id, decision, policy, threshold)
         if trace.state is FORGOTTEN:
             return
         if cached:
             self.forget(trace, now)
         else:
-            trace.close(Decided(judgement.decision, at))
+            trace.close(Decided(decision, at, threshold))
 
     def forget(self, trace: HeldTrace, now: int) -> None:
         """Forget a trace that is in memory."""
@@ -237,9 +250,7 @@ class Departures:
         if self._records:
             groups = [marked(group, judgement.policy, composite_policy) for group in groups]
         if self._weighs:
-            told = [weighed(group, judgement.threshold) for group in groups]
-            self.instruments.unparseable.add(sum(one.unparseable for one in told))
-            groups = [one.group for one in told]
+            groups = [self._weighed(group, judgement.threshold) for group in groups]
         if self._tells_reasons:
             groups = reasoned(groups, judgement)
         return groups

@@ -5,6 +5,7 @@ from itertools import chain, pairwise
 from typing import NamedTuple
 
 from podtrail.otlp import Decision, Group
+from podtrail_processors.probability import ALWAYS
 from podtrail_processors.tail_sampling.evidence import Header
 from podtrail_processors.tail_sampling.measure import Size
 
@@ -22,6 +23,8 @@ class Decided(NamedTuple):
     decision: Decision
     at: int | None
     """When it was decided, Unix nanoseconds; None when not by its policies."""
+    threshold: int = ALWAYS
+    """At which it was kept."""
 
 
 UNMEASURED = Size()

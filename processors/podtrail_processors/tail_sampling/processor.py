@@ -57,6 +57,7 @@ class TailSampling:
         self.memory = Memory(idle=config.decision_idle, weighs_headers=bool(config.maximum_held_mib))
         weighs = self._judge.weighs or self._judge.dynamic
         self.departures = _departures_of(config)(config, context, self._instruments, self.memory, weighs=weighs)
+        self.departures.weighs_late = self._judge.dynamic
         self._evicted = Evicted(max(self._room, _LEAST_EVICTED))
         self._relief: Relief | None = None
         if config.stress_relief.mode != "off":

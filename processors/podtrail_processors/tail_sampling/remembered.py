@@ -5,6 +5,7 @@ from collections.abc import Container
 from random import Random
 
 from podtrail.otlp import Decision
+from podtrail_processors.probability import ALWAYS
 from podtrail_processors.tail_sampling.config import Config
 from podtrail_processors.tail_sampling.decision_memory import DecisionMemory
 
@@ -18,21 +19,26 @@ class DecisionCache:
     def __init__(self, size: int) -> None:
         self._size = size
         self._policies: OrderedDict[bytes, str] = OrderedDict()
+        self._thresholds: dict[bytes, int] = {}
+        """Of those that were not kept for sure."""
 
     @property
     def tails(self) -> Container[bytes]:
         """The tails of the ids that are remembered now: for a quick look that does not count as use."""
         return self._policies
 
-    def put(self, trace_id: bytes, policy: str) -> bool:
-        """Remember who decided about a trace; return whether there is room for any."""
+    def put(self, trace_id: bytes, policy: str, threshold: int = ALWAYS) -> bool:
+        """Remember who decided about a trace, at what threshold; return whether there is room for any."""
         if self._size <= 0:
             return False
         tail = trace_id[TAIL]
         self._policies[tail] = policy
         self._policies.move_to_end(tail)
+        if threshold != ALWAYS:
+            self._thresholds[tail] = threshold
         if len(self._policies) > self._size:
-            self._policies.popitem(last=False)
+            forgotten, _ = self._policies.popitem(last=False)
+            self._thresholds.pop(forgotten, None)
         return True
 
     def get(self, trace_id: bytes) -> str | None:
@@ -43,14 +49,19 @@ class DecisionCache:
             self._policies.move_to_end(tail)
         return policy
 
+    def threshold_of(self, trace_id: bytes) -> int:
+        """Return the threshold at which a trace was kept."""
+        return self._thresholds.get(trace_id[TAIL], ALWAYS)
+
     def discard(self, trace_id: bytes) -> bool:
         """Forget a decision; return whether one was remembered."""
+        self._thresholds.pop(trace_id[TAIL], None)
         return self._policies.pop(trace_id[TAIL], None) is not None
 
     def take_over(self, predecessor: "DecisionCache") -> None:
         """Remember what another cache does, the oldest first, as far as there is room."""
         for tail, policy in predecessor._policies.items():
-            self.put(tail.rjust(16, b"\0"), policy)
+            self.put(tail.rjust(16, b"\0"), policy, predecessor._thresholds.get(tail, ALWAYS))
 
     def __bool__(self) -> bool:
         """Say whether anything can be remembered."""
@@ -73,10 +84,10 @@ class Remembered:
         self.active = self.any or self.compact is not None
         """Whether anything can be remembered."""
 
-    def put(self, trace_id: bytes, decision: Decision, policy: str) -> bool:
+    def put(self, trace_id: bytes, decision: Decision, policy: str, threshold: int = ALWAYS) -> bool:
         """Remember a decision; return whether there is room for any of its kind."""
         if decision == "sampled":
-            known = self._caches_kept and self.kept.put(trace_id, policy)
+            known = self._caches_kept and self.kept.put(trace_id, policy, threshold)
         else:
             known = self.others.put(trace_id, policy)
         if self.compact is not None:

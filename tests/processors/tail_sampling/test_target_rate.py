@@ -356,3 +356,16 @@ def test_a_target_that_is_none_is_an_error(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         sampler(policy("target_rate", **settings))
+
+
+@pytest.mark.parametrize("cache", [0, 10])
+def test_late_spans_tell_the_threshold_of_their_trace(sampler: Make, span: Make, policy: Make, cache: int) -> None:
+    made = sampler(policy("target_rate", traces_per_second=2), decision_cache={"sampled_cache_size": cache})
+    kept = 2**56 - 1
+    made.send(0, *(span(number << 64) for number in range(1, 501)))
+    made.send(1, span(kept, 1))
+    made.send(20, span(kept, 2))
+    threshold = read_sampling_state(states(made)[kept]).threshold
+    assert threshold is not None
+    assert threshold > ALWAYS
+    assert made.kept[-2:] == [(kept, 1), (kept, 2)]
