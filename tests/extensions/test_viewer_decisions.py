@@ -198,6 +198,6 @@ def test_a_policy_that_fails_never_says_yes_or_is_covered_by_another_is_worth_a_
                 return await answer.text()
 
     page = asyncio.run(main())
-    assert "idle said yes to none of 100 traces" in page
-    assert "slow said yes only where failed did, too" in page
+    assert "&#39;idle&#39; said yes to none of 100 traces" in page
+    assert "&#39;slow&#39; said yes only where &#39;failed&#39; did: without it nothing is lost" in page
     assert "1 trace evicted before the decision" in page

@@ -1,9 +1,12 @@
 import json
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podtrail.otlp import PolicyVote, Shadow, Verdict
 from podtrail.otlp.decisions import decision_line
 from podtrail.story import Library, plain
 from podtrail.story.written import read_decision
@@ -29,6 +32,30 @@ def test_a_decision_that_was_written_tells_the_same_as_the_one_that_was_made() -
     told = library.why_pod(pod, START, live=False)
     assert told is not None
     assert any("31  NodeAffinity" in plain(line) for line in told.lines)
+
+
+class Tried(NamedTuple):
+    """An explainer of verdicts with shadows."""
+
+    shadow: Shadow
+
+    def explain(self, verdict: Verdict) -> Sequence[PolicyVote]:
+        return [PolicyVote(policy, "", vote, "") for policy, vote in verdict.votes.items()]
+
+
+def test_shadows_and_dry_runs_are_read_as_well() -> None:
+    made = no_room().verdict("not_sampled", "", "no policy said yes")
+    made.dry_run = True
+    made.explainer = Tried(Shadow({"tried": "sampled"}, "sampled", "other", "9 ms", {"other": "sampled"}))
+    verdict, _ = read_decision(json.dumps(decision_line(made)).encode())
+    assert (verdict.dry_run, verdict.shadow) == (True, made.shadow)
+    library = Library()
+    library.read(verdict, None)
+    told = library.why_trace(made.trace_id)
+    assert told is not None
+    lines = list(map(plain, told.lines))
+    assert "It is a dry run" in lines[0]
+    assert "  tried  yes  (shadow)" in [line.rstrip() for line in lines]
 
 
 def test_a_decision_about_no_attempt_has_none() -> None:

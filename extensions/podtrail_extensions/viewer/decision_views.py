@@ -162,11 +162,11 @@ def _warnings(samplers: tuple[SamplerView, ...]) -> list[str]:
     for sampler in samplers:
         for row in sampler.policies:
             if row.errors:
-                said.append(f"{row.policy} failed on {several(row.errors, 'trace')}: it had no vote there.")
+                said.append(f"'{row.policy}' failed on {several(row.errors, 'trace')}: it had no vote there.")
             if not row.shadow and not row.voted_yes and sampler.traces - sampler.evicted >= _ENOUGH:
-                said.append(f"{row.policy} said yes to none of {sampler.traces - sampler.evicted:,} traces.")
+                said.append(f"'{row.policy}' said yes to none of {sampler.traces - sampler.evicted:,} traces.")
             if row.covered_by:
-                said.append(f"{row.policy} said yes only where {row.covered_by} did, too: without it nothing is lost.")
+                said.append(f"'{row.policy}' said yes only where '{row.covered_by}' did: without it nothing is lost.")
         if sampler.evicted:
             said.append(f"{several(sampler.evicted, 'trace')} evicted before the decision: num_traces is too small.")
     return said

@@ -183,7 +183,8 @@ class PolicyWindow:
             # A sampler with a name of its own puts it before the policy's.
             named = (cost for label, cost in costs.items() if label.endswith(f".{policy.name}"))
             cost = costs.get(policy.name) or next(named, None)
-            if cost:
+            # Of an alternative list, a policy may have the name of one that decides: the cost is that one's.
+            if cost and not (policy.shadow and policy.name in voters):
                 one.microseconds, one.errors = cost
         return list(found.values())
 

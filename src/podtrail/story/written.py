@@ -1,10 +1,10 @@
 """Decisions as they stand in a file: read back from the lines that a sampler's decisions were written as."""
 
 import json
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, cast
 
-from podtrail.otlp import Attempt, Decision, Verdict
+from podtrail.otlp import Attempt, Decision, PolicyVote, Shadow, Verdict
 
 _DECISIONS = ("sampled", "not_sampled", "dropped")
 _TRACE_BYTES = 16
@@ -20,7 +20,6 @@ def read_decision(raw: bytes) -> tuple[Verdict, Attempt | None]:
     trace_id = _id(told, "traceId", _TRACE_BYTES)
     if not trace_id:
         raise ValueError("no traceId")
-    votes = told.get("votes")
     verdict = Verdict(
         trace_id=trace_id,
         decision=_decision(told.get("decision")),
@@ -29,8 +28,12 @@ def read_decision(raw: bytes) -> tuple[Verdict, Attempt | None]:
         decided_at=_number(told, "decidedAtUnixNano"),
         arrived=_number(told, "arrivedAtUnixNano"),
         spans=_number(told, "spans"),
-        votes={str(policy): _decision(vote) for policy, vote in votes.items()} if isinstance(votes, dict) else {},
+        votes=_votes(told),
+        dry_run=told.get("dryRun") is True,
     )
+    shadow = told.get("shadow")
+    if isinstance(shadow, dict):
+        verdict.explainer = _Written(_shadow(shadow))
     root = _id(told, "rootSpanId", _SPAN_BYTES)
     if not root:
         return verdict, None
@@ -46,6 +49,33 @@ def read_decision(raw: bytes) -> tuple[Verdict, Attempt | None]:
         profile=_text(told, "profile"),
         message=_text(told, "message"),
     )
+
+
+class _Written(NamedTuple):
+    """Stands for the sampler that decided: knows what shadows said, and of no vote why."""
+
+    shadow: Shadow
+
+    def explain(self, verdict: Verdict) -> Sequence[PolicyVote]:
+        """Return the votes as they were written."""
+        tried = {**self.shadow.votes, **self.shadow.set_votes}
+        return [
+            *(PolicyVote(policy, "", vote, "") for policy, vote in verdict.votes.items()),
+            *(PolicyVote(policy, "", vote, "", shadow=True) for policy, vote in tried.items()),
+        ]
+
+
+def _shadow(told: Mapping[str, Any]) -> Shadow:
+    other = told.get("set")
+    if not isinstance(other, dict):
+        return Shadow(_votes(told))
+    decision = _decision(other.get("decision"))
+    return Shadow(_votes(told), decision, _text(other, "policy"), _text(other, "reason"), _votes(other))
+
+
+def _votes(told: Mapping[str, Any]) -> dict[str, Decision]:
+    votes = told.get("votes")
+    return {policy: _decision(vote) for policy, vote in votes.items()} if isinstance(votes, dict) else {}
 
 
 def _decision(value: object) -> Decision:
