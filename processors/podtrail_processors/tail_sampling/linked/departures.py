@@ -176,17 +176,16 @@ class LinkedDepartures(Departures):
 
     def take_over(self, others: "Sequence[Departures]", mine: Callable[[bytes], bool], now: int) -> None:
         """Take what rests with others and what they remember. Times stay as they were, bounds are these."""
-        linked = [other for other in others if isinstance(other, LinkedDepartures)]
-        for other in linked:
-            self._kin.take_over(other._kin)
-            for node in other._grace:
-                self._grace.rest(node, other._grace.take(node))
+        for other in others:
+            if isinstance(other, LinkedDepartures):
+                self._kin.take_over(other._kin)
+                self._grace.take_over(other._grace)
         super().take_over(others, mine, now)
 
     def release(self, theirs: Callable[[bytes], bool]) -> Sequence[Resting]:
         """Part with what rests here of the traces that are `theirs`."""
         released = list(super().release(theirs))
-        for node in [node for node in self._kin.web.nodes.values() if node.content and theirs(node.trace_id)]:
+        for node in [node for node in self._grace if theirs(node.trace_id)]:
             released.append(self._grace.take(node))
             self._kin.web.remove(node)
         return released
@@ -217,6 +216,6 @@ class LinkedDepartures(Departures):
     def drain(self, now: int, out: Outcome) -> int:
         """Let go of everything; return how many spans that were."""
         spans = super().drain(now, out)
-        for node in self._grace:
+        while (node := self._grace.oldest()) is not None:
             spans += self._let_go(node, now, out)
         return spans

@@ -69,6 +69,13 @@ class Grace:
             heapify(self._arrivals)
         return resting
 
+    def take_over(self, other: "Grace") -> None:
+        """Take all that rests with another, with its times."""
+        for node in list(other):
+            self.rest(node, other.take(node))
+        other._order.clear()
+        other._arrivals.clear()
+
     def oldest(self) -> Node | None:
         """Return the trace that has rested longest."""
         order = self._order
@@ -84,9 +91,8 @@ class Grace:
         return arrivals[0][0] if arrivals else None
 
     def __iter__(self) -> Iterator[Node]:
-        """Yield the traces, the one that has rested longest first; they may be taken meanwhile."""
-        while (node := self.oldest()) is not None:
-            yield node
+        """Yield the traces, the one that has rested longest first."""
+        return (node for node in self._order if node.content is not None)
 
 
 def _weight(group: Group) -> int:

@@ -1,0 +1,293 @@
+"""Linked traces are kept together: those that come later, those that are pending, and those that rest."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from podtrail_processors.tail_sampling import FACTORY
+from pydantic import ValidationError
+
+from podtrail.otlp import Group, Link, Status, Value, encode_span, frame, resource_header, scope_header
+from podtrail.testing.attempts import MadeAttempt, no_room
+
+SECOND = 1_000_000_000
+START = 1_790_000_000 * SECOND
+UID = "1f3c0a52-0000-4000-8000-000000000001"
+ERROR = Status(2, "")
+Sampler = Any
+Make = Callable[..., Sampler]
+
+
+@dataclass
+class Linked:
+    """A span of a trace of its own, with what may link it to others."""
+
+    trace: int
+    links: Sequence[int] = ()
+    failed: bool = False
+    attributes: Mapping[str, Value] = field(default_factory=dict)
+    resource: Mapping[str, Value] = field(default_factory=dict)
+    id: int = 1
+    name: str = "work"
+    kind: int = 1
+    start: int = START
+    padding: int = 0
+
+    def group(self) -> Group:
+        """Return the span as a group of its own."""
+        trace_id = self.trace.to_bytes(16, "big")
+        raw = encode_span(
+            trace_id=trace_id,
+            span_id=self.id.to_bytes(8, "big"),
+            name=self.name + "x" * self.padding,
+            start=self.start,
+            end=self.start + SECOND,
+            kind=self.kind,
+            status=ERROR if self.failed else None,
+            attributes=self.attributes,
+            links=[Link(target.to_bytes(16, "big"), b"s" * 8, {}) for target in self.links],
+        )
+        return Group(resource_header(self.resource), scope_header("test"), trace_id, frame([raw]), 1)
+
+
+@dataclass
+class One:
+    """An attempt to be sent."""
+
+    attempt: MadeAttempt
+
+    def group(self) -> Group:
+        """Return the attempt, which is one group."""
+        return self.attempt.groups()[0]
+
+
+@pytest.fixture(name="linked")
+def _linked(sampler: Make, policy: Callable[..., dict[str, object]]) -> Make:
+    """Return what makes a sampler that keeps failures and what is linked with them."""
+
+    def make(*policies: object, caches: bool = True, shards: int = 1, **settings: object) -> Sampler:
+        size = 1_000 if caches else 0
+        cache = {"sampled_cache_size": size, "non_sampled_cache_size": size}
+        chosen = policies or (policy("status_code", "failed", status_codes=["ERROR"]),)
+        about = {"keep": True, "grace_period": "30s"} | settings
+        return sampler(*chosen, linked_traces=about, decision_cache=cache, num_shards=shards)
+
+    return make
+
+
+def by_uid(trace: int, uid: str = UID, **more: Any) -> Linked:
+    return Linked(trace, attributes={"k8s.pod.uid": uid}, **more)
+
+
+def test_failed_attempts_that_were_let_go_come_with_the_slow_one_that_succeeded(
+    sampler: Make, policy: Callable[..., dict[str, object]]
+) -> None:
+    slow = policy("slow_attempt", "slow", threshold="1s")
+    under_test = sampler(slow, linked_traces={"keep": True, "grace_period": "60s"})
+    attempts = [no_room(number=number, start=START + number * 10 * SECOND) for number in (1, 2, 3)]
+    attempts.append(MadeAttempt(number=4, start=START + 40 * SECOND, duration=2 * SECOND))
+    for at, attempt in zip((10, 20, 30, 42), attempts, strict=True):
+        under_test.send(at, One(attempt))
+    under_test.pass_time(45)
+    assert [(verdict.trace_id, verdict.decision) for verdict in under_test.verdicts] == [
+        (attempt.trace_id, "sampled") for attempt in attempts
+    ], "in order of arrival, the one that rescues them last"
+    first, *_, last = under_test.verdicts
+    assert first.policy == "linked_traces"
+    assert first.reason == f"linked by k8s.pod.uid with trace {attempts[3].trace_id.hex()}, which policy slow kept"
+    assert last.policy == "slow"
+
+
+def test_what_comes_after_a_kept_trace_is_kept_with_it(linked: Make) -> None:
+    under_test = linked()
+    under_test.send(0, by_uid(1, failed=True))
+    under_test.send(10, by_uid(2), Linked(3, links=[1]), Linked(4))
+    under_test.stop(13)
+    assert under_test.decisions == {1: "sampled", 2: "sampled", 3: "sampled", 4: "not_sampled"}
+
+
+def test_what_is_pending_with_a_kept_trace_is_kept_at_its_own_time(linked: Make) -> None:
+    under_test = linked()
+    under_test.send(0, Linked(1, links=[2], failed=True))
+    under_test.send(1, Linked(2))
+    under_test.pass_time(2.5)
+    assert under_test.decisions == {1: "sampled"}
+    under_test.pass_time(3)
+    assert under_test.decisions == {1: "sampled", 2: "sampled"}
+
+
+def test_what_rests_is_let_go_when_nothing_rescues_it(linked: Make) -> None:
+    under_test = linked()
+    under_test.send(0, by_uid(1))
+    under_test.pass_time(31)
+    assert (under_test.decisions, under_test.under_test.held()) == ({}, 1)
+    under_test.pass_time(33)
+    assert (under_test.decisions, under_test.under_test.held()) == ({1: "not_sampled"}, 0)
+    assert under_test.context.account.sampled_out == 1
+    under_test.send(33, by_uid(2, failed=True))
+    under_test.stop(40)
+    assert under_test.kept == [(2, 1)]
+
+
+def test_a_group_is_followed_as_far_as_max_hops(linked: Make) -> None:
+    under_test = linked(max_hops=2)
+    under_test.send(0, *(Linked(number, links=[number - 1]) for number in (2, 3, 4, 5)))
+    under_test.send(5, Linked(1, failed=True))
+    under_test.stop(10)
+    assert sorted(trace for trace, _ in under_test.kept) == [1, 2, 3]
+    assert under_test.verdicts[1].reason.endswith("which is linked with one that policy failed kept")
+
+
+def test_a_trace_that_was_kept_from_afar_hands_on_more_once_it_is_near(linked: Make) -> None:
+    under_test = linked(max_hops=2)
+    under_test.send(0, Linked(1, failed=True), Linked(2, links=[1]), Linked(3, links=[2]), Linked(4, links=[3]))
+    under_test.pass_time(3)
+    assert 4 not in under_test.decisions
+    under_test.send(3, Linked(9, links=[3], failed=True))
+    under_test.pass_time(5)
+    assert under_test.decisions[4] == "sampled"
+
+
+def test_what_a_drop_policy_dropped_is_never_rescued(linked: Make, policy: Callable[..., dict[str, object]]) -> None:
+    probe = policy("string_attribute", "probes", key="probe", values=["yes"])
+    drop = {"name": "no probes", "type": "drop", "drop": {"drop_sub_policy": [probe]}}
+    under_test = linked(drop, policy("status_code", "failed", status_codes=["ERROR"]))
+    under_test.send(0, Linked(1, attributes={"k8s.pod.uid": UID, "probe": "yes"}))
+    under_test.pass_time(2)
+    assert under_test.decisions == {1: "dropped"}
+    under_test.send(3, by_uid(2, failed=True))
+    under_test.stop(6)
+    assert under_test.kept == [(2, 1)]
+
+
+def test_late_spans_rest_with_their_trace_and_leave_with_it(linked: Make) -> None:
+    for caches in (True, False):
+        under_test = linked(caches=caches)
+        under_test.send(0, by_uid(1))
+        under_test.send(5, Linked(1, id=2))
+        assert under_test.under_test.held() == 2
+        under_test.send(6, by_uid(2, failed=True))
+        under_test.send(9, Linked(1, id=3))
+        under_test.stop(20)
+        assert sorted(under_test.kept) == [(1, 1), (1, 2), (1, 3), (2, 1)]
+        assert [verdict.spans for verdict in under_test.verdicts] == [2, 1]
+
+
+def test_a_late_span_may_bring_the_link_that_rescues(linked: Make) -> None:
+    under_test = linked()
+    under_test.send(0, Linked(1, failed=True), Linked(2), Linked(3))
+    under_test.pass_time(2)
+    under_test.send(5, Linked(2, id=2, links=[1]))
+    under_test.send(6, Linked(1, id=2, links=[3]))
+    under_test.stop(9)
+    assert under_test.kept == [(1, 1), (2, 1), (2, 2), (3, 1), (1, 2)]
+
+
+def test_bytes_bound_what_rests_and_the_oldest_leaves_first(linked: Make) -> None:
+    under_test = linked(grace_max_bytes=30_000)
+    for number in range(1, 6):
+        under_test.send(number, by_uid(number, padding=6_000))
+    under_test.pass_time(10)
+    assert under_test.decisions == {1: "not_sampled", 2: "not_sampled"}
+    assert under_test.counted("linked_grace_pushed_out") == {"": 2}
+    under_test.send(11, by_uid(9, failed=True))
+    under_test.stop(20)
+    assert [trace for trace, _ in under_test.kept] == [3, 4, 5, 9]
+
+
+def test_one_uid_on_a_thousand_traces_keeps_no_more_than_the_quota(linked: Make) -> None:
+    under_test = linked(max_linked_traces=10)
+    under_test.send(0, *(by_uid(number) for number in range(1, 501)))
+    under_test.send(5, by_uid(1_000, failed=True))
+    under_test.send(9, *(by_uid(number) for number in range(501, 1_000)))
+    under_test.stop(12)
+    assert len(under_test.kept) == 11
+    assert under_test.counted("linked_traces_kept") == {"by=k8s.pod.uid": 10}
+    assert under_test.counted("linked_quota_hits")[""] > 0
+
+
+def test_a_trace_with_a_thousand_links_rescues_no_more_than_the_quota(linked: Make) -> None:
+    under_test = linked(max_linked_traces=10)
+    under_test.send(0, *(Linked(number) for number in range(1, 501)))
+    under_test.send(5, Linked(1_000, links=range(1, 1_000), failed=True))
+    under_test.stop(12)
+    assert len(under_test.kept) == 11
+
+
+def test_cycles_come_to_an_end(linked: Make) -> None:
+    under_test = linked(max_hops=8)
+    under_test.send(0, *(Linked(number, links=[number % 4 + 1, number]) for number in (1, 2, 3, 4)))
+    under_test.send(5, Linked(5, links=[5, 1], failed=True))
+    under_test.stop(9)
+    assert sorted(trace for trace, _ in under_test.kept) == [1, 2, 3, 4, 5]
+
+
+def test_links_to_no_trace_link_nothing(linked: Make) -> None:
+    under_test = linked()
+    under_test.send(0, Linked(1, links=[0]), Linked(2, links=[0], failed=True))
+    under_test.stop(9)
+    assert under_test.kept == [(2, 1)]
+
+
+def test_join_on_chooses_what_is_shared_on_spans_and_on_resources(linked: Make) -> None:
+    under_test = linked(join_on=["job", "cell"])
+    job, cell = {"job": "nightly"}, {"cell": 7}
+    under_test.send(0, by_uid(1), Linked(2, attributes=job), Linked(3, resource=cell), Linked(4, resource={"cell": 8}))
+    under_test.send(5, Linked(5, resource=job, attributes=cell | {"k8s.pod.uid": UID}, failed=True))
+    under_test.stop(9)
+    assert [trace for trace, _ in under_test.kept] == [2, 3, 5]
+    assert under_test.counted("linked_traces_kept") == {"by=job": 1, "by=cell": 1}
+
+
+def test_shutdown_decides_what_is_pending_honours_links_and_lets_go_of_the_rest(linked: Make) -> None:
+    under_test = linked()
+    under_test.send(0, by_uid(1), Linked(2))
+    under_test.send(5, by_uid(3, failed=True))
+    under_test.stop(5.5)
+    assert under_test.decisions == {1: "sampled", 3: "sampled", 2: "not_sampled"}
+    assert under_test.under_test.held() == 0
+
+
+def test_a_reload_keeps_what_rests_and_what_is_remembered(linked: Make) -> None:
+    old, new = linked(), linked()
+    old.send(0, by_uid(1), by_uid(2, uid="another", failed=True))
+    old.pass_time(5)
+    new.under_test.take_over(old.under_test, START + 6 * SECOND)
+    assert old.under_test.held() == 0
+    new.send(7, by_uid(3, failed=True), by_uid(4, uid="another"))
+    new.stop(10)
+    assert new.decisions == {1: "sampled", 3: "sampled", 4: "sampled"}
+
+
+def test_a_reload_that_turns_it_off_lets_go_of_what_rests(linked: Make) -> None:
+    old, new = linked(), linked(keep=False)
+    old.send(0, by_uid(1))
+    old.pass_time(5)
+    new.under_test.take_over(old.under_test, START + 6 * SECOND)
+    new.pass_time(6)
+    assert new.decisions == {1: "not_sampled"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({"num_shards": 2}, "linked_traces needs num_shards: 1"),
+        ({"sampling_strategy": "span-ingest"}, 'linked_traces needs sampling_strategy "trace-complete"'),
+        ({"linked_traces": {"keep": True, "max_hops": 0}}, "greater than or equal to 1"),
+        ({"linked_traces": {"join_on": [""]}}, "1 to 120 bytes"),
+    ],
+)
+def test_what_cannot_work_is_an_error(settings: dict[str, object], complaint: str) -> None:
+    with pytest.raises(ValidationError, match=complaint):
+        FACTORY.Config.model_validate({"linked_traces": {"keep": True}} | settings)
+
+
+def test_an_error_that_comes_late_rescues_its_trace_with_those_linked(sampler: Make) -> None:
+    under_test = sampler(linked_traces={"keep": True}, rescue_late_errors=True)
+    under_test.send(0, by_uid(1), by_uid(2))
+    under_test.pass_time(5)
+    under_test.send(6, Linked(2, id=2, failed=True))
+    under_test.stop(9)
+    assert under_test.kept == [(1, 1), (2, 1), (2, 2)]
+    assert [verdict.policy for verdict in under_test.verdicts] == ["linked_traces", "rescue_late_errors"]
