@@ -1,6 +1,7 @@
 """The judge: asks the policies about a trace and says what becomes of it, counting what the Collector counts."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -156,6 +157,13 @@ class Judge:
                 break
         self._outcomes[votes] = outcome
         return outcome
+
+    @cached_property
+    def never_matched(self) -> Judgement:
+        """The judgement on a trace, judged part by part, when none of them decided."""
+        said_no: Decision = "not_sampled"
+        known = dict.fromkeys(self._names[: self._reach((said_no,) * len(self._names))], said_no)
+        return Judgement(said_no, "", "no policy said yes to any part of it", known, ALWAYS, self.explanations)
 
     def _nobody_said_yes(self, votes: Row) -> str:
         failed = [name for name, vote in zip(self._names, votes, strict=False) if vote is None]

@@ -13,11 +13,9 @@ from podtrail.otlp import Batch, Group
 from podtrail_processors.tail_sampling.departures import Outcome
 from podtrail_processors.tail_sampling.evidence import Evidence, Header
 from podtrail_processors.tail_sampling.held import CHUNK_WEIGHT, FORGOTTEN, HeldTrace
-from podtrail_processors.tail_sampling.judge import IngestJudge, Judgement
+from podtrail_processors.tail_sampling.judge import IngestJudge
 from podtrail_processors.tail_sampling.measure import Meter
 from podtrail_processors.tail_sampling.processor import TailSampling
-
-_NEVER_MATCHED = Judgement("not_sampled", "", "no policy said yes to any part of it", {})
 
 Ingest = Sequence[Group]
 """What a request has of one trace under one resource."""
@@ -90,7 +88,7 @@ class SpanIngest(TailSampling):
         self._append(trace, ingest)
         if judgement.decision == "not_sampled":
             if self._bounds.watches and self._bounds.outgrown(trace):
-                self.departures.refused(trace, _NEVER_MATCHED, now, now, out)
+                self.departures.refused(trace, self._judge.never_matched, now, now, out)
             return
         self.departures.decided(trace, judgement, evidence, ingest, now, out, earlier)
         if trace.state is FORGOTTEN:
@@ -136,7 +134,7 @@ class SpanIngest(TailSampling):
     def _decide(self, trace: HeldTrace, now: int, out: Outcome) -> None:
         """Let go of a trace that nothing has matched; without a cache it would start anew."""
         self._instruments.decided.add(1, "false", "not_sampled")
-        self.departures.refused(trace, _NEVER_MATCHED, now, now, out)
+        self.departures.refused(trace, self._judge.never_matched, now, now, out)
         if trace.state is not FORGOTTEN:
             self.departures.forget(trace, now)
 

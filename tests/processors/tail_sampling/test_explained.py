@@ -327,6 +327,16 @@ def test_a_part_that_decided_while_the_trace_came_is_told_as_such(sampler: Make,
     assert verdict.explained() == [PolicyVote("span_count", "span_count", "sampled", "it has 2 spans, at least 2")]
 
 
+def test_a_trace_of_which_no_part_matched_is_explained_as_a_whole(sampler: Make, span: Make, policy: Make) -> None:
+    made = sampler(policy("span_count", min_spans=3), policy("trace_flags"), sampling_strategy="span-ingest")
+    made.send(0, span(1, 1))
+    made.send(1, span(1, 2))
+    made.stop(10)
+    (verdict,) = made.verdicts
+    told = ["it has 2 spans, fewer than 3", "none of its 2 spans carries the sampled flag"]
+    assert [(vote.decision, vote.why) for vote in verdict.explained()] == [("not_sampled", why) for why in told]
+
+
 def test_nothing_of_it_depends_on_the_verdict_being_fresh(sampler: Make, span: Make, policy: Make) -> None:
     made = sampler(policy("ottl_condition", span=['attributes["n"] > 1']), policy("latency", threshold_ms=20))
     for number in range(4):
