@@ -7,20 +7,23 @@ what follows after the end of the stress is not taken for a new trace.
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from itertools import chain
 from typing import NamedTuple, TypeVar
 
 from podtrail.component import Context
 from podtrail.config.types import SECOND
 from podtrail.otlp import Group
 from podtrail.otlp.columns import column_reader
-from podtrail_processors.probability import ALWAYS, NEVER, probability_of, threshold_for
+from podtrail_processors.probability import ALWAYS, NEVER, probability_of, randomness_of, threshold_for
 from podtrail_processors.tail_sampling.config import Config
 from podtrail_processors.tail_sampling.departures import Departures, Outcome
+from podtrail_processors.tail_sampling.evidence import Header
+from podtrail_processors.tail_sampling.failures import failure_in
 from podtrail_processors.tail_sampling.held import FORGOTTEN, HeldTrace
 from podtrail_processors.tail_sampling.instruments import Instruments
 from podtrail_processors.tail_sampling.judge import Judgement
 from podtrail_processors.tail_sampling.stress import Stress
-from podtrail_processors.tail_sampling.thresholds import sampled_before, weighed
+from podtrail_processors.tail_sampling.thresholds import MARK, Before, sampled_before, weighed
 from podtrail_processors.tail_sampling.throughput import Throughput
 
 _V = TypeVar("_V")
@@ -29,6 +32,10 @@ POLICY = "stress_relief"
 _PREFIX = "otelcol_processor_tail_sampling_"
 _MIB = 2**20
 _ERROR = 2
+_statuses = column_reader({"status"})
+_trace_states = column_reader({"trace_state"})
+_HINTS = tuple(bytes([len(result)]) + result for result in (b"Unschedulable", b"Error"))
+"""Results of failed attempts as they stand in a message, their length before them."""
 _MOST_REMEMBERED = 16_384
 """Of kept traces, and of others."""
 _PRECISION = 4
@@ -67,9 +74,11 @@ class Relief:
             settings.activate_at_percentage, settings.deactivate_at_percentage, settings.minimum_duration
         )
         self._threshold = _threshold_of(settings.sampling_percentage)
+        share = f"among the {settings.sampling_percentage:g} % chosen by trace id"
+        self._chosen = Judgement("sampled", POLICY, f"stress relief: {share}", {}, self._threshold)
+        self._not_chosen = Judgement("not_sampled", "", f"stress relief: not {share}", {}, self._threshold)
         rate = settings.errors_per_second
         self._errors = Throughput(rate, _ERROR_INTERVAL, most_keys=1) if rate else None
-        self._read = column_reader({"status", "trace_state"})
         self._wait = max(config.decision_wait, SECOND)
         self._remembers_until = 0
         self._kept: OrderedDict[bytes, Judgement] = OrderedDict()
@@ -101,16 +110,14 @@ class Relief:
             if trace_id in self._kept:
                 out.groups.extend(self._told([group], self._kept[trace_id]))
             elif trace_id in self._others:
-                if self._errors and _ERROR in self._read(group.spans).status.code:
-                    new.setdefault(trace_id, []).append(group)
-                else:
-                    self._departures.late_unkept(group, now, out)
+                self._follow_other(group, arrived, now, out)
             elif not stressed or trace_id in self._memory.traces or self._departures.remembered.recalls(trace_id):
                 usual.append(group)
             elif not (self._departures.knows and self._departures.claims(group, now, out)):
                 new.setdefault(trace_id, []).append(group)
         for trace_id, of_trace in new.items():
-            self._decide(trace_id, of_trace, arrived, now, out)
+            self._instruments.new_traces.add(1)
+            self._leave(of_trace, self._judged(trace_id, of_trace, now), arrived, now, out)
         return usual
 
     def observe(self, now: int) -> None:
@@ -155,44 +162,56 @@ class Relief:
             levels.append(Level(100 * lag / settings.maximum_lag, f"decisions are {lag / SECOND:.1f} s late"))
         return max(levels)
 
-    def _decide(self, trace_id: bytes, groups: Sequence[Group], arrived: int, now: int, out: Outcome) -> None:
-        judgement = self._judged(trace_id, b"".join(group.spans for group in groups), now)
-        sampled = judgement.decision == "sampled"
-        first = groups[0]
-        header = self._memory.headers.intern(first.resource, first.scope)
-        trace = HeldTrace(trace_id, header, arrived, now, now)
+    def _follow_other(self, group: Group, arrived: int, now: int, out: Outcome) -> None:
+        """Let late spans of a trace go that was not kept, unless there is an error among them."""
+        judgement = self._judged(group.trace_id, [group], now) if self._errors and self._failure_in(group) else None
+        if judgement is None or judgement.decision != "sampled":
+            judgement = self._departures.rescue_by(group)
+        if judgement is None:
+            self._departures.late_unkept(group, now, out)
+        else:
+            self._departures.remembered.rescue(group.trace_id, judgement.policy)
+            self._leave([group], judgement, arrived, now, out)
+
+    def _leave(self, groups: Sequence[Group], judgement: Judgement, arrived: int, now: int, out: Outcome) -> None:
+        """Let a trace go that was never held."""
+        first, sampled = groups[0], judgement.decision == "sampled"
+        trace = HeldTrace(first.trace_id, Header(first.resource, first.scope), arrived, now, now)
         trace.span_count = sum(group.span_count for group in groups)
         trace.close(FORGOTTEN)
         self._departures.conclude(trace, judgement, self._told(groups, judgement) if sampled else groups, now, now, out)
-        if trace_id not in self._others:
-            self._instruments.new_traces.add(1)
         self._instruments.decided.add(1, "true" if sampled else "false", judgement.decision)
         self._decided.add(1, judgement.decision)
         self._times[0] += 1
         self._times[1] += sampled
         if sampled:
-            self._others.pop(trace_id, None)
-            _remember(self._kept, trace_id, judgement)
+            self._others.pop(first.trace_id, None)
+            _remember(self._kept, first.trace_id, judgement)
         else:
-            _remember(self._others, trace_id, None)
+            _remember(self._others, first.trace_id, None)
 
-    def _judged(self, trace_id: bytes, spans: bytes, now: int) -> Judgement:
-        columns = self._read(spans)
-        before = sampled_before(columns.trace_state, trace_id)
-        threshold, share = self._threshold, f"{self._settings.sampling_percentage:g} % chosen by trace id"
-        reason = f"among the {share}" if threshold <= before.randomness else f"not among the {share}"
-        if self._errors and _ERROR in columns.status.code:
-            flow = self._errors.admit("errors", "errors", 1, probability_of(before.threshold), now)
-            if flow.threshold <= before.randomness:
-                reason = "a span has status ERROR"
-            elif threshold > before.randomness:
-                most = self._settings.errors_per_second
-                reason = f"a span has status ERROR, but there are more such traces than {most:g} a second"
-            threshold = min(threshold, flow.threshold)
-        reason = f"stress relief: {reason}"
-        if threshold <= before.randomness:
-            return Judgement("sampled", POLICY, reason, {}, threshold)
+    def _judged(self, trace_id: bytes, groups: Sequence[Group], now: int) -> Judgement:
+        before = _before(trace_id, groups)
+        chosen = self._chosen if self._threshold <= before.randomness else self._not_chosen
+        errors = self._errors
+        failure = next((found for group in groups if (found := self._failure_in(group))), "") if errors else ""
+        if not failure or errors is None:
+            return chosen
+        flow = errors.admit("errors", "errors", 1, probability_of(before.threshold), now)
+        threshold = min(self._threshold, flow.threshold)
+        if flow.threshold <= before.randomness:
+            return Judgement("sampled", POLICY, f"stress relief: {failure}", {}, threshold)
+        if chosen is self._chosen:
+            return chosen._replace(threshold=threshold)
+        most = self._settings.errors_per_second
+        reason = f"stress relief: {failure}, but there are more such traces than {most:g} a second"
         return Judgement("not_sampled", "", reason, {}, threshold)
+
+    def _failure_in(self, group: Group) -> str:
+        """Return what failed; looks closer only where something hints at a failure, for time is short."""
+        if _ERROR in _statuses(group.spans).status.code or any(hint in group.spans for hint in _HINTS):
+            return failure_in(group)
+        return ""
 
     def _told(self, groups: Sequence[Group], judgement: Judgement) -> Sequence[Group]:
         """Return kept groups with their threshold."""
@@ -202,6 +221,13 @@ class Relief:
         told = [weighed(group, judgement.threshold) for group in groups]
         self._instruments.unparseable.add(sum(one.unparseable for one in told))
         return [one.group for one in told]
+
+
+def _before(trace_id: bytes, groups: Sequence[Group]) -> Before:
+    telling = [_trace_states(group.spans).trace_state for group in groups if MARK in group.spans]
+    return (
+        sampled_before(chain.from_iterable(telling), trace_id) if telling else Before(randomness_of(trace_id), ALWAYS)
+    )
 
 
 def _threshold_of(percentage: float) -> int:

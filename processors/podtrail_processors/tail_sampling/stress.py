@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from podtrail.config.types import SECOND, Model, NonNegativeDuration
+from podtrail.config.types import SECOND, Model, NonNegativeDuration, WarningPath
 
 
 class StressRelief(Model):
@@ -32,8 +32,8 @@ class StressRelief(Model):
         100.0,
         ge=0,
         allow_inf_nan=False,
-        description="About so many traces a second are kept under stress for a span of status ERROR, failed scheduling "
-        "attempts above all; of more of them a share. 0: they are treated as any other.",
+        description="About so many traces a second are kept under stress for a span of status ERROR or an attempt that "
+        "did not succeed; of more of them a share. 0: they are treated as any other.",
     )
 
     @model_validator(mode="after")
@@ -41,6 +41,14 @@ class StressRelief(Model):
         if self.deactivate_at_percentage > self.activate_at_percentage:
             raise ValueError("deactivate_at_percentage must not be above activate_at_percentage")
         return self
+
+    def warnings(self) -> list[tuple[WarningPath, str]]:
+        """Return what is legal but hardly meant."""
+        if self.mode == "always":
+            return [(("mode",), "always: no policy is asked about any trace")]
+        if self.mode == "auto" and not self.memory_limit_mib and not self.maximum_lag:
+            return [(("mode",), "without memory_limit_mib and maximum_lag only maximum_held_mib can bring relief")]
+        return []
 
     def shared_among(self, shards: int) -> "StressRelief":
         """Return the settings of one of so many samplers."""

@@ -10,6 +10,8 @@ from typing import NamedTuple
 from podtrail.otlp import Group, frame, set_trace_state, span_reader, split
 from podtrail_processors.probability import ALWAYS, randomness_of, read_sampling_state
 
+MARK = b"ot="
+"""Without these bytes among them, spans tell of no sampling."""
 _read = span_reader({"trace_state"})
 
 

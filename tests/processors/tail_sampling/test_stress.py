@@ -114,7 +114,7 @@ def test_a_trace_with_an_error_is_kept_with_all_that_follows(stressed: Make, spa
     assert made.kept == [(1, 1), (1, 2), (2, 2), (1, 3), (2, 3)]
     assert states(made) == {1: {"ot=th:0"}, 2: {"ot=th:0"}}
     assert [(verdict.decision, verdict.reason) for verdict in made.verdicts if verdict.policy] == [
-        ("sampled", "stress relief: a span has status ERROR")
+        ("sampled", 'stress relief: span "span" has status ERROR')
     ] * 2
 
 
@@ -137,6 +137,30 @@ def test_errors_are_as_others_where_none_are_asked_for(stressed: Make, span: Mak
     made = stressed(errors_per_second=0)
     made.send(0, span(LOW, status=ERROR))
     assert made.decisions == {LOW: "not_sampled"}
+
+
+def test_failed_attempts_are_kept(stressed: Make, span: Make) -> None:
+    made = stressed()
+    attributes = {"scheduler.result": "Unschedulable"}
+    made.send(0, span(1, name="SchedulePod", attributes=attributes), span(2, name="filter", attributes=attributes))
+    assert made.decisions == {1: "sampled", 2: "not_sampled"}
+
+
+def test_a_trace_is_told_of_once_though_errors_beyond_their_number_follow(stressed: Make, span: Make) -> None:
+    made = stressed(errors_per_second=0.001)
+    made.send(0, *(span((number << 64) + 1, status=ERROR) for number in range(100)))
+    made.send(1, *(span((number << 64) + 1, 2, status=ERROR) for number in range(100)))
+    told = [verdict.trace_id for verdict in made.verdicts]
+    assert len(told) == len(set(told)) == 100
+    assert 0 < len(made.kept) < 20
+
+
+def test_late_errors_rescue_what_was_not_kept_under_stress(stressed: Make, span: Make) -> None:
+    made = stressed(errors_per_second=0, rescue_late_errors=True)
+    for number in range(1, 4):
+        made.send(number, span(LOW, number, status=ERROR if number == 2 else None))
+    assert made.kept == [(LOW, 2), (LOW, 3)]
+    assert [verdict.policy for verdict in made.verdicts] == ["", "rescue_late_errors"]
 
 
 def test_what_is_held_already_takes_its_usual_way(measured: Make, span: Make) -> None:

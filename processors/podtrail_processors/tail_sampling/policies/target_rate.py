@@ -18,12 +18,11 @@ from podtrail_processors.probability import ALWAYS, probability_of
 from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.instruments import label_of
 from podtrail_processors.tail_sampling.policy import Block, Policy
-from podtrail_processors.tail_sampling.thresholds import Before, sampled_before
+from podtrail_processors.tail_sampling.thresholds import MARK, Before, sampled_before
 from podtrail_processors.tail_sampling.throughput import OTHER, Flow, Share, Throughput
 from podtrail_processors.tail_sampling.throughput_metrics import publish
 from podtrail_processors.tail_sampling.trace_key import TraceKey
 
-_MARK = b"ot="
 _MOST_REMEMBERED = 4096
 
 _amounts: Mapping[str, Callable[[Evidence], int]] = {
@@ -122,7 +121,7 @@ class TargetRate(Policy):
 
 
 def _before(trace: Evidence) -> Before:
-    return sampled_before(trace.columns.trace_state if _MARK in trace.raw else (), trace.trace_id)
+    return sampled_before(trace.columns.trace_state if MARK in trace.raw else (), trace.trace_id)
 
 
 def _percent(threshold: int) -> str:
