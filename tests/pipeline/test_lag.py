@@ -1,0 +1,69 @@
+"""Processors are told how late their pipeline is, and can measure what their work takes."""
+
+from collections.abc import Sequence
+
+from podtrail.component import Account, Context
+from podtrail.otlp import Batch
+from podtrail.pipeline.chain import Chain
+from podtrail.pipeline.clock import Clock
+from podtrail.pipeline.driver import Lag
+from podtrail.pipeline.house import House
+
+SECOND = 1_000_000_000
+
+
+class Told(Clock):
+    """A clock that is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.time = 0
+
+    def now(self) -> int:
+        return self.time
+
+
+class Asking:
+    """Has one deadline, and asks how late it is served."""
+
+    def __init__(self, lag: Lag, due: int) -> None:
+        self.lag = lag
+        self.due: int | None = due
+        self.answers: list[int] = []
+
+    def add(self, batch: Batch, now: int) -> None:
+        raise NotImplementedError
+
+    def expire(self, now: int, limit: int) -> Sequence[Batch]:
+        self.answers.append(self.lag())
+        self.due = None
+        return [Batch((), now)]
+
+    def deadline(self) -> int | None:
+        return self.due
+
+    def held(self) -> int:
+        return 0
+
+
+def test_the_lag_is_what_has_passed_since_the_deadline_that_is_served() -> None:
+    clock = Told()
+    lag = Lag(clock)
+    asking = Asking(lag, 5 * SECOND)
+    chain = lag.chain = Chain([asking], Account())  # type: ignore[list-item]
+    clock.time = 7 * SECOND
+    assert lag() == 0
+    assert not chain.advance(clock.time, 10)
+    assert asking.answers == [2 * SECOND]
+    assert lag() == 0
+
+
+def test_where_no_time_passes_there_is_no_lag() -> None:
+    assert Lag(Told())() == 0
+    for context in (Context("batch"), House().context("batch")):
+        assert (context.lag(), context.stopwatch()) == (0, 0)
+
+
+def test_the_house_hands_out_its_stopwatch_and_the_lag_of_the_pipeline() -> None:
+    context = House(stopwatch=lambda: 7).context("batch", "traces", lag=lambda: 5)
+    assert (context.stopwatch(), context.lag()) == (7, 5)
