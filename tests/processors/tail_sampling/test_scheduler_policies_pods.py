@@ -149,6 +149,13 @@ def test_failures_count_though_a_drop_policy_or_a_first_match_had_the_word(watch
     assert [verdict.policy for verdict in seen.verdicts] == ["f", "f", "p"]
 
 
+def test_with_linked_traces_the_failures_come_back_with_the_success(watch: Watch) -> None:
+    linked = "linked_traces: {keep: true, grace_period: 1m, join_on: [k8s.pod.uid]}"
+    seen = watch(RECOVERED, [at(1), at(2), at(3, "Success"), at(4, uid="other", name="web-1")], settings=linked)
+    assert seen.kept == [0, 1, 2]
+    assert seen.reasons[2] == "Pod default/web-0 got a node after 2 failed attempts"
+
+
 def test_a_shadow_learns_too(watch: Watch) -> None:
     shadow = RECOVERED.replace("name: p", "name: s, shadow: true")
     never = "{name: never, type: span_count, span_count: {min_spans: 1000}}"
