@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from podtrail.otlp import Batch, Event, Group, encode_span, frame, split
+from podtrail.otlp import Batch, Event, Group, Link, Value, encode_span, frame, split
 from podtrail.recording import Record, read_recording
 from podtrail.story import Explanation, Library, PodStory, plain
 from podtrail.testing.attempts import MS, START, MadeAttempt, No, no_room, nodes
@@ -163,6 +163,34 @@ def test_a_refused_bind_gives_the_api_servers_words_and_a_command_that_looks(rec
         "Room is not the problem. Retried with growing back-off, at most 10 s; the next was due by 17:43:26 UTC.",
         "Look: kubectl get validatingadmissionpolicy no-binding -o yaml",
     ]
+
+
+def api_call(path: str, status: int) -> tuple[Batch, Link]:
+    """A span of the API server, and a link to it."""
+    trace_id, span_id = path.encode().ljust(16, b"t")[-16:], b"a" * 8
+    attributes: dict[str, Value] = {
+        "http.request.method": "POST",
+        "url.path": path,
+        "http.response.status_code": status,
+        "audit-id": "7d3c",
+    }
+    span = encode_span(
+        trace_id=trace_id, span_id=span_id, name="POST", start=START, end=START + 3 * MS, attributes=attributes
+    )
+    kind = "binding" if "binding" in path else "creation"
+    return Batch([Group(b"", b"", trace_id, frame([span]), 1)], START), Link(
+        trace_id, span_id, {"podtrail.link.type": kind}
+    )
+
+
+def test_the_api_servers_call_is_told_where_it_is_linked() -> None:
+    path = "/api/v1/namespaces/default/pods/web-0/binding"
+    call, link = api_call(path, 422)
+    refused = MadeAttempt(result="Error", bind_error='pods "web-0" is forbidden: no', links=[link])
+    assert f"  POST {path}  422  audit-id 7d3c  3 ms" in lines(library_of(call, refused.batch()))
+    call, link = api_call("/api/v1/namespaces/default/pods", 201)
+    told = lines(library_of(call, MadeAttempt(links=[link]).batch()))
+    assert told[2].startswith("Created by POST /api/v1/namespaces/default/pods  201  audit-id 7d3c  3 ms, trace ")
 
 
 def test_no_command_is_made_of_a_name_that_a_shell_would_act_on() -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from podtrail.otlp import Rejection
 from podtrail.story.attempt import AttemptStory
 from podtrail.story.bind import read_bind_refusal
+from podtrail.story.calls import Call, call_words
 from podtrail.story.lines import Line, Piece, columns, dim, line, safe, strong
 from podtrail.story.pace import PluginPace, Usual
 from podtrail.story.pod import PodStory, who_said_no
@@ -41,6 +42,8 @@ class Surroundings:
     usual: Usual
     plugin: PluginPace | None = None
     """Of the plugin that took longest in the Pod's slowest attempt."""
+    calls: tuple[Call, ...] = ()
+    """What other components did that is linked with the attempt told of."""
 
 
 def no_node_fits(attempt: AttemptStory, most: int) -> list[Line]:
@@ -201,6 +204,7 @@ def bind_refused(pod: PodStory, around: Surroundings, most: int) -> list[Line]: 
     lines = [
         line(f"{found}{where}{fit}. The bind was denied{who}:"),
         line("  ", strong(safe(refusal.why, 400))),
+        *(line("  ", dim(call_words(call))) for call in around.calls if call.kind == "binding"),
         line(f"Room is not the problem. Retried with growing back-off, at most {_BACKOFF_AT_MOST} s; {when}."),
     ]
     return [*lines, line("Look: ", Piece(refusal.look, "command"))] if refusal.look else lines
@@ -230,5 +234,7 @@ def binding(pod: PodStory, around: Surroundings, most: int) -> list[Line]:  # no
 
 
 def scheduled(pod: PodStory, around: Surroundings, most: int) -> list[Line]:  # noqa: ARG001 - a case's signature
-    """Return what happened before, and where the time went."""
-    return how_it_went(pod, around.plugin)
+    """Return what happened before, where the time went, and what others did for it."""
+    words = {"creation": "Created by", "binding": "Bound by", "scheduling": "Started by"}
+    linked = [line(dim(f"{words[c.kind]} {call_words(c)}, trace {c.trace_id.hex()}")) for c in around.calls]
+    return [*how_it_went(pod, around.plugin), *linked]

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from podtrail.story import cases
 from podtrail.story.attempt import AttemptStory
 from podtrail.story.bind import read_bind_refusal
+from podtrail.story.calls import call_words
 from podtrail.story.cases import Surroundings
 from podtrail.story.compare import compare, list_attempts
 from podtrail.story.lines import MOST_LINES, Explanation, Line, Piece, Style, dim, line, safe, strong
@@ -31,7 +32,7 @@ def explain_pod(pod: PodStory, around: Surroundings) -> Explanation:
     trace = _trace(slow_attempt(pod) if pod.slow else pod.last)
     told = _CASES[pod.state](pod, around, MOST_LINES - len(first) - len(trace))
     lines = [*first, *told, *trace]
-    return Explanation(tuple(lines[:MOST_LINES]), tuple(_details(pod, pod.last)))
+    return Explanation(tuple(lines[:MOST_LINES]), tuple(_details(pod, pod.last, around)))
 
 
 def explain_attempt(pod: PodStory, number: int, around: Surroundings) -> Explanation | None:
@@ -48,7 +49,7 @@ def explain_attempt(pod: PodStory, number: int, around: Surroundings) -> Explana
     )
     trace = _trace(attempt)
     lines = [first, *_answer(attempt, around, MOST_LINES - 1 - len(trace)), *trace]
-    return Explanation(tuple(lines[:MOST_LINES]), tuple(_details(pod, attempt)))
+    return Explanation(tuple(lines[:MOST_LINES]), tuple(_details(pod, attempt, around)))
 
 
 def _first(pod: PodStory, around: Surroundings) -> list[Line]:
@@ -125,7 +126,7 @@ def _trace(attempt: AttemptStory | None) -> list[Line]:
     return [line(dim(f"Trace {attempt.trace_id.hex()}, attempt {attempt.number}: {became}"))]
 
 
-def _details(pod: PodStory, attempt: AttemptStory | None) -> Sequence[Line]:
+def _details(pod: PodStory, attempt: AttemptStory | None, around: Surroundings) -> Sequence[Line]:
     if attempt is None:
         return []
     lines: list[Line] = []
@@ -134,6 +135,7 @@ def _details(pod: PodStory, attempt: AttemptStory | None) -> Sequence[Line]:
     if len(attempt.why.rejections) > 1 or attempt.message:
         lines += _in_full(attempt)
     lines += list_attempts(pod)
+    lines += [line(f"Linked, {call.kind}: {call_words(call)}, trace {call.trace_id.hex()}") for call in around.calls]
     lines.append(line(dim(f"uid {safe(pod.uid, 80) or 'not in this source'}, profile {_profile(attempt)}")))
     return lines
 

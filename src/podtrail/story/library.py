@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from podtrail.otlp import Attempt, Batch, Decision, Group, Verdict
 from podtrail.story.attempt import AttemptStory, Findings
+from podtrail.story.calls import Call, read_call
 from podtrail.story.cases import Surroundings
 from podtrail.story.decisions import DecisionRing, Entry, Owner, title_of, votes_of
 from podtrail.story.explain import explain_attempt, explain_pod
@@ -23,6 +24,8 @@ from podtrail.story.stories import Stories
 from podtrail.story.tree import TraceStory, tell_trace
 
 _MIB = 1 << 20
+_CALLS = frozenset({"creation", "binding", "scheduling"})
+_MOST_CALLS = 3
 _SHARE_OF_STORIES = 2
 """Half of the memory for Pods holds their attempts, the rest their spans."""
 
@@ -109,11 +112,12 @@ class Library:
     def why_pod(self, pod: PodStory, now: int, *, live: bool, attempt: int | None = None) -> Explanation | None:
         """Return a Pod's story in words, or that of one attempt; None for an attempt that is not held."""
         told = slow_attempt(pod) if attempt is None else next((a for a in pod.attempts if a.number == attempt), None)
-        around = Surroundings(now, live, self.stories.pace.usual())
+        linked = pod.last if attempt is None else told
+        around = Surroundings(now, live, self.stories.pace.usual(), calls=self._calls(linked))
         if told and told.phases and (attempt is not None or pod.slow):
             phase = told.phases[0]
             pace = plugin_pace(self._traces(), phase.name, phase.plugin, phase.plugin_took)
-            around = Surroundings(now, live, around.usual, pace)
+            around = replace(around, plugin=pace)
         return explain_pod(pod, around) if attempt is None else explain_attempt(pod, attempt, around)
 
     def why_trace(self, trace_id: bytes) -> Explanation | None:
@@ -234,6 +238,16 @@ class Library:
 
     def _tell(self, groups: Sequence[Group], trace_id: bytes, span_id: bytes = b"") -> TraceStory | None:
         return tell_trace(groups, self.fate, self.store.arriving(trace_id), span_id=span_id)
+
+    def _calls(self, attempt: AttemptStory | None) -> tuple[Call, ...]:
+        """Return the spans of other components that are linked with an attempt, as far as they are held."""
+        if attempt is None:
+            return ()
+        groups = self.store.get(attempt.trace_id) or self._decided_on(attempt.trace_id)
+        trace = self._tell(groups, attempt.trace_id)
+        linked = [link for link in trace.links if link.type in _CALLS] if trace else []
+        spans = [(self.store.find(link.trace_id, link.span_id), link.type) for link in linked[:_MOST_CALLS]]
+        return tuple(read_call(span, kind) for span, kind in spans if span)
 
     def _title(self, trace_id: bytes) -> str:
         entry = next(iter(self.decisions.find(trace_id)), None)
