@@ -74,6 +74,8 @@ class _Compiler:
                 return lambda telemetry: not opposite(telemetry)
             case syntax.Comparison():
                 return self._comparison(node)
+            case syntax.Call(keys=()) if self._resolver.is_root_check(node):
+                return self._root_check(node)
         return _checked(self._value(node))
 
     def _value(self, node: syntax.Node) -> Getter:
@@ -150,8 +152,10 @@ class _Compiler:
         return lambda telemetry: compare(get(telemetry), other(telemetry))
 
     def _call(self, call: syntax.Call) -> Getter:
-        if self._resolver.is_root_check(call) or self._resolver.is_clock(call):
-            return self._own(call)
+        if self._resolver.is_root_check(call):
+            return self._root_check(call)
+        if self._resolver.is_clock(call):
+            return self._clock(call)
         function = self._resolver.function(call)
         arguments = self._resolver.arguments(function, call)
         constants = {
@@ -174,12 +178,14 @@ class _Compiler:
         }
         return _applied(function, getters)
 
-    def _own(self, call: syntax.Call) -> Getter:
-        """Return what asks the span itself, or the pipeline's clock."""
+    def _clock(self, call: syntax.Call) -> Getter:
         if call.arguments:
             raise self._resolver.fail(f"{call.name} takes no arguments", call.at)
-        if self._resolver.is_clock(call):
-            return lambda telemetry: Moment(telemetry.now)
+        return lambda telemetry: Moment(telemetry.now)
+
+    def _root_check(self, call: syntax.Call) -> Holds:
+        if call.arguments:
+            raise self._resolver.fail(f"{call.name} takes no arguments", call.at)
         self.reads.add("parent_span_id")
         return lambda telemetry: not any(telemetry.span.parent_span_id)
 
@@ -229,6 +235,10 @@ def _applied(function: Function, getters: dict[Parameter, Getter]) -> Getter:
 
 def _compared(get: Getter, sign: str, constant: object) -> Holds:
     """Compare with a constant: what is asked most is asked without detours."""
+    if constant is None and sign == "==":
+        return lambda telemetry: get(telemetry) is None
+    if constant is None and sign == "!=":
+        return lambda telemetry: get(telemetry) is not None
     if isinstance(constant, str) and sign == "==":
         return lambda telemetry: get(telemetry) == constant
     if isinstance(constant, str) and sign == "!=":
@@ -252,17 +262,21 @@ def _number_equal(get: Getter, constant: float, telemetry: Telemetry) -> bool:
 
 
 def _any(operands: Sequence[Holds]) -> Holds:
-    if len(operands) == 2:
-        first, second = operands
-        return lambda telemetry: first(telemetry) or second(telemetry)
-    return lambda telemetry: any(operand(telemetry) for operand in operands)
+    """Return `or`. Halves of halves: that is asked faster than a loop."""
+    if len(operands) == 1:
+        return operands[0]
+    middle = len(operands) // 2
+    first, second = _any(operands[:middle]), _any(operands[middle:])
+    return lambda telemetry: first(telemetry) or second(telemetry)
 
 
 def _all(operands: Sequence[Holds]) -> Holds:
-    if len(operands) == 2:
-        first, second = operands
-        return lambda telemetry: first(telemetry) and second(telemetry)
-    return lambda telemetry: all(operand(telemetry) for operand in operands)
+    """Return `and`, made as `or` is."""
+    if len(operands) == 1:
+        return operands[0]
+    middle = len(operands) // 2
+    first, second = _all(operands[:middle]), _all(operands[middle:])
+    return lambda telemetry: first(telemetry) and second(telemetry)
 
 
 def _checked(get: Getter) -> Holds:

@@ -6,6 +6,7 @@ Names and meanings are those of the Collector's contexts `span` and `spanevent`.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from operator import attrgetter
 from typing import NamedTuple
 
 from podtrail.otlp import KINDS, status_code
@@ -94,15 +95,15 @@ def _event_index(telemetry: Telemetry) -> object:  # noqa: ARG001 - as every pat
 
 
 _SPAN: Mapping[str, Field] = {
-    "attributes": _of_pairs(lambda t: t.span.attributes, "attributes"),
+    "attributes": _of_pairs(attrgetter("span.attributes"), "attributes"),
     "dropped_attributes_count": Field(lambda t: t.span.dropped_attributes_count, "dropped_attributes_count"),
     "dropped_events_count": Field(lambda t: t.span.dropped_events_count, "dropped_events_count"),
     "dropped_links_count": Field(lambda t: t.span.dropped_links_count, "dropped_links_count"),
     "end_time": Field(lambda t: Moment(t.span.end_time_unix_nano), "end_time_unix_nano"),
     "end_time_unix_nano": Field(lambda t: wrapped(t.span.end_time_unix_nano), "end_time_unix_nano"),
     "events": Field(lambda t: Items(len(t.span.events)), "events"),
-    "flags": Field(lambda t: t.span.flags, "flags", column="flags"),
-    "kind": Field(lambda t: t.span.kind, "kind", column="kind"),
+    "flags": Field(attrgetter("span.flags"), "flags", column="flags"),
+    "kind": Field(attrgetter("span.kind"), "kind", column="kind"),
     "kind.deprecated_string": Field(lambda t: _deprecated_kind_string(t.span.kind), "kind", column="kind"),
     "kind.string": Field(lambda t: _kind_string(t.span.kind), "kind", column="kind"),
     "links": Field(lambda t: Items(len(t.span.links)), "links"),
@@ -136,7 +137,7 @@ _SCOPE: Mapping[str, Field] = {
     "version": _around(lambda t: scope_fields(t.scope).version, "scope"),
 }
 _EVENT: Mapping[str, Field] = {
-    "attributes": _of_pairs(lambda t: t.event.attributes, "events"),
+    "attributes": _of_pairs(attrgetter("event.attributes"), "events"),
     "dropped_attributes_count": Field(lambda t: t.event.dropped_attributes_count, "events"),
     "event_index": Field(_event_index, fails=True),
     "name": Field(lambda t: t.event.name.decode(), "events", searchable=True),
