@@ -94,7 +94,7 @@ def why(policy: Policy, vote: Decision | None, trace: Evidence) -> str:
     if vote is None:
         return "it failed"
     if again not in (None, vote):
-        return "it saw the trace before all of it was there"
+        return "it said so of the trace as it was when it was asked"
     return policy.why_not(trace) if vote == "not_sampled" else policy.because(trace)
 
 
