@@ -280,7 +280,7 @@ def test_conditions_say_what_holds_and_what_has_no_answer(votes: Make, policy: M
         policy("ottl_condition", "fails", span=['Substring(name, 1, 99) == "x"'], error_mode="propagate"),
     )
     assert holds.decision == "sampled"
-    assert 'name == "query"' in holds.why
+    assert holds.why == 'span query meets name == "query"'
     assert fails.decision is None
     assert fails.why.startswith('it failed: Substring(name, 1, 99) == "x": ')
 

@@ -44,6 +44,8 @@ POLICIES: Sequence[dict[str, object]] = [
     named("rate_limiting", spans_per_second=2),
     named("bytes_limiting", bytes_per_second=150),
     named("ottl_condition", span=['attributes["n"] > 2'], error_mode="propagate"),
+    named("target_rate", spans_per_second=2, key=["n"]),
+    named("latency_quantile"),
     named("drop", drop_sub_policy=[named("latency", threshold_ms=8)]),
     named("and", and_sub_policy=[named("latency", threshold_ms=1), named("rate_limiting", spans_per_second=3)]),
     composite("composite", 4, named("latency", threshold_ms=5), named("always_sample")),

@@ -6,7 +6,7 @@ from typing import NamedTuple, cast
 
 from podtrail.component import Context
 from podtrail.config.types import MINUTE
-from podtrail.otlp import Decision
+from podtrail.otlp import Decision, SpanFields
 from podtrail.otlp.surroundings import read_event
 from podtrail_processors.ottl import (
     SPAN,
@@ -21,6 +21,7 @@ from podtrail_processors.ottl import (
 from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.policies.ottl_condition import ErrorMode
 from podtrail_processors.tail_sampling.policy import NoVote, Policy
+from podtrail_processors.tail_sampling.words import name_of
 
 _QUIET = MINUTE
 """So long nothing more is logged of a policy whose conditions fail."""
@@ -34,6 +35,13 @@ class _Failed(NamedTuple):
 
     condition: Condition
     error: EvaluationError
+
+
+class _Held(NamedTuple):
+    """A condition that holds, and the span on which it does, or on an event of which."""
+
+    condition: Condition
+    span: SpanFields
 
 
 _Note = Callable[[_Failed], None]
@@ -85,9 +93,14 @@ class OttlCondition(Policy):
         return "sampled" if self._first_that_holds(trace, self._propagates) else "not_sampled"
 
     def because(self, trace: Evidence) -> str:
-        """Tell which condition holds."""
+        """Tell which condition holds, and on which span where that is read."""
         held = self._first_that_holds(trace, self._propagates)
-        return f"a span or event meets {held.text}" if held else self.reason
+        if held is None:
+            return self.reason
+        where = "a span or event"
+        if trace.tells:
+            where = f"{'' if held.condition in self._spans else 'an event of '}span {name_of(held.span)}"
+        return f"{where} meets {held.condition.text}"
 
     def why_not(self, trace: Evidence) -> str:
         """Tell which conditions hold nowhere, and why one of them has no answer."""
@@ -97,8 +110,8 @@ class OttlCondition(Policy):
         unsure = f"; {failed[0].condition.text} has no answer: {failed[0].error}" if failed else ""
         return f"no span or event meets {texts}{unsure}"
 
-    def _first_that_holds(self, trace: Evidence, errors_matter: bool, note: _Note | None = None) -> Condition | None:
-        """Return the condition that decides. NoVote when one has no answer and that is to be told."""
+    def _first_that_holds(self, trace: Evidence, errors_matter: bool, note: _Note | None = None) -> _Held | None:
+        """Return the condition that decides, with its span. NoVote when one has no answer and that is to be told."""
         spans = _worth_asking(self._spans, trace, errors_matter)
         events = _worth_asking(self._events, trace, errors_matter)
         if not spans and not events:
@@ -106,13 +119,13 @@ class OttlCondition(Policy):
         for telemetry in _spans_of(trace):
             held = self._holding(spans, telemetry, note)
             if held:
-                return held
+                return _Held(held, cast("SpanFields", telemetry.span))
             if events:
                 for event in telemetry.span.events:
                     telemetry.event = read_event(event)
                     held = self._holding(events, telemetry, note)
                     if held:
-                        return held
+                        return _Held(held, cast("SpanFields", telemetry.span))
         return None
 
     def _holding(self, conditions: Sequence[Condition], telemetry: Telemetry, note: _Note | None) -> Condition | None:
