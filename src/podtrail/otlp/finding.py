@@ -27,13 +27,8 @@ _ONE_BYTE: Final = 0x80
 LINK_MARK: Final = re.compile(re.escape(_LINK[:1]) + rb".{1,3}" + re.escape(_LINK[2:4]), re.DOTALL)
 """How a link begins: a byte, its length, then the trace id. There by chance it costs a closer look."""
 
-_LINK_IDS: Final = re.compile(LINK_MARK.pattern + rb"(.{16})" + re.escape(_LINK[20:22]), re.DOTALL)
-
-
-def linked_traces(spans: bytes, most: int) -> Sequence[bytes]:
-    """Return the ids of at most `most` traces that these framed spans link to, in order."""
-    found = _LINK_IDS.findall(spans)
-    return found[:most] if len(found) > most else found
+LINKED_TRACE: Final = re.compile(LINK_MARK.pattern + rb"(.{16})" + re.escape(_LINK[20:22]), re.DOTALL)
+"""A link as far as its span's id; the group is the id of the trace that it links to."""
 
 
 def key_value(key: str, value: Value) -> bytes:

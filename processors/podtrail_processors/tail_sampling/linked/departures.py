@@ -18,6 +18,9 @@ from podtrail_processors.tail_sampling.linked.reasons import linked
 from podtrail_processors.tail_sampling.linked.web import Founder, Node, Tie
 from podtrail_processors.tail_sampling.memory import Memory
 
+_STEPS = 64
+"""What rests leaves at times that are this part of `grace_period` apart, many at once."""
+
 
 class LinkedDepartures(Departures):
     """Keeps with a trace what is linked with it.
@@ -32,9 +35,12 @@ class LinkedDepartures(Departures):
     ) -> None:
         """Let traces of this memory go, as `Departures` does."""
         super().__init__(config, context, instruments, memory, weighs=weighs)
+        self._compact = self.knows
         self.knows = True
+        self._caches = self.remembered.active
         settings = config.linked_traces
         self._period = settings.grace_period
+        self._together = max(1, self._period // _STEPS)
         self._most_bytes = settings.grace_max_bytes
         self._quota = settings.max_linked_traces
         self._reader = JoinReader(settings.join_on)
@@ -62,53 +68,49 @@ class LinkedDepartures(Departures):
             super().decided(trace, judgement, evidence, groups, now, out, earlier)
             return
         kin = self._kin
-        kin.forget_until(now)
-        joins = self._reader.read(trace.trace_id, evidence.raw, evidence.headers)
-        kept = judgement.decision == "sampled"
-        founder = Founder(judgement.policy, self._quota) if kept else None
-        node = Node(trace.trace_id, joins.keys, 0 if kept else kin.web.unkept, founder, now + self._period)
-        own: Tie | None = None
-        rescued: list[Tie] = []
-        for tie in kin.enter(node, joins, evidence.raw):
-            if tie.node is node:
-                own = tie
-            else:
-                rescued.append(tie)
-        if rescued:
-            self._rescue(rescued, now, out)
+        if kin.due <= now:
+            kin.forget_until(now)
+        keys, nameless = self._reader.read(trace.trace_id, evidence.raw, evidence.headers)
+        if judgement.decision == "sampled":
+            node = Node(trace.trace_id, keys, 0, Founder(judgement.policy, self._quota), now + self._period)
+        else:
+            until = now + self._period
+            node = Node(trace.trace_id, keys, kin.web.unkept, None, until - until % -self._together)
+        own = None
+        ties = kin.enter(node, nameless, evidence.raw)
+        if ties:
+            own = next((tie for tie in ties if tie.node is node), None)
+            self._rescue([tie for tie in ties if tie is not own], now, out)
         if own is not None:
             judgement = linked(judgement, own)
             self._counted.kept_by(own)
-        elif not kept:
-            self._rest(node, trace, judgement, groups, now, out)
+        elif node.founder is None:
+            self.memory.let_go(trace)
+            self._grace.rest(node, trace, judgement, groups, now, len(evidence.raw))
+            if self._caches:
+                self.forget(trace, now)
+            else:
+                trace.close(Decided(judgement.decision, now))
+            if self._grace.bytes > self._most_bytes:
+                self._bound(now, out)
             return
         kin.remember(node, groups)
         super().decided(trace, judgement, evidence, groups, now, out, earlier)
 
-    def _rest(
-        self, node: Node, trace: HeldTrace, judgement: Judgement, groups: Sequence[Group], now: int, out: Outcome
-    ) -> None:
-        self.memory.let_go(trace)
-        self._grace.rest(node, Resting(trace, judgement, groups, now))
-        if self.remembered:
-            self.forget(trace, now)
-        else:
-            trace.close(Decided(judgement.decision, now))
-        self._bound(now, out)
-
     def _rescue(self, ties: Sequence[Tie], now: int, out: Outcome) -> None:
         """Let go traces that rested and are kept now, in order of their arrival."""
         rescued = [(self._grace.take(tie.node), tie) for tie in ties]
-        rescued.sort(key=lambda one: one[0].trace.arrived)
-        for resting, tie in rescued:
-            tie.node.until = now + self._period
-            self._kin.remember(tie.node, resting.groups)
+        rescued.sort(key=lambda one: one[0].arrived)
+        for trace, tie in rescued:
             self._counted.kept_by(tie)
-            self._keep(resting, linked(resting.judgement, tie), now, out)
+            self._keep(trace, tie.node, linked(tie.node.judgement, tie), now, out)
 
-    def _keep(self, resting: Resting, judgement: Judgement, now: int, out: Outcome) -> None:
-        out.since = min(out.since, resting.trace.arrived)
-        self.conclude(resting.trace, judgement, self.inscribed(resting.groups, judgement), resting.at, now, out)
+    def _keep(self, trace: HeldTrace, node: Node, judgement: Judgement, now: int, out: Outcome) -> None:
+        node.until = now + self._period
+        self._kin.remember(node, node.groups)
+        out.since = min(out.since, trace.arrived)
+        groups, node.groups = node.groups, ()
+        self.conclude(trace, judgement, self.inscribed(groups, judgement), node.at, now, out)
 
     def _bound(self, now: int, out: Outcome) -> None:
         while self._grace.bytes > self._most_bytes and (node := self._grace.oldest()) is not None:
@@ -116,10 +118,10 @@ class LinkedDepartures(Departures):
             self._let_go(node, now, out)
 
     def _let_go(self, node: Node, now: int, out: Outcome) -> int:
-        resting = self._grace.take(node)
+        trace = self._grace.take(node)
         self._kin.web.remove(node)
-        self.conclude(resting.trace, resting.judgement, resting.groups, resting.at, now, out)
-        return resting.trace.span_count
+        self.conclude(trace, node.judgement, node.groups, node.at, now, out)
+        return trace.span_count
 
     def late(self, group: Group, decided: Decided, now: int, out: Outcome) -> None:
         """Have late spans follow the decision, or rest with their trace; they may link it with others."""
@@ -129,12 +131,14 @@ class LinkedDepartures(Departures):
     def late_remembered(self, group: Group, now: int, out: Outcome) -> None:
         """Have late spans follow the remembered decision; they may link their trace with others."""
         node = self._kin.node(group.trace_id)
-        if node is not None and node.content is None:
+        if node is not None and node.trace is None:
             self._learn(node, group, now, out)
         super().late_remembered(group, now, out)
 
     def claims(self, group: Group, now: int, out: Outcome) -> bool:
         """Take late spans of a trace that rests, or that is remembered here alone."""
+        if group.trace_id not in self._kin.web.nodes:
+            return self._compact and super().claims(group, now, out)
         if self._joined(group, now, out) or super().claims(group, now, out):
             return True
         if self._kin.node(group.trace_id) is None:
@@ -147,25 +151,21 @@ class LinkedDepartures(Departures):
         node = self._kin.node(group.trace_id)
         if node is None:
             return False
-        rests = node.content is not None
+        rests = node.trace is not None
         if rests:
             self._grace.join(node, group)
             rescue = self.rescue_by(group)
             if rescue is not None:
                 self._rescue_by_policy(node, rescue, now, out)
         self._learn(node, group, now, out)
-        if rests:
-            self._bound(now, out)
+        self._bound(now, out)
         return rests
 
     def _rescue_by_policy(self, node: Node, rescue: Judgement, now: int, out: Outcome) -> None:
         """Keep a resting trace for what came late, as one that a policy kept."""
-        resting = self._grace.take(node)
-        node.until = now + self._period
-        ties = self._kin.found(node, Founder(rescue.policy, self._quota))
-        self._rescue(ties, now, out)
-        self._kin.remember(node, resting.groups)
-        self._keep(resting, rescue, now, out)
+        trace = self._grace.take(node)
+        self._rescue(self._kin.found(node, Founder(rescue.policy, self._quota)), now, out)
+        self._keep(trace, node, rescue, now, out)
 
     def _learn(self, node: Node, group: Group, now: int, out: Outcome) -> None:
         self._kin.forget_until(now)
@@ -186,7 +186,7 @@ class LinkedDepartures(Departures):
         """Part with what rests here of the traces that are `theirs`."""
         released = list(super().release(theirs))
         for node in [node for node in self._grace if theirs(node.trace_id)]:
-            released.append(self._grace.take(node))
+            released.append(Resting(self._grace.take(node), node.judgement, node.groups, node.at))
             self._kin.web.remove(node)
         return released
 
@@ -201,10 +201,10 @@ class LinkedDepartures(Departures):
 
     def deadline(self) -> int | None:
         """Return when the first of what rests leaves."""
-        oldest, left_over = self._grace.oldest(), super().deadline()
-        if oldest is None or left_over is not None:
-            return left_over
-        return oldest.until
+        if self._left_over:
+            return self._left_over_due
+        oldest = self._grace.oldest()
+        return None if oldest is None else oldest.until
 
     def expire(self, now: int, limit: int, out: Outcome) -> int:
         """Let go of what has rested for long enough, about `limit` spans of it; return how many."""

@@ -1,11 +1,12 @@
 """Traces that no policy kept rest here for a while, for they may yet turn out to be linked with one that is kept."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
 
 from podtrail.otlp import Group
-from podtrail_processors.tail_sampling.departures import Resting
+from podtrail_processors.tail_sampling.held import HeldTrace
+from podtrail_processors.tail_sampling.judge import Judgement
 from podtrail_processors.tail_sampling.linked.web import Node
 
 _NODE_BYTES = 1500
@@ -29,11 +30,15 @@ class Grace:
     def __len__(self) -> int:
         return self._count
 
-    def rest(self, node: Node, resting: Resting) -> None:
-        """Let a trace rest, its joins known already."""
-        trace = resting.trace
-        node.content = resting
-        node.size = _NODE_BYTES + _KEY_BYTES * len(node.keys) + sum([_weight(group) for group in resting.groups])
+    def rest(
+        self, node: Node, trace: HeldTrace, judgement: Judgement, groups: Sequence[Group], at: int | None, size: int
+    ) -> None:
+        """Let a trace rest whose spans have this size, its joins known already; `at`: when it was decided."""
+        node.trace = trace
+        node.judgement = judgement
+        node.groups = groups
+        node.at = at
+        node.size = size + _NODE_BYTES + _KEY_BYTES * len(node.keys) + _GROUP_BYTES * len(groups)
         self._count += 1
         self.spans += trace.span_count
         self.bytes += node.size
@@ -43,57 +48,51 @@ class Grace:
 
     def join(self, node: Node, group: Group) -> None:
         """Add late spans to a resting trace."""
-        assert node.content is not None, "it rests"
-        if node.late is None:
-            node.late = []
-        node.late.append(group)
-        node.content.trace.span_count += group.span_count
-        weight = _weight(group) + _KEY_BYTES
+        assert node.trace is not None, "it rests"
+        node.groups = [*node.groups, group]
+        node.trace.span_count += group.span_count
+        weight = len(group.spans) + _GROUP_BYTES + _KEY_BYTES
         node.size += weight
         self.spans += group.span_count
         self.bytes += weight
 
-    def take(self, node: Node) -> Resting:
-        """Part with a resting trace, all its spans in it."""
-        resting = node.content
-        assert resting is not None, "it rests"
-        node.content = None
+    def take(self, node: Node) -> HeldTrace:
+        """Part with a resting trace."""
+        trace = node.trace
+        assert trace is not None, "it rests"
+        node.trace = None
         self._count -= 1
-        self.spans -= resting.trace.span_count
+        self.spans -= trace.span_count
         self.bytes -= node.size
-        if node.late is not None:
-            resting = resting._replace(groups=[*resting.groups, *node.late])
-            node.late = None
-        if len(self._arrivals) > 2 * self._count + _SLACK:
-            self._arrivals = [entry for entry in self._arrivals if entry[2].content is not None]
-            heapify(self._arrivals)
-        return resting
-
-    def take_over(self, other: "Grace") -> None:
-        """Take all that rests with another, with its times."""
-        for node in list(other):
-            self.rest(node, other.take(node))
-        other._order.clear()
-        other._arrivals.clear()
+        return trace
 
     def oldest(self) -> Node | None:
         """Return the trace that has rested longest."""
         order = self._order
-        while order and order[0].content is None:
+        while order:
+            if order[0].trace is not None:
+                return order[0]
             order.popleft()
-        return order[0] if order else None
+        return None
 
     def since(self) -> int | None:
         """Return when the first of them arrived."""
         arrivals = self._arrivals
-        while arrivals and arrivals[0][2].content is None:
+        if len(arrivals) > 2 * self._count + _SLACK:
+            arrivals = self._arrivals = [entry for entry in arrivals if entry[2].trace is not None]
+            heapify(arrivals)
+        while arrivals and arrivals[0][2].trace is None:
             heappop(arrivals)
         return arrivals[0][0] if arrivals else None
 
+    def take_over(self, other: "Grace") -> None:
+        """Take all that rests with another, with its times."""
+        for node in list(other):
+            trace = other.take(node)
+            self.rest(node, trace, node.judgement, node.groups, node.at, sum(len(group.spans) for group in node.groups))
+        other._order.clear()
+        other._arrivals.clear()
+
     def __iter__(self) -> Iterator[Node]:
         """Yield the traces, the one that has rested longest first."""
-        return (node for node in self._order if node.content is not None)
-
-
-def _weight(group: Group) -> int:
-    return len(group.spans) + _GROUP_BYTES
+        return (node for node in self._order if node.trace is not None)

@@ -1,10 +1,10 @@
 """What links a trace with others, read off its spans: links, values that they share, the Pods that they are about."""
 
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from podtrail.otlp import resource_attributes, span_reader
-from podtrail.otlp.finding import AttributeSearch, attributes_among, key_value, linked_traces, spans_with
+from podtrail.otlp.finding import LINKED_TRACE, AttributeSearch, attributes_among, key_value, spans_with
 from podtrail.otlp.values import read_key_value
 from podtrail_processors.pod_identity import AUDIT_ID, PLACE_MARK, POD_UID, PODS_MARK, READ_KEYS, Sighting, sighting_in
 from podtrail_processors.tail_sampling.evidence import Header
@@ -25,18 +25,11 @@ _MOST_LINKS: Final = 128
 _MOST_VALUES: Final = 16
 _LONGEST_PAIR: Final = 127
 _MOST_RESOURCES: Final = 1024
-_NOTHING: Final[Sequence[Sighting]] = ()
 
 
-class Joins(NamedTuple):
-    """What links a trace with others."""
-
-    keys: dict[Key, None]
-    """Its own id, the traces that it links to, values of attributes."""
-    has_uid: bool
-    """Whether there are Pods' uids among these."""
-    nameless: Sequence[Sighting] = _NOTHING
-    """Pods of which it says the place without the uid."""
+Joins = tuple[dict[Key, None], Sequence[Sighting]]
+"""What links a trace with others: its own id, those it links to and values of attributes; and the Pods of which it says
+the place without the uid."""
 
 
 class JoinReader:
@@ -53,25 +46,28 @@ class JoinReader:
     def read(self, trace_id: bytes, spans: bytes, headers: Iterable[Header]) -> Joins:
         """Return what links a trace with others. `spans`: all that is known of it, framed."""
         keys: dict[Key, None] = {trace_id: None}
-        for target in linked_traces(spans, _MOST_LINKS):
-            keys[target] = None
-        keys.pop(_NO_TRACE, None)
+        targets = LINKED_TRACE.findall(spans)
+        if targets:
+            keys.update(dict.fromkeys(targets[:_MOST_LINKS]))
+            keys.pop(_NO_TRACE, None)
+        resources = self._resources
         for header in headers:
-            for pair in self._of_resource(header.resource):
-                keys[pair] = None
+            pairs = resources.get(header[0])
+            if pairs is None:
+                pairs = self._of_resource(header[0])
+            if pairs:
+                keys.update(dict.fromkeys(pairs))
         for search in self._others:
             for pair in search.in_spans(spans, _MOST_VALUES):
                 keys[_unlike_ids(pair)] = None
         if self._uid_search is None:
-            return Joins(keys, has_uid=False)
+            return keys, ()
         uids = self._uid_search.in_spans(spans, _MOST_VALUES)
         if uids:
-            for pair in uids:
-                keys[pair] = None
-            return Joins(keys, has_uid=True)
-        if PODS_MARK in spans and (PLACE_MARK in spans or _AUDIT_MARK in spans):
-            return Joins(keys, has_uid=False, nameless=self._requests(trace_id, spans, keys))
-        return Joins(keys, has_uid=False)
+            keys.update(dict.fromkeys(uids))
+        elif PODS_MARK in spans and (PLACE_MARK in spans or _AUDIT_MARK in spans):
+            return keys, self._requests(trace_id, spans, keys)
+        return keys, ()
 
     def _requests(self, trace_id: bytes, spans: bytes, keys: dict[Key, None]) -> Sequence[Sighting]:
         """Return the places of Pods that requests to the API server are about; put audit ids among the keys."""
@@ -96,9 +92,6 @@ class JoinReader:
                     yield sighting
 
     def _of_resource(self, resource: bytes) -> Sequence[bytes]:
-        known = self._resources.get(resource)
-        if known is not None:
-            return known
         found: list[bytes] = []
         if any(key.encode() in resource for key in self._keys):
             attributes = resource_attributes(resource)

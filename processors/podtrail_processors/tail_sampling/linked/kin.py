@@ -12,6 +12,7 @@ from podtrail_processors.tail_sampling.linked.joins import PLACE, JoinReader, Jo
 from podtrail_processors.tail_sampling.linked.web import Founder, Node, Tie, Web
 
 _MOST_PLACES: Final = 20_000
+_NEVER: Final = 1 << 63
 _MOST_READ: Final = 1_000
 """So many resting traces are asked for both when the first that knows only a place comes: a few milliseconds."""
 _MOST_NAMED: Final = 64
@@ -30,6 +31,8 @@ class Kin:
         self._reader = reader
         self._places = Places(_MOST_PLACES)
         self._kept: deque[Node] = deque()
+        self.due = _NEVER
+        """When the first of the kept traces is to be forgotten."""
         self.kept_keys = 0
         """By how many keys kept traces are remembered."""
         self._most_keys = most_keys
@@ -42,33 +45,34 @@ class Kin:
         """Return what is known of a trace."""
         return self.web.nodes.get(trace_id)
 
-    def enter(self, node: Node, joins: Joins, spans: bytes) -> Sequence[Tie]:
+    def enter(self, node: Node, nameless: Sequence[Sighting], spans: bytes) -> Sequence[Tie]:
         """Take a trace in; return who is kept as it is now known, itself included."""
         if node.trace_id in self.web.nodes:
             self._forget(self.web.nodes[node.trace_id])
         shares = self.web.add(node)
-        if joins.nameless or (joins.has_uid and self._asked):
-            return self._settle(node, joins, spans)
+        if nameless or self._asked:
+            return self._settle(node, nameless, spans)
         return self._settled(node) if shares else ()
 
     def extend(self, node: Node, joins: Joins, spans: bytes) -> Sequence[Tie]:
         """Take in what late spans of a trace say; return who is kept as it is now known."""
         before = len(node.keys)
         was_kept = node.founder is not None
-        self.web.tie(node, joins.keys)
-        ties = self._settle(node, joins, spans)
+        keys, nameless = joins
+        self.web.tie(node, keys)
+        ties = self._settle(node, nameless, spans)
         if was_kept:
             self.kept_keys += len(node.keys) - before
         return ties
 
-    def _settle(self, node: Node, joins: Joins, spans: bytes) -> Sequence[Tie]:
+    def _settle(self, node: Node, nameless: Sequence[Sighting], spans: bytes) -> Sequence[Tie]:
         named: Sequence[Node] = ()
-        if joins.nameless:
+        if nameless:
             if not self._asked:
                 self._begin_to_ask()
-            node.nameless = [*node.nameless, *joins.nameless]
+            node.nameless = [*node.nameless, *nameless]
             self._name(node)
-        elif joins.has_uid and self._asked:
+        elif self._asked:
             named = self._learn(node, spans)
         if not named:
             return self._settled(node)
@@ -87,8 +91,8 @@ class Kin:
         """Learn from what rests; from now on all traces are learned from as they come."""
         self._asked = True
         for node in islice(reversed(self.web.nodes.values()), _MOST_READ):
-            if node.content is not None:
-                self._learn(node, b"".join([group.spans for group in node.content.groups]))
+            if node.trace is not None:
+                self._learn(node, b"".join([group.spans for group in node.groups]))
 
     def _name(self, node: Node) -> bool:
         """Tie a trace to the Pods that it is about; return whether to any by its uid."""
@@ -133,6 +137,8 @@ class Kin:
         """Remember a kept trace, of which these groups are known, until its time, or until there are too many."""
         if not self._asked:
             self._learn(node, b"".join([group.spans for group in groups]))
+        if not self._kept:
+            self.due = node.until
         self._kept.append(node)
         self.kept_keys += len(node.keys)
         while self.kept_keys > self._most_keys:
@@ -144,6 +150,7 @@ class Kin:
         kept = self._kept
         while kept and kept[0].until <= now:
             self._forget_oldest()
+        self.due = kept[0].until if kept else _NEVER
 
     def _forget_oldest(self) -> None:
         node = self._kept.popleft()

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from podtrail.otlp import Group
 from podtrail_processors.pod_identity import Sighting
-from podtrail_processors.tail_sampling.departures import Resting
+from podtrail_processors.tail_sampling.held import HeldTrace
+from podtrail_processors.tail_sampling.judge import Judgement
 from podtrail_processors.tail_sampling.linked.joins import Key
 
 _LOOKED_AT = 8
@@ -27,7 +28,28 @@ class Founder:
 class Node:
     """A trace that is kept and remembered, or that rests."""
 
-    __slots__ = ("content", "founder", "hop", "keys", "late", "nameless", "size", "trace_id", "until")
+    __slots__ = (
+        "at",
+        "founder",
+        "groups",
+        "hop",
+        "judgement",
+        "keys",
+        "nameless",
+        "size",
+        "trace",
+        "trace_id",
+        "until",
+    )
+
+    at: int | None
+    """When that was decided."""
+    judgement: Judgement
+    """On what rests: that it is not kept."""
+    groups: Sequence[Group]
+    """The spans that rest."""
+    size: int
+    """The bytes that it takes while it rests."""
 
     def __init__(self, trace_id: bytes, keys: dict[Key, None], hop: int, founder: Founder | None, until: int) -> None:
         self.trace_id = trace_id
@@ -41,12 +63,8 @@ class Node:
         """When it leaves, Unix nanoseconds."""
         self.nameless: Sequence[Sighting] = ()
         """Pods of which only the place is known yet."""
-        self.content: Resting | None = None
-        """What leaves in the end; None of one that is kept."""
-        self.late: list[Group] | None = None
-        """The late spans of one that rests."""
-        self.size = 0
-        """The bytes that it takes while it rests."""
+        self.trace: HeldTrace | None = None
+        """What rests; None of one that is kept."""
 
 
 class Tie(NamedTuple):
