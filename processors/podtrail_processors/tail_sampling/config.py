@@ -14,6 +14,7 @@ from podtrail_processors.tail_sampling.policies.leaves import Leaf
 from podtrail_processors.tail_sampling.stress import StressRelief
 
 _MOST_SHARDS = 256
+_OTHER_CHANCE = ("probabilistic", "rate_limiting", "bytes_limiting")
 _ZERO_WHEN_NULL = ("decision_wait", "num_traces")
 
 
@@ -224,5 +225,8 @@ class Config(Model):
         """Yield what a policy lacks that stands elsewhere in the configuration."""
         if not self.linked_traces.keep and any(leaf.type == "recovered" for leaf in policy.leaves()):
             yield "the failed attempts before a success are kept only with linked_traces, or by a policy of their own"
+        chance = next((leaf.type for leaf in policy.leaves() if leaf.type in _OTHER_CHANCE), None)
+        if chance and any(leaf.type == "target_rate" for other in self.policies for leaf in other.leaves()):
+            yield f"beside target_rate {chance} distorts the counts that thresholds tell: it chooses otherwise"
         if self.num_shards > 1 and policy.create().learners():
             yield "learns from a part of all attempts: each shard has its own"

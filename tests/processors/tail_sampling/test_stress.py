@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from podtrail_processors.probability import probability_of, randomness_of, read_sampling_state
 from podtrail_processors.tail_sampling import FACTORY
-from podtrail_processors.tail_sampling.stress import Stress
+from podtrail_processors.tail_sampling.stress import Stress, StressRelief
 
 from podtrail.otlp import SpanView, Status, split
 
@@ -246,3 +246,19 @@ def test_a_decision_under_stress_is_remembered_in_the_caches(stressed: Make, spa
 def test_a_lower_mark_above_the_upper_one_is_an_error(sampler: Make) -> None:
     with pytest.raises(ValueError, match="deactivate_at_percentage must not be above"):
         sampler(stress_relief={"activate_at_percentage": 50})
+
+
+@pytest.mark.parametrize(
+    ("settings", "warned"),
+    [
+        ({"mode": "always"}, ["always: no policy is asked about any trace"]),
+        (
+            {"mode": "auto", "maximum_lag": 0},
+            ["without memory_limit_mib and maximum_lag only maximum_held_mib can bring relief"],
+        ),
+        ({"mode": "auto"}, []),
+        ({}, []),
+    ],
+)
+def test_warns_of_a_mode_that_is_hardly_meant(settings: dict[str, object], warned: list[str]) -> None:
+    assert [text for _, text in StressRelief.model_validate(settings).warnings()] == warned

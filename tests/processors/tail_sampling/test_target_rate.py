@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from podtrail_processors.probability import ALWAYS, NEVER, probability_of, randomness_of, read_sampling_state
 from podtrail_processors.tail_sampling.allotment import Demand, allot
+from podtrail_processors.tail_sampling.config import Config
 from podtrail_processors.tail_sampling.throughput import OTHER, Throughput
 
 from podtrail.otlp import SpanView, Status, split
@@ -369,3 +370,11 @@ def test_late_spans_tell_the_threshold_of_their_trace(sampler: Make, span: Make,
     assert threshold is not None
     assert threshold > ALWAYS
     assert made.kept[-2:] == [(kept, 1), (kept, 2)]
+
+
+def test_warns_of_policies_beside_it_that_distort_the_counts(policy: Make) -> None:
+    share, target = policy("probabilistic", sampling_percentage=5), policy("target_rate", traces_per_second=5)
+    assert not Config.model_validate({"policies": [share]}).warnings()
+    ((path, text),) = Config.model_validate({"policies": [target, share]}).warnings()
+    assert path == ("policies", 1)
+    assert text == "beside target_rate probabilistic distorts the counts that thresholds tell: it chooses otherwise"
