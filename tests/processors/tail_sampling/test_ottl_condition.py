@@ -99,6 +99,30 @@ def test_a_condition_that_fails_is_passed_over(sampler: Make, span: Make, policy
     assert not made.counted("sampling_policy_evaluation_error")
 
 
+def test_ignore_logs_a_failure_once_a_minute(
+    sampler: Make, span: Make, policy: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    failing = {"attributes": {"n": "text"}}
+    made = sampler(policy("ottl_condition", "o", error_mode="ignore", span=[FAILING, 'name == "x"']))
+    for at in (0, 20, 40):
+        made.send(at, span(at + 1, **failing), span(at + 2, name="x", **failing))
+    assert [record.getMessage() for record in caplog.records] == [
+        f"o: no answer of the condition {FAILING}: 'text' is no integer"
+    ]
+    made.send(70, span(9, **failing))
+    made.stop(80)
+    assert len(caplog.records) == 2
+
+
+def test_silence_is_kept_about_failures(
+    sampler: Make, span: Make, policy: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = sampler(policy("ottl_condition", error_mode="silent", span=[FAILING]))
+    made.send(0, span(1, attributes={"n": "text"}))
+    made.stop(10)
+    assert not caplog.records
+
+
 def test_a_failure_that_propagates_leaves_the_policy_without_a_vote(sampler: Make, span: Make, policy: Make) -> None:
     made = sampler(
         policy("ottl_condition", "o", error_mode="propagate", span=[FAILING]),
