@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from podtrail_processors.probability import probability_of, randomness_of, read_sampling_state
 from podtrail_processors.tail_sampling import FACTORY
@@ -262,3 +262,32 @@ def test_a_lower_mark_above_the_upper_one_is_an_error(sampler: Make) -> None:
 )
 def test_warns_of_a_mode_that_is_hardly_meant(settings: dict[str, object], warned: list[str]) -> None:
     assert [text for _, text in StressRelief.model_validate(settings).warnings()] == warned
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([0.0, 0.3, 1.1, 4.0]), st.sampled_from([0, 5]), st.lists(st.integers(1, 6), max_size=4)
+        ),
+        max_size=30,
+    )
+)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_stress_or_not_every_span_is_kept_or_booked_once(
+    measured: Make, span: Make, steps: list[tuple[float, int, list[int]]]
+) -> None:
+    made, at, sent = measured(minimum_duration="1s", sampling_percentage=50), 0.0, 0
+    for pause, lag, traces in steps:
+        at += pause
+        made.lag = lag * SECOND
+        spans = []
+        for trace in traces:
+            sent += 1
+            spans.append(span(trace << 53, sent, status=ERROR if sent % 7 == 0 else None))
+        made.send(at, *spans)
+        for trace, _ in made.kept:
+            assert made.decisions[trace] == "sampled"
+    made.stop(at + 100)
+    assert len(made.kept) == len(set(made.kept))
+    assert len(made.kept) + made.context.account.sampled_out == sent
+    assert made.under_test.held() == 0
