@@ -18,8 +18,8 @@ _SHARE_OF_SHORT = 4
 """A quarter of the memory is for short forms."""
 _SHARE_OF_ONE = 8
 """No trace may fill more than an eighth of the tier with spans."""
-_WHOLE_SIZE = 900
-_SHORT_SIZE = 600
+_WHOLE_SIZE = 1_050
+_SHORT_SIZE = 750
 _GROUP_SIZE = 250
 _VOTES_SIZE = 50
 """Rows of votes are shared by the decisions that have the same."""
