@@ -12,11 +12,10 @@ from podtrail.component import Context, Counter, Metrics
 from podtrail.config.types import SECOND
 from podtrail.otlp import ROOT_NAME, Batch, Group, Verdict
 from podtrail_processors.tail_sampling.config import Config
-from podtrail_processors.tail_sampling.dry_run import spared
 from podtrail_processors.tail_sampling.evidence import Evidence
 from podtrail_processors.tail_sampling.failures import failure_in
 from podtrail_processors.tail_sampling.held import FORGOTTEN, Decided, HeldTrace
-from podtrail_processors.tail_sampling.inscription import reasoned
+from podtrail_processors.tail_sampling.inscription import reasoned, spared
 from podtrail_processors.tail_sampling.instruments import Instruments
 from podtrail_processors.tail_sampling.judge import Judgement
 from podtrail_processors.tail_sampling.marks import marked, records_policy

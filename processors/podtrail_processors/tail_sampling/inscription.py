@@ -1,11 +1,12 @@
-"""`record_reason`: which policy kept a trace and why, written on its root span."""
+"""What is written on the root of a trace: with `record_reason` why it was kept, in a `dry_run` why it would not be."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from podtrail.otlp import Group, append_attributes, frame, span_reader, split
+from podtrail.otlp import Group, Value, append_attributes, frame, span_reader, split
 from podtrail_processors.tail_sampling.judge import Judgement
 from podtrail_processors.tail_sampling.words import cut
 
+_DECISION = "podtrail.sampling.decision"
 _POLICY = "podtrail.sampling.policy"
 _REASON = "podtrail.sampling.reason"
 _VOTES = "podtrail.sampling.votes"
@@ -20,10 +21,23 @@ def reasoned(groups: Sequence[Group], judgement: Judgement) -> Sequence[Group]:
 
     `podtrail.sampling.votes` is left out when there are more policies than can be told shortly.
     """
-    attributes = {_POLICY: judgement.policy, _REASON: cut(judgement.reason, _LONGEST_REASON)}
+    attributes: dict[str, Value] = {_POLICY: judgement.policy, _REASON: cut(judgement.reason, _LONGEST_REASON)}
     votes = ", ".join(f"{policy}: {vote}" for policy, vote in judgement.votes.items())
     if votes and len(votes) <= _LONGEST_VOTES:
         attributes[_VOTES] = votes
+    return _on_root(groups, attributes)
+
+
+def spared(groups: Sequence[Group], judgement: Judgement) -> Sequence[Group]:
+    """Return the groups of a trace that is not kept and passes all the same, with what would have become of it."""
+    attributes: dict[str, Value] = {_DECISION: judgement.decision, _REASON: cut(judgement.reason, _LONGEST_REASON)}
+    if judgement.policy:
+        attributes[_POLICY] = judgement.policy
+    return _on_root(groups, attributes)
+
+
+def _on_root(groups: Sequence[Group], attributes: Mapping[str, Value]) -> Sequence[Group]:
+    """Return groups with attributes on the first root among their spans, without one on the first span."""
     at, number = _root_in(groups)
     spans = list(split(groups[at].spans))
     spans[number] = append_attributes(spans[number], attributes)
