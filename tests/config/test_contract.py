@@ -20,6 +20,7 @@ NEEDED = {
     ("exporter", "file"): "path",
     ("exporter", "otlp_grpc"): "endpoint",
     ("exporter", "otlp_http"): "endpoint",
+    ("exporter", "recording"): "path",
 }
 """What can't be left out, for the components that need anything at all."""
 

@@ -95,6 +95,11 @@ class LogFile:
         if held and held + size > self._rotation.max_megabytes * _MIB:
             self._set_aside()
 
+    def begin_anew(self) -> None:
+        """Set aside what the file holds, if anything, and begin a new one. OSError leaves the old one in use."""
+        if self._regular and self.mark():
+            self._set_aside()
+
     def mark(self) -> int:
         """Return where the next write begins."""
         return os.fstat(self._fd).st_size if self._regular else 0

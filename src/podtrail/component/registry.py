@@ -28,6 +28,7 @@ _BUILT_IN: dict[Kind, dict[str, str]] = {
         "file": "podtrail_exporters.file",
         "otlp_grpc": "podtrail_exporters.otlp_grpc",
         "otlp_http": "podtrail_exporters.otlp_http",
+        "recording": "podtrail_exporters.recording",
     },
     "extension": {
         "health_check": "podtrail_extensions.health_check",

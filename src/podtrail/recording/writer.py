@@ -9,14 +9,11 @@ from typing import Self
 
 import zstandard
 
-from podtrail.otlp import Group, write_request
-from podtrail.otlp.arrival import with_arrival, with_arrival_json
-from podtrail.otlp.json import write_json_request
+from podtrail.otlp import Group
+from podtrail.recording.form import RecordingForm
 
 _BLOCK = 1 << 18
 """Uncompressed bytes that become one gzip member or zstd frame: what damage costs at most."""
-_FORMATS = {".jsonl": "json", ".json": "json", ".otlp": "protobuf"}
-_COMPRESSIONS = (".gz", ".zst")
 
 
 class RecordingWriter:
@@ -25,12 +22,7 @@ class RecordingWriter:
     def __init__(self, path: str | PathLike[str]) -> None:
         """Take format and compression from the name. ValueError when it ends in none of them."""
         self.path = Path(path)
-        suffixes = self.path.suffixes
-        self._compression = suffixes.pop() if suffixes and suffixes[-1] in _COMPRESSIONS else ""
-        name = suffixes[-1] if suffixes else ""
-        if name not in _FORMATS:
-            raise ValueError(f"{self.path}: a recording ends in .jsonl or .otlp, or either with .gz or .zst behind")
-        self._json = _FORMATS[name] == "json"
+        self._form = RecordingForm.of(path)
         self._block: list[bytes] = []
         self._size = 0
 
@@ -47,11 +39,7 @@ class RecordingWriter:
 
     def write(self, groups: Iterable[Group], arrival: int) -> None:
         """Write one request that arrived at `arrival`, Unix nanoseconds."""
-        if self._json:
-            record = with_arrival_json(write_json_request(groups), arrival) + b"\n"
-        else:
-            request = with_arrival(write_request(groups), arrival)
-            record = len(request).to_bytes(4, "big") + request
+        record = self._form.framed(self._form.message(groups, arrival))
         self._block.append(record)
         self._size += len(record)
         if self._size >= _BLOCK:
@@ -63,10 +51,10 @@ class RecordingWriter:
             return
         block = b"".join(self._block)
         self._block, self._size = [], 0
-        match self._compression:
-            case ".gz":
+        match self._form.compression:
+            case "gzip":
                 block = gzip.compress(block, mtime=0)
-            case ".zst":
+            case "zstd":
                 block = zstandard.ZstdCompressor(write_checksum=True).compress(block)
         self._file.write(block)
         self._file.flush()

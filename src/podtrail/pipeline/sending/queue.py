@@ -41,7 +41,8 @@ class SendingQueue:
         """Make the queue of an exporter, which the caller enters and leaves around it.
 
         Args:
-            exporter: its attribute `wants_verdicts` says whether batches keep their verdicts.
+            exporter: its attribute `wants_verdicts` says whether batches keep their verdicts, `wants_arrivals` whether
+                they stay apart, each with its arrival, neither put together nor cut.
             exporter_id: its id in the configuration, the label of its metrics.
             settings: None for an exporter without (a file): nothing is dropped but what is permanently refused.
             metrics: where the `otelcol_exporter_…` instruments live.
@@ -51,6 +52,7 @@ class SendingQueue:
         self._plan = plan = plan_for(settings)
         self._books = Books(exporter_id, metrics, log)
         self._wants_verdicts = bool(getattr(exporter, "wants_verdicts", False))
+        self._wants_arrivals = bool(getattr(exporter, "wants_arrivals", False))
         self._hurry = asyncio.Event()
         self._retrying = Retrying(
             Attempt(exporter, plan.timeout, log).send,
@@ -116,7 +118,7 @@ class SendingQueue:
             return
         cost = self._cost(spans, size)
         last = self._line[-1] if self._line else None
-        if last is not None and not last.takes(account, spans, size):
+        if last is not None and (self._wants_arrivals or not last.takes(account, spans, size)):
             last = None
         if last is not None and self._plan.sizer == "requests":
             cost = 0
@@ -203,7 +205,7 @@ class SendingQueue:
 
     async def _send(self, parcel: Parcel) -> None:
         try:
-            for piece in parcel.pieces():
+            for piece in parcel.batches if self._wants_arrivals else parcel.pieces():
                 await self._deliver(piece, parcel)
         finally:
             self._finish(parcel)

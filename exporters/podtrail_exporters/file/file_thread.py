@@ -1,0 +1,77 @@
+"""The thread in which files are opened, written, forced onto the disk and closed: a slow disk stops no event loop."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from podtrail.component import StartError
+from podtrail.config.types import SECOND
+from podtrail_exporters.file.log_file import LogFile
+
+T = TypeVar("T")
+
+
+class FileThread:
+    """Does the work on some files, one thing after the other."""
+
+    def __init__(
+        self, name: str, files: Sequence[LogFile], flush_interval: int, log: logging.LoggerAdapter[logging.Logger]
+    ) -> None:
+        """Make it; `flush_interval` in nanoseconds, 0: the system decides when what is written reaches the disk."""
+        self._files = files
+        self._flush_interval = flush_interval / SECOND
+        self._log = log
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
+        self._syncing: asyncio.Task[None] | None = None
+
+    async def open(self, *, append: bool, create_directory: bool) -> None:
+        """Open all files. StartError when one can't be."""
+
+        def work() -> None:
+            for file in self._files:
+                file.open(append=append, create_directory=create_directory)
+
+        try:
+            await self.do(work)
+        except StartError:
+            await self._end()
+            raise
+        if self._flush_interval:
+            self._syncing = asyncio.create_task(self._sync_for_ever())
+
+    async def do(self, work: Callable[[], T]) -> T:
+        """Return what `work` returns, done in the thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    async def close(self) -> None:
+        """Force everything onto the disk and close the files."""
+        if self._syncing is not None:
+            self._syncing.cancel()
+            await asyncio.wait({self._syncing})
+        await self._end()
+
+    async def _end(self) -> None:
+        await self.do(self._close)
+        self._thread.shutdown()
+
+    def _close(self) -> None:
+        for file in self._files:
+            try:
+                file.close()
+            except OSError as error:
+                self._log.error("can't force %s onto the disk: %s", file.path, error.strerror)
+
+    async def _sync_for_ever(self) -> None:
+        failing = False
+        while True:
+            await asyncio.sleep(self._flush_interval)
+            for file in self._files:
+                try:
+                    await self.do(file.sync)
+                    failing = False
+                except OSError as error:
+                    if not failing:
+                        self._log.error("can't force %s onto the disk: %s", file.path, error.strerror)
+                    failing = True
