@@ -15,7 +15,8 @@ SPANS_A_TRACE = 35
 FAILED_SHARE = SLOW_SHARE = 0.03
 SLOW_MS = 500
 
-_TRACE, _BASE = b"\xa5" * 16, b"\x5a" * 6
+_TRACE, _BASE, _POD = b"\xa5" * 16, b"\x5a" * 6, b"u" * 32
+"""What stands in a pattern for a trace's own id, the first bytes of its spans' ids, and the uid of its Pod."""
 _UNDER_WAY = 64
 _TURN = (4, 10)
 _RESOURCE = resource_header({"service.name": "kube-scheduler", "host.name": "control-plane-1"})
@@ -69,7 +70,7 @@ class _Pattern:
         root: dict[str, Value] = {
             "k8s.pod.name": f"web-{rng.randrange(10_000):04}",
             "k8s.pod.namespace": "prod",
-            "k8s.pod.uid": f"{rng.getrandbits(128):032x}",
+            "k8s.pod.uid": _POD.decode(),
             "scheduler.queue_wait_ms": rng.randrange(1000),
             "scheduler.result": "Unschedulable" if kind == "failed" else "Success",
         }
@@ -155,7 +156,8 @@ def _turns(rng: random.Random, patterns: dict[str, list[_Pattern]], load: Load) 
             if kind != "normal":
                 load.telling.add(trace_id)
             pattern = rng.choice(patterns[kind])
-            left = [raw.replace(_TRACE, trace_id).replace(_BASE, base) for raw in pattern.framed]
+            uid = b"%032x" % rng.getrandbits(128)
+            left = [raw.replace(_TRACE, trace_id).replace(_BASE, base).replace(_POD, uid) for raw in pattern.framed]
             under_way.append((trace_id, left))
         for trace_id, left in under_way:
             count = min(rng.randint(*_TURN), len(left))
