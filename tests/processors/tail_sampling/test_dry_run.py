@@ -6,11 +6,14 @@ from typing import Any
 import pytest
 from podtrail_processors.tail_sampling import FACTORY
 
-from podtrail.otlp import SpanView, Status, Value, split
+from podtrail.otlp import SpanView, Status, Value, split, write_request
 from podtrail.otlp.decisions import decision_line
+from podtrail.testing import replay
+from podtrail.testing.attempts import START, no_room
 
 Make = Callable[..., Any]
 ERROR = Status(2, "")
+SECOND = 1_000_000_000
 
 
 @pytest.fixture
@@ -101,3 +104,26 @@ def test_validate_warns_that_nothing_is_dropped() -> None:
     assert [text for path, text in config.warnings() if path == ("dry_run",)] == [
         "nothing is dropped: traces that would not be kept are only marked"
     ]
+
+
+def test_the_stitcher_links_attempts_that_passed_in_a_dry_run_as_kept() -> None:
+    never = {"name": "never", "type": "status_code", "status_code": {"status_codes": ["OK"]}}
+    config = {
+        "receivers": {"otlp": {"protocols": {"grpc": {}}}},
+        "processors": {"tail_sampling": {"dry_run": True, "policies": [never]}, "link_stitching": {}},
+        "exporters": {"debug": {}},
+        "service": {
+            "pipelines": {
+                "traces": {
+                    "receivers": ["otlp"],
+                    "processors": ["tail_sampling", "link_stitching"],
+                    "exporters": ["debug"],
+                }
+            }
+        },
+    }
+    attempts = [no_room(number=number, start=START + number * SECOND) for number in (1, 2)]
+    run = replay(config, [(START + one.number * 2 * SECOND, write_request(one.groups())) for one in attempts])
+    second = [one.span for one in run.exported["debug"] if one.span.span_id == attempts[1].root_id]
+    assert {decision["decision"] for decision in run.decisions} == {"not_sampled"}
+    assert [link.attributes["podtrail.link.resolved"] for link in second[0].links] == [True]
