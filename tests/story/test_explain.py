@@ -89,7 +89,9 @@ def root_only(group: Group) -> Group:
 def test_an_attempt_that_was_not_kept_is_told_in_full_while_its_decision_is_held() -> None:
     told = lines(library_of(no_room().batch("not_sampled", "", "no policy said yes")))
     assert "  31  NodeAffinity      no match              node-00, node-01, 29 more" in told
-    assert not pod_of(library_of(no_room().batch("not_sampled", "", ""))).attempts[0].kept
+    refused = MadeAttempt(result="Error", bind_error="is forbidden: no").batch("not_sampled", "", "no policy said yes")
+    pod = pod_of(library_of(refused))
+    assert (pod.node, pod.attempts[0].kept) == ("node-07", False)
 
 
 def test_more_refusals_than_lines_are_counted() -> None:

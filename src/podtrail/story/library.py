@@ -224,7 +224,7 @@ class Library:
 
     def _fuller(self, pod: PodStory) -> PodStory:
         attempts = tuple(map(self._read_in_full, pod.attempts))
-        return pod if attempts == pod.attempts else replace(pod, attempts=attempts)
+        return pod if attempts == pod.attempts else self.stories.retold(pod, attempts)
 
     def _read_in_full(self, attempt: AttemptStory) -> AttemptStory:
         """Return an attempt with what the spans tell that it was decided on, though they were not kept."""

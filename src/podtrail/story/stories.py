@@ -1,7 +1,7 @@
 """The index of Pods and their attempts, fed with what leaves a pipeline. Bounded; it is told the time."""
 
 from collections import Counter, OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -124,6 +124,11 @@ class Stories:
         """Return one Pod's story by its uid (or `namespace/name` where its spans have none)."""
         pod = self._pods.get(key)
         return self._tell(pod) if pod else None
+
+    def retold(self, pod: PodStory, attempts: Sequence[AttemptStory]) -> PodStory:
+        """Return a Pod's story anew, with attempts of which more is known than was noted here."""
+        held = self._pods.get(pod.key)
+        return tell_pod(held.facts, attempts, self._slow_after) if held else pod
 
     def named(self, namespace: str, name: str) -> list[PodStory]:
         """Return the Pods of a name: several where it was created anew."""
