@@ -9,19 +9,10 @@ from typing import Any, TypeVar, cast
 import pytest
 from google.protobuf.descriptor import FieldDescriptor as Field
 from google.protobuf.message import Message
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
-
-settings.register_profile(
-    "podtrail",
-    deadline=None,
-    max_examples=150,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
-settings.load_profile("podtrail")
 
 M = TypeVar("M", bound=Message)
 
