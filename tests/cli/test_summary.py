@@ -50,6 +50,12 @@ def test_the_page_is_named_while_it_is_served() -> None:
     assert "http" not in printed(run(page=PAGE), serving=False)
 
 
+def test_the_example_names_the_page_where_it_is_not_the_usual_one() -> None:
+    assert "e.g. podtrail why pod default/web-0 --endpoint http://localhost:1/" in printed(
+        run(page="http://localhost:1/")
+    )
+
+
 def test_a_ledger_that_does_not_balance_is_red_and_names_the_difference() -> None:
     ledger = Ledger("file", 100, 0, 10, 0, 0, {"late_span": 3}, 24, 0)
     text = printed(run(ledger=ledger), colour=True)

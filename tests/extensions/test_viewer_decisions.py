@@ -71,6 +71,7 @@ def test_a_pod_leads_to_the_decisions_about_its_attempts_kept_or_not(viewing: Vi
     page = get(viewing, "/pods/other", *both())
     assert f'href="/decisions/{SECOND_TRY.trace_id.hex()}"' in page
     assert "podtrail why pod default/api-1" in page
+    assert 'href="/policies?q=other#decisions"' in page
 
 
 def test_a_decision_about_a_trace_that_was_not_kept_has_its_links(viewing: Viewing) -> None:

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from podtrail.story import ago, clip, clock, duration, stamp, visible
 from podtrail_extensions.viewer.decision_views import DecisionFilter
-from podtrail_extensions.viewer.views import Filter
+from podtrail_extensions.viewer.views import MAX_QUERY, Filter
 
 _WIDTH = 200
 AXIS = 1000
@@ -50,6 +50,7 @@ def environment() -> Environment:
         "list_path": list_path,
         "decision_path": decision_path,
         "decisions_path": decisions_path,
+        "pod_decisions_path": pod_decisions_path,
         "ticks": ticks,
     }
     return env
@@ -95,6 +96,11 @@ def decisions_path(wanted: DecisionFilter, **changes: str | int | None) -> Whole
     target = wanted._replace(before=None)._replace(**changes)  # type: ignore[arg-type] # named by the templates
     query = {n: v for n, v in target._asdict().items() if v != DecisionFilter._field_defaults[n]}
     return Whole(f"/policies?{urlencode(query)}#decisions" if query else "/policies#decisions")
+
+
+def pod_decisions_path(key: str) -> Whole:
+    """Return the address of the list of decisions about a Pod's attempts."""
+    return decisions_path(DecisionFilter(), q=key[:MAX_QUERY])
 
 
 def bar(offset: int, length: int | None, whole: int) -> tuple[int, int]:

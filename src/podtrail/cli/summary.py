@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 _LABEL = 11
 _NUMBER = 6
+_USUAL_PAGE = "http://localhost:15927/"
+"""Where `podtrail why` asks by itself."""
 _REASON = 90
 """Longest reason; a longer one is clipped in the middle."""
 
@@ -115,9 +117,11 @@ def _waiting(summary: Summary) -> "list[Text]":
     lines = []
     reasons = [visible(clip(waiting.reason, _REASON)) for waiting in summary.waiting]
     width = max(map(len, reasons), default=0)
+    elsewhere = f" --endpoint {visible(summary.page)}" if summary.page not in ("", _USUAL_PAGE) else ""
     for at, (waiting, reason) in enumerate(zip(summary.waiting, reasons, strict=True)):
         example = visible(clip(f"{waiting.namespace}/{waiting.name}"))
-        lines.append(_row("" if at else "Waiting", waiting.pods, f"{reason:<{width}}   e.g. podtrail why pod {example}"))
+        ask = f"e.g. podtrail why pod {example}{elsewhere}"
+        lines.append(_row("" if at else "Waiting", waiting.pods, f"{reason:<{width}}   {ask}"))
     if summary.more_waiting:
         lines.append(_row("", summary.more_waiting, "for other reasons"))
     return lines
