@@ -81,6 +81,7 @@ _ours = st.fixed_dictionaries(
         "decision_wait_after_root_received": st.sampled_from(["0s", "500ms"]),
         "rescue_late_errors": st.booleans(),
         "dry_run": st.booleans(),
+        "linked_traces": st.sampled_from([{}, {"keep": True, "grace_period": "2s"}]),
     }
 )
 
@@ -173,13 +174,23 @@ def test_a_batch_that_comes_twice_changes_no_decision(
 class Sampling(RuleBasedStateMachine):
     """A sampler that is sent spans, left to wait, looked at early and replaced by successors."""
 
-    @initialize(ours=_ours, remembering=_remembering, small=st.booleans(), shards=st.sampled_from([1, 1, 3]))
-    def begin(self, ours: dict[str, Any], remembering: dict[str, Any], small: bool, shards: int) -> None:
+    @initialize(
+        ours=_ours,
+        remembering=_remembering,
+        small=st.booleans(),
+        shards=st.sampled_from([1, 1, 3]),
+        ingest=st.booleans(),
+    )
+    def begin(self, ours: dict[str, Any], remembering: dict[str, Any], small: bool, shards: int, ingest: bool) -> None:
         """Make the sampler, perhaps with little room."""
-        self.about = ours | remembering | {"num_shards": shards}
+        self.linked = bool(ours["linked_traces"])  # which has neither shards nor span-ingest
+        self.about = ours | remembering | {"num_shards": 1 if self.linked else shards}
         if small:
             self.about |= {"num_traces": 4, "maximum_held_mib": 1, "maximum_held_trace_kib": 700}
+        if ingest and not self.linked:
+            self.about["sampling_strategy"] = "span-ingest"
         self.small = small
+        self.forgets = small or "sampling_strategy" in self.about
         self.context = Context(id="tail_sampling")
         self.made = _make(self.about, self.context)
         self.now = START
@@ -199,7 +210,7 @@ class Sampling(RuleBasedStateMachine):
         for made, pad in zip(spans, pads, strict=False):
             span = made
             self.sent += 1
-            if "decision_cache" in self.about and not self.small:
+            if "decision_cache" in self.about and not self.forgets:
                 span = span._replace(trace=span.trace % 8)  # caches know ids by their last 8 bytes alone
             groups.append(span._replace(pad=pad if self.small else 0).group(self.sent))
         self._take(self.made.add(Batch(groups, self.now), self.now).out)
@@ -220,7 +231,7 @@ class Sampling(RuleBasedStateMachine):
     @rule(shards=st.sampled_from([0, 0, 2, 3]))
     def reload(self, shards: int) -> None:
         """Go on with a successor, perhaps of another number of shards."""
-        if shards and not self.small:
+        if shards and not self.small and not self.linked:
             self.about["num_shards"] = shards
         successor = _make(self.about, self.context)
         successor.take_over(self.made, self.now)
@@ -246,8 +257,8 @@ class Sampling(RuleBasedStateMachine):
     @invariant()
     def says_one_thing_of_a_trace(self) -> None:
         """A decision stands, but for a late error; nothing is told of a trace that was kept."""
-        if self.small:
-            return  # it forgets
+        if self.forgets:
+            return
         for verdicts in self.told.values():
             kept = [at for at, verdict in enumerate(verdicts) if verdict.decision == "sampled"]
             assert len({verdict.decision for verdict in verdicts[: kept[0] if kept else None]}) <= 1
