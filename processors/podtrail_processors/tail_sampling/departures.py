@@ -168,12 +168,12 @@ class Departures:
         out.groups.append(marked(group, policy, cached=True) if self._records else group)
         self.instruments.from_cache.add(group.span_count, "true")
 
-    def late_unkept(self, group: Group, now: int, out: Outcome) -> None:
-        """Let late spans of a trace go that no policy kept, or rescue it by them."""
+    def late_unkept(self, group: Group, now: int, out: Outcome) -> Judgement | None:
+        """Let late spans of a trace go that no policy kept; or rescue it by them, and return with what judgement."""
         rescue = self.rescue_by(group)
         if rescue is None:
             self._let_go_late(group, _LATE, now, out)
-            return
+            return None
         groups = self.inscribed([group], rescue)
         out.groups.extend(groups)
         out.verdicts.append(self._told(group.trace_id, rescue, groups, group.span_count, now, now))
@@ -181,6 +181,7 @@ class Departures:
         trace = self.memory.traces.get(group.trace_id)
         if trace is not None and trace.state is not None:
             trace.state = trace.state._replace(decision="sampled")
+        return rescue
 
     def rescue_by(self, group: Group) -> Judgement | None:
         """Return the judgement by which late spans rescue a trace that no policy kept; None when they do not.

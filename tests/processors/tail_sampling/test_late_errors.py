@@ -86,3 +86,14 @@ def test_without_it_a_late_error_follows_the_decision(rescuing: Make, span: Make
     made.stop(9)
     assert not made.kept
     assert [verdict.decision for verdict in made.verdicts] == ["not_sampled"]
+
+
+def test_what_was_decided_under_stress_is_rescued_as_well(sampler: Make, span: Make, policy: Make) -> None:
+    relief = {"mode": "always", "sampling_percentage": 0, "errors_per_second": 0}
+    made = sampler(policy("always_sample"), rescue_late_errors=True, stress_relief=relief)
+    made.send(0, span(1, 1))
+    made.send(1, span(1, 2, status=ERROR))
+    made.send(2, span(1, 3))
+    made.stop(9)
+    assert made.kept == [(1, 2), (1, 3)]
+    assert [verdict.decision for verdict in made.verdicts] == ["not_sampled", "sampled"]
