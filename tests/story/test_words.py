@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podtrail.story import ago, clip, duration, visible
+from podtrail.story import ago, clip, duration, shell_word, visible
 
 S = 1_000_000_000
 
@@ -47,3 +47,9 @@ def test_a_clipped_text_keeps_both_ends_and_the_width(text: str, width: int) -> 
     shown = clip(text, width)
     assert len(shown) <= width
     assert shown == text or (shown[0] == text[0] and "…" in shown)
+
+
+def test_a_name_in_a_command_is_one_word_whatever_a_shell_would_make_of_it() -> None:
+    assert shell_word("default/web-0") == "default/web-0"
+    assert shell_word("a; rm -rf ~ $(x)") == "'a; rm -rf ~ $(x)'"
+    assert shell_word("a\x1b'") == "'a\\x1b'\"'\"''"

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
-from podtrail.story import ago, clip, clock, duration, stamp, visible
+from podtrail.story import ago, clip, clock, duration, shell_word, stamp, visible
 from podtrail_extensions.viewer.decision_views import DecisionFilter
 from podtrail_extensions.viewer.views import MAX_QUERY, Filter
 
@@ -40,7 +40,14 @@ def environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    env.filters |= {"duration": duration, "number": number, "utc": clock, "iso": stamp, "whole": Whole}
+    env.filters |= {
+        "duration": duration,
+        "number": number,
+        "utc": clock,
+        "iso": stamp,
+        "whole": Whole,
+        "shell_word": shell_word,
+    }
     env.globals |= {
         "ago": ago,
         "bar": bar,

@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, TextIO
 
-from podtrail.story import Ledger, Summary, clip, duration, to_json, visible
+from podtrail.story import Ledger, Summary, clip, duration, shell_word, to_json, visible
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -117,9 +117,9 @@ def _waiting(summary: Summary) -> "list[Text]":
     lines = []
     reasons = [visible(clip(waiting.reason, _REASON)) for waiting in summary.waiting]
     width = max(map(len, reasons), default=0)
-    elsewhere = f" --endpoint {visible(summary.page)}" if summary.page not in ("", _USUAL_PAGE) else ""
+    elsewhere = f" --endpoint {shell_word(summary.page)}" if summary.page not in ("", _USUAL_PAGE) else ""
     for at, (waiting, reason) in enumerate(zip(summary.waiting, reasons, strict=True)):
-        example = visible(clip(f"{waiting.namespace}/{waiting.name}"))
+        example = shell_word(f"{waiting.namespace}/{waiting.name}" if waiting.name else waiting.key)
         ask = f"e.g. podtrail why pod {example}{elsewhere}"
         lines.append(_row("" if at else "Waiting", waiting.pods, f"{reason:<{width}}   {ask}"))
     if summary.more_waiting:

@@ -17,7 +17,7 @@ from podtrail.story.stories import Stories
 from podtrail.story.summary import Ledger, Summary, Waiting, summarize
 from podtrail.story.tree import SpanRow, TraceStory, tell_trace
 from podtrail.story.view import to_json
-from podtrail.story.words import ago, clip, clock, duration, several, stamp, visible
+from podtrail.story.words import ago, clip, clock, duration, several, shell_word, stamp, visible
 
 __all__ = [
     "NOT_RECEIVED",
@@ -60,6 +60,7 @@ __all__ = [
     "selector",
     "sentence",
     "several",
+    "shell_word",
     "stamp",
     "summarize",
     "tell_trace",

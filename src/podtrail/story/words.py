@@ -1,5 +1,6 @@
 """How times, lengths of time and foreign text are put in words, the same on page and terminal."""
 
+import shlex
 from datetime import UTC, datetime
 
 _SECOND = 1_000_000_000
@@ -68,6 +69,11 @@ def visible(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
+
+
+def shell_word(text: str) -> str:
+    """Return text from elsewhere as one word of a command to be copied: quoted where a shell would act on it."""
+    return shlex.quote(visible(text))
 
 
 def clip(text: str, width: int = 200) -> str:
