@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Final
 
+from podtrail.recording import is_document
+
 _LONGEST: Final = 1 << 16
 _REQUEST: Final = frozenset({"resourceSpans", "resource_spans"})
 _MOST_KEYS: Final = 4
@@ -15,6 +17,8 @@ def foreign(path: Path) -> str:
         if not file.seekable():
             return ""  # whoever reads it as a recording says that it can't be one
         line = file.readline(_LONGEST)
+        if is_document(line + file.readline(_LONGEST)):
+            return ""  # of Jaeger, Zipkin or another program: what in it is no trace is named
     try:
         first = json.loads(line)
     except ValueError:  # another format, or a line that is longer

@@ -2,6 +2,7 @@
 
 from podtrail.recording.compressed import is_compressed
 from podtrail.recording.decoder import Decoder
+from podtrail.recording.foreign import is_document
 from podtrail.recording.form import RecordingForm
 from podtrail.recording.reader import read_recording
 from podtrail.recording.record import LARGEST, Damage, Position, Record
@@ -16,5 +17,6 @@ __all__ = [
     "RecordingForm",
     "RecordingWriter",
     "is_compressed",
+    "is_document",
     "read_recording",
 ]

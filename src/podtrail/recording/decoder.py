@@ -7,6 +7,7 @@ from podtrail.otlp import MalformedRequest, read_request
 from podtrail.otlp.arrival import latest_end, read_arrival, read_arrival_json
 from podtrail.otlp.json import read_json_request
 from podtrail.recording.compressed import ZSTD_MAGIC
+from podtrail.recording.foreign import DocumentSplitter, is_document
 from podtrail.recording.framed import FramedSplitter, may_begin
 from podtrail.recording.lines import LineSplitter
 from podtrail.recording.record import LARGEST, Damage, Position, Record
@@ -15,6 +16,10 @@ from podtrail.transport.compression import TooLarge, Undecodable, decompress
 
 _HEAD = 5
 """Bytes that tell a length in front of a request from JSON."""
+_JSON_HEAD = 256
+"""Bytes that tell a request in JSON from a document of another program."""
+_OPEN = re.compile(rb'\s*(\{\s*("\w*("\s*)?)?)?')
+"""What may still become either."""
 _FORMAT = re.compile(r"\.(otlp|jsonl?)(\.gz|\.zst)?$")
 
 
@@ -31,7 +36,7 @@ class Decoder:
         """Take more bytes; yield what is complete."""
         if self._splitter is None:
             self._head += data
-            if len(self._head) < _HEAD:
+            if len(self._head) < _HEAD or (_OPEN.fullmatch(self._head) and len(self._head) < _JSON_HEAD):
                 return
             data, self._head = self._head, b""
             self._splitter = self._splitter_for(data)
@@ -54,6 +59,8 @@ class Decoder:
 
     def _splitter_for(self, head: bytes) -> Splitter:
         """Choose by the first bytes; where they are unclear, perhaps damaged, by the file's name."""
+        if is_document(head):
+            return DocumentSplitter()
         if may_begin(head):
             framed = True
         elif head.lstrip().startswith(b"{"):

@@ -1,0 +1,109 @@
+"""A document of another program as a stream of requests."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from podtrail.otlp import MalformedRequest
+from podtrail.otlp.json import read_json_request
+from podtrail.recording.foreign.elements import Element, ElementScanner, TooDeep
+from podtrail.recording.foreign.jaeger import is_jaeger, jaeger_request
+from podtrail.recording.foreign.spool import Spool
+from podtrail.recording.foreign.zipkin import is_zipkin, zipkin_request
+from podtrail.recording.record import LARGEST
+from podtrail.recording.splitting import Content, Found, Lost
+
+_DOCUMENT = re.compile(rb'\s*(\[|\{\s*\n\s+"|\{\s*"(data|total|limit|offset|errors)"\s*:)')
+_TOGETHER = 4096
+"""Spans of one trace that stand side by side become one request, up to so many."""
+_MOST_KEYS = 4
+
+
+def is_document(head: bytes) -> bool:
+    """Say whether a file that begins so is one JSON document, not requests in lines."""
+    return bool(_DOCUMENT.match(head))
+
+
+class DocumentSplitter:
+    """Takes a document in pieces; says at once what is lost, and at the end what there is, in the order of time."""
+
+    unit = "byte"
+
+    def __init__(self) -> None:
+        self._scanner = ElementScanner()
+        self._spool = Spool()
+        self._spans: list[Mapping[str, Any]] = []
+        """Zipkin's, of one trace, side by side."""
+        self._first = 0
+        """Where these begin."""
+        self._seen = 0
+        self._given_up = False
+
+    def feed(self, data: bytes) -> Iterator[Found | Lost]:
+        """Take more bytes."""
+        if self._given_up:
+            return
+        try:
+            for element in self._scanner.feed(data):
+                self._seen += 1
+                yield from self._element(element)
+        except TooDeep as error:
+            self._given_up = True
+            yield Lost(0, str(error))
+
+    def gap(self, reason: str) -> Iterator[Found | Lost]:
+        """Give up: where the document goes on, nothing says at what depth."""
+        if not self._given_up:
+            self._given_up = True
+            yield Lost(self._scanner.begun or 0, f"{reason}; the rest of the document can't be told apart")
+
+    def finish(self) -> Iterator[Found | Lost]:
+        """Yield the requests."""
+        yield from self._joined()
+        begun = self._scanner.begun
+        if begun is not None and not self._given_up:
+            yield Lost(begun, "cut off: the document does not end")
+        elif not self._seen and not self._given_up:
+            yield Lost(0, "a JSON document without traces")
+        for number, intake in self._spool.take():
+            yield Found(number, Content(None, intake))
+
+    def _element(self, element: Element) -> Iterator[Lost]:
+        if element.size > LARGEST:
+            yield Lost(element.number, f"an object of {element.size} bytes, more than {LARGEST}")
+            return
+        try:
+            read = json.loads(element.raw)
+        except (ValueError, RecursionError) as error:
+            yield Lost(element.number, f"not JSON: {error}")
+            return
+        if is_zipkin(read):
+            other = self._spans and self._spans[0]["traceId"] != read["traceId"]
+            if other or len(self._spans) >= _TOGETHER:
+                yield from self._joined()
+            if not self._spans:
+                self._first = element.number
+            self._spans.append(read)
+            return
+        yield from self._joined()
+        if is_jaeger(read):
+            yield from self._request(element.number, jaeger_request(read))
+        elif "scopeSpans" in read:
+            yield from self._request(element.number, {"resourceSpans": [read]})
+        else:
+            keys = [*read][:_MOST_KEYS] + ["…"] * (len(read) > _MOST_KEYS)
+            yield Lost(element.number, f"neither a trace nor a span: an object with the keys {', '.join(keys)}")
+
+    def _joined(self) -> Iterator[Lost]:
+        if self._spans:
+            spans, self._spans = self._spans, []
+            yield from self._request(self._first, zipkin_request(spans))
+
+    def _request(self, number: int, request: Mapping[str, Any]) -> Iterator[Lost]:
+        try:
+            intake = read_json_request(json.dumps(request).encode())
+        except (MalformedRequest, RecursionError) as error:
+            yield Lost(number, str(error))
+        else:
+            self._spool.put(number, intake)

@@ -1,0 +1,303 @@
+"""Files of other programs, read as recordings: Jaeger's and Zipkin's JSON, the Collector's file exporter, OTLP."""
+
+import base64
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podtrail.otlp import SpanView, read_request, resource_attributes, scope_name, split, write_request
+from podtrail.recording import Damage, Decoder, Record, read_recording
+
+TRACE, SHORT_TRACE = "5b8efff798038103d269b633813fc60c", "d269b633813fc60c"
+START = 1_700_000_000_000_000
+"""Microseconds."""
+
+
+def jaeger_span(**changes: Any) -> dict[str, Any]:
+    return {
+        "traceID": TRACE,
+        "spanID": "eee19b7ec3c1b174",
+        "operationName": "SchedulePod",
+        "references": [],
+        "startTime": START,
+        "duration": 1500,
+        "tags": [],
+        "logs": [],
+        "processID": "p1",
+        "warnings": None,
+    } | changes
+
+
+def jaeger(*spans: Mapping[str, Any], trace: str = TRACE) -> dict[str, Any]:
+    tags = [{"key": "hostname", "type": "string", "value": "node-1"}]
+    processes = {"p1": {"serviceName": "kube-scheduler", "tags": tags}}
+    return {"traceID": trace, "spans": list(spans), "processes": processes, "warnings": None}
+
+
+def zipkin_span(**changes: Any) -> dict[str, Any]:
+    return {
+        "traceId": TRACE,
+        "id": "eee19b7ec3c1b174",
+        "name": "schedulepod",
+        "timestamp": START,
+        "duration": 1500,
+        "localEndpoint": {"serviceName": "kube-scheduler", "ipv4": "10.1.2.3"},
+    } | changes
+
+
+def write(path: Path, document: object, **options: Any) -> Path:
+    path.write_text(json.dumps(document, **options), encoding="utf-8")
+    return path
+
+
+def records(path: Path) -> Sequence[Record]:
+    found = list(read_recording(path))
+    assert not [str(item) for item in found if isinstance(item, Damage)]
+    return [item for item in found if isinstance(item, Record)]
+
+
+def damages(path: Path) -> list[str]:
+    return [str(item) for item in read_recording(path) if isinstance(item, Damage)]
+
+
+def spans(path: Path) -> list[SpanView]:
+    return [SpanView(raw) for record in records(path) for group in record.intake.groups for raw in split(group.spans)]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A name that says nothing of a format."""
+    return tmp_path / "traces.json"
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_trace_that_jaeger_gave_is_a_request_with_its_spans(file: Path, indent: int | None) -> None:
+    tags = [
+        {"key": "span.kind", "type": "string", "value": "server"},
+        {"key": "otel.scope.name", "type": "string", "value": "scheduler"},
+        {"key": "nodes", "type": "int64", "value": 5},
+        {"key": "share", "type": "float64", "value": "0.5"},
+        {"key": "preempted", "type": "bool", "value": True},
+        {"key": "raw", "type": "binary", "value": base64.b64encode(b"text").decode()},
+    ]
+    logs = [{"timestamp": START + 7, "fields": [{"key": "event", "type": "string", "value": "bound"}]}]
+    trace = jaeger(jaeger_span(tags=tags, logs=logs, flags=1))
+    write(file, {"data": [trace], "total": 0, "errors": None}, indent=indent)
+    (record,) = records(file)
+    (group,) = record.intake.groups
+    (span,) = spans(file)
+    assert resource_attributes(group.resource) == {"service.name": "kube-scheduler", "hostname": "node-1"}
+    assert scope_name(group.scope) == "scheduler"
+    assert (span.trace_id.hex(), span.span_id.hex(), span.parent_span_id) == (TRACE, "eee19b7ec3c1b174", b"")
+    assert (span.name, span.kind, span.flags, span.start, span.duration) == (
+        "SchedulePod", 2, 1, START * 1000, 1_500_000
+    )  # fmt: skip
+    assert span.attributes == {"nodes": 5, "share": 0.5, "preempted": True, "raw": "text"}
+    assert [(event.time, event.name) for event in span.events] == [((START + 7) * 1000, "bound")]
+    assert record.arrival == span.end
+    assert not record.timed
+
+
+def test_jaegers_references_are_parent_and_links(file: Path) -> None:
+    references = [
+        {"refType": "FOLLOWS_FROM", "traceID": TRACE, "spanID": "1"},
+        {"refType": "CHILD_OF", "traceID": TRACE, "spanID": "2"},
+        {"refType": "CHILD_OF", "traceID": "abc", "spanID": "3"},
+    ]
+    write(file, {"data": [jaeger(jaeger_span(references=references))]})
+    (span,) = spans(file)
+    assert span.parent_span_id == bytes(7) + b"\2"
+    assert [(link.trace_id.hex(), link.span_id[-1], dict(link.attributes)) for link in span.links] == [
+        (TRACE, 1, {"opentracing.ref_type": "follows_from"}),
+        ("abc".zfill(32), 3, {"opentracing.ref_type": "child_of"}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("tags", "expected"),
+    [
+        ({"error": True}, (2, "")),
+        ({"otel.status_code": "ERROR", "otel.status_description": "no room", "error": True}, (2, "no room")),
+        ({"otel.status_code": "OK"}, (1, "")),
+        ({}, (0, "")),
+    ],
+    ids=str,
+)
+def test_jaegers_tags_say_how_a_span_ended(file: Path, tags: dict[str, Any], expected: tuple[int, str]) -> None:
+    listed = [{"key": key, "value": value} for key, value in tags.items()]
+    write(file, {"data": [jaeger(jaeger_span(tags=listed))]})
+    assert spans(file)[0].status == expected
+
+
+def test_spans_of_zipkin_keep_kind_status_endpoints_and_annotations(file: Path) -> None:
+    span = zipkin_span(
+        parentId="7",
+        kind="CLIENT",
+        remoteEndpoint={"serviceName": "apiserver", "ipv6": "::1", "port": 6443},
+        annotations=[{"timestamp": START + 1, "value": "sent"}],
+        tags={"error": "refused", "nodes": "5"},
+        shared=True,
+        debug=True,
+    )
+    write(file, [span])
+    (record,) = records(file)
+    (found,) = spans(file)
+    assert resource_attributes(record.intake.groups[0].resource) == {"service.name": "kube-scheduler"}
+    assert (found.kind, found.status, found.parent_span_id[-1]) == (3, (2, "refused"), 7)
+    assert found.attributes == {
+        "nodes": "5",
+        "net.host.ip": "10.1.2.3",
+        "net.peer.ip": "::1",
+        "net.peer.port": 6443,
+        "peer.service": "apiserver",
+        "zipkin.shared": True,
+    }
+    assert [(event.time, event.name) for event in found.events] == [((START + 1) * 1000, "sent")]
+
+
+def test_ids_of_64_bits_are_filled_up(file: Path) -> None:
+    for document in (
+        [zipkin_span(traceId=SHORT_TRACE)],
+        {"data": [jaeger(jaeger_span(traceID=SHORT_TRACE, spanID="e19b7ec3c1b174"))]},
+    ):
+        write(file, document)
+        assert spans(file)[0].trace_id == bytes(8) + bytes.fromhex(SHORT_TRACE)
+
+
+def test_neighbours_of_one_trace_are_one_request_and_lists_of_traces_are_read(file: Path) -> None:
+    other = "f" * 32
+    nested = [[zipkin_span(id="1"), zipkin_span(id="2")], [zipkin_span(traceId=other)]]
+    write(file, nested)
+    assert [sum(group.span_count for group in record.intake.groups) for record in records(file)] == [2, 1]
+
+
+def test_what_was_listed_newest_first_comes_in_the_order_of_time(file: Path) -> None:
+    traces = [jaeger(jaeger_span(traceID=f"{at}f", startTime=START + at)) for at in (9, 1, 5)]
+    write(file, {"data": traces})
+    assert [span.trace_id[-1] >> 4 for span in spans(file)] == [1, 5, 9]
+    arrivals = [record.arrival for record in records(file)]
+    assert arrivals == sorted(set(arrivals))
+
+
+def test_a_request_in_otlp_json_may_stand_in_many_lines(file: Path, request_of_one_span: bytes) -> None:
+    from podtrail.otlp.json import write_json_request
+
+    groups = read_request(request_of_one_span).groups
+    file.write_text(json.dumps(json.loads(write_json_request(groups)), indent=4), encoding="utf-8")
+    (record,) = records(file)
+    assert write_request(record.intake.groups) == request_of_one_span
+
+
+@pytest.fixture
+def request_of_one_span() -> bytes:
+    """A serialized request."""
+    from podtrail.otlp import Group, encode_span, frame, resource_header, scope_header
+
+    raw = encode_span(trace_id=bytes(15) + b"\1", span_id=bytes(7) + b"\1", name="a", start=1, end=2)
+    return write_request([Group(resource_header({"a": 1}), scope_header("s"), bytes(15) + b"\1", frame([raw]), 1)])
+
+
+@pytest.mark.parametrize("form", ["json", "proto"])
+@pytest.mark.parametrize("compression", ["", "zstd"])
+def test_all_forms_of_the_collectors_file_exporter_are_read(
+    tmp_path: Path, request_of_one_span: bytes, form: str, compression: str
+) -> None:
+    from podtrail.otlp.json import write_json_request
+
+    groups = read_request(request_of_one_span).groups
+    message = write_json_request(groups) if form == "json" else request_of_one_span
+    if compression:
+        message = zstandard.ZstdCompressor().compress(message)
+    framed = len(message).to_bytes(4, "big") + message
+    path = tmp_path / "data"
+    path.write_bytes((message + b"\n" if form == "json" and not compression else framed) * 3)
+    assert [write_request(record.intake.groups) for record in records(path)] == [request_of_one_span] * 3
+
+
+def test_documents_may_be_compressed(tmp_path: Path) -> None:
+    path = tmp_path / "traces.json.gz"
+    path.write_bytes(gzip.compress(json.dumps([zipkin_span()]).encode()))
+    assert len(spans(path)) == 1
+
+
+def test_what_is_no_trace_is_named_by_its_byte_and_the_rest_is_used(file: Path) -> None:
+    write(file, [{"a": 1, "b": 2}, zipkin_span()])
+    assert damages(file) == [f"{file} at byte 1: neither a trace nor a span: an object with the keys a, b"]
+    assert sum(isinstance(item, Record) for item in read_recording(file)) == 1
+
+
+def test_spans_that_are_none_are_rejected_alone(file: Path) -> None:
+    write(file, {"data": [jaeger(jaeger_span(), jaeger_span(traceID="no hex"), jaeger_span(spanID=None))]})
+    (record,) = records(file)
+    assert (record.intake.rejected, sum(group.span_count for group in record.intake.groups)) == (2, 1)
+    assert record.intake.reason
+
+
+@pytest.mark.parametrize(
+    "span",
+    [
+        {"tags": "none", "references": 3, "logs": [None, {"fields": {"a": 1}, "timestamp": "soon"}]},
+        {"startTime": None, "duration": -1, "processID": ["p1"], "flags": "x"},
+        {"startTime": 1e300, "tags": [{"key": None, "type": "int64", "value": {"deep": [1, None, 1 << 80]}}]},
+        {"processID": "unknown", "operationName": 7, "tags": [{"key": "x", "type": "float64", "value": "nan"}]},
+    ],
+    ids=str,
+)
+def test_fields_of_another_shape_are_no_failure(file: Path, span: dict[str, Any]) -> None:
+    write(file, {"data": [jaeger(jaeger_span(**span))]})
+    assert len(spans(file)) == 1
+
+
+def test_a_document_that_is_cut_off_gives_what_is_whole(file: Path) -> None:
+    whole = json.dumps([zipkin_span(), zipkin_span(traceId="f")])
+    file.write_text(whole[:-30], encoding="utf-8")
+    assert damages(file) == [f"{file} at byte {whole.index('{', 5 + len(whole) // 2 - 10)}: {CUT}"]
+    assert sum(isinstance(item, Record) for item in read_recording(file)) == 1
+
+
+CUT = "cut off: the document does not end"
+
+
+@pytest.mark.parametrize("document", ["[]", '{"data": []}', '{"data": null, "errors": null}', "[1, [2]]"])
+def test_a_document_without_traces_is_said_to_be_one(file: Path, document: str) -> None:
+    file.write_text(document, encoding="utf-8")
+    assert damages(file) == [f"{file} at byte 0: a JSON document without traces"]
+
+
+def test_a_bomb_of_brackets_is_given_up(file: Path) -> None:
+    file.write_bytes(b"[" * 5_000_000)
+    assert damages(file) == [f"{file} at byte 0: containers nested 64 deep and no trace in them"]
+
+
+def test_an_object_too_large_to_hold_is_skipped(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.json.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(b'[{"a": "')
+        for _ in range(70):
+            file.write(b"a" * (1 << 20))
+        file.write(b'"},' + json.dumps(zipkin_span()).encode() + b"]")
+    (damage,) = damages(path)
+    assert "at byte 1: an object of 73400329 bytes, more than 67108864" in damage
+    assert sum(isinstance(item, Record) for item in read_recording(path)) == 1
+
+
+@given(st.data())
+def test_however_the_bytes_come_the_requests_are_the_same(data: st.DataObject) -> None:
+    name = data.draw(st.text(max_size=10))
+    document = [[zipkin_span(name=name), zipkin_span(traceId="a", tags={'"': '\\"{[', "b": "}"})], [zipkin_span()]]
+    raw = json.dumps(document, indent=data.draw(st.sampled_from([None, 1]))).encode()
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(raw)), max_size=5)))
+    decoder = Decoder("x.json")
+    found: list[Record | Damage] = []
+    for begin, end in zip([0, *cuts], [*cuts, len(raw)], strict=True):
+        found += decoder.feed(raw[begin:end])
+    found += decoder.finish()
+    assert [sum(g.span_count for g in r.intake.groups) for r in found if isinstance(r, Record)] == [1, 1, 1]
+    assert len(found) == 3
