@@ -37,6 +37,8 @@ class Demand:
 
     def probability_for(self, kept: float) -> float:
         """Return the probability at which so much of it is kept."""
+        if len(self.came) == 1:
+            return min(1.0, kept / next(iter(self.stands_for.values())))
         classes = sorted((came / self.stands_for[at], came, self.stands_for[at]) for at, came in self.came.items())
         for first, (before, came, _) in enumerate(classes):
             probability = kept / sum(stands_for for _, _, stands_for in classes[first:])
@@ -56,6 +58,14 @@ class Demand:
                 mixed.stands_for[at] = (1 - share) * self.stands_for.get(at, 0.0) + share * stands_for
         return mixed
 
+    def plus(self, other: "Demand", times: float) -> "Demand":
+        """Return these amounts and `times` those of another."""
+        both = Demand(dict(self.came), dict(self.stands_for))
+        for at, came in other.came.items() if times else ():
+            both.came[at] = both.came.get(at, 0.0) + times * came
+            both.stands_for[at] = both.stands_for.get(at, 0.0) + times * other.stands_for[at]
+        return both
+
     def raised(self, new: "Demand", seconds: float) -> "Demand":
         """Return rates that are those of `new` in so many seconds where these are higher."""
         raised = Demand(dict(self.came), dict(self.stands_for))
@@ -65,16 +75,19 @@ class Demand:
         return raised
 
 
-def allot(demands: Sequence[Demand], traces: Sequence[float], budget: float, least: float) -> list[float]:
+def allot(
+    demands: Sequence[Demand], traces: Sequence[float], keys: Sequence[int], budget: float, least: float
+) -> list[float]:
     """Return the probability for each demand, so that what is kept of all adds up to the budget.
 
-    `traces`: how many traces stand behind each. `least`: the lowest probability, be the budget exceeded or not.
+    `traces`: how many traces stand behind each. `keys`: how many keys these are of. `least`: the lowest probability, be
+    the budget exceeded or not.
     """
     probabilities = [1.0] * len(demands)
     totals = [demand.total() for demand in demands]
     granted = [demand.kept_at(least) for demand in demands]
     budget -= sum(granted)
-    worth = [math.log1p(number) for number in traces]
+    worth = [number * math.log1p(of_them / number) for number, of_them in zip(keys, traces, strict=True)]
     wanted = sorted(
         ((totals[at] - granted[at]) / worth[at], at) for at in range(len(demands)) if worth[at] > 0 and totals[at] > 0
     )

@@ -6,6 +6,7 @@ kept exactly with the probability that is recorded, and kept traces weighted by 
 """
 
 from collections.abc import Hashable
+from itertools import repeat
 from typing import NamedTuple
 
 from podtrail.config.types import SECOND
@@ -23,7 +24,7 @@ _SUDDEN = 8
 """What comes in no time is taken for 8 times the budget's pace."""
 _FAR_BELOW = 0.75
 """When less of the budget is spent in an interval although traces are thinned, that interval counts for more."""
-_FORGOTTEN = 0.01
+_FORGOTTEN = 0.1
 """A key is forgotten when it brings fewer traces an interval."""
 OTHER = "(other)"
 """The label of all keys beyond the most that are told apart."""
@@ -43,7 +44,7 @@ class Share(NamedTuple):
 class Flow:
     """One key: what comes of it, and with what probability it is kept."""
 
-    __slots__ = ("demand", "kept", "kept_rate", "label", "probability", "seen", "share", "threshold")
+    __slots__ = ("demand", "kept", "kept_rate", "known", "label", "probability", "seen", "share", "threshold")
 
     def __init__(self, label: str) -> None:
         self.label = label
@@ -52,6 +53,8 @@ class Flow:
         self.seen = Demand()
         """In this window."""
         self.kept = self.kept_rate = 0.0
+        self.known = False
+        """Whether it came in the last window, so that it may be reckoned with in this one."""
         self.set(1.0, self.demand)
 
     def set(self, probability: float, expected: Demand) -> None:
@@ -65,7 +68,7 @@ class Throughput:
     """Divides a budget a second among keys. Times are pipeline time in Unix nanoseconds.
 
     What is spent counts as expected, probability times amount. In any interval that is at most about twice the budget,
-    whatever comes; a new key is kept whole until it is more than the budget bears.
+    whatever comes. Keys that are new or come again share a probability: they are kept whole until there are too many.
     """
 
     def __init__(self, budget: float, interval: int, *, most_keys: int, least: float = 0.0) -> None:
@@ -78,6 +81,12 @@ class Throughput:
         self._length = max(1, interval // _SHORT)
         self._basis = 0
         """Over what time the rates were measured, at most an interval."""
+        self._others = Flow("")
+        """Keys that are not known: what is seen are the first traces of each, to which `_later` ones come."""
+        self._later = Demand()
+        self._other_keys = 1
+        self._planned = 0
+        """How many traces have come since the last plan."""
         self._spent = self._pace = self._slack = 0.0
         """In this window: spent, to be spent a second, and what may be spent above that."""
         self._amount = self._traces = 0.0
@@ -91,7 +100,14 @@ class Throughput:
         if now - self._began >= self._length:
             self._finish(now)
         flow = self.flows.get(key) or self._new(key, label)
+        if not flow.known:
+            if flow.seen.came:
+                self._later.add(amount, sampled)
+            else:
+                self._other_keys += 1
+                self._others.seen.add(amount, sampled)
         flow.seen.add(amount, sampled)
+        self._planned += 1
         self._amount += amount
         self._traces += 1
         spent = self._spent + amount * min(1.0, flow.probability / sampled)
@@ -108,7 +124,9 @@ class Throughput:
         self._spent, self._pace, self._slack = predecessor._spent, predecessor._pace, predecessor._slack
         self._amount, self._traces = predecessor._amount, predecessor._traces
         self._length = min(predecessor._length, self._interval)
-        self._plan({key: flow.demand for key, flow in self.flows.items()})
+        self._others, self._other_keys = predecessor._others, predecessor._other_keys
+        self._later = predecessor._later
+        self._plan({key: flow.demand for key, flow in self.flows.items() if flow.known}, self._others.demand)
 
     def _new(self, key: Hashable, label: str) -> Flow:
         if len(self.flows) >= self._most_keys:
@@ -116,6 +134,7 @@ class Throughput:
                 return other
             key = label = OTHER
         flow = self.flows[key] = Flow(label)
+        flow.set(self._others.probability, flow.demand)
         return flow
 
     def _begin(self, now: int) -> None:
@@ -123,9 +142,11 @@ class Throughput:
         self._spent = 0.0
         self._slack = self._allowance()
         for flow in self.flows.values():
+            flow.known = bool(flow.seen.came)
             flow.seen, flow.kept = Demand(), 0.0
-        self._plan({key: flow.demand for key, flow in self.flows.items()})
-        self._pace = sum(flow.share.kept for flow in self.flows.values())
+        self._plan({key: flow.demand for key, flow in self.flows.items() if flow.known}, self._others.demand)
+        self._others.seen, self._later, self._other_keys = Demand(), Demand(), 0
+        self._pace = self._others.share.kept + sum(flow.share.kept for flow in self.flows.values() if flow.known)
 
     def _allowance(self) -> float:
         """Return how much more than planned may be spent before that is called a surprise."""
@@ -151,12 +172,15 @@ class Throughput:
         """See whether more comes than was reckoned with; if so, reckon with what came in this window."""
         took, allowance = now - self._began, self._allowance()
         self._slack = max(self._slack, allowance)
-        if spent <= self._pace * took / SECOND + self._slack:
+        if spent <= self._pace * took / SECOND + self._slack or self._planned < len(self.flows) // 4:
             return
         sudden = int(allowance / self.budget / _SUDDEN * SECOND)
         if took < sudden:
             self._slack += allowance / 2
-            self._plan({key: flow.demand.raised(flow.seen, sudden / SECOND) for key, flow in self.flows.items()})
+            seconds = sudden / SECOND
+            known = {key: flow for key, flow in self.flows.items() if flow.known or flow.seen.came}
+            expected = {key: flow.demand.raised(flow.seen, seconds) for key, flow in known.items()}
+            self._plan(expected, self._others.demand.raised(self._others.seen, seconds))
             return
         came = {key: flow.seen for key, flow in self.flows.items()}
         self._measure(took)
@@ -172,6 +196,9 @@ class Throughput:
         mean = self._amount / self._traces if self._traces else 0.0
         least = _FORGOTTEN * mean * SECOND / self._interval
         self._amount, self._traces = self._amount / 2, self._traces / 2
+        first = Demand().mixed(self._others.seen, seconds, 1.0, 0.0)
+        # Keys that stay are known from now on; where they don't, others like them are to be expected.
+        self._others.demand = first.plus(self._later, self._gone() / seconds)
         for key, flow in list(self.flows.items()):
             unseen = not flow.seen.came
             flow.demand = flow.demand.mixed(flow.seen, seconds, share, least)
@@ -179,12 +206,24 @@ class Throughput:
             if unseen and not flow.demand.came:
                 del self.flows[key]
 
-    def _plan(self, demands: dict[Hashable, Demand]) -> None:
-        """Set the probabilities for what is to be expected."""
+    def _gone(self) -> float:
+        """Return what share of what was known has not come again in this window."""
+        known = [flow for flow in self.flows.values() if flow.known]
+        total = sum(flow.demand.total() for flow in known)
+        return sum(flow.demand.total() for flow in known if not flow.seen.came) / total if total else 0.0
+
+    def _plan(self, known: dict[Hashable, Demand], others: Demand) -> None:
+        """Set the probabilities for what is to be expected of the known keys, and of all others."""
+        self._planned = 0
         mean = self._amount / self._traces if self._traces else 1.0
         interval = self._interval / SECOND
-        rates = list(demands.values())
+        rates = [others, *known.values()]
         traces = [rate.total() / mean * interval for rate in rates]
-        probabilities = allot(rates, traces, self.budget, self._least)
-        for key, rate, probability in zip(demands, rates, probabilities, strict=True):
+        keys = [max(1, self._other_keys), *repeat(1, len(known))]
+        for_others, *probabilities = allot(rates, traces, keys, self.budget, self._least)
+        self._others.set(for_others, others)
+        for key, rate, probability in zip(known, known.values(), probabilities, strict=True):
             self.flows[key].set(probability, rate)
+        for key, flow in self.flows.items():
+            if key not in known:
+                flow.set(self._others.probability, flow.demand)

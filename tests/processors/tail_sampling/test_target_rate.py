@@ -160,6 +160,16 @@ def test_keys_beyond_the_most_share_one_that_is_thinned_too() -> None:
     assert kept / 20 / BUDGET < 1.5
 
 
+@pytest.mark.parametrize("traces_a_key", [1, 10])
+def test_a_flood_of_keys_that_never_come_again_is_kept_to_the_target(traces_a_key: int) -> None:
+    throughput, kept = Throughput(BUDGET, 10 * SECOND, most_keys=500), 0
+    for number, (now, _, randomness) in enumerate(traffic(lambda _: 1000, 60, ONE)):
+        key = number // traces_a_key
+        kept += throughput.admit(key, str(key), 1, 1.0, now).threshold <= randomness
+        assert len(throughput.flows) <= 501
+    assert 0.3 < kept / 60 / BUDGET < 1.3
+
+
 def test_what_was_sampled_before_is_thinned_only_as_far_as_it_was_not() -> None:
     throughput, kept = Throughput(BUDGET, 10 * SECOND, most_keys=10), 0
     for now, _, randomness in traffic(lambda _: 10_000, 60, ONE):
@@ -188,7 +198,7 @@ def test_shares_add_up_to_the_budget_unless_all_is_kept(
         demand = Demand()
         demand.add(rate, sampled)
         wanted.append(demand)
-    probabilities = allot(wanted, [rate for rate, _ in rates], budget, least)
+    probabilities = allot(wanted, [rate for rate, _ in rates], [1] * len(rates), budget, least)
     kept = sum(demand.kept_at(probability) for demand, probability in zip(wanted, probabilities, strict=True))
     assert all(least <= probability <= 1 for probability in probabilities)
     floor = sum(demand.kept_at(least) for demand in wanted)
@@ -350,6 +360,7 @@ def test_within_and_only_what_the_others_let_through_is_charged(sampler: Make, s
         ({"spans_per_second": 0}, "greater than 0"),
         ({"spans_per_second": float("inf")}, "finite"),
         ({"spans_per_second": 1, "max_keys": 0}, "greater than or equal to 1"),
+        ({"spans_per_second": 1, "adjustment_interval": "10ms"}, "must be at least 1s"),
     ],
 )
 def test_a_target_that_is_none_is_an_error(

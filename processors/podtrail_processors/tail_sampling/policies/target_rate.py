@@ -9,7 +9,7 @@ by the inverse of their probability add up to all there were.
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from podtrail.component import Context
 from podtrail.config.types import SECOND, PositiveDuration, WarningPath
@@ -152,10 +152,17 @@ class Config(Block):
         description="Over what time rates are measured; probabilities follow at its end, or as soon as more comes than "
         "was reckoned with.",
     )
-    max_keys: int = Field(500, ge=1, le=10_000, description="How many keys are told apart; all others share one.")
+    max_keys: int = Field(500, ge=1, le=2000, description="How many keys are told apart; all others share one.")
     minimum_percentage: float = Field(
         0.0, ge=0, le=100, description="No trace is kept with a lower probability, even if that exceeds the target."
     )
+
+    @field_validator("adjustment_interval")
+    @classmethod
+    def _not_too_often(cls, interval: int) -> int:
+        if interval < SECOND:
+            raise ValueError("must be at least 1s")
+        return interval
 
     @model_validator(mode="after")
     def _one_target(self) -> "Config":
