@@ -116,7 +116,7 @@ class Departures:
             out.groups.extend(spared(groups, judgement))
         else:
             self.account.drop(reason, trace.span_count)
-        self._tell(trace, judgement, groups, now, out)
+        self._tell(trace.trace_id, judgement, groups, trace.span_count, trace.arrived, now, out)
 
     def late(self, group: Group, decided: Decided, now: int, out: Outcome) -> None:
         """Have late spans follow the decision on a trace that is still in memory."""
@@ -176,7 +176,7 @@ class Departures:
             return None
         groups = self.inscribed([group], rescue)
         out.groups.extend(groups)
-        out.verdicts.append(self._told(group.trace_id, rescue, groups, group.span_count, now, now))
+        self._tell(group.trace_id, rescue, groups, group.span_count, now, now, out)
         self.remembered.rescue(group.trace_id, rescue.policy)
         trace = self.memory.traces.get(group.trace_id)
         if trace is not None and trace.state is not None:
@@ -200,7 +200,7 @@ class Departures:
         else:
             self.account.sampled_out += group.span_count
         if _ROOT in group.spans:
-            out.verdicts.append(self._told(group.trace_id, late, [group], group.span_count, now, now))
+            self._tell(group.trace_id, late, [group], group.span_count, now, now, out)
 
     def conclude(
         self, trace: HeldTrace, judgement: Judgement, groups: Sequence[Group], at: int | None, now: int, out: Outcome
@@ -212,19 +212,24 @@ class Departures:
             out.groups.extend(spared(groups, judgement))
         else:
             self.account.sampled_out += trace.span_count
-        self._tell(trace, judgement, groups, now, out)
+        self._tell(trace.trace_id, judgement, groups, trace.span_count, trace.arrived, now, out)
         self._remember(trace, judgement, at, now)
 
-    def _tell(self, trace: HeldTrace, judgement: Judgement, groups: Sequence[Group], now: int, out: Outcome) -> None:
-        arrived = trace.arrived
-        out.verdicts.append(self._told(trace.trace_id, judgement, groups, trace.span_count, arrived, now))
-
-    def _told(
-        self, trace_id: bytes, judgement: Judgement, groups: Sequence[Group], spans: int, arrived: int, now: int
-    ) -> Verdict:
+    def _tell(
+        self,
+        trace_id: bytes,
+        judgement: Judgement,
+        groups: Sequence[Group],
+        spans: int,
+        arrived: int,
+        now: int,
+        out: Outcome,
+    ) -> None:
         decision, policy, reason, votes, _, explainer = judgement
         dry = self._passes_all
-        return Verdict(trace_id, decision, policy, reason, now, arrived, spans, votes, groups, explainer, dry)
+        out.verdicts.append(
+            Verdict(trace_id, decision, policy, reason, now, arrived, spans, votes, groups, explainer, dry)
+        )
 
     def _remember(self, trace: HeldTrace, judgement: Judgement, at: int | None, now: int) -> None:
         """Remember a decision: in a cache if there is one, else by keeping the emptied trace in memory."""
