@@ -132,7 +132,9 @@ class Config(Model):
     stress_relief: StressRelief = Field(
         StressRelief(), description="What is done when memory gets short or decisions come late."
     )
-    tail_storage: None = Field(None, description="Must be absent: storage extensions are not supported yet.")
+    tail_storage: str | None = Field(
+        None, description="Accepted from the Collector; traces are held in memory, which `maximum_held_mib` bounds."
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -184,17 +186,13 @@ class Config(Model):
                 )
         return self
 
-    @field_validator("tail_storage", mode="before")
-    @classmethod
-    def _no_storage(cls, storage: Any) -> None:
-        if storage is not None:
-            raise ValueError("is not supported yet: traces are held in memory")
-
     def warnings(self) -> list[tuple[WarningPath, str]]:
         """Return what is accepted without doing anything, and what keeps nothing."""
         found: list[tuple[WarningPath, str]] = []
         if self.expected_new_traces_per_sec:
             found.append((("expected_new_traces_per_sec",), "has no effect: nothing is allocated in advance"))
+        if self.tail_storage:
+            found.append((("tail_storage",), "has no effect: traces are held in memory, up to maximum_held_mib"))
         if self.num_shards > 1:
             text = "makes nothing faster here; num_traces, caches and rates are divided among the shards"
             found.append((("num_shards",), text))
