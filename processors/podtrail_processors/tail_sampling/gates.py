@@ -26,7 +26,7 @@ class Gates:
     def open_for(self, trace: Evidence) -> Sequence[int]:
         """Return the places of the policies to be asked, in order; the others say `not_sampled`."""
         met = trace.met_anywhere()
-        if not met:
+        if not met or self._behind.keys().isdisjoint(met):
             self.shut += 1
             return self.always
         return sorted({*self.always, *(at for sought in met for at in self._behind.get(sought, ()))})
