@@ -14,6 +14,7 @@ from podtrail_processors.tail_sampling.policies.leaves import Leaf
 from podtrail_processors.tail_sampling.stress import StressRelief
 
 _MOST_SHARDS = 256
+_MOST_REMEMBERED = 1_000_000_000
 _OTHER_CHANCE = ("probabilistic", "rate_limiting", "bytes_limiting")
 _ZERO_WHEN_NULL = ("decision_wait", "num_traces")
 
@@ -53,6 +54,13 @@ class DecisionMemory(Model):
         0,
         description="How many traces that were not kept are remembered at least, in 26 bytes each; 0: none.",
     )
+
+    @field_validator("kept", "not_kept")
+    @classmethod
+    def _fits_into_memory(cls, traces: int) -> int:
+        if traces > _MOST_REMEMBERED:
+            raise ValueError(f"must not exceed {_MOST_REMEMBERED}")
+        return traces
 
 
 class DecisionCache(Model):

@@ -105,3 +105,8 @@ def test_the_memory_survives_a_reload_that_makes_it_larger(sampler: Make, span: 
     after.stop(9)
     assert after.kept == [(1, 2)]
     assert not after.verdicts
+
+
+def test_more_than_fits_into_any_memory_is_refused() -> None:
+    with pytest.raises(ValueError, match="must not exceed 1000000000"):
+        Settings(kept=10**12)
