@@ -191,6 +191,7 @@ class Sampling(RuleBasedStateMachine):
             self.about["sampling_strategy"] = "span-ingest"
         self.small = small
         self.forgets = small or "sampling_strategy" in self.about
+        self.dry = ours["dry_run"]
         self.context = Context(id="tail_sampling")
         self.made = _make(self.about, self.context)
         self.now = START
@@ -238,12 +239,25 @@ class Sampling(RuleBasedStateMachine):
         assert self.made.held() == 0
         self.made = successor
 
+    @rule(ours=_ours, remembering=_remembering)
+    def reconfigure(self, ours: dict[str, Any], remembering: dict[str, Any]) -> None:
+        """Go on with other settings: what is remembered may be forgotten."""
+        if "sampling_strategy" in self.about or self.about["num_shards"] > 1:
+            ours = ours | {"linked_traces": self.about["linked_traces"]}
+        for key in ("decision_cache", "decision_memory"):
+            self.about.pop(key, None)
+        self.about |= ours | remembering
+        self.linked = bool(self.about["linked_traces"])
+        self.forgets = True
+        self.dry = False
+        self.reload(0)
+
     @invariant()
     def balances(self) -> None:
         """Every span is inside, out or in the book."""
         account = self.context.account
         assert self.sent == self.out + self.made.held() + account.sampled_out + account.dropped.total()
-        if self.about["dry_run"]:
+        if self.dry:
             assert account.sampled_out == account.dropped.total() == 0
 
     @invariant()
