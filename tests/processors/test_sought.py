@@ -31,8 +31,13 @@ def test_tells_exactly_what_is_met_also_what_is_sought_later(
 
 def test_values_are_asked_about_once() -> None:
     asked: list[int] = []
+
+    def is_met(value: int) -> bool:
+        asked.append(value)
+        return False
+
     seeker = Seeker(repeats=True)
-    seeker.seek(Sought("kind", lambda value: bool(asked.append(value))))
+    seeker.seek(Sought("kind", is_met))
     for _ in range(3):
         seeker.met([1, 2, 2])
     assert sorted(asked) == [1, 2]
