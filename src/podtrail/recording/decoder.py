@@ -82,7 +82,7 @@ class Decoder:
             if arrival is None:
                 arrival = latest_end(intake.groups)
             self._latest = max(self._latest, arrival)
-            yield Record(self._latest, intake, position, timed)
+            yield Record(self._latest, intake, position, timed, self._latest - arrival if timed else 0)
 
 
 def decode_line(line: bytes) -> Content:

@@ -33,6 +33,8 @@ class Record:
     position: Position
     timed: bool
     """Whether the request itself says its arrival; else it is the latest end of its spans."""
+    put_off: int = 0
+    """Nanoseconds by which it says that it arrived before the record ahead: `arrival` is that one's."""
 
 
 @dataclass(frozen=True, slots=True)
