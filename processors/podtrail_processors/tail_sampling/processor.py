@@ -70,7 +70,7 @@ class TailSampling:
         """
         out = Outcome([], list(batch.verdicts))
         arrived, due = batch.arrived, now + self._wait
-        memory, departures, opened = self.memory, self.departures, 0
+        memory, departures, opened, spans, weights = self.memory, self.departures, 0, 0, 0
         memory.note_arrival(arrived, due)
         traces, remembered = memory.traces, departures.remembered
         remembers, kept_tails, other_tails = remembered.any, remembered.kept.tails, remembered.others.tails
@@ -112,12 +112,14 @@ class TailSampling:
             trace.chunks.append(chunk)
             trace.span_count += count
             trace.weight += weight
-            memory.spans += count
-            memory.bytes += weight
+            spans += count
+            weights += weight
             if self._inspects:
                 if self._measures:
                     trace.size = meter.grown(trace.size, message, group)
                 self._inspect(trace, group, now, out)
+        memory.spans += spans
+        memory.bytes += weights
         if opened:
             self._instruments.new_traces.add(opened)
         if self._bounds.exceeded(memory):
