@@ -1,5 +1,6 @@
 """The configuration of `tail_sampling`: the Collector's keys, and ours beside them."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Literal
 
@@ -14,6 +15,7 @@ from podtrail_processors.tail_sampling.policies.leaves import Leaf
 from podtrail_processors.tail_sampling.stress import StressRelief
 
 _MOST_SHARDS = 256
+_component_id = re.compile(r"[A-Za-z]\w{0,62}(/\S+)?", re.ASCII).fullmatch
 _MOST_REMEMBERED = 1_000_000_000
 _OTHER_CHANCE = ("probabilistic", "rate_limiting", "bytes_limiting")
 _ZERO_WHEN_NULL = ("decision_wait", "num_traces")
@@ -192,6 +194,19 @@ class Config(Model):
                     'linked_traces needs sampling_strategy "trace-complete": with "span-ingest" traces leave before '
                     "all their links are known"
                 )
+        return self
+
+    @field_validator("tail_storage")
+    @classmethod
+    def _names_a_component(cls, storage: str | None) -> str | None:
+        if storage is not None and not _component_id(storage):
+            raise ValueError(f"{storage!r} is not the id of a component: type, or type/name")
+        return storage
+
+    @model_validator(mode="after")
+    def _storage_is_not_divided(self) -> "Config":
+        if self.tail_storage is not None and self.num_shards > 1:
+            raise ValueError("num_shards greater than 1 is not supported with tail_storage, as in the Collector")
         return self
 
     def warnings(self) -> list[tuple[WarningPath, str]]:

@@ -61,13 +61,9 @@ def test_settings_that_keep_nothing_or_crash_elsewhere_are_refused(policy: str, 
 
 
 def test_keys_without_effect_are_accepted_with_a_warning(policy: Make) -> None:
-    keys = {"num_shards": 4, "expected_new_traces_per_sec": 100, "tail_storage": "file_storage/traces"}
-    config = Config.model_validate({"policies": [policy("always_sample")], **keys})
-    assert [path for path, _ in config.warnings()] == [
-        ("expected_new_traces_per_sec",),
-        ("tail_storage",),
-        ("num_shards",),
-    ]
+    for key, value in {"num_shards": 4, "expected_new_traces_per_sec": 100, "tail_storage": "file_storage/a"}.items():
+        config = Config.model_validate({"policies": [policy("always_sample")], key: value})
+        assert [path for path, _ in config.warnings()] == [(key,)]
 
 
 def test_without_a_policy_nothing_is_kept_and_that_is_said(sampler: Make, span: Make) -> None:
