@@ -38,6 +38,8 @@ class Kin:
         self._most_keys = most_keys
         self._forgotten = forgotten
         self._refused = refused
+        self._placed: set[Key] = set()
+        """The keys of kept traces that were asked where their Pod is, before there was any need: once a Pod will do."""
         self._asked = False
         """Whether there was ever a trace that told a Pod's place without its uid."""
 
@@ -70,6 +72,7 @@ class Kin:
         if nameless:
             if not self._asked:
                 self._begin_to_ask()
+                self._placed.clear()
             node.nameless = [*node.nameless, *nameless]
             self._name(node)
         elif self._asked:
@@ -135,7 +138,10 @@ class Kin:
 
     def remember(self, node: Node, groups: Sequence[Group]) -> None:
         """Remember a kept trace, of which these groups are known, until its time, or until there are too many."""
-        if not self._asked:
+        if not self._asked and self._placed.isdisjoint(node.keys):
+            if len(self._placed) >= _MOST_PLACES:
+                self._placed.clear()
+            self._placed.update(node.keys)
             self._learn(node, b"".join([group.spans for group in groups]))
         if not self._kept:
             self.due = node.until

@@ -1,7 +1,7 @@
 """Traces tied to each other by what they share, and how far each is from one that a policy kept."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -76,13 +76,8 @@ class Tie(NamedTuple):
     """What both share."""
 
 
-class _Knot:
-    """Several traces that share a key, by their hop."""
-
-    __slots__ = ("levels",)
-
-    def __init__(self, levels: int) -> None:
-        self.levels: list[dict[Node, None]] = [{} for _ in range(levels)]
+_Knot = list[dict[Node, None]]
+"""Several traces that share a key, by their hop."""
 
 
 class Web:
@@ -117,19 +112,19 @@ class Web:
 
     def _knot(self, key: Key, there: "Node | _Knot", node: Node) -> None:
         if isinstance(there, Node):
-            knot = self._ends[key] = _Knot(self.unkept + 1)
-            knot.levels[there.hop][there] = None
+            knot = self._ends[key] = [{} for _ in range(self.unkept + 1)]
+            knot[there.hop][there] = None
         else:
             knot = there
-        knot.levels[node.hop][node] = None
+        knot[node.hop][node] = None
 
     def untie(self, node: Node, key: Key) -> None:
         """Take a key from a node that has it."""
         del node.keys[key]
         there = self._ends[key]
-        if isinstance(there, _Knot):
-            del there.levels[node.hop][node]
-            if any(there.levels):
+        if not isinstance(there, Node):
+            del there[node.hop][node]
+            if any(there):
                 return
         del self._ends[key]
 
@@ -140,43 +135,35 @@ class Web:
         for key in node.keys:
             there = ends[key]
             if there is not node:
-                assert isinstance(there, _Knot), "what is not tied to it alone is a knot"
-                del there.levels[node.hop][node]
-                if any(there.levels):
+                assert not isinstance(there, Node), "what is not tied to it alone is a knot"
+                del there[node.hop][node]
+                if any(there):
                     continue
             del ends[key]
 
     def sharing(self, key: Key, most: int) -> Sequence[Node]:
         """Return at most so many nodes that have a key."""
         there = self._ends.get(key)
-        if isinstance(there, _Knot):
-            return list(islice((node for level in there.levels for node in level), most))
-        return () if there is None else (there,)
+        if there is None or isinstance(there, Node):
+            return () if there is None else (there,)
+        return list(islice((node for level in there for node in level), most))
 
     def nearest(self, node: Node) -> tuple[Tie | None, bool]:
         """Return how an unkept node is tied to the nearest kept one that may keep another; and if one may no more."""
         best: Tie | None = None
-        spent = False
+        limit, spent = self.max_hops, False
         for key in node.keys:
             there = self._ends[key]
-            if there is node:
-                continue
-            for kept in self._kept(there):
-                if kept.hop >= (best.neighbour.hop if best else self.max_hops):
-                    break
-                if kept.founder is not None and kept.founder.left > 0:
-                    best = Tie(node, kept, key)
+            if isinstance(there, Node):
+                kept = [there] if there.hop < limit else []
+            else:
+                kept = [one for level in there[:limit] if level for one in islice(reversed(level), _LOOKED_AT)]
+            for one in kept:
+                if one.founder is not None and one.founder.left > 0:
+                    best, limit = Tie(node, one, key), one.hop
                     break
                 spent = True
         return best, spent and best is None
-
-    def _kept(self, there: Node | _Knot) -> Iterator[Node]:
-        if isinstance(there, Node):
-            if there.hop < self.max_hops:
-                yield there
-            return
-        for level in there.levels[: self.max_hops]:
-            yield from islice(reversed(level), _LOOKED_AT)
 
     def keep(self, tie: Tie) -> None:
         """Keep a node for the sake of a neighbour's founder, who has one left."""
@@ -224,14 +211,14 @@ class Web:
         there = self._ends[key]
         if isinstance(there, Node):
             return (there,) if there.hop > hop else ()
-        farther = [node for level in there.levels[hop + 1 : self.unkept] for node in level]
-        unkept = there.levels[self.unkept]
+        farther = [node for level in there[hop + 1 : self.unkept] for node in level]
+        unkept = there[self.unkept]
         return [*farther, *islice(unkept, most + 1)] if unkept else farther
 
     def _move(self, node: Node, hop: int) -> None:
         for key in node.keys:
             there = self._ends[key]
-            if isinstance(there, _Knot):
-                del there.levels[node.hop][node]
-                there.levels[hop][node] = None
+            if not isinstance(there, Node):
+                del there[node.hop][node]
+                there[hop][node] = None
         node.hop = hop
