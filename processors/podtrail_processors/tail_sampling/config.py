@@ -1,11 +1,11 @@
 """The configuration of `tail_sampling`: the Collector's keys, and ours beside them."""
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from podtrail.config.ids import parse_id
 from podtrail.config.types import SECOND, Duration, Model, WarningPath
 from podtrail_processors.tail_sampling.lenient import Int64, Uint64
 from podtrail_processors.tail_sampling.linked.config import LinkedTraces
@@ -15,7 +15,6 @@ from podtrail_processors.tail_sampling.policies.leaves import Leaf
 from podtrail_processors.tail_sampling.stress import StressRelief
 
 _MOST_SHARDS = 256
-_component_id = re.compile(r"[A-Za-z]\w{0,62}(/\S+)?", re.ASCII).fullmatch
 _MOST_REMEMBERED = 1_000_000_000
 _OTHER_CHANCE = ("probabilistic", "rate_limiting", "bytes_limiting")
 _ZERO_WHEN_NULL = ("decision_wait", "num_traces")
@@ -199,8 +198,8 @@ class Config(Model):
     @field_validator("tail_storage")
     @classmethod
     def _names_a_component(cls, storage: str | None) -> str | None:
-        if storage is not None and not _component_id(storage):
-            raise ValueError(f"{storage!r} is not the id of a component: type, or type/name")
+        if storage is not None:
+            parse_id(storage)
         return storage
 
     @model_validator(mode="after")
