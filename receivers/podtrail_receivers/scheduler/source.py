@@ -20,10 +20,14 @@ class SchedulerSource:
 
     finite = True
 
-    def __init__(self, workload: Workload, speed: float, context: Context) -> None:
-        """Run `workload` at `speed` simulated seconds a second, 0 for as fast as it goes."""
+    def __init__(self, workload: Workload, speed: float, begins: int | None, context: Context) -> None:
+        """Run `workload` at `speed` simulated seconds a second, 0 for as fast as it goes.
+
+        Simulated time begins at `begins`, Unix nanoseconds, or so that it ends about now.
+        """
         self._workload = workload
         self._speed = speed
+        self._begins = begins
         self._id = context.id
         self._log = context.log
         self._tell = context.tell
@@ -46,8 +50,8 @@ class SchedulerSource:
         return None
 
     async def run(self, consume: Consume) -> None:
-        """Simulate. Simulated time ends about now, so that the spans look like the last minutes' (or hours')."""
-        simulated_from = time.time_ns() - self._workload.length
+        """Simulate."""
+        simulated_from = time.time_ns() - self._workload.length if self._begins is None else self._begins
         simulation = TracedSimulation(self._workload, start=simulated_from)
         began = time.monotonic()
         for delivery in simulation.run():
