@@ -10,6 +10,7 @@ from array import array
 from hashlib import blake2b
 from random import Random
 
+from podtrail.component import Metrics
 from podtrail.otlp import Decision
 from podtrail_processors.tail_sampling.config import DecisionMemory as Settings
 
@@ -31,6 +32,7 @@ class Table:
         """Make room for `promised` keys and half as many again."""
         self.promised = promised
         self._width = width
+        self._empty = bytes(width)
         self._buckets = -(-promised // _MEAN)
         self._places = bytearray(self._buckets * _BUCKET * width)
         self._next = array("H", bytes(2 * self._buckets))
@@ -45,13 +47,15 @@ class Table:
             at = self._places.find(key, at + 1, end)
         return at
 
-    def put(self, hash32: int, key: bytes) -> None:
-        """Write a key over the oldest of its bucket."""
+    def put(self, hash32: int, key: bytes) -> bool:
+        """Write a key in its bucket; return whether that was over another, the oldest."""
         bucket = hash32 * self._buckets >> 32
         place = self._next[bucket]
         self._next[bucket] = (place + 1) % _BUCKET
         at = (bucket * _BUCKET + place) * self._width
+        overwrites = self._places[at : at + self._width] != self._empty
         self._places[at : at + self._width] = key
+        return overwrites
 
     def byte(self, at: int) -> int:
         """Return a byte of what stands in the table."""
@@ -74,7 +78,13 @@ class DecisionMemory:
     Looking a trace up takes about 2 us, once for each part of a trace that is not held.
     """
 
-    def __init__(self, settings: Settings, rng: Random) -> None:
+    def __init__(self, settings: Settings, rng: Random, metrics: Metrics) -> None:
+        """Make an empty memory; its key is drawn from `rng`."""
+        self._forgotten = metrics.counter(
+            "otelcol_processor_tail_sampling_decisions_forgotten",
+            "Decisions that decision_memory forgot to make room for others.",
+            ("decision",),
+        )
         self._key = rng.randbytes(16)
         self._kept = Table(settings.kept, _FINGERPRINT) if settings.kept else None
         self._others = Table(settings.not_kept, _ID + _FLAG) if settings.not_kept else None
@@ -91,11 +101,13 @@ class DecisionMemory:
             if self._older_for <= 0:
                 self._older.clear()
         if decision == "sampled":
-            if self._kept is not None and self._kept.find(kept, fingerprint) < 0:
-                self._kept.put(kept, fingerprint)
+            if self._kept is not None and self._kept.find(kept, fingerprint) < 0 and self._kept.put(kept, fingerprint):
+                self._forgotten.add(1, "sampled")
             return self._kept is not None
         if self._others is not None and self._others.find(other, trace_id) < 0:
-            self._others.put(other, trace_id + bytes([_DECISIONS.index(decision)]))
+            key = trace_id + bytes([_DECISIONS.index(decision)])
+            if self._others.put(other, key):
+                self._forgotten.add(1, "not_sampled")
         return self._others is not None
 
     def get(self, trace_id: bytes) -> Decision | None:

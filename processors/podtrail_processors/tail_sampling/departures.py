@@ -69,7 +69,7 @@ class Departures:
         self.account = context.account
         self.instruments = instruments
         self.memory = memory
-        self.remembered = Remembered(config, context.rng)
+        self.remembered = Remembered(config, context)
         self.knows = self.remembered.compact is not None
         """Whether `claims` must be asked about ids that are neither in memory nor in a decision cache."""
         self.weighs_late = False

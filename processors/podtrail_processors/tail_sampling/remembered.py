@@ -2,8 +2,8 @@
 
 from collections import OrderedDict
 from collections.abc import Container
-from random import Random
 
+from podtrail.component import Context
 from podtrail.otlp import Decision
 from podtrail_processors.probability import ALWAYS
 from podtrail_processors.tail_sampling.config import Config
@@ -71,13 +71,13 @@ class DecisionCache:
 class Remembered:
     """The decisions that are remembered, on kept traces and on others."""
 
-    def __init__(self, config: Config, rng: Random) -> None:
+    def __init__(self, config: Config, context: Context) -> None:
         caches, memory = config.decision_cache, config.decision_memory
         self._caches_kept = caches.sampled_cache_size > 0
         rescued = caches.non_sampled_cache_size if config.rescue_late_errors else 0
         self.kept = DecisionCache(max(caches.sampled_cache_size, rescued))
         self.others = DecisionCache(caches.non_sampled_cache_size)
-        self.compact = DecisionMemory(memory, rng) if memory.kept or memory.not_kept else None
+        self.compact = DecisionMemory(memory, context.rng, context.metrics) if memory.kept or memory.not_kept else None
         """Asked about traces that are neither in memory nor in a cache."""
         self.any = bool(self.kept) or bool(self.others)
         """Whether there is a cache, of any kind."""

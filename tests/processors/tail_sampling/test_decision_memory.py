@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from podtrail_processors.tail_sampling.config import DecisionMemory as Settings
 from podtrail_processors.tail_sampling.decision_memory import DecisionMemory
 
+from podtrail.component import Metrics
 from podtrail.otlp import Status
 
 Make = Callable[..., Any]
@@ -21,7 +22,7 @@ def _id(number: int) -> bytes:
 
 
 def _memory(kept: int = 0, not_kept: int = 0) -> DecisionMemory:
-    return DecisionMemory(Settings(kept=kept, not_kept=not_kept), Random(1))
+    return DecisionMemory(Settings(kept=kept, not_kept=not_kept), Random(1), Metrics())
 
 
 @pytest.mark.parametrize(("decision", "about"), [("sampled", "kept"), ("not_sampled", "not_kept")])
@@ -32,6 +33,20 @@ def test_as_many_as_promised_are_remembered_but_for_one_in_a_thousand(decision: 
     promised = [memory.get(_id(number)) for number in range(30_001, 50_001)]
     assert promised.count(None) <= 20
     assert set(promised) <= {decision, None}
+
+
+def test_what_is_forgotten_is_counted() -> None:
+    metrics = Metrics()
+    memory = DecisionMemory(Settings(kept=42, not_kept=42), Random(1), metrics)
+    for number in range(1, 101):
+        memory.put(_id(number), "sampled" if number % 2 else "dropped")
+    assert "otelcol_processor_tail_sampling_decisions_forgotten" not in {
+        name for name, values in metrics.snapshot().items() if any(values.values())
+    }
+    for number in range(101, 201):
+        memory.put(_id(number), "sampled" if number % 2 else "dropped")
+    forgotten = metrics.snapshot()["otelcol_processor_tail_sampling_decisions_forgotten"]
+    assert forgotten == {"decision=sampled": 36, "decision=not_sampled": 36}
 
 
 @pytest.mark.parametrize(("about", "each"), [("kept", 6.2), ("not_kept", 26)])
