@@ -291,3 +291,9 @@ def test_an_error_that_comes_late_rescues_its_trace_with_those_linked(sampler: M
     under_test.stop(9)
     assert under_test.kept == [(1, 1), (2, 1), (2, 2)]
     assert [verdict.policy for verdict in under_test.verdicts] == ["linked_traces", "rescue_late_errors"]
+
+
+def test_settings_that_have_no_effect_are_told_of() -> None:
+    about = {"policies": [{"name": "all", "type": "always_sample"}], "linked_traces": {"max_hops": 3}}
+    (warning,) = FACTORY.Config.model_validate(about).warnings()
+    assert warning == (("linked_traces",), "has no effect without keep: true")
