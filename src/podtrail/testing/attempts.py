@@ -57,6 +57,8 @@ class MadeAttempt:
     links: Sequence[Link] = ()
     attributes: Mapping[str, Value] = field(default_factory=dict)
     """Added to the root."""
+    stitched: bool = True
+    """Whether the root bears its number as link_stitching writes it; else as the scheduler counts."""
 
     @property
     def trace_id(self) -> bytes:
@@ -114,8 +116,11 @@ class MadeAttempt:
             "scheduler.queue_wait_ms": self.queue_wait_ms,
             "scheduler.profile": "default-scheduler",
             "scheduler.result": self.result,
-            "podtrail.attempt.number": self.number,
         }
+        if self.stitched:
+            attributes["podtrail.attempt.number"] = self.number
+        else:
+            attributes |= {"k8s.namespace.name": self.namespace, "scheduler.attempts": self.number}
         if self.nominated:
             attributes["scheduler.nominated_node"] = self.nominated
         if self.result == "Success":

@@ -1,0 +1,133 @@
+"""What a case expects, in steps: at a time, or when everything is decided."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, get_args
+
+from podtrail.config import Position
+from podtrail.config.duration import parse_duration
+from podtrail.config.nodes import ListNode, MapNode, Node, ScalarNode
+from podtrail.config.problem import Path, did_you_mean
+from podtrail.testing.cases.models import ExpectationModel, LinkModel
+from podtrail.testing.cases.outcome_text import STATES, Expected, State, read_outcome
+from podtrail.testing.cases.places import Reading
+from podtrail.testing.cases.subjects import Subject, is_subject, read_subject
+from podtrail.testing.cases.words import Misread
+
+_KEYS: Final = ("at", *STATES, "pod NAME", "trace NAME")
+_ONLY_AT_THE_END: Final = ("number", "spans", "links")
+
+
+class Counted(NamedTuple):
+    """How many traces are in a state."""
+
+    state: State
+    number: int
+    place: Position
+    """Of the number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What is expected of one subject."""
+
+    subject: Subject
+    expected: Expected
+    place: Position
+    """Of its key."""
+    node: Node
+    """What was written about it."""
+    number: int | None = None
+    spans: int | None = None
+    links: tuple[LinkModel, ...] | None = None
+
+
+@dataclass(slots=True)
+class Step:
+    """Expectations at one time."""
+
+    at: int | None = None
+    """Nanoseconds since the case began; None: when everything is decided."""
+    expectations: list[Expectation] = field(default_factory=list)
+    counts: list[Counted] = field(default_factory=list)
+
+
+def read_steps(reading: Reading, node: Node | None, path: Path) -> list[Step]:
+    """Return the steps of `expect`; what is wrong is noted."""
+    match node:
+        case MapNode():
+            return [_step(reading, node, path)]
+        case ListNode(items=items) if items:
+            return [_step(reading, item, (*path, at)) for at, item in enumerate(items)]
+        case _:
+            hint = "write for example expect: {pod web-0: kept by failed}"
+            reading.problem(path, "must be a map of what is expected, or a list of those with at", hint)
+            return []
+
+
+def _step(reading: Reading, node: Node, path: Path) -> Step:
+    step = Step()
+    if not isinstance(node, MapNode) or not node.entries:
+        reading.problem(path, "must be a map of what is expected", "write for example pod web-0: kept", value=True)
+        return step
+    step.at = _time(reading, node, path)
+    for key, entry in node.entries.items():
+        below = (*path, key)
+        if key in get_args(State):
+            step.counts += _count(reading, key, entry.value, below)
+        elif is_subject(key):
+            step.expectations += _expectation(reading, key, entry.key, entry.value, below, step.at)
+        elif key != "at":
+            reading.problem(below, f"unknown key {key!r}", did_you_mean(key, _KEYS, "keys here"))
+    return step
+
+
+def _time(reading: Reading, node: MapNode, path: Path) -> int | None:
+    entry = node.entries.get("at")
+    if entry is None:
+        return None
+    value = entry.value.value if isinstance(entry.value, ScalarNode) else None
+    try:
+        found = parse_duration(value)
+    except ValueError as error:
+        message, _, hint = str(error).partition(": ")
+        reading.problem((*path, "at"), message, hint, value=True)
+        return 0
+    if found < 0 or isinstance(value, int):
+        reading.problem((*path, "at"), "must be a time since the beginning of the case", "write 30s", value=True)
+    return found
+
+
+def _count(reading: Reading, key: str, node: Node, path: Path) -> Iterator[Counted]:
+    value = node.value if isinstance(node, ScalarNode) else None
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        reading.problem(path, "must be how many traces", f"write {key}: 3", value=True)
+        return
+    yield Counted(next(state for state in STATES if state == key), value, node.position)
+
+
+def _expectation(
+    reading: Reading, key: str, place: Position, node: Node, path: Path, at: int | None
+) -> Iterator[Expectation]:
+    try:
+        subject = read_subject(key, attempts=True)
+    except Misread as error:
+        reading.misread(error, path)
+        return
+    if isinstance(node, MapNode):
+        model = reading.model(ExpectationModel, path)
+        if model is None:
+            return
+        for early in (name for name in _ONLY_AT_THE_END if at is not None and name in node.entries):
+            hint = "put it into a step without at"
+            reading.problem((*path, early), "is known when everything has left", hint)
+        yield Expectation(subject, model.expected, place, node, model.number, model.spans, model.links)
+        return
+    text = node.value if isinstance(node, ScalarNode) else None
+    if not isinstance(node, ScalarNode) or not isinstance(text, str):
+        reading.problem(path, "must say what is expected", "write kept by failed, dropped, or a map", value=True)
+        return
+    try:
+        yield Expectation(subject, read_outcome(text), place, node)
+    except Misread as error:
+        reading.misread(error, path, node)

@@ -1,0 +1,165 @@
+"""Holds what a case expects against what became of it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from podtrail.config import Position
+from podtrail.config.types import format_duration
+from podtrail.otlp import PolicyVote, Verdict
+from podtrail.testing.cases.expectations import Counted, Expectation, Step
+from podtrail.testing.cases.link_words import missing
+from podtrail.testing.cases.outcome_text import holds
+from podtrail.testing.cases.suite import Case, Suite
+from podtrail.testing.cases.trial import Nobody, Now, Seen, Trial, try_out
+
+_MOST_OF_ONE: Final = 5
+
+
+class Difference(NamedTuple):
+    """One thing that is not as expected."""
+
+    what: str
+    expected: str
+    got: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An expectation that does not hold."""
+
+    place: Position
+    case: str
+    what: str
+    """One line: of whom what was expected, and what was got."""
+    differences: Sequence[Difference] = ()
+    votes: Sequence[PolicyVote] = ()
+    voted_on: str = ""
+    """The trace that was voted on."""
+
+    @property
+    def headline(self) -> str:
+        """`file:line:column: case: what`."""
+        return f"{self.place}: {self.case}: {self.what}"
+
+
+@dataclass(slots=True)
+class Result:
+    """What a case came to."""
+
+    suite: Suite
+    case: Case
+    failures: list[Failure] = field(default_factory=list)
+    verdicts: Sequence[Verdict] = ()
+    trial: Trial | None = None
+    """None when a recording can't be used."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether everything is as expected."""
+        return not self.failures
+
+
+def run_case(suite: Suite, case: Case) -> Result:
+    """Run a case and return what is not as expected."""
+    result = Result(suite, case)
+    try:
+        result.trial = trial = try_out(case.given, suite.settings)
+    except (OSError, ValueError) as error:
+        result.failures.append(Failure(case.place, case.name, f"the recording can't be used: {error}"))
+        return result
+    result.verdicts = [verdict for seen in trial.traces.values() for verdict in seen.verdicts]
+    for step in case.steps:
+        result.failures += _of_step(case, step, trial)
+    return result
+
+
+def _of_step(case: Case, step: Step, trial: Trial) -> Iterator[Failure]:
+    time = None if step.at is None else trial.begin + step.at
+    when = "" if step.at is None else f" at {format_duration(step.at)}"
+    for count in step.counts:
+        yield from _of_count(case, count, trial, time, when)
+    for expectation in step.expectations:
+        yield from _of_expectation(case, expectation, trial, time, when)
+
+
+def _of_count(case: Case, count: Counted, trial: Trial, time: int | None, when: str) -> Iterator[Failure]:
+    got = counted(trial, time).get(count.state, 0)
+    if got != count.number:
+        difference = Difference(f"traces {count.state}", str(count.number), str(got))
+        what = f"expected {count.number} traces {count.state}{when}, got {got}"
+        yield Failure(count.place, case.name, what, [difference])
+
+
+def counted(trial: Trial, time: int | None) -> Mapping[str, int]:
+    """Return how many traces are in which state at a time."""
+    found: dict[str, int] = {}
+    for seen in trial.traces.values():
+        state = seen.at(time, sampled=trial.sampled).state
+        if state is not None:
+            found[state] = found.get(state, 0) + 1
+    return found
+
+
+def _of_expectation(
+    case: Case, expectation: Expectation, trial: Trial, time: int | None, when: str
+) -> Iterator[Failure]:
+    try:
+        found = trial.find(expectation.subject)
+    except Nobody as error:
+        yield Failure(expectation.place, case.name, f"{expectation.subject}: {error}")
+        return
+    failing = 0
+    for seen in found:
+        now = seen.at(time, sampled=trial.sampled)
+        differing = differences(expectation, seen, now, trial)
+        if not differing:
+            continue
+        failing += 1
+        if failing > _MOST_OF_ONE:
+            continue
+        name = trial.name_of(seen.trace_id)
+        first = differing[0]
+        what = f"{name}{when}: expected {_phrase(first, first.expected)}, got {first.got}"
+        votes = now.verdict.explained() if now.verdict is not None else ()
+        yield Failure(expectation.place, case.name, what, differing, votes, name)
+    if failing > _MOST_OF_ONE:
+        what = f"{expectation.subject}{when}: {failing} of {len(found)} are not as expected, {_MOST_OF_ONE} are shown"
+        yield Failure(expectation.place, case.name, what)
+
+
+def _phrase(difference: Difference, text: str) -> str:
+    return text if difference.what == "decision" else f"{difference.what} {text}"
+
+
+def differences(expectation: Expectation, seen: Seen, now: Now, trial: Trial) -> list[Difference]:
+    """Return what of an expectation does not hold for a trace."""
+    return list(_differences(expectation, seen, now, trial))
+
+
+def _differences(expectation: Expectation, seen: Seen, now: Now, trial: Trial) -> Iterator[Difference]:
+    expected, verdict = expectation.expected, now.verdict
+    if now.state != expected.state:
+        yield Difference("decision", expected.state, described(now))
+    policy, reason = (verdict.policy, verdict.reason) if verdict else ("", "")
+    if expected.by is not None and policy != expected.by:
+        yield Difference("by", expected.by or "no policy", policy or "no policy")
+    if expected.because is not None and not holds(expected.because, reason):
+        yield Difference("because", expected.because, reason or "no reason")
+    if expectation.number is not None and seen.number != expectation.number:
+        yield Difference("number", str(expectation.number), "none" if seen.number is None else str(seen.number))
+    if expectation.spans is not None and len(seen.left) != expectation.spans:
+        yield Difference("spans", str(expectation.spans), str(len(seen.left)))
+    if expectation.links is not None:
+        for one in missing(expectation.links, seen, trial):
+            yield Difference("links", one.wanted, one.got)
+
+
+def described(now: Now) -> str:
+    """Return a state with what decided it."""
+    if now.state is None:
+        return "nothing: it has not arrived yet"
+    if now.verdict is None:
+        return now.state
+    by = f" by {now.verdict.policy}" if now.verdict.policy else ""
+    return f"{now.state}{by} ({now.verdict.reason})" if now.verdict.reason else f"{now.state}{by}"

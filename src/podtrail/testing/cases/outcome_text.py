@@ -1,0 +1,78 @@
+"""The compact language of what is expected: `kept by failed because scheduler.result=Unschedulable`.
+
+    expectation = ("kept" | "dropped" | "pending") [ "by" POLICY ] [ "because" REASON ]
+
+POLICY goes up to `because`, so it may have spaces. REASON is a part of the reason in words, or a regular expression
+between slashes.
+"""
+
+import re
+from typing import Final, Literal, NamedTuple
+
+from podtrail.testing.cases.words import Misread, Words
+
+State = Literal["kept", "dropped", "pending"]
+STATES: Final[tuple[State, ...]] = ("kept", "dropped", "pending")
+_BECAUSE: Final = re.compile(r"(?:^|\s)because(?:\s+|$)")
+
+
+class Expected(NamedTuple):
+    """What was written; None where nothing is said."""
+
+    state: State
+    by: str | None = None
+    because: str | None = None
+
+    def __str__(self) -> str:
+        by = f" by {self.by}" if self.by is not None else ""
+        return f"{self.state}{by}" + (f" because {self.because}" if self.because is not None else "")
+
+
+def read_outcome(text: str) -> Expected:
+    """Return what a text expects. Raises Misread."""
+    words = Words(text)
+    word = words.take("kept, dropped or pending")
+    state = next((state for state in STATES if word.text.lower() == state), None)
+    if state is None or word.quoted:
+        raise words.unexpected(word, STATES, "what is expected")
+    following = words.peek()
+    if following is None:
+        return Expected(state)
+    at = following.at
+    if state == "pending":
+        raise Misread("what is pending has no policy and no reason yet", "write pending alone", at, following.width)
+    if not words.accept("by", "because"):
+        raise words.unexpected(following, ("by", "because"), "what follows")
+    said = text[at:].rstrip()
+    head = _BECAUSE.search(said)
+    policy = said[: head.start()] if head else said
+    because = said[head.end() :] if head else None
+    by = policy.partition(" ")[2].strip() if policy else None
+    if by == "" or because == "":
+        raise Misread(f"{following.text!r} is followed by nothing", "name the policy, or a part of the reason", at)
+    if because is not None:
+        check_pattern(because, at + (head.end() if head else 0))
+    return Expected(state, by, because)
+
+
+def check_pattern(because: str, at: int = 0) -> None:
+    """Raise Misread when a reason between slashes is no regular expression."""
+    if not is_pattern(because):
+        return
+    try:
+        re.compile(because[1:-1])
+    except re.error as error:
+        where = at + 1 + (error.pos or 0)
+        raise Misread(
+            f"is not a regular expression: {error.msg}", "write a part of the reason, or mend it", where
+        ) from None
+
+
+def is_pattern(because: str) -> bool:
+    """Tell whether a reason is a regular expression."""
+    return len(because) > 2 and because.startswith("/") and because.endswith("/")
+
+
+def holds(because: str, reason: str) -> bool:
+    """Tell whether a reason is the expected one."""
+    return bool(re.search(because[1:-1], reason)) if is_pattern(because) else because in reason
