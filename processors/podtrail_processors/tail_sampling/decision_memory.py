@@ -8,7 +8,6 @@ be forgotten earlier than promised: about one id in a thousand is.
 
 from array import array
 from hashlib import blake2b
-from random import Random
 
 from podtrail.component import Metrics
 from podtrail.otlp import Decision
@@ -78,14 +77,14 @@ class DecisionMemory:
     Looking a trace up takes about 2 us, once for each part of a trace that is not held.
     """
 
-    def __init__(self, settings: Settings, rng: Random, metrics: Metrics) -> None:
-        """Make an empty memory; its key is drawn from `rng`."""
+    def __init__(self, settings: Settings, key: bytes, metrics: Metrics) -> None:
+        """Make an empty memory. `key`: 16 bytes at random, so that nobody can choose ids to fit."""
         self._forgotten = metrics.counter(
             "otelcol_processor_tail_sampling_decisions_forgotten",
             "Decisions that decision_memory forgot to make room for others.",
             ("decision",),
         )
-        self._key = rng.randbytes(16)
+        self._key = key
         self._kept = Table(settings.kept, _FINGERPRINT) if settings.kept else None
         self._others = Table(settings.not_kept, _ID + _FLAG) if settings.not_kept else None
         self._older: list[DecisionMemory] = []
@@ -152,7 +151,7 @@ class DecisionMemory:
         return sum(table.size for table in tables if table is not None)
 
     def _hash(self, trace_id: bytes) -> tuple[int, int, bytes]:
-        """Return the numbers by which its buckets are found, and its fingerprint. Nobody can choose ids to fit."""
+        """Return the numbers by which its buckets are found, and its fingerprint."""
         digest = blake2b(trace_id, digest_size=12, key=self._key).digest()
         fingerprint = digest[8:]
         return (

@@ -77,8 +77,10 @@ class Remembered:
         rescued = caches.non_sampled_cache_size if config.rescue_late_errors else 0
         self.kept = DecisionCache(max(caches.sampled_cache_size, rescued))
         self.others = DecisionCache(caches.non_sampled_cache_size)
-        self.compact = DecisionMemory(memory, context.rng, context.metrics) if memory.kept or memory.not_kept else None
+        self.compact: DecisionMemory | None = None
         """Asked about traces that are neither in memory nor in a cache."""
+        if memory.kept or memory.not_kept:
+            self.compact = DecisionMemory(memory, context.rng.randbytes(16), context.metrics)
         self.any = bool(self.kept) or bool(self.others)
         """Whether there is a cache, of any kind."""
         self.active = self.any or self.compact is not None

@@ -1,7 +1,6 @@
 """`decision_memory`: millions of decisions in a few bytes each, wrong in no other direction than is said."""
 
 from collections.abc import Callable
-from random import Random
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from podtrail.otlp import Status
 
 Make = Callable[..., Any]
 ERROR = Status(2, "")
+KEY = bytes(range(16))
 
 
 def _id(number: int) -> bytes:
@@ -22,7 +22,7 @@ def _id(number: int) -> bytes:
 
 
 def _memory(kept: int = 0, not_kept: int = 0) -> DecisionMemory:
-    return DecisionMemory(Settings(kept=kept, not_kept=not_kept), Random(1), Metrics())
+    return DecisionMemory(Settings(kept=kept, not_kept=not_kept), KEY, Metrics())
 
 
 @pytest.mark.parametrize(("decision", "about"), [("sampled", "kept"), ("not_sampled", "not_kept")])
@@ -37,7 +37,7 @@ def test_as_many_as_promised_are_remembered_but_for_one_in_a_thousand(decision: 
 
 def test_what_is_forgotten_is_counted() -> None:
     metrics = Metrics()
-    memory = DecisionMemory(Settings(kept=42, not_kept=42), Random(1), metrics)
+    memory = DecisionMemory(Settings(kept=42, not_kept=42), KEY, metrics)
     for number in range(1, 101):
         memory.put(_id(number), "sampled" if number % 2 else "dropped")
     assert "otelcol_processor_tail_sampling_decisions_forgotten" not in {
