@@ -218,6 +218,8 @@ class Config(Model):
         if self.num_shards > 1:
             text = "makes nothing faster here; num_traces, caches and rates are divided among the shards"
             found.append((("num_shards",), text))
+        if self.linked_traces.model_fields_set - {"keep"} and not self.linked_traces.keep:
+            found.append((("linked_traces",), "has no effect without keep: true"))
         if self.dry_run:
             found.append((("dry_run",), "nothing is dropped: traces that would not be kept are only marked"))
         if all(policy.shadow for policy in self.policies):

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from podtrail_processors.tail_sampling import FACTORY
+from podtrail_processors.tail_sampling.config import Config
 from pydantic import ValidationError
 
 from podtrail.otlp import Group, Link, Status, Value, encode_span, frame, resource_header, scope_header
@@ -295,5 +296,4 @@ def test_an_error_that_comes_late_rescues_its_trace_with_those_linked(sampler: M
 
 def test_settings_that_have_no_effect_are_told_of() -> None:
     about = {"policies": [{"name": "all", "type": "always_sample"}], "linked_traces": {"max_hops": 3}}
-    (warning,) = FACTORY.Config.model_validate(about).warnings()
-    assert warning == (("linked_traces",), "has no effect without keep: true")
+    assert Config.model_validate(about).warnings() == [(("linked_traces",), "has no effect without keep: true")]
