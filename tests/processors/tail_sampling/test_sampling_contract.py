@@ -7,6 +7,7 @@ from itertools import cycle
 from typing import Any
 
 from hypothesis import given
+from hypothesis import settings as limits
 from hypothesis import strategies as st
 from podtrail_processors.tail_sampling import FACTORY
 
@@ -87,11 +88,13 @@ def _create(about: Mapping[str, object]) -> Callable[[Context], Any]:
     return lambda context: FACTORY.create(config, context)
 
 
+@limits(deadline=None)
 @given(arrivals(), settings)
 def test_keeps_the_contract_of_processors(arriving: list[Arrival], about: dict[str, Any]) -> None:
     check_processor(_create(about), arriving)
 
 
+@limits(deadline=None)
 @given(arrivals(), settings, st.permutations([1, 2, 5]))
 def test_a_reload_may_change_the_number_of_shards(
     arriving: list[Arrival], about: dict[str, Any], shards: list[int]
@@ -102,6 +105,7 @@ def test_a_reload_may_change_the_number_of_shards(
     check_take_over_keeps_what_is_held(lambda context: next(creators)(context), arriving)
 
 
+@limits(deadline=None)
 @given(arrivals(), settings)
 def test_a_remembered_trace_gets_one_decision(arriving: list[Arrival], about: dict[str, Any]) -> None:
     room = {"num_traces": 50, "decision_cache": {"sampled_cache_size": 50, "non_sampled_cache_size": 50}}
@@ -122,6 +126,7 @@ def test_a_remembered_trace_gets_one_decision(arriving: list[Arrival], about: di
     assert decisions.keys() == {group.trace_id for _, batch in arriving for group in batch.groups}
 
 
+@limits(deadline=None)
 @given(arrivals(), settings, st.lists(st.integers(0, 8), min_size=10, max_size=10))
 def test_nothing_that_is_held_arrived_before_it_says(
     arriving: list[Arrival], about: dict[str, Any], lags: list[int]
