@@ -4,12 +4,13 @@ Exit codes: 0 done; 1 the work failed or an expectation did not hold; 2 usage or
 """
 
 import errno
-import importlib
 import os
 import sys
 from typing import Any, Final
 
 import click
+
+from podtrail.cli.lazy import LazyGroup
 
 _COMMANDS: Final = {
     "run": ("run", "Run the pipelines of a configuration."),
@@ -17,6 +18,9 @@ _COMMANDS: Final = {
     "components": ("components", "List the components there are."),
     "print-config": ("print_config", "Print the configuration, merged and resolved, without secrets."),
     "replay": ("replay", "Run recorded traces through a configuration's processors, in virtual time."),
+    "test": ("test", "Run tests of policies: what they keep, for which reason."),
+    "record": ("record", "Write what comes over OTLP, or stands in other programs' files, to a recording."),
+    "recording": ("recording", "Merge, cut, anonymize and count recordings."),
     "why": ("why", "Say why a Pod waits, or what became of a trace, in plain words."),
 }
 
@@ -24,8 +28,8 @@ _COMMANDS: Final = {
 _OUTPUT_FAILS: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE}
 
 
-class _Lazy(click.Group):
-    """Knows its commands by name and help; imports only the one that is called."""
+class _Main(LazyGroup):
+    """All commands."""
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Call the command; an output that takes nothing more ends it with a line and exit code 1."""
@@ -41,22 +45,8 @@ class _Lazy(click.Group):
             _abandon_output(error)
             sys.exit(1)
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        return list(_COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in _COMMANDS:
-            return None
-        command = importlib.import_module(f"podtrail.cli.{_COMMANDS[cmd_name][0]}").command
-        assert isinstance(command, click.Command)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
-
-
-@click.command(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=_Main, named=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="podtrail")
 def main() -> None:
     """podtrail keeps the scheduling attempts worth keeping and stitches them into the story of a Pod."""

@@ -1,0 +1,33 @@
+"""Commands that are imported when they are called."""
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+
+class LazyGroup(click.Group):
+    """Knows its commands by name and help; imports only the one that is called."""
+
+    def __init__(self, *args: Any, named: Mapping[str, tuple[str, str]], **extra: Any) -> None:
+        """Make a group of commands, by name: the module of `podtrail.cli` that has it as `command`, and a line."""
+        super().__init__(*args, **extra)
+        self._named = named
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the names."""
+        return list(self._named)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import a command."""
+        if cmd_name not in self._named:
+            return None
+        command = importlib.import_module(f"podtrail.cli.{self._named[cmd_name][0]}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in self._named.items()])

@@ -1,0 +1,56 @@
+"""Times as options have them: a date and time, or how long after the beginning or before the end of a recording."""
+
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import click
+
+from podtrail.config.types import parse_duration
+
+_NANOSECONDS = 1_000_000_000
+
+
+class Moment(NamedTuple):
+    """A time, absolute or not."""
+
+    nanoseconds: int
+    """Since the Unix epoch; where relative, from the beginning (0 or more) or from the end (less)."""
+    relative: bool
+    from_end: bool = False
+
+    def at(self, first: int, last: int) -> int:
+        """Return the time in a recording with these first and last arrivals, Unix nanoseconds."""
+        if not self.relative:
+            return self.nanoseconds
+        return (last if self.from_end else first) + self.nanoseconds
+
+
+class MomentParameter(click.ParamType[Moment]):
+    """Reads `2026-11-21T18:00:00Z`, `10m` or `-10m`."""
+
+    name = "moment"
+
+    def convert(self, value: str | Moment, param: click.Parameter | None, ctx: click.Context | None) -> Moment:
+        """Return what the text means."""
+        if isinstance(value, Moment):
+            return value
+        try:
+            stamp = datetime.fromisoformat(value)
+        except ValueError:
+            return self._relative(value, param, ctx)
+        if stamp.tzinfo is None:
+            stamp = stamp.replace(tzinfo=UTC)
+        since = stamp - datetime.fromtimestamp(0, UTC)
+        seconds = since.days * 86_400 + since.seconds
+        return Moment(seconds * _NANOSECONDS + since.microseconds * 1000, relative=False)
+
+    def _relative(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Moment:
+        try:
+            return Moment(parse_duration(value), relative=True, from_end=value.startswith("-"))
+        except ValueError:
+            self.fail(
+                f"{value!r} is no time: write 2026-11-21T18:00:00Z, 10m for ten minutes after the beginning, "
+                "or -10m for ten before the end",
+                param,
+                ctx,
+            )

@@ -1,0 +1,170 @@
+"""How commands read and write recordings: what is damaged is shown and counted, or refused."""
+
+import errno
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, Final, TypeVar
+
+import click
+
+from podtrail.cli.foreign import foreign
+from podtrail.config import printable
+from podtrail.recording import Damage, Record, RecordingForm, RecordingWriter
+from podtrail.recording.merging import merged
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_MOST_SHOWN: Final = 20
+_DISK_FAILS: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+
+
+class Failed(click.ClickException):
+    """Ends a command with a line and exit code 1."""
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print the line to standard error."""
+        click.echo(f"podtrail: {printable(self.message)}", file=file, err=True)
+
+
+class Unusable(Failed):
+    """A file can't be used: exit code 2."""
+
+    exit_code = 2
+
+
+def strict_option(command: F) -> F:
+    """Give a command `strict`."""
+    return click.option(
+        "--strict", is_flag=True, help="End at the first damage or invalid span instead of reading on behind it."
+    )(command)
+
+
+def to_option(command: F) -> F:
+    """Give a command `to`, the path of a recording to write."""
+    return click.option(
+        "--to",
+        required=True,
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        callback=_recording,
+        help="Where to write: a name in .jsonl or .otlp, or either with .gz or .zst behind.",
+    )(command)
+
+
+def _recording(_context: click.Context, _option: click.Parameter, value: Path) -> Path:
+    try:
+        RecordingForm.of(value)
+    except ValueError as error:
+        raise click.BadParameter(printable(str(error))) from None
+    return value
+
+
+class Reading:
+    """Reads recordings in the order of arrival, as often as wanted; their faults are told the first time."""
+
+    def __init__(self, paths: Sequence[Path], *, strict: bool) -> None:
+        """Look at the files. Failed when one can't be opened, or is something else."""
+        self.paths = paths
+        self.requests = self.damages = self.rejected = 0
+        self._strict = strict
+        self._begun = False
+        with files():
+            for path in paths:
+                if what := foreign(path):
+                    raise Failed(f"{path} is {what}")
+
+    def records(self, doing: str) -> Iterator[Record]:
+        """Yield the requests; on a terminal with the progress of what is being done.
+
+        Failed when a file can't be read, or is damaged and `strict`.
+        """
+        first, self._begun = not self._begun, True
+        with files():
+            for record in _shown(merged(self.paths, self._damaged if first else _silent), doing):
+                if first:
+                    self.requests += 1
+                    self.rejected += record.intake.rejected
+                    if record.intake.rejected:
+                        self._tell(f"{record.position}: {record.intake.reason}")
+                yield record
+
+    def refuse_nothing(self) -> None:
+        """End with exit code 1 when there was nothing to read."""
+        if not self.requests:
+            raise Failed("there is no request that can be read")
+
+    def faults(self) -> str:
+        """Return what was skipped, in words, to be put behind a sum; "" when nothing was."""
+        places = f", {self.damages:,} damaged {'place' if self.damages == 1 else 'places'} skipped"
+        return (places if self.damages else "") + (
+            f", {self.rejected:,} invalid spans left out" if self.rejected else ""
+        )
+
+    def _damaged(self, damage: Damage) -> None:
+        self.damages += 1
+        self._tell(str(damage))
+
+    def _tell(self, fault: str) -> None:
+        if self._strict:
+            raise Failed(fault)
+        if self.damages + self.rejected <= _MOST_SHOWN:
+            click.echo(f"podtrail: skipped {printable(fault)}", err=True)
+
+
+def _silent(_damage: Damage) -> None:
+    return
+
+
+@contextmanager
+def files() -> Iterator[None]:
+    """Name the file that can't be opened, read or written, and end with exit code 2; 1 when a disk is full or fails."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        raise (Failed if error.errno in _DISK_FAILS else Unusable)(f"{where}{error.strerror or error}") from None
+    except ValueError as error:
+        raise Unusable(str(error)) from None
+
+
+def refuse_overwriting(read: Sequence[Path], written: Path) -> None:
+    """End with a usage error rather than write over what is being read."""
+    if any(written.exists() and path.exists() and written.samefile(path) for path in read):
+        raise click.UsageError(printable(f"{written} is read: write to another file"))
+
+
+@contextmanager
+def writing(to: Path) -> Iterator[RecordingWriter]:
+    """Write a recording that is there under its name once it is whole; what fails half-way leaves nothing."""
+    begun = to.with_name(f".unfinished-{to.name}")
+    with files():
+        try:
+            with RecordingWriter(begun) as writer:
+                yield writer
+            begun.rename(to)
+        finally:
+            begun.unlink(missing_ok=True)
+
+
+def _shown(records: Iterator[Record], doing: str) -> Iterator[Record]:
+    """Pass records on, with progress on a terminal."""
+    if not sys.stderr.isatty():
+        yield from records
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}: {task.completed:,} requests"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(doing, total=None)
+        for record in records:
+            yield record
+            progress.advance(task)

@@ -1,0 +1,114 @@
+"""`podtrail recording cut`: some traces of recordings, each whole."""
+
+import re
+from pathlib import Path
+
+import click
+
+from podtrail.cli.moments import Moment, MomentParameter
+from podtrail.cli.reading import Failed, Reading, refuse_overwriting, strict_option, to_option, writing
+from podtrail.recording.selection import Criteria, TooMany, Window, chosen, linked, meeting
+
+_UID = re.compile(r"[^/\s]+")
+_POD = re.compile(r"[^/\s]+/[^/\s]+")
+_TRACE = re.compile(r"[0-9a-fA-F]{32}")
+
+
+def _traces(_context: click.Context, _option: click.Parameter, value: tuple[str, ...]) -> frozenset[bytes]:
+    for id in value:
+        if not _TRACE.fullmatch(id):
+            raise click.BadParameter(f"{id!r} is no trace id: 32 hex digits")
+    return frozenset(map(bytes.fromhex, value))
+
+
+def _pods(_context: click.Context, _option: click.Parameter, value: tuple[str, ...]) -> frozenset[str]:
+    for pod in value:
+        if not (_POD.fullmatch(pod) or _UID.fullmatch(pod)):
+            raise click.BadParameter(f"{pod!r} names no Pod: write namespace/name, or its uid")
+    return frozenset(value)
+
+
+@click.command("cut")
+@click.argument("recordings", nargs=-1, required=True, metavar="RECORDING...", type=click.Path(path_type=Path))
+@to_option
+@click.option("--since", type=MomentParameter(), help="Traces that began then or later.")
+@click.option("--until", type=MomentParameter(), help="Traces that began before.")
+@click.option("--pod", "pods", multiple=True, callback=_pods, metavar="NS/NAME|UID", help="Traces about a Pod.")
+@click.option("--namespace", "namespaces", multiple=True, help="Traces about Pods of a namespace.")
+@click.option("--result", "results", multiple=True, help="Attempts that ended so: Success, Unschedulable, … or failed.")
+@click.option("--trace", "traces", multiple=True, callback=_traces, metavar="ID", help="The trace with this id.")
+@click.option("--with-links", is_flag=True, help="And the traces that those link to.")
+@strict_option
+def command(
+    recordings: tuple[Path, ...],
+    to: Path,
+    since: Moment | None,
+    until: Moment | None,
+    pods: frozenset[str],
+    namespaces: tuple[str, ...],
+    results: tuple[str, ...],
+    traces: frozenset[bytes],
+    with_links: bool,
+    strict: bool,
+) -> None:
+    """Take some traces out of recordings, each whole, late spans included.
+
+    A time is a date and time, 10m for ten minutes after the first arrival, or -10m for ten before the last. What is
+    given several times holds if one of it does; of several options all must hold.
+
+    The recordings are read once for --since and --until, once more for --pod, --namespace, --result, once more for
+    --with-links and for relative times. The ids of two million traces are held in memory at most.
+    """
+    refuse_overwriting(recordings, to)
+    reading = Reading(recordings, strict=strict)
+    window = _window(reading, since, until)
+    criteria = Criteria(pods, frozenset(namespaces), frozenset(map(str.lower, results)))
+    try:
+        meant = _meant(reading, criteria, traces, with_links=with_links)
+    except TooMany as error:
+        raise Failed(str(error)) from None
+    spans, kept, seen = 0, 0, set[bytes]()
+    with writing(to) as writer:
+        for record, groups in chosen(reading.records("cutting"), window, meant):
+            writer.write(groups, record.arrival)
+            kept += 1
+            spans += sum(group.span_count for group in groups)
+            if len(seen) < _MOST_COUNTED:
+                seen.update(group.trace_id for group in groups)
+        reading.refuse_nothing()
+        if not kept:
+            raise Failed("no trace is meant by this: nothing is written")
+    more = " or more" if len(seen) >= _MOST_COUNTED else ""
+    click.echo(f"{to}: {kept:,} requests, {len(seen):,}{more} traces, {spans:,} spans{reading.faults()}")
+    if window.forgotten:
+        click.echo(
+            f"podtrail: {window.forgotten:,} traces were forgotten: what came of them later was judged by its own time",
+            err=True,
+        )
+
+
+_MOST_COUNTED = 2_000_000
+
+
+def _window(reading: Reading, since: Moment | None, until: Moment | None) -> Window:
+    first = last = 0
+    if any(moment is not None and moment.relative for moment in (since, until)):
+        for record in reading.records("looking for the beginning and the end"):
+            first = first or record.arrival
+            last = record.arrival
+    begin, end = (moment and moment.at(first, last) for moment in (since, until))
+    if begin is not None and end is not None and begin >= end:
+        raise click.UsageError("--since is not before --until")
+    return Window(begin, end)
+
+
+def _meant(
+    reading: Reading, criteria: Criteria, traces: frozenset[bytes], *, with_links: bool
+) -> frozenset[bytes] | None:
+    meant: frozenset[bytes] | None = traces or None
+    if criteria:
+        met = meeting(reading.records("looking for traces"), criteria)
+        meant = frozenset(met & traces if traces else met)
+    if meant is not None and with_links:
+        meant = frozenset(linked(reading.records("looking for links"), meant))
+    return meant

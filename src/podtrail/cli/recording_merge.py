@@ -1,0 +1,32 @@
+"""`podtrail recording merge`: several recordings as one, or one in another form."""
+
+from pathlib import Path
+
+import click
+
+from podtrail.cli.reading import Reading, refuse_overwriting, strict_option, to_option, writing
+
+
+@click.command("merge")
+@click.argument("recordings", nargs=-1, required=True, metavar="RECORDING...", type=click.Path(path_type=Path))
+@to_option
+@strict_option
+def command(recordings: tuple[Path, ...], to: Path, strict: bool) -> None:
+    """Put recordings together in the order of arrival, of the arguments where that is equal.
+
+    One request a recording is held in memory. With one recording alone this changes its form or compression.
+    """
+    merge(recordings, to, strict=strict)
+
+
+def merge(recordings: tuple[Path, ...], to: Path, *, strict: bool) -> None:
+    """Write recordings as one and say so."""
+    refuse_overwriting(recordings, to)
+    reading = Reading(recordings, strict=strict)
+    spans = 0
+    with writing(to) as writer:
+        for record in reading.records("merging"):
+            writer.write(record.intake.groups, record.arrival)
+            spans += sum(group.span_count for group in record.intake.groups)
+        reading.refuse_nothing()
+    click.echo(f"{to}: {reading.requests:,} requests, {spans:,} spans{reading.faults()}")
