@@ -9,13 +9,14 @@ from typing import Any
 import click
 
 from podtrail.cli.reading import Reading, files, strict_option
+from podtrail.cli.sizes import format_size
 from podtrail.config import printable
 from podtrail.config.types import SECOND, format_duration
 from podtrail.recording.statistics import Names, Period, Statistics
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _NOTHING = "(not said)"
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+_MILLISECOND = SECOND // 1000
 
 
 @click.command("stat")
@@ -95,7 +96,7 @@ def _named(found: Statistics) -> Iterator[tuple[str, Names]]:
 def _sums(found: Statistics, reading: Reading, size: int) -> Iterator[str]:
     some = "about " if found.traces.let_go else ""
     yield f"{found.requests:,} requests, {found.spans:,} spans, {some}{found.traces.count:,} traces"
-    yield f"{_bytes(size)} in {_files(len(reading.paths))}, {_bytes(found.size)} of spans{_each(found)}"
+    yield f"{format_size(size)} in {_files(len(reading.paths))}, {format_size(found.size)} of spans{_each(found)}"
     yield f"arrived {_period(found.arrivals)}{_rates(found)}"
     yield f"spans   {_period(found.times)}"
     if found.attempts:
@@ -113,24 +114,27 @@ def _each(found: Statistics) -> str:
 
 def _rates(found: Statistics) -> str:
     seconds = found.arrivals.length / SECOND
-    return f": {found.spans / seconds:,.1f} spans/s, {found.requests / seconds:,.1f} requests/s" if seconds else ""
+    if not seconds:
+        return ""
+    return f": {_rate(found.spans / seconds)} spans/s, {_rate(found.requests / seconds)} requests/s"
+
+
+def _rate(rate: float) -> str:
+    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
 
 
 def _period(period: Period) -> str:
     if not period.last:
         return "at no time that they say"
-    return f"{_stamp(period.first)} to {_stamp(period.last)} ({format_duration(period.length)})"
+    return f"{_stamp(period.first)} to {_stamp(period.last)} ({format_duration(_rounded(period.length))})"
+
+
+def _rounded(nanoseconds: int) -> int:
+    return round(nanoseconds / _MILLISECOND) * _MILLISECOND if nanoseconds > SECOND else nanoseconds
 
 
 def _stamp(time: int) -> str:
     return (_EPOCH + timedelta(microseconds=time // 1000)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _bytes(size: int) -> str:
-    amount, unit = float(size), 0
-    while amount >= 1024 and unit < len(_UNITS) - 1:
-        amount, unit = amount / 1024, unit + 1
-    return f"{amount:,.1f} {_UNITS[unit]}" if unit else f"{size} B"
 
 
 def _faults(found: Statistics, reading: Reading) -> Iterator[str]:
@@ -142,7 +146,7 @@ def _faults(found: Statistics, reading: Reading) -> Iterator[str]:
         (found.odd_times, "spans without start or end, or that end before they start"),
         (
             found.early,
-            f"spans that arrived before they ended, by up to {format_duration(found.earliest)}: clocks differ",
+            f"spans that arrived before they ended, by up to {format_duration(_rounded(found.earliest))}: clocks differ",
         ),
         (found.traces.duplicates, "spans that are there twice"),
         (found.traces.orphans, "spans whose parent is not there"),

@@ -86,9 +86,10 @@ class Rewriter:
 
     def _scope(self, header: bytes) -> bytes:
         message = _known(trace_pb2.ScopeSpans.FromString(header))
-        message.scope.name = self._mask.name(message.scope.name)
-        message.scope.version = self._mask.name(message.scope.version)
-        self._attributes(message.scope.attributes)
+        if message.HasField("scope"):
+            message.scope.name = self._mask.name(message.scope.name)
+            message.scope.version = self._mask.name(message.scope.version)
+            self._attributes(message.scope.attributes)
         message.schema_url = self._mask.schema_url(message.schema_url)
         return message.SerializeToString()
 

@@ -112,6 +112,10 @@ class Service:
                 _LOG.info("stopped: %s: %s", balance.exporter, equation(balance))
             return Ended(self._graph.balances(), exhausted, at_once)
 
+    def stop(self) -> None:
+        """Stop as at SIGTERM. To be called in the event loop, while `run` is under way."""
+        self._tell(signal.SIGTERM)
+
     def _tell(self, number: signal.Signals) -> None:
         if number != signal.SIGHUP and self._told_to_stop is None:
             self._told_to_stop = asyncio.get_running_loop().time()
