@@ -297,3 +297,34 @@ def test_an_error_that_comes_late_rescues_its_trace_with_those_linked(sampler: M
 def test_settings_that_have_no_effect_are_told_of() -> None:
     about = {"policies": [{"name": "all", "type": "always_sample"}], "linked_traces": {"max_hops": 3}}
     assert Config.model_validate(about).warnings() == [(("linked_traces",), "has no effect without keep: true")]
+
+
+def request(trace: int, at: int, **attributes: Value) -> Linked:
+    dotted = {key.replace("_", "-", 1) if key == "audit_id" else key: value for key, value in attributes.items()}
+    return Linked(trace, name="Create etcd3" if "key" in attributes else "GET", kind=2, start=at, attributes=dotted)
+
+
+def attempt(trace: int, at: int, uid: str, *, failed: bool = False) -> Linked:
+    pod = {"k8s.pod.uid": uid, "k8s.namespace.name": "ns", "k8s.pod.name": "web-0"}
+    return Linked(trace, start=at, attributes=pod, failed=failed)
+
+
+def test_of_two_pods_of_one_name_the_requests_go_with_the_one_that_they_were_for(linked: Make) -> None:
+    later = START + 100 * SECOND
+    under_test = linked()
+    under_test.send(0, request(1, START, key="/pods/ns/web-0"), attempt(2, START + SECOND, "old"))
+    under_test.send(1, request(3, later, key="/pods/ns/web-0"), attempt(4, later + SECOND, "new", failed=True))
+    under_test.send(2, request(5, START + 3 * SECOND, url="/api/v1/namespaces/ns/pods/web-0/status", audit_id="a"))
+    under_test.send(2, request(6, later + 3 * SECOND, url="/api/v1/namespaces/ns/pods/web-0/status", audit_id="b"))
+    under_test.stop(9)
+    assert sorted(trace for trace, _ in under_test.kept) == [3, 4, 6]
+
+
+def test_spans_with_one_audit_id_belong_together(linked: Make) -> None:
+    under_test = linked()
+    url = {"url": "/api/v1/namespaces/ns/pods"}
+    under_test.send(0, request(1, START, audit_id="a", **url), request(2, START, audit_id="b", **url))
+    under_test.send(1, Linked(3, attributes={"audit-id": "a", "key": "/pods/ns/web-0"}, failed=True))
+    under_test.stop(9)
+    assert [trace for trace, _ in under_test.kept] == [1, 3]
+    assert under_test.counted("linked_traces_kept") == {"by=audit-id": 1}
