@@ -1,17 +1,23 @@
-"""For tests of pipelines, policies and components: replay in virtual time, contract checks, a pytest plugin."""
+"""For tests of pipelines, policies and components: replay in virtual time, assertions, tests in YAML, a pytest plugin.
 
-from typing import TYPE_CHECKING, Any
+from podtrail.testing import assert_kept, given, replay
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from podtrail.testing.matchers import assert_dropped, assert_kept, assert_linked, given
     from podtrail.testing.replayer import ExportedSpan, Run, replay
 
-__all__ = ["ExportedSpan", "Run", "replay"]
+__all__ = ["ExportedSpan", "Run", "assert_dropped", "assert_kept", "assert_linked", "given", "replay"]
+
+_REPLAYER: Final = frozenset({"ExportedSpan", "Run", "replay"})
 
 
 def __getattr__(name: str) -> Any:
     # Loaded on first use: the pytest plugin imports this package in every test run.
     if name in __all__:
-        from podtrail.testing import replayer
-
-        return getattr(replayer, name)
+        module = "replayer" if name in _REPLAYER else "matchers"
+        return getattr(importlib.import_module(f"podtrail.testing.{module}"), name)
     raise AttributeError(name)

@@ -20,6 +20,7 @@ from podtrail.otlp import (
     Intake,
     SpanView,
     Value,
+    Verdict,
     read_request,
     resource_attributes,
     scope_attributes,
@@ -85,6 +86,8 @@ class Run:
     """Trace id to span ids, both in hex, in order of emission."""
     metrics: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """`{name: {"label=value,…" sorted: value}}`."""
+    verdicts: list[Verdict] = field(default_factory=list)
+    """What `decisions` tells, with the spans that were decided on; `explained()` says why each policy voted so."""
 
 
 Sink = Callable[[str, Batch], None]
@@ -206,6 +209,7 @@ def replay(config: Config, recording: Recording, until: int | None = None, featu
     seen: dict[tuple[str, str], str] = {}
 
     def sink(pipeline: str, batch: Batch) -> None:
+        run.verdicts.extend(batch.verdicts)
         run.decisions.extend(decision_line(verdict) for verdict in batch.verdicts)
         for group in batch.groups:
             trace = group.trace_id.hex()
@@ -222,4 +226,4 @@ def replay(config: Config, recording: Recording, until: int | None = None, featu
     for arrival, intake in _arrivals(recording):
         replayer.add(arrival, intake)
     replayer.finish(until)
-    return Run(run.decisions, run.exported, run.kept, replayer.house.metrics.snapshot())
+    return Run(run.decisions, run.exported, run.kept, replayer.house.metrics.snapshot(), run.verdicts)

@@ -28,18 +28,25 @@ class Counted(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is expected of a trace; None where nothing is said."""
+
+    expected: Expected
+    number: int | None = None
+    spans: int | None = None
+    links: tuple[LinkModel, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Expectation:
     """What is expected of one subject."""
 
     subject: Subject
-    expected: Expected
+    wanted: Wanted
     place: Position
     """Of its key."""
     node: Node
     """What was written about it."""
-    number: int | None = None
-    spans: int | None = None
-    links: tuple[LinkModel, ...] | None = None
 
 
 @dataclass(slots=True)
@@ -121,13 +128,14 @@ def _expectation(
         for early in (name for name in _ONLY_AT_THE_END if at is not None and name in node.entries):
             hint = "put it into a step without at"
             reading.problem((*path, early), "is known when everything has left", hint)
-        yield Expectation(subject, model.expected, place, node, model.number, model.spans, model.links)
+        wanted = Wanted(model.expected, model.number, model.spans, model.links)
+        yield Expectation(subject, wanted, place, node)
         return
     text = node.value if isinstance(node, ScalarNode) else None
     if not isinstance(node, ScalarNode) or not isinstance(text, str):
         reading.problem(path, "must say what is expected", "write kept by failed, dropped, or a map", value=True)
         return
     try:
-        yield Expectation(subject, read_outcome(text), place, node)
+        yield Expectation(subject, Wanted(read_outcome(text)), place, node)
     except Misread as error:
         reading.misread(error, path, node)

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from podtrail.config import Position
 from podtrail.config.types import format_duration
 from podtrail.otlp import PolicyVote, Verdict
-from podtrail.testing.cases.expectations import Counted, Expectation, Step
+from podtrail.testing.cases.expectations import Counted, Expectation, Step, Wanted
 from podtrail.testing.cases.link_words import missing
 from podtrail.testing.cases.outcome_text import holds
 from podtrail.testing.cases.suite import Case, Suite
@@ -112,15 +112,14 @@ def _of_expectation(
     failing = 0
     for seen in found:
         now = seen.at(time, sampled=trial.sampled)
-        differing = differences(expectation, seen, now, trial)
+        differing = differences(expectation.wanted, seen, now, trial)
         if not differing:
             continue
         failing += 1
         if failing > _MOST_OF_ONE:
             continue
         name = trial.name_of(seen.trace_id)
-        first = differing[0]
-        what = f"{name}{when}: expected {_phrase(first, first.expected)}, got {first.got}"
+        what = headline(f"{name}{when}", differing)
         votes = now.verdict.explained() if now.verdict is not None else ()
         yield Failure(expectation.place, case.name, what, differing, votes, name)
     if failing > _MOST_OF_ONE:
@@ -128,17 +127,19 @@ def _of_expectation(
         yield Failure(expectation.place, case.name, what)
 
 
-def _phrase(difference: Difference, text: str) -> str:
-    return text if difference.what == "decision" else f"{difference.what} {text}"
+def headline(whom: str, differing: Sequence[Difference]) -> str:
+    """Return the first difference in one line."""
+    what, expected, got = differing[0]
+    return f"{whom}: expected {expected if what == 'decision' else f'{what} {expected}'}, got {got}"
 
 
-def differences(expectation: Expectation, seen: Seen, now: Now, trial: Trial) -> list[Difference]:
-    """Return what of an expectation does not hold for a trace."""
-    return list(_differences(expectation, seen, now, trial))
+def differences(wanted: Wanted, seen: Seen, now: Now, trial: Trial) -> list[Difference]:
+    """Return what of what is wanted does not hold for a trace."""
+    return list(_differences(wanted, seen, now, trial))
 
 
-def _differences(expectation: Expectation, seen: Seen, now: Now, trial: Trial) -> Iterator[Difference]:
-    expected, verdict = expectation.expected, now.verdict
+def _differences(wanted: Wanted, seen: Seen, now: Now, trial: Trial) -> Iterator[Difference]:
+    expected, verdict = wanted.expected, now.verdict
     if now.state != expected.state:
         yield Difference("decision", expected.state, described(now))
     policy, reason = (verdict.policy, verdict.reason) if verdict else ("", "")
@@ -146,12 +147,12 @@ def _differences(expectation: Expectation, seen: Seen, now: Now, trial: Trial) -
         yield Difference("by", expected.by or "no policy", policy or "no policy")
     if expected.because is not None and not holds(expected.because, reason):
         yield Difference("because", expected.because, reason or "no reason")
-    if expectation.number is not None and seen.number != expectation.number:
-        yield Difference("number", str(expectation.number), "none" if seen.number is None else str(seen.number))
-    if expectation.spans is not None and len(seen.left) != expectation.spans:
-        yield Difference("spans", str(expectation.spans), str(len(seen.left)))
-    if expectation.links is not None:
-        for one in missing(expectation.links, seen, trial):
+    if wanted.number is not None and seen.number != wanted.number:
+        yield Difference("number", str(wanted.number), "none" if seen.number is None else str(seen.number))
+    if wanted.spans is not None and len(seen.left) != wanted.spans:
+        yield Difference("spans", str(wanted.spans), str(len(seen.left)))
+    if wanted.links is not None:
+        for one in missing(wanted.links, seen, trial):
             yield Difference("links", one.wanted, one.got)
 
 

@@ -11,6 +11,7 @@ from podtrail.pipeline.settings import Settings
 from podtrail.testing.cases.given import Given
 from podtrail.testing.cases.outcome_text import State
 from podtrail.testing.cases.subjects import Subject
+from podtrail.testing.cases.traces import trace_id_of
 from podtrail.testing.replayer import Replayer
 
 _NUMBER = "podtrail.attempt.number"
@@ -114,7 +115,7 @@ class Trial:
         return found[-1:] if subject.first < 0 else found[subject.first - 1 : subject.last]
 
     def _trace(self, subject: Subject) -> Seen:
-        if (known := self.names.get(subject.name)) is not None:
+        if (known := trace_id_of(subject.name)) in self.traces:
             return self.traces[known]
         wanted = subject.name.lower()
         found = [seen for trace_id, seen in self.traces.items() if trace_id.hex().startswith(wanted)]

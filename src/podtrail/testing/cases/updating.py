@@ -79,7 +79,7 @@ class _Writer:
                 self._leave(result, expectation, str(error))
                 continue
             rows = [(seen, seen.at(time, sampled=trial.sampled)) for seen in found]
-            if any(differences(expectation, seen, now, trial) for seen, now in rows):
+            if any(differences(expectation.wanted, seen, now, trial) for seen, now in rows):
                 self._expectation(result, step, expectation, rows, trial)
 
     def _leave(self, result: Result, expectation: Expectation, why: str) -> None:
@@ -106,7 +106,7 @@ class _Writer:
         node: ScalarNode,
         rows: Sequence[tuple[Seen, Now]],
     ) -> None:
-        fitting = [str(_fit(expectation.expected, now)) for _, now in rows]
+        fitting = [str(_fit(expectation.wanted.expected, now)) for _, now in rows]
         value = self._mark_of(node)
         if len(set(fitting)) == 1:
             self.edits.append(Edit(value.start, value.end, scalar(fitting[0], value.style, flow=value.flow)))
@@ -123,11 +123,11 @@ class _Writer:
 
     def _fields(self, expectation: Expectation, node: MapNode, seen: Seen, now: Now, trial: Trial) -> Iterator[Edit]:
         """Yield an edit for each key whose value is another."""
-        fit = _fit(expectation.expected, now)
+        fit = _fit(expectation.wanted.expected, now)
         told: dict[str, str] = {"decision": fit.state}
-        if "by" in node.entries and expectation.expected.by is not None:
+        if "by" in node.entries and expectation.wanted.expected.by is not None:
             told["by"] = fit.by or ""
-        if "because" in node.entries and expectation.expected.because is not None:
+        if "because" in node.entries and expectation.wanted.expected.because is not None:
             told["because"] = fit.because or ""
         for key, text in told.items():
             below = node.entries[key].value
@@ -135,13 +135,13 @@ class _Writer:
                 mark = self._mark_of(below)
                 yield Edit(mark.start, mark.end, scalar(text, mark.style, flow=mark.flow))
         for key, was, got in (
-            ("number", expectation.number, seen.number),
-            ("spans", expectation.spans, len(seen.left)),
+            ("number", expectation.wanted.number, seen.number),
+            ("spans", expectation.wanted.spans, len(seen.left)),
         ):
             if was is not None and was != got:
                 mark = self._mark_of(node.entries[key].value)
                 yield Edit(mark.start, mark.end, "null" if got is None else str(got))
-        if any(difference.what == "links" for difference in differences(expectation, seen, now, trial)):
+        if any(difference.what == "links" for difference in differences(expectation.wanted, seen, now, trial)):
             mark = self._mark_of(node.entries["links"].value)
             links = [
                 ", ".join(f"{key}: {_written(value)}" for key, value in model.model_dump(exclude_none=True).items())
