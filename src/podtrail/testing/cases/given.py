@@ -7,7 +7,7 @@ from typing import Final
 
 from podtrail.config.duration import HOUR
 from podtrail.config.nodes import ListNode, MapNode, Node, ScalarNode
-from podtrail.config.problem import Path
+from podtrail.config.problem import Path, did_you_mean
 from podtrail.otlp import Intake, Link, read_request, write_request
 from podtrail.recording import Damage
 from podtrail.testing.attempts import START, MadeAttempt
@@ -130,6 +130,13 @@ def _check(reading: Reading, given: Given, path: Path) -> None:
         reading.problem(path, f"{twin} is given twice", "put its attempts into one entry, parted by: , then")
     if any(arrival - START > _LONGEST for pod in given.pods for arrival, _ in pod.attempts(START)):
         reading.problem(path, "takes longer than 10 years", "shorten at, after, every, in or count")
+    for trace in given.traces:
+        spans = [span.name for span in trace.model.spans]
+        for lost in (span.parent for span in trace.model.spans if span.parent and span.parent not in spans):
+            what = f"trace {trace.name} has no span {lost!r} that could be a parent"
+            reading.problem(
+                path, what, did_you_mean(lost, spans, "spans") + "; of one that never arrives: orphan: true"
+            )
     for target in (target for trace in given.traces for span in trace.model.spans for target in span.links):
         try:
             given.link(target)
@@ -190,12 +197,18 @@ class _Item:
             return
         if subject.kind == "pod":
             self._add(subject.name, subject.namespace, self._attempts(node, path))
-        elif isinstance(node, ListNode):
-            spans = [self._reading.model(SpanModel, (*path, at)) for at in range(len(node.items))]
-            model = TraceModel(trace=subject.name, spans=tuple(span for span in spans if span))
-            self._given.traces.append(GivenTrace(subject.name, model))
-        elif span := self._reading.model(SpanModel, path):
-            self._given.traces.append(GivenTrace(subject.name, TraceModel(trace=subject.name, spans=(span,))))
+        else:
+            self._trace(subject.name, node, path)
+
+    def _trace(self, name: str, node: Node, path: Path) -> None:
+        places = [(*path, at) for at in range(len(node.items))] if isinstance(node, ListNode) else [path]
+        spans = [span for place in places if (span := self._reading.model(SpanModel, place))]
+        if not places:
+            self._reading.problem(
+                path, "must have spans", "write for example - {name: GET /, duration: 3ms}", value=True
+            )
+        elif len(spans) == len(places):
+            self._given.traces.append(GivenTrace(name, TraceModel(trace=name, spans=tuple(spans))))
 
     def _pod_model(self, node: MapNode, path: Path) -> None:
         pod = self._reading.model(PodModel, path)

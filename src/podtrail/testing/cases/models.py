@@ -79,6 +79,7 @@ class SpanModel(Model):
 
     name: str = Field("work", min_length=1, description="The span's name.")
     parent: str = Field("", description="The name of its parent; the first span is the parent of those that name none.")
+    orphan: bool = Field(False, description="Its parent never arrives.")
     start: Lasting = Field(0, description="When it starts, after the trace.")
     duration: Lasting = Field(10 * MILLISECOND, description="How long it takes.")
     arrives: Lasting | None = Field(None, description="When it arrives, after the trace began; at its end.")

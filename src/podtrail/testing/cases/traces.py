@@ -68,10 +68,12 @@ def _group(name: str, model: TraceModel, position: int, begin: int, links: Mappi
 
 def _parent(name: str, model: TraceModel, position: int) -> bytes:
     span: SpanModel = model.spans[position]
+    if span.orphan:
+        return span_id_of(name, len(model.spans))
     if not position:
         return b""
     names = [one.name for one in model.spans]
-    return span_id_of(name, names.index(span.parent) if span.parent in names else 0)
+    return span_id_of(name, names.index(span.parent) if span.parent else 0)
 
 
 def _values(attributes: Mapping[str, Value]) -> dict[str, Value]:
