@@ -146,7 +146,7 @@ def _faults(found: Statistics, reading: Reading) -> Iterator[str]:
         (found.odd_times, "spans without start or end, or that end before they start"),
         (
             found.early,
-            f"spans that arrived before they ended, by up to {format_duration(_rounded(found.earliest))}: clocks differ",
+            f"spans that arrived up to {format_duration(_rounded(found.earliest))} before they ended: clocks differ",
         ),
         (found.traces.duplicates, "spans that are there twice"),
         (found.traces.orphans, "spans whose parent is not there"),
