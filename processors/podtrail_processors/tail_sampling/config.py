@@ -48,12 +48,13 @@ class DecisionMemory(Model):
 
     kept: Uint64 = Field(
         0,
-        description="How many kept traces are remembered at least, in 6 bytes each; about one new trace in 67 million "
+        description="How many kept traces are remembered at least, in 6 bytes each; about one new trace in 33 million "
         "is taken for one of them, and kept. 0: none.",
     )
     not_kept: Uint64 = Field(
         0,
-        description="How many traces that were not kept are remembered at least, in 26 bytes each; 0: none.",
+        description="How many traces that were not kept are remembered at least, in 9 bytes each; about one new trace "
+        "in 8 billion is taken for one of them. 0: none.",
     )
 
     @field_validator("kept", "not_kept")

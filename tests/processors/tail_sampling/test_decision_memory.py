@@ -37,38 +37,29 @@ def test_as_many_as_promised_are_remembered_but_for_one_in_a_thousand(decision: 
 
 def test_what_is_forgotten_is_counted() -> None:
     metrics = Metrics()
-    memory = DecisionMemory(Settings(kept=42, not_kept=42), KEY, metrics)
-    for number in range(1, 101):
+    memory = DecisionMemory(Settings(kept=94, not_kept=94), KEY, metrics)
+    for number in range(1, 201):
         memory.put(_id(number), "sampled" if number % 2 else "dropped")
     assert "otelcol_processor_tail_sampling_decisions_forgotten" not in {
         name for name, values in metrics.snapshot().items() if any(values.values())
     }
-    for number in range(101, 201):
+    for number in range(201, 401):
         memory.put(_id(number), "sampled" if number % 2 else "dropped")
     forgotten = metrics.snapshot()["otelcol_processor_tail_sampling_decisions_forgotten"]
-    assert forgotten == {"decision=sampled": 36, "decision=not_sampled": 36}
+    assert forgotten == {"decision=sampled": 72, "decision=not_sampled": 72}
 
 
-@pytest.mark.parametrize(("about", "each"), [("kept", 6.2), ("not_kept", 26)])
+@pytest.mark.parametrize(("about", "each"), [("kept", 5.6), ("not_kept", 8.3)])
 def test_a_decision_takes_few_bytes(about: str, each: float) -> None:
     assert _memory(**{about: 100_000}).size <= 100_000 * each
 
 
-def test_a_trace_is_never_let_go_for_the_decision_on_another() -> None:
+def test_hardly_a_trace_is_let_go_for_the_decision_on_another() -> None:
     memory = _memory(kept=0, not_kept=5_000)
     for number in range(1, 10_001):
         memory.put(_id(number), "not_sampled")
     strangers = [_id(number + (1 << 100)) for number in range(10_000)] + [_id(number << 64) for number in range(1, 9)]
     assert {memory.get(stranger) for stranger in strangers} == {None}
-
-
-def test_ids_that_are_parts_of_one_another_are_told_apart() -> None:
-    memory = _memory(not_kept=42)
-    memory.put(b"\1" * 16, "dropped")
-    memory.put(b"\0" * 15 + b"\1", "not_sampled")
-    assert memory.get(b"\1" * 15 + b"\0") is None
-    assert memory.get(b"\0" + b"\1" * 15) is None
-    assert memory.get(b"\1" * 16) == "dropped"
 
 
 @given(st.lists(st.tuples(st.sampled_from(["put", "change", "reload", "resize"]), st.integers(1, 40)), max_size=60))
