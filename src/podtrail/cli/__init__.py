@@ -21,6 +21,7 @@ _COMMANDS: Final = {
     "test": ("test", "Run tests of policies: what they keep, for which reason."),
     "record": ("record", "Write what comes over OTLP, or stands in other programs' files, to a recording."),
     "recording": ("recording", "Merge, cut, anonymize and count recordings."),
+    "generate": ("generate", "Make a scheduler's traffic: into a recording, or to an OTLP endpoint."),
     "why": ("why", "Say why a Pod waits, or what became of a trace, in plain words."),
 }
 
