@@ -4,24 +4,26 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from typing import Generic, TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
 from podtrail.component import Retryable
-from podtrail.otlp import Batch
 from podtrail.pipeline.sending.plan import Backoff
+
+T = TypeVar("T")
 
 _HURRIED_DELAY = 1.0
 _SHORTEST_DELAY = 0.01
 """Whatever the settings say: a backend that refuses at once must not make a busy loop."""
 
 
-class Retrying:
+class Retrying(Generic[T]):
     """Repeats a try that failed with `Retryable`, until it succeeds or the time for it is over."""
 
     def __init__(
         self,
-        attempt: Callable[[Batch], Awaitable[int]],
+        attempt: Callable[[T], Awaitable[int]],
         backoff: Backoff | None,
         *,
         hurry: asyncio.Event,
@@ -43,7 +45,7 @@ class Retrying:
         self._rng = rng
         self._on_failure = on_failure
 
-    async def send(self, batch: Batch) -> int:
+    async def send(self, batch: T) -> int:
         """Return how many spans were rejected. Raises the last `Retryable` when time is up, `Permanent` at once."""
         if self._backoff is None:
             return await self._attempt(batch)
