@@ -140,6 +140,8 @@ def _find_consistent(trace_id: bytes, state: SamplingState) -> Found:
     if not state.sound:
         return Found(NEVER - 1, "missing_randomness", None, failed=True)
     explicit = state.randomness
+    if explicit is None and not any(trace_id):
+        return Found(NEVER - 1, "missing_randomness", state, failed=True)
     if explicit is None:
         return Found(randomness_of(trace_id), "trace_id_w3c", state, failed=False)
     return Found(explicit, "sampling_randomness", state, failed=False)
@@ -147,14 +149,16 @@ def _find_consistent(trace_id: bytes, state: SamplingState) -> Found:
 
 def _find_hashed(seed: int, trace_id: bytes, state: SamplingState) -> Found:
     """Find the randomness in a hash. Who uses it must not use trace states: what they say would be contradicted."""
+    missing = not any(trace_id)
+    policy = "missing_randomness" if missing else "trace_id_hash"
     hashed = _hash(trace_id, seed)
     bucket = hashed % _BUCKETS
     rest = hashed >> (32 - _BUCKET_BITS)
-    randomness = (_BUCKETS - 1 - bucket) << 42 | ((rest ^ rest << 10) << 14) | bucket
+    randomness = NEVER - 1 if missing else (_BUCKETS - 1 - bucket) << 42 | ((rest ^ rest << 10) << 14) | bucket
     if not state.sound or state.rv or state.th:
-        return Found(randomness, "trace_id_hash", None, failed=True)
+        return Found(randomness, policy, None, failed=True)
     state.rv = randomness_text(randomness)
-    return Found(randomness, "trace_id_hash", state, failed=False)
+    return Found(randomness, policy, state, failed=missing)
 
 
 def _hash(data: bytes, state: int = _OFFSET) -> int:

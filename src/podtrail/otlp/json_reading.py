@@ -31,7 +31,7 @@ class _Ambiguous(dict[str, object]):
     """An object in which a key stood twice."""
 
 
-def read_json_request(raw: bytes) -> Intake:
+def read_json_request(raw: bytes, *, zero_ids: bool = False) -> Intake:
     """Return the groups of an ExportTraceServiceRequest in OTLP JSON, as `read_request` does for its protobuf form.
 
     A span with a value that its field can't hold is rejected alone; a resource or scope with one costs its spans.
@@ -53,7 +53,7 @@ def read_json_request(raw: bytes) -> Intake:
         refuse_hollow(elements, len(raw))
         if (resource_spans := _resource_spans(item, scopes, rejections)) is not None:
             request.resource_spans.append(resource_spans)
-    intake = read_request(request.SerializeToString())
+    intake = read_request(request.SerializeToString(), zero_ids=zero_ids)
     reasons = [reason for reason in (rejections.reason(), intake.reason) if reason]
     return intake._replace(rejected=rejections.count + intake.rejected, reason=", ".join(reasons))
 

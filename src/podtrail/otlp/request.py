@@ -78,16 +78,18 @@ class Intake(NamedTuple):
     """Spans whose times tell no duration: the start or the end is 0, or the end comes first. They pass as they are."""
 
 
-def read_request(raw: bytes) -> Intake:
+def read_request(raw: bytes, *, zero_ids: bool = False) -> Intake:
     """Return the groups of a serialized ExportTraceServiceRequest, invalid spans left out and counted.
+
+    `zero_ids`: whether spans with ids of zeros, which OTLP calls invalid, are taken nonetheless.
 
     Raises:
         MalformedRequest: the bytes can't be told apart into spans, or hold hardly anything but borders of spans.
     """
-    rejections = Rejections()
+    rejections = Rejections(zero_ids=zero_ids)
     cut = _cut(raw, rejections)
     if cut is None:
-        rejections = Rejections()
+        rejections = Rejections(zero_ids=zero_ids)
         try:
             canonical = scrutinize(raw, rejections)
         except DecodeError as error:

@@ -21,9 +21,10 @@ _MOST_REASONS = 10
 
 
 class Rejections:
-    """Counts rejected spans by reason."""
+    """Counts rejected spans by reason. `zero_ids`: whether ids of zeros are good enough."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, zero_ids: bool = False) -> None:
+        self._zero_ids = zero_ids
         self._reasons: Counter[str] = Counter()
 
     def add(self, reason: str, spans: int = 1) -> None:
@@ -39,7 +40,7 @@ class Rejections:
             if len(found) != size:
                 self.add(f"{name} of {len(found)} bytes instead of {size}")
                 return False
-            if not any(found):
+            if not self._zero_ids and not any(found):
                 self.add(f"{name} of zeros")
                 return False
         return True

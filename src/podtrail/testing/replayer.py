@@ -38,7 +38,10 @@ Config = str | Path | Mapping[str, Any]
 """A configuration file's path, YAML text (it has a line break or a colon and space) or a mapping."""
 
 Arrivals = Iterable[tuple[int, bytes | Mapping[str, Any]]]
-"""Arrival in Unix nanoseconds with a serialized ExportTraceServiceRequest or an OTLP JSON mapping."""
+"""Arrival in Unix nanoseconds with a serialized ExportTraceServiceRequest or an OTLP JSON mapping.
+
+Spans with ids of zeros, which our receivers reject and others let pass, are handed to the processors here.
+"""
 
 Recording = str | Path | Sequence[str | Path] | Arrivals
 
@@ -183,8 +186,10 @@ def _arrivals(recording: Recording) -> Iterator[tuple[int, Intake]]:
             paths.append(item)
             continue
         arrival, request = item
-        raw = json.dumps(request).encode() if isinstance(request, Mapping) else request
-        yield arrival, read_json_request(raw) if isinstance(request, Mapping) else read_request(raw)
+        if isinstance(request, Mapping):
+            yield arrival, read_json_request(json.dumps(request).encode(), zero_ids=True)
+        else:
+            yield arrival, read_request(request, zero_ids=True)
     for record in read_records(paths, _refuse):
         yield record.arrival, record.intake
 

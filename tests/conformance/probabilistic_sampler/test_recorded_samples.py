@@ -14,7 +14,6 @@ from podtrail.testing import Run, replay
 
 START = 1_800_000_000_000_000_000
 COUNTED = "otelcol_processor_probabilistic_sampler_count_traces_sampled"
-NO_TRACE = "0" * 32
 VECTORS = sorted((Path(__file__).parent / "vectors").glob("*.json.gz"))
 
 Vector = Mapping[str, Any]
@@ -41,10 +40,9 @@ def run(vector: Vector) -> Run:
 
 
 def spans_of(vector: Vector) -> Sequence[Mapping[str, Any]]:
-    """Return the spans that come in, but for those without a trace id: the receiver rejects them."""
+    """Return the spans that come in."""
     resources = [resource for batch in vector["batches"] for resource in batch["resourceSpans"]]
-    spans = [span for resource in resources for scope in resource["scopeSpans"] for span in scope["spans"]]
-    return [span for span in spans if span["traceId"] != NO_TRACE]
+    return [span for resource in resources for scope in resource["scopeSpans"] for span in scope["spans"]]
 
 
 def test_decides_as_recorded(vector: Vector) -> None:
@@ -54,9 +52,9 @@ def test_decides_as_recorded(vector: Vector) -> None:
             run(vector)
         return
     ran = run(vector)
-    assert sorted(ran.kept) == sorted(set(expected["sampled"]) - {NO_TRACE})
+    assert sorted(ran.kept) == sorted(expected["sampled"])
     for trace, spans in (expected.get("spans") or {}).items():
-        assert trace == NO_TRACE or sorted(ran.kept[trace]) == sorted(spans)
+        assert sorted(ran.kept[trace]) == sorted(spans)
 
 
 def test_trace_states_leave_as_recorded(vector: Vector) -> None:
@@ -74,14 +72,4 @@ def test_counts_as_recorded(vector: Vector) -> None:
     if "config_error" in expected:
         return
     recorded = Counter(expected["metrics"]["probabilistic_sampler_count_traces_sampled"])
-    assert Counter(run(vector).metrics[COUNTED]) == recorded - rejected(vector)
-
-
-def rejected(vector: Vector) -> Counter[str]:
-    """Return what the Collector counted for spans without a trace id."""
-    resources = [resource for batch in vector["batches"] for resource in batch["resourceSpans"]]
-    spans = [span for resource in resources for scope in resource["scopeSpans"] for span in scope["spans"]]
-    came = sum(span["traceId"] == NO_TRACE for span in spans)
-    kept = len((vector["expected"].get("spans") or {}).get(NO_TRACE, ()))
-    label = "policy=missing_randomness,sampled="
-    return Counter({f"{label}true": kept, f"{label}false": came - kept})
+    assert Counter(run(vector).metrics[COUNTED]) == recorded
