@@ -22,6 +22,7 @@ _COMMANDS: Final = {
     "record": ("record", "Write what comes over OTLP, or stands in other programs' files, to a recording."),
     "recording": ("recording", "Merge, cut, anonymize and count recordings."),
     "generate": ("generate", "Make a scheduler's traffic: into a recording, or to an OTLP endpoint."),
+    "backtest": ("backtest", "Compare what two configurations keep of recorded traces."),
     "why": ("why", "Say why a Pod waits, or what became of a trace, in plain words."),
 }
 

@@ -1,0 +1,218 @@
+"""Two configurations over one recording, in one pass and in virtual time."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from podtrail.backtest.breakdown import Breakdown
+from podtrail.backtest.fate import Fate, Fates, Outcome
+from podtrail.backtest.pods import PodStories, pod_name
+from podtrail.backtest.report import Decided, Direction, Example, Kind, Vote
+from podtrail.backtest.side import Contender, Side
+from podtrail.backtest.weight import Share
+from podtrail.otlp import Attempt, Verdict, read_message
+from podtrail.recording import Record
+
+MOST_EXAMPLES: Final = 200
+"""Of each direction."""
+_MOST_VOTES: Final = 40
+_LONGEST: Final = 500
+KINDS: Final[tuple[Kind, ...]] = ("failed", "slow", "other")
+
+
+@dataclass(slots=True)
+class Intakes:
+    """What came."""
+
+    requests: int = 0
+    spans: int = 0
+    rejected: int = 0
+    damages: int = 0
+    untimed: int = 0
+    first: int = 0
+    last: int = 0
+
+    def add(self, record: Record) -> None:
+        """Count a request."""
+        self.first = record.arrival if not self.requests else self.first
+        self.last = max(self.last, record.arrival)
+        self.requests += 1
+        self.spans += sum([group.span_count for group in record.intake.groups])
+        self.rejected += record.intake.rejected
+        self.untimed += not record.timed
+
+
+@dataclass(slots=True)
+class Links:
+    """Where links of kept spans lead."""
+
+    all: int = 0
+    dangling: int = 0
+    unknown: int = 0
+
+
+@dataclass(slots=True)
+class Kept:
+    """What a side keeps of the attempts."""
+
+    attempts: Share = field(default_factory=Share)
+    failed: Share = field(default_factory=Share)
+    slow: Share = field(default_factory=Share)
+    links: Links = field(default_factory=Links)
+
+
+class Comparison:
+    """Feeds two sides with the same recording and compares what they decide."""
+
+    def __init__(
+        self, baseline: Contender | None, candidate: Contender, *, slow: int, probability: float = 1.0, seed: int = 0
+    ) -> None:
+        """Compare a candidate with a baseline, or (None) with the recording itself.
+
+        Args:
+            baseline: what is, or None.
+            candidate: what may come.
+            slow: nanoseconds beyond which an attempt that succeeded is slow.
+            probability: with which a trace came into the recording where its spans do not say.
+            seed: of all randomness.
+        """
+        self.slow = slow
+        self.intakes = Intakes()
+        contenders = (baseline, candidate)
+        self.sides = [
+            Side(contender, partial(self._decided, at), partial(self._linked, at), seed)
+            for at, contender in enumerate(contenders)
+        ]
+        self.fates = Fates([side.decides for side in self.sides], probability, self._settled, self._fold)
+        self.kept = [Kept() for _ in self.sides]
+        self.pods = PodStories(len(self.sides))
+        self.tables = [Breakdown(by, len(self.sides)) for by in ("namespace", "profile", "result", "plugin")]
+        self.changes: dict[Direction, Counter[Kind]] = {"lost": Counter(), "gained": Counter()}
+        self._examples: dict[tuple[Direction, Kind], list[Example]] = {}
+        self.thinned = Share()
+        """All traces: whether, and how much, the recording is a sample."""
+
+    def add(self, record: Record) -> None:
+        """Take a recorded request."""
+        self.intakes.add(record)
+        self.fates.came(record.intake.groups)
+        for side in self.sides:
+            side.add(record.arrival, record.intake)
+
+    def finish(self) -> None:
+        """Let all be decided."""
+        for side in self.sides:
+            side.finish()
+        self.fates.finish()
+        self.pods.finish()
+
+    @property
+    def examples(self) -> list[Example]:
+        """Attempts that one side keeps alone, failed ones first, then slow ones."""
+        directions: tuple[Direction, ...] = ("lost", "gained")
+        found: list[Example] = []
+        for direction in directions:
+            some = [example for kind in KINDS for example in self._examples.get((direction, kind), ())]
+            found += some[:MOST_EXAMPLES]
+        return found
+
+    def kind(self, attempt: Attempt) -> Kind:
+        """Return whether an attempt is failed, slow or neither."""
+        if attempt.failed:
+            return "failed"
+        return "slow" if attempt.end - attempt.start > self.slow else "other"
+
+    def _decided(self, side: int, verdict: Verdict) -> None:
+        self.fates.decided(side, verdict)
+
+    def _linked(self, side: int, trace_id: bytes, target: bytes) -> None:
+        self.fates.linked(side, trace_id, target)
+
+    def _settled(self, fate: Fate) -> None:
+        """Ask why, as long as the spans are here, where an example may be made of a trace."""
+        direction = _direction(fate.bits)
+        if direction is None or fate.attempt is None:
+            return
+        if len(self._examples.get((direction, self.kind(fate.attempt)), ())) < MOST_EXAMPLES:
+            for outcome in fate.outcomes:
+                if outcome is not None and outcome.verdict is not None:
+                    outcome.explained = outcome.verdict.explained()
+
+    def _fold(self, fate: Fate) -> None:
+        bits = fate.bits
+        if not fate.late:
+            self.thinned.add(fate.probability, within=bits > 0)
+            for at, side in enumerate(self.sides):
+                if bits >> at & 1:
+                    side.output.weighed.add(fate.spans, fate.probability)
+        dangling = [self._follow_links(at, fate) for at in range(len(self.sides))]
+        if fate.attempt is None:
+            return
+        kind = self.kind(fate.attempt)
+        for at, kept in enumerate(self.kept):
+            within = bool(bits >> at & 1)
+            kept.attempts.add(fate.probability, within=within)
+            if kind == "failed":
+                kept.failed.add(fate.probability, within=within)
+            elif kind == "slow":
+                kept.slow.add(fate.probability, within=within)
+        self.pods.add(fate.attempt, bits, dangling)
+        self._tabulate(fate, fate.attempt, bits)
+        if (direction := _direction(bits)) is not None:
+            self.changes[direction][kind] += 1
+            examples = self._examples.setdefault((direction, kind), [])
+            if len(examples) < MOST_EXAMPLES:
+                examples.append(_example(direction, kind, fate, fate.attempt))
+
+    def _tabulate(self, fate: Fate, attempt: Attempt, bits: int) -> None:
+        plugins: set[str] = fate.plugins
+        if not plugins and attempt.failed:
+            plugins = {rejection.plugin for rejection in read_message(attempt.message).rejections if rejection.plugin}
+        names = ({attempt.namespace}, {attempt.profile}, {attempt.result}, plugins)
+        for table, some in zip(self.tables, names, strict=True):
+            table.add(some, bits, fate.spans, fate.size, fate.probability)
+
+    def _follow_links(self, side: int, fate: Fate) -> int:
+        dangling = 0
+        links = self.kept[side].links
+        if fate.bits >> side & 1:
+            for target in fate.links[side]:
+                bits = self.fates.kept(target)
+                links.all += 1
+                links.unknown += bits is None
+                dangling += bits is not None and not bits >> side & 1
+        links.dangling += dangling
+        return dangling
+
+
+def _direction(bits: int) -> Direction | None:
+    """Return what the candidate does to a trace in comparison; None when both sides agree."""
+    return {0b01: "lost", 0b10: "gained"}.get(bits)  # type: ignore[return-value] # the values are directions
+
+
+def _example(direction: Direction, kind: Kind, fate: Fate, attempt: Attempt) -> Example:
+    return Example(
+        direction,
+        kind,
+        fate.trace_id,
+        pod_name(attempt),
+        attempt.pod_uid,
+        attempt.start,
+        attempt.end - attempt.start,
+        attempt.result,
+        attempt.profile,
+        sorted(fate.plugins),
+        [_told(outcome) for outcome in fate.outcomes],
+    )
+
+
+def _told(outcome: Outcome | None) -> Decided:
+    assert outcome is not None, "only what every side has decided is folded"
+    votes: Sequence[Vote] = [
+        Vote(vote.policy, vote.decision, vote.why[:_LONGEST]) for vote in outcome.explained if not vote.shadow
+    ]
+    if not votes:
+        votes = [Vote(policy, vote, "") for policy, vote in outcome.votes.items()]
+    return Decided(outcome.decision, outcome.policy, outcome.reason[:_LONGEST], votes[:_MOST_VOTES])

@@ -1,0 +1,196 @@
+"""What became of each trace on either side, gathered until both have decided, and a while longer for what comes late.
+
+Memory is bounded: by what the samplers hold (their own limits), by `MOST_PENDING`, and by `MOST_SETTLED`.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from podtrail.backtest.weight import probability_of
+from podtrail.otlp import (
+    REFUSAL,
+    Attempt,
+    Decision,
+    Group,
+    PolicyVote,
+    Verdict,
+    attempts_in,
+    read_rejections,
+    split,
+)
+
+MOST_PENDING: Final = 200_000
+MOST_SETTLED: Final = 20_000
+MOST_REMEMBERED: Final = 500_000
+_MOST_PLUGINS: Final = 8
+_MOST_LINKS: Final = 16
+
+Bits = int
+"""Which sides kept a trace: bit 0 for the baseline, bit 1 for the candidate."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one side decided about a trace."""
+
+    decision: Decision
+    policy: str = ""
+    reason: str = ""
+    votes: Mapping[str, Decision] = field(default_factory=dict)
+    verdict: Verdict | None = None
+    """As long as somebody may ask it why."""
+    explained: Sequence[PolicyVote] = ()
+
+    @property
+    def kept(self) -> bool:
+        """Whether the trace leaves."""
+        return self.decision == "sampled"
+
+
+def passes() -> Outcome:
+    """Return the outcome where no sampler decides."""
+    return Outcome("sampled", reason="no sampler: everything passes")
+
+
+@dataclass(slots=True)
+class Fate:
+    """One trace."""
+
+    trace_id: bytes
+    outcomes: list[Outcome | None]
+    attempt: Attempt | None = None
+    plugins: set[str] = field(default_factory=set)
+    """Which said no."""
+    probability: float = 1.0
+    spans: int = 0
+    size: int = 0
+    """Bytes of its spans."""
+    links: list[set[bytes]] = field(default_factory=list)
+    """By side: traces that its kept spans link to."""
+    late: bool = False
+    """It is over already, and has been counted: more spans have come."""
+
+    @property
+    def bits(self) -> Bits:
+        """Which sides kept it."""
+        return sum(1 << side for side, outcome in enumerate(self.outcomes) if outcome is not None and outcome.kept)
+
+
+class Fates:
+    """Joins what two sides decide, trace by trace."""
+
+    def __init__(
+        self,
+        deciding: Sequence[bool],
+        probability: float,
+        settled: Callable[[Fate], None],
+        fold: Callable[[Fate], None],
+    ) -> None:
+        """Join sides, of each of which is told whether it decides at all.
+
+        `settled` is shown each trace once every side has decided, `fold` when it is over.
+        """
+        self._deciding = deciding
+        self._probability = probability
+        self._tell_settled = settled
+        self._fold = fold
+        self._pending: OrderedDict[bytes, Fate] = OrderedDict()
+        self._settled: OrderedDict[bytes, Fate] = OrderedDict()
+        self._over: OrderedDict[bytes, Bits] = OrderedDict()
+        self.undecided = 0
+        """Attempts that some side never decided about."""
+
+    def came(self, groups: Sequence[Group]) -> None:
+        """Take note of the attempts among what comes, and of who refused them."""
+        for group in groups:
+            attempt = next(attempts_in(group.spans), None)
+            refusing = _refusing(group) if REFUSAL in group.spans else ()
+            probability = probability_of(group)
+            if attempt is None and probability is None and not refusing:
+                continue
+            fate = self._fate(group.trace_id)
+            fate.attempt = fate.attempt or attempt
+            fate.plugins.update(refusing)
+            fate.probability = fate.probability if probability is None else probability
+            self._settle(fate)
+
+    def decided(self, side: int, verdict: Verdict) -> None:
+        """Take note of what a side decided."""
+        fate = self._fate(verdict.trace_id)
+        before = fate.outcomes[side]
+        # Of several decisions about one trace (late spans, several pipelines) the one that keeps it counts.
+        if before is None or (verdict.decision == "sampled" and not before.kept):
+            fate.outcomes[side] = Outcome(
+                verdict.decision, verdict.policy, verdict.reason, verdict.votes, verdict if before is None else None
+            )
+        if verdict.spans > fate.spans:
+            fate.spans = verdict.spans
+            fate.size = sum([len(group.spans) for group in verdict.groups])
+        self._settle(fate)
+
+    def linked(self, side: int, trace_id: bytes, target: bytes) -> None:
+        """Take note of a link on a span that a side kept."""
+        fate = self._settled.get(trace_id) or self._pending.get(trace_id)
+        if fate is not None and len(fate.links[side]) < _MOST_LINKS:
+            fate.links[side].add(target)
+
+    def kept(self, trace_id: bytes) -> Bits | None:
+        """Return which sides kept a trace; None when it never came, or too long ago."""
+        fate = self._settled.get(trace_id) or self._pending.get(trace_id)
+        return fate.bits if fate is not None else self._over.get(trace_id)
+
+    def finish(self) -> None:
+        """Fold all that is left."""
+        for fate in list(self._left()):
+            self._end(fate)
+
+    def _left(self) -> Iterator[Fate]:
+        yield from self._settled.values()
+        yield from self._pending.values()
+
+    def _fate(self, trace_id: bytes) -> Fate:
+        fate = self._settled.get(trace_id) or self._pending.get(trace_id)
+        if fate is not None:
+            return fate
+        sides = len(self._deciding)
+        outcomes: list[Outcome | None] = [None if decides else passes() for decides in self._deciding]
+        before = self._over.get(trace_id)
+        if before is not None:  # spans that come long after the decision share its fate
+            outcomes = [Outcome("sampled" if before >> side & 1 else "not_sampled") for side in range(sides)]
+        links: list[set[bytes]] = [set() for _ in range(sides)]
+        fate = Fate(trace_id, outcomes, probability=self._probability, links=links, late=before is not None)
+        self._pending[trace_id] = fate
+        if len(self._pending) > MOST_PENDING:
+            self._end(self._pending.popitem(last=False)[1])
+        return fate
+
+    def _settle(self, fate: Fate) -> None:
+        if fate.trace_id in self._settled or None in fate.outcomes:
+            return
+        self._tell_settled(fate)
+        for outcome in fate.outcomes:
+            assert outcome is not None
+            outcome.verdict = None  # and with it the spans
+        self._pending.pop(fate.trace_id, None)
+        self._settled[fate.trace_id] = fate
+        if len(self._settled) > MOST_SETTLED:
+            self._end(self._settled.popitem(last=False)[1])
+
+    def _end(self, fate: Fate) -> None:
+        if None in fate.outcomes:
+            self.undecided += fate.attempt is not None
+            return
+        self._fold(fate)
+        self._over.setdefault(fate.trace_id, fate.bits)
+        if len(self._over) > MOST_REMEMBERED:
+            self._over.popitem(last=False)
+
+
+def _refusing(group: Group) -> set[str]:
+    found: set[str] = set()
+    for span in split(group.spans):
+        if REFUSAL in span and len(found) < _MOST_PLUGINS:
+            found.update(rejection.plugin for rejection in read_rejections(span) if rejection.plugin)
+    return found

@@ -1,0 +1,182 @@
+"""`podtrail backtest`: what a configuration would have kept of a recording, compared with another."""
+
+import json
+import re
+import sys
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Final
+
+import click
+
+from podtrail.backtest import Budget, Comparison, Contender, Frame, Report, parse_budget, summarize
+from podtrail.backtest.durations import Durations
+from podtrail.backtest.gates import Expectations
+from podtrail.backtest.text import lines
+from podtrail.cli.lines import print_lines
+from podtrail.cli.options import reporting, settings_of
+from podtrail.cli.recorded import Recordings, reading
+from podtrail.cli.report import show_warnings
+from podtrail.config.gates import parse_gates
+from podtrail.config.types import parse_duration
+from podtrail.story import to_json
+
+_PERCENT: Final = re.compile(r"([0-9]{1,3}(?:\.[0-9]+)?) ?%")
+_QUANTILE: Final = re.compile(r"p([0-9]{1,2}(?:\.[0-9]+)?)")
+
+
+class _Percentage(click.ParamType):  # type: ignore[type-arg] # generic in the stubs of newer versions alone
+    name = "percentage"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found = _PERCENT.fullmatch(str(value).strip())
+        if found is None:
+            self.fail(f"{value!r} is no percentage: write for example 5%", param, ctx)
+        return float(found[1]) / 100
+
+
+def _budget(_context: click.Context, _option: click.Parameter, value: str | None) -> Budget | None:
+    try:
+        return None if value is None else parse_budget(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def _gates(_context: click.Context, _option: click.Parameter, value: tuple[str, ...]) -> frozenset[str]:
+    try:
+        return parse_gates(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def _slow(_context: click.Context, _option: click.Parameter, value: str) -> int | float:
+    """Return a length of time in nanoseconds, or a quantile as a share below 1."""
+    if found := _QUANTILE.fullmatch(value):
+        return float(found[1]) / 100
+    try:
+        threshold = parse_duration(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    if threshold <= 0:
+        raise click.BadParameter("must be longer than nothing")
+    return threshold
+
+
+def _sampled(_context: click.Context, _option: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not 0 < value <= 1:
+        raise click.BadParameter("must be above 0 % and at most 100 %")
+    return value
+
+
+_SOURCE: Final = "A path, file:PATH, env:NAME or 'yaml:a::b: value'. Repeatable; a later one is laid over the earlier."
+
+
+@click.command("backtest")
+@click.argument("recordings", nargs=-1, required=True, metavar="RECORDING...", type=click.Path(path_type=Path))
+@click.option("--baseline", multiple=True, metavar="SOURCE", help=f"The configuration that is. {_SOURCE}")
+@click.option("--candidate", multiple=True, metavar="SOURCE", help="The configuration that may come, given alike.")
+@click.option("--feature-gates", "gates", multiple=True, callback=_gates, metavar="A,-B", help="Of both.")
+@click.option("--budget", callback=_budget, metavar="AMOUNT", help='What may leave, for example "2GB/day".')
+@click.option(
+    "--slow",
+    default="1s",
+    show_default=True,
+    callback=_slow,
+    metavar="DURATION|pNN",
+    help="Beyond which time a successful attempt is slow; p99: of this recording, which is read twice then.",
+)
+@click.option(
+    "--sampled",
+    type=_Percentage(),
+    callback=_sampled,
+    metavar="N%",
+    help="The recording is a random sample of so many traces. Where spans say so themselves (ot=th), that counts.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object.")
+@click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write the report as one page.")
+@click.option("--strict", is_flag=True, help="Damage in a recording ends the command.")
+@click.option("--fail-on-lost-failed", is_flag=True, help="Exit code 1 when a failed attempt is lost.")
+@click.option("--fail-on-lost-slow", is_flag=True, help="Exit code 1 when a slow attempt is lost.")
+@click.option(
+    "--max-spans-increase",
+    type=_Percentage(),
+    metavar="N%",
+    help="Exit code 1 when the candidate lets out so many more spans than the baseline.",
+)
+@click.option("--fail-over-budget", is_flag=True, help="Exit code 1 when the candidate exceeds the budget.")
+def command(
+    recordings: tuple[Path, ...],
+    baseline: tuple[str, ...],
+    candidate: tuple[str, ...],
+    gates: frozenset[str],
+    budget: Budget | None,
+    slow: int | float,
+    sampled: float | None,
+    as_json: bool,
+    html: Path | None,
+    strict: bool,
+    fail_on_lost_failed: bool,
+    fail_on_lost_slow: bool,
+    max_spans_increase: float | None,
+    fail_over_budget: bool,
+) -> None:
+    """Compare what two configurations keep of recorded traces, in virtual time.
+
+    With one configuration: what it keeps of all there is. Lost is what the baseline keeps and the candidate does not,
+    gained the reverse. Exit code 1: an expectation (--fail-…, --max-…) does not hold.
+    """
+    if not baseline and not candidate:
+        raise click.UsageError("--candidate is needed, and --baseline to compare with")
+    if fail_over_budget and budget is None:
+        raise click.UsageError("--fail-over-budget goes with --budget")
+    if max_spans_increase is not None and not (baseline and candidate):
+        raise click.UsageError("--max-spans-increase needs both --baseline and --candidate")
+    if html is not None and any(one.exists() and html.exists() and html.samefile(one) for one in recordings):
+        raise click.UsageError(f"{html} is read: write to another file")
+    expected = Expectations(fail_on_lost_failed, fail_on_lost_slow, max_spans_increase, fail_over_budget)
+    before = _contender("baseline", baseline, gates) if baseline and candidate else None
+    after = _contender("candidate", candidate or baseline, gates)
+    with reading():
+        source = Recordings(recordings, strict=strict)
+        threshold, chosen = _threshold(slow, source)
+        comparison = Comparison(before, after, slow=threshold, probability=sampled or 1.0)
+        for record in source.read():
+            comparison.add(record)
+        comparison.finish()
+        comparison.intakes.damages = source.damages
+        names = [path.name for path in recordings]
+        report = summarize(comparison, Frame(names, chosen, budget, sampled), expected)
+        if html is not None:
+            from podtrail.backtest.page import page
+
+            html.write_bytes(page(report))
+    if as_json:
+        click.echo(json.dumps(to_json(report)))
+    else:
+        print_lines(lines(report), sys.stdout)
+    _end(report)
+
+
+def _contender(name: str, sources: Sequence[str], gates: Collection[str]) -> Contender:
+    with reporting():
+        settings = settings_of(tuple(sources), (), frozenset(gates), idle=("receivers", "exporters"))
+    show_warnings(settings.warnings)
+    return Contender(name, ", ".join(sources), settings, gates)
+
+
+def _threshold(slow: int | float, recordings: Recordings) -> tuple[int, str]:
+    """Return the threshold in nanoseconds, and how it was chosen; a quantile is looked up in the recording."""
+    if isinstance(slow, int):
+        return slow, "--slow"
+    durations = Durations()
+    for record in recordings.read():
+        durations.came(record.intake.groups)
+    return durations.quantile(slow), f"p{100 * slow:g} of the successful attempts of the recording"
+
+
+def _end(report: Report) -> None:
+    if not report.came.requests:
+        click.echo("podtrail: the recordings hold no request that can be read", err=True)
+        sys.exit(1)
+    if not all(gate.held for gate in report.gates):
+        sys.exit(1)
