@@ -199,6 +199,23 @@ def test_include_and_exclude_mean_the_same_spans(match: dict[str, Any], met: boo
         assert ("seen" in SpanView(raw).attributes) is changes
 
 
+@pytest.mark.parametrize("odd", [float("nan"), float("-inf"), {"a": float("inf")}])
+def test_a_value_that_has_no_text_matches_as_an_empty_one(odd: Value) -> None:
+    def met(value: str) -> bool:
+        match = {
+            "match_type": "regexp",
+            "services": [value],
+            **({"attributes": [{"key": "odd", "value": value}]} if isinstance(odd, float) else {}),
+        }
+        settings = {"actions": [{"key": "seen", "value": True, "action": "insert"}], "include": match}
+        header = resource_header({"service.name": odd})
+        given = Group(header, scope_header(""), b"t" * 16, frame([span({"odd": odd})]), 1)
+        return b"seen" in passed(settings, given).spans
+
+    assert met(".*")
+    assert not met(".+")
+
+
 def test_a_resource_without_a_service_has_the_collectors_name_for_none() -> None:
     settings = {
         "actions": [{"key": "seen", "value": True, "action": "insert"}],

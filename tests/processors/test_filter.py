@@ -156,6 +156,7 @@ def test_verdicts_of_samplers_pass_even_when_all_spans_are_dropped() -> None:
         ({"trace_conditions": ['name == "a"']}, ("trace_conditions", 0), "there are scope.name, span.name"),
         ({"trace_conditions": ["1 == 2"]}, ("trace_conditions", 0), "no path says"),
         ({"trace_conditions": ["IsRootSpan()", {"context": "span"}]}, ("trace_conditions",), "not both"),
+        ({"trace_conditions": [{}]}, ("trace_conditions", 0), "a group has conditions"),
         (spans("true") | {"trace_conditions": ["IsRootSpan()"]}, (), "can't be used together"),
         ({"metrics": {"metric": ['name == "a"']}}, ("metrics",), "traces only"),
         ({"log_conditions": []}, ("log_conditions",), "traces only"),

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from podtrail.otlp import Group, SpanFields, Value
 from podtrail.otlp.surroundings import resource_fields, scope_fields
 from podtrail_processors.attributes.config import SPAN_KINDS, Match, WantedAttribute
+from podtrail_processors.ottl import EvaluationError
 from podtrail_processors.ottl.functions.parameters import element_text
 from podtrail_processors.re2 import compile_re2
 
@@ -42,7 +43,7 @@ class Matcher:
         """Say whether resource and scope of a group are meant."""
         resource = resource_fields(group.resource).attributes
         scope = scope_fields(group.scope)
-        service = element_text(resource["service.name"]) if "service.name" in resource else _NAMELESS
+        service = _text(resource["service.name"]) if "service.name" in resource else _NAMELESS
         return (
             self._services(service)
             and _all_there(self._resources, resource)
@@ -70,7 +71,15 @@ def _wanted(item: WantedAttribute, match_type: str) -> Wanted:
     if match_type == "strict":
         return Wanted(item.key, lambda value: type(value) is type(item.value) and value == item.value)
     pattern = compile_re2(item.value)
-    return Wanted(item.key, lambda value: _plain(value) and bool(pattern.search(element_text(value))))
+    return Wanted(item.key, lambda value: _plain(value) and bool(pattern.search(_text(value))))
+
+
+def _text(value: Value) -> str:
+    """Return a value as text; none for what has no JSON, such as infinity."""
+    try:
+        return element_text(value)
+    except EvaluationError:
+        return ""
 
 
 def _plain(value: Value) -> bool:

@@ -68,6 +68,8 @@ class ConditionGroup(Model):
 
     @model_validator(mode="after")
     def _compiles(self) -> "ConditionGroup":
+        if not self.conditions and self.context is None:
+            raise ValueError("a group has conditions, or at least a context")
         _check(self.conditions, self.context)
         return self
 
