@@ -81,6 +81,27 @@ def by_uid(trace: int, uid: str = UID, **more: Any) -> Linked:
     return Linked(trace, attributes={"k8s.pod.uid": uid}, **more)
 
 
+@pytest.mark.parametrize("uid", [0, 0.0, b"\0", "ends in\0", [], ""])
+def test_an_odd_value_links_as_any_other(linked: Make, uid: Value) -> None:
+    under_test = linked()
+    under_test.send(0, Linked(1, failed=True, attributes={"k8s.pod.uid": uid}))
+    under_test.send(0, Linked(2, attributes={"k8s.pod.uid": uid}))
+    under_test.pass_time(10)
+    assert under_test.decisions == {1: "sampled", 2: "sampled"}
+    assert "linked by k8s.pod.uid" in under_test.verdicts[1].reason
+
+
+def test_a_text_that_looks_like_a_uid_cut_short_does_no_harm(linked: Make) -> None:
+    """`J`, a length, then a KeyValue whose value says that it goes on for longer than it does."""
+    text = b"J\x0f\x0a\x0bk8s.pod.uid\x12\x7f".decode()
+    under_test = linked()
+    for trace, failed in ((1, True), (2, False)):
+        under_test.send(0, Linked(trace, failed=failed, attributes={"text": text}))
+    under_test.stop(100)
+    assert under_test.decisions[1] == "sampled"
+    assert len(under_test.verdicts) == 2
+
+
 def test_failed_attempts_that_were_let_go_come_with_the_slow_one_that_succeeded(
     sampler: Make, policy: Callable[..., dict[str, object]]
 ) -> None:

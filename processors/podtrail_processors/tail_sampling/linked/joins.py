@@ -4,8 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from podtrail.otlp import resource_attributes, span_reader
-from podtrail.otlp.finding import LINKED_TRACE, AttributeSearch, attributes_among, key_value, spans_with
-from podtrail.otlp.values import read_key_value
+from podtrail.otlp.finding import AttributeSearch, Mark, attributes_among, key_value, linked_traces, spans_with
 from podtrail_processors.pod_identity import AUDIT_ID, PLACE_MARK, POD_UID, PODS_MARK, READ_KEYS, Sighting, sighting_in
 from podtrail_processors.tail_sampling.evidence import Header
 
@@ -39,6 +38,7 @@ class JoinReader:
         keys = tuple(join_on)
         self._uid_search = AttributeSearch(POD_UID) if POD_UID in keys else None
         self._others = [AttributeSearch(key) for key in keys if key != POD_UID]
+        self._pods = Mark(PODS_MARK)
         self._keys = keys
         self._resources: dict[bytes, Sequence[bytes]] = {}
         self._read = span_reader(("attributes", "kind", "name", "start_time_unix_nano"))
@@ -46,26 +46,26 @@ class JoinReader:
     def read(self, trace_id: bytes, spans: bytes, headers: Iterable[Header]) -> Joins:
         """Return what links a trace with others. `spans`: all that is known of it, framed."""
         keys: dict[Key, None] = {trace_id: None}
-        targets = LINKED_TRACE.findall(spans)
-        if targets:
-            keys.update(dict.fromkeys(targets[:_MOST_LINKS]))
-            keys.pop(_NO_TRACE, None)
+        for target in linked_traces(spans, _MOST_LINKS):
+            keys[target] = None
+        if _NO_TRACE in keys:
+            del keys[_NO_TRACE]
         resources = self._resources
         for header in headers:
             pairs = resources.get(header[0])
             if pairs is None:
                 pairs = self._of_resource(header[0])
-            if pairs:
-                keys.update(dict.fromkeys(pairs))
+            for pair in pairs:
+                keys[pair] = None
         for search in self._others:
             for pair in search.in_spans(spans, _MOST_VALUES):
                 keys[_unlike_ids(pair)] = None
         if self._uid_search is None:
             return keys, ()
         uids = self._uid_search.in_spans(spans, _MOST_VALUES)
-        if uids:
-            keys.update(dict.fromkeys(uids))
-        elif PODS_MARK in spans and (PLACE_MARK in spans or _AUDIT_MARK in spans):
+        for pair in uids:
+            keys[pair] = None
+        if not uids and self._pods.find(spans) >= 0 and (PLACE_MARK in spans or _AUDIT_MARK in spans):
             return keys, self._requests(trace_id, spans, keys)
         return keys, ()
 
@@ -112,7 +112,8 @@ def join_of(key: Key) -> str:
     """Return by what traces that share this are linked: `link`, or the name of an attribute."""
     if isinstance(key, tuple):
         return key[0]
-    return LINK if len(key) == _TRACE_ID_BYTES else read_key_value(key.rstrip(b"\0"))[0]
+    # Only the tag, the length and the key are sure to be there: what follows may be a text that looks like a value.
+    return LINK if len(key) == _TRACE_ID_BYTES else key[2 : 2 + key[1]].decode()
 
 
 def _unlike_ids(pair: bytes) -> bytes:
