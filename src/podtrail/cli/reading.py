@@ -1,7 +1,6 @@
 """How commands read and write recordings: what is damaged is shown and counted, or refused."""
 
 import errno
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import IO, Any, Final, TypeVar
 import click
 
 from podtrail.cli.foreign import foreign
+from podtrail.cli.progress import shown
 from podtrail.config import printable
 from podtrail.recording import Damage, Record, RecordingForm, RecordingWriter
 from podtrail.recording.merging import merged
@@ -82,7 +82,7 @@ class Reading:
         """
         first, self._begun = not self._begun, True
         with files():
-            for record in _shown(merged(self.paths, self._damaged if first else _silent), doing):
+            for record in shown(merged(self.paths, self._damaged if first else _silent), doing):
                 if first:
                     self.requests += 1
                     self.rejected += record.intake.rejected
@@ -148,23 +148,3 @@ def writing(to: Path) -> Iterator[RecordingWriter]:
             begun.rename(to)
         finally:
             begun.unlink(missing_ok=True)
-
-
-def _shown(records: Iterator[Record], doing: str) -> Iterator[Record]:
-    """Pass records on, with progress on a terminal."""
-    if not sys.stderr.isatty():
-        yield from records
-        return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}: {task.completed:,} requests"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(doing, total=None)
-        for record in records:
-            yield record
-            progress.advance(task)

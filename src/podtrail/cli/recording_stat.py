@@ -27,8 +27,8 @@ _MILLISECOND = SECOND // 1000
 def command(recordings: tuple[Path, ...], as_json: bool, top: int, strict: bool) -> None:
     """Say what is in recordings: spans, traces, attempts, rejections, rates, sizes, and what is wrong with them.
 
-    Memory does not grow with the recordings: of each table 20,000 names are counted, and a million spans are held to
-    tell duplicates and orphans. It is said when that was not enough.
+    Memory does not grow with the recordings: of each table 20,000 names are counted, and 250,000 spans are held to tell
+    duplicates and orphans. It is said when that was not enough.
     """
     reading = Reading(recordings, strict=strict)
     statistics = Statistics()

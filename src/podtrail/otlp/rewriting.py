@@ -5,7 +5,8 @@ nobody knows what they hold.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Protocol, TypeVar
+from functools import lru_cache
+from typing import Any, Protocol, TypeVar, cast
 
 from google.protobuf.message import Message
 from opentelemetry.proto.common.v1 import common_pb2
@@ -13,11 +14,17 @@ from opentelemetry.proto.trace.v1 import trace_pb2
 
 from podtrail.otlp.framing import frame, split
 from podtrail.otlp.group import Group
+from podtrail.otlp.lite import SPAN, lite_type
 from podtrail.otlp.values import Value, from_any_value, to_any_value
 
 M = TypeVar("M", bound=Message)
 
 _MOST_HEADERS = 4096
+_MOST_ATTRIBUTES = 1 << 14
+_SHORT = 256
+"""Up to so many bytes a KeyValue message is remembered once rewritten: what comes again is short."""
+_SPAN = cast("Any", lite_type(SPAN, dict.fromkeys(SPAN.fields_by_name)))
+"""All fields of a span, so that only unknown ones are unknown; what is a message stands as its bytes."""
 
 
 class Mask(Protocol):
@@ -51,6 +58,7 @@ class Rewriter:
     def __init__(self, mask: Mask) -> None:
         self._mask = mask
         self._headers: dict[tuple[bool, bytes], bytes] = {}
+        self._short = lru_cache(_MOST_ATTRIBUTES)(self._pair)
 
     def rewrite(self, groups: Iterable[Group]) -> list[Group]:
         """Return groups in which everything is replaced."""
@@ -95,27 +103,54 @@ class Rewriter:
 
     def _span(self, raw: bytes) -> bytes:
         mask = self._mask
-        span = _known(trace_pb2.Span.FromString(raw))
+        span = _SPAN.FromString(raw)
+        span.DiscardUnknownFields()
         span.trace_id = mask.trace_id(span.trace_id)
         span.span_id = mask.span_id(span.span_id)
-        span.parent_span_id = mask.span_id(span.parent_span_id)
-        span.trace_state = mask.trace_state(span.trace_state)
-        span.name = mask.name(span.name)
+        if span.parent_span_id:
+            span.parent_span_id = mask.span_id(span.parent_span_id)
+        if span.trace_state:
+            span.trace_state = mask.trace_state(span.trace_state.decode()).encode()
+        span.name = mask.name(span.name.decode()).encode()
         span.start_time_unix_nano = self._time(span.start_time_unix_nano)
         span.end_time_unix_nano = self._time(span.end_time_unix_nano)
-        if span.status.message:
-            span.status.message = mask.name(span.status.message)
-        self._attributes(span.attributes)
-        for event in span.events:
-            event.name = mask.name(event.name)
-            event.time_unix_nano = self._time(event.time_unix_nano)
-            self._attributes(event.attributes)
-        for link in span.links:
-            link.trace_id = mask.trace_id(link.trace_id)
-            link.span_id = mask.span_id(link.span_id)
-            link.trace_state = mask.trace_state(link.trace_state)
-            self._attributes(link.attributes)
-        return span.SerializeToString()
+        span.attributes[:] = map(self._attribute, span.attributes)
+        if span.events:
+            span.events[:] = map(self._event, span.events)
+        if span.links:
+            span.links[:] = map(self._link, span.links)
+        if span.status:
+            span.status = self._status(span.status)
+        rewritten: bytes = span.SerializeToString()
+        return rewritten
+
+    def _event(self, raw: bytes) -> bytes:
+        event = _known(trace_pb2.Span.Event.FromString(raw))
+        event.name = self._mask.name(event.name)
+        event.time_unix_nano = self._time(event.time_unix_nano)
+        self._attributes(event.attributes)
+        return event.SerializeToString()
+
+    def _link(self, raw: bytes) -> bytes:
+        link = _known(trace_pb2.Span.Link.FromString(raw))
+        link.trace_id = self._mask.trace_id(link.trace_id)
+        link.span_id = self._mask.span_id(link.span_id)
+        link.trace_state = self._mask.trace_state(link.trace_state)
+        self._attributes(link.attributes)
+        return link.SerializeToString()
+
+    def _status(self, raw: bytes) -> bytes:
+        status = _known(trace_pb2.Status.FromString(raw))
+        status.message = self._mask.name(status.message)
+        return status.SerializeToString()
+
+    def _attribute(self, raw: bytes) -> bytes:
+        return self._short(raw) if len(raw) <= _SHORT else self._pair(raw)
+
+    def _pair(self, raw: bytes) -> bytes:
+        pair = common_pb2.KeyValue.FromString(raw)
+        value = to_any_value(self._mask.value(pair.key, from_any_value(pair.value)))
+        return common_pb2.KeyValue(key=pair.key, value=value).SerializeToString()
 
     def _time(self, time: int) -> int:
         return self._mask.time(time) if time else 0

@@ -19,7 +19,7 @@ from podtrail.otlp import (
 from podtrail.recording.record import Record
 
 _MOST_NAMES = 20_000
-_MOST_SPANS = 1_000_000
+_MOST_SPANS = 250_000
 _LATEST = 2**63 - 1
 _read = span_reader({"span_id", "parent_span_id", "name", "start_time_unix_nano", "end_time_unix_nano"})
 _NONE = (b"", bytes(8))
