@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from podtrail.otlp import resource_attributes, span_reader
-from podtrail.otlp.finding import AttributeSearch, Mark, attributes_among, key_value, linked_traces, spans_with
+from podtrail.otlp.finding import AttributeSearch, attributes_among, key_value, linked_traces, spans_with
 from podtrail_processors.pod_identity import AUDIT_ID, PLACE_MARK, POD_UID, PODS_MARK, READ_KEYS, Sighting, sighting_in
 from podtrail_processors.tail_sampling.evidence import Header
 
@@ -38,7 +38,6 @@ class JoinReader:
         keys = tuple(join_on)
         self._uid_search = AttributeSearch(POD_UID) if POD_UID in keys else None
         self._others = [AttributeSearch(key) for key in keys if key != POD_UID]
-        self._pods = Mark(PODS_MARK)
         self._keys = keys
         self._resources: dict[bytes, Sequence[bytes]] = {}
         self._read = span_reader(("attributes", "kind", "name", "start_time_unix_nano"))
@@ -48,8 +47,7 @@ class JoinReader:
         keys: dict[Key, None] = {trace_id: None}
         for target in linked_traces(spans, _MOST_LINKS):
             keys[target] = None
-        if _NO_TRACE in keys:
-            del keys[_NO_TRACE]
+        keys.pop(_NO_TRACE, None)
         resources = self._resources
         for header in headers:
             pairs = resources.get(header[0])
@@ -65,7 +63,7 @@ class JoinReader:
         uids = self._uid_search.in_spans(spans, _MOST_VALUES)
         for pair in uids:
             keys[pair] = None
-        if not uids and self._pods.find(spans) >= 0 and (PLACE_MARK in spans or _AUDIT_MARK in spans):
+        if not uids and PODS_MARK in spans and (PLACE_MARK in spans or _AUDIT_MARK in spans):
             return keys, self._requests(trace_id, spans, keys)
         return keys, ()
 
