@@ -104,7 +104,7 @@ def command(
     """
     if append and overwrite:
         raise click.UsageError("--append and --overwrite contradict each other")
-    if to.exists() and not (append or overwrite):
+    if to.exists() and to.stat().st_size and not (append or overwrite):
         raise click.UsageError(f"{to} is there: --append continues it, --overwrite begins it anew")
     if sources.files:
         for given, name in ((seconds, "--for"), (limit, "--limit"), (max_size, "--max-size"), (append, "--append")):
