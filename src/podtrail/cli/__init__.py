@@ -23,7 +23,9 @@ _COMMANDS: Final = {
     "recording": ("recording", "Merge, cut, anonymize and count recordings."),
     "generate": ("generate", "Make a scheduler's traffic: into a recording, or to an OTLP endpoint."),
     "backtest": ("backtest", "Compare what two configurations keep of recorded traces."),
+    "suggest": ("suggest", "Propose policies for a budget, measured on recorded traces."),
     "why": ("why", "Say why a Pod waits, or what became of a trace, in plain words."),
+    "reconstruct": ("reconstruct", "Rebuild a stock kube-scheduler's attempts from its log and from watches."),
 }
 
 

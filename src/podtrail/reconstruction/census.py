@@ -1,0 +1,28 @@
+"""What reading came to: every line is counted once, and what could not be used by its reason."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Census:
+    """Counts of one kind of source."""
+
+    lines: int = 0
+    used: int = 0
+    """Lines that tell something of attempts."""
+    other: int = 0
+    """Lines in a known form that tell nothing of attempts."""
+    continued: int = 0
+    """Lines that belong to the one ahead."""
+    unknown: Counter[str] = field(default_factory=Counter)
+    """Lines that could not be read, by reason."""
+    told: Counter[str] = field(default_factory=Counter)
+    """What the used ones told, by kind."""
+    notes: Counter[str] = field(default_factory=Counter)
+    """What else is worth knowing: restarts, changes of the leader, times that go back."""
+
+    def account(self, kind: str) -> None:
+        """Count a line that was used."""
+        self.used += 1
+        self.told[kind] += 1

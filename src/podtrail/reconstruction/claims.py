@@ -1,0 +1,224 @@
+"""What Events and Pods say happened, laid beside the attempts that are known: most say it of one of these.
+
+None is invented: a saying makes an attempt of its own only where none can be meant, and none can hide behind the log.
+"""
+
+import re
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from podtrail.reconstruction.draft import Draft, Ended
+from podtrail.reconstruction.failed_scheduling import read_failure
+from podtrail.reconstruction.log_story import LogStory
+from podtrail.reconstruction.pods import Incarnation, PodBook
+from podtrail.reconstruction.watch import EventSeen, PodSeen
+
+MILLISECOND = 1_000_000
+SECOND = 1_000 * MILLISECOND
+_MOST_NAMES = 65_536
+_MOST_ENDS = 64
+_SAME = 100 * MILLISECOND
+"""An Event has the scheduler's own time; lines and Events of one attempt are microseconds apart."""
+_LAG = 50 * MILLISECOND
+_NEAR = 10 * SECOND
+_SERIES = 3 * SECOND
+_LONG_AGO = 60 * SECOND
+
+_ASSIGNED = re.compile(r"Successfully assigned \S+ to (?P<node>\S{1,253})")
+_PREEMPTED = re.compile(r"Preempted by (?:a )?pod (?P<uid>[0-9a-fA-F-]{1,64}) on node ")
+_MISSING = re.compile(r"%!(.)\([A-Z]+\)")
+_FLAG = re.compile(r"% +")
+_RESULTS = {"Unschedulable": "Unschedulable", "SchedulerError": "Error"}
+
+
+class Claims:
+    """Remembers, bounded, how each Pod's latest attempts ended."""
+
+    def __init__(self, book: PodBook, log: LogStory, ended: Callable[[Draft], None]) -> None:
+        """`ended` is called with each attempt that nothing but an Event or a Pod tells of."""
+        self._book = book
+        self._log = log
+        self._ended = ended
+        self._ends: OrderedDict[str, deque[Ended]] = OrderedDict()
+        self.profiles = {"default-scheduler"}
+
+    def remember(self, draft: Draft) -> Ended:
+        """Note that an attempt has ended."""
+        ends = self._ends.get(draft.pod)
+        if ends is None:
+            ends = self._ends[draft.pod] = deque(maxlen=_MOST_ENDS)
+            if len(self._ends) > _MOST_NAMES:
+                self._ends.popitem(last=False)
+        else:
+            self._ends.move_to_end(draft.pod)
+        told = Ended(draft.end, draft.result, draft.message, draft.node, draft=draft)
+        ends.append(told)
+        return told
+
+    def event(self, seen: EventSeen) -> None:
+        """Weigh an Event."""
+        self._book.name_uid(seen.pod, seen.uid, seen.at)
+        match seen.reason:
+            case "Scheduled":
+                self._profile(seen)
+                self._scheduled(seen)
+            case "FailedScheduling" if not seen.note.startswith("skip schedule deleting pod"):
+                self._profile(seen)
+                self._failed(seen)
+            case "Preempted":
+                self._preempted(seen)
+
+    def _profile(self, seen: EventSeen) -> None:
+        if len(self.profiles) < 1000 and seen.profile:
+            self.profiles.add(seen.profile)
+
+    def _scheduled(self, seen: EventSeen) -> None:
+        node = _ASSIGNED.fullmatch(seen.note)
+        for told in self._told(seen.pod):
+            if told.result == "Success" and abs(told.end - seen.at) <= _NEAR:
+                self._enrich(told, seen)
+                return
+        self._fill(seen, "Success", node["node"] if node else "")
+
+    def _failed(self, seen: EventSeen) -> None:
+        for told in self._told(seen.pod):
+            if told.result not in ("", "Success") and abs(told.end - seen.at) <= _SAME:
+                self._enrich(told, seen)
+                return
+        ends = self._ends.get(seen.pod)
+        if ends and len(ends) == _MOST_ENDS and seen.at < ends[0].end:
+            return  # told again of an attempt that is no longer remembered
+        unschedulable = read_failure(seen.note).unschedulable
+        self._fill(seen, "Unschedulable" if unschedulable else "Error", "")
+
+    def _fill(self, seen: EventSeen, result: str, node: str) -> None:
+        """Give an attempt the end that an Event tells: one whose end is not known, else one of its own."""
+        unended = next((told for told in self._told(seen.pod) if not told.result and told.draft), None)
+        draft = self._log.opened(seen.pod)
+        if draft is not None and draft.evident and draft.start <= seen.at:
+            draft.inferred["end"] = draft.inferred["result"] = "from an Event; the log does not tell it"
+        elif unended and unended.draft and unended.draft.start <= seen.at and seen.at - unended.end < _NEAR:
+            draft = unended.draft
+            draft.inferred["end"] = draft.inferred["result"] = "from an Event; the log does not tell it"
+            unended.end, unended.result, unended.message, unended.node = seen.at, result, seen.note, node
+        else:
+            unended = None
+            draft = Draft(seen.pod, "", seen.at)
+            draft.inferred["start"] = "the Event, which is written at the end; nothing tells the beginning"
+        opened = draft.end == 0
+        draft.end, draft.result = seen.at, result
+        draft.node = node or draft.node
+        draft.message = "" if result == "Success" else seen.note
+        draft.uid, draft.profile = seen.uid, seen.profile
+        draft.sources.add("events")
+        if seen.repeated and result != "Success":
+            draft.inferred["message"] = "of an earlier attempt: a series of Events keeps its first note"
+        if result == "Error":
+            draft.inferred["result"] = "from the Event's words: they are not those of a Pod that fits nowhere"
+        if draft.origin and opened:
+            self._log.close(draft)
+        elif not draft.origin:
+            self._ended(draft)
+            self._mark_repeated(draft, seen)
+
+    def _mark_repeated(self, draft: Draft, seen: EventSeen) -> None:
+        if seen.repeated:
+            self._ends[draft.pod][-1].repeated = True
+
+    def _preempted(self, seen: EventSeen) -> None:
+        found = _PREEMPTED.match(seen.note)
+        preemptor = self._book.pod_of(found["uid"]) if found else ""
+        for told in self._told(preemptor) if preemptor else ():
+            if told.result == "Unschedulable" and told.draft and -_SAME <= seen.at - told.end <= _NEAR:
+                told.draft.add_victims([seen.pod])
+                told.draft.sources.add("events")
+                return
+
+    def _enrich(self, told: Ended, seen: EventSeen) -> None:
+        if told.draft is not None:
+            told.draft.uid = told.draft.uid or seen.uid
+            told.draft.profile = told.draft.profile or seen.profile
+            told.draft.message = told.draft.message or ("" if told.result == "Success" else seen.note)
+            told.draft.sources.add("events")
+
+    def _told(self, pod: str) -> Iterator[Ended]:
+        """Yield the known attempts for a Pod, the latest first."""
+        return reversed(self._ends.get(pod, ()))
+
+    def condition(self, seen: PodSeen, pod: Incarnation) -> None:
+        """Weigh a condition that says why a Pod is not scheduled: it is written after an attempt, if it changed."""
+        if seen.reason not in _RESULTS:
+            return
+        told = self._attempt_of(seen, pod)
+        if told is None and not self._in_log(seen.time):
+            draft = Draft(seen.pod, "", seen.time, end=seen.time, message=seen.message, uid=seen.uid)
+            draft.result = _RESULTS[seen.reason]
+            draft.resolution = SECOND
+            draft.sources.add("pods")
+            draft.inferred["end"] = "the condition's arrival, which is written behind the attempt"
+            draft.inferred["start"] = "the condition's arrival; nothing tells the beginning"
+            draft.nominated = seen.nominated
+            self._ended(draft)
+            pod.settled = seen.time
+        elif told is not None:
+            pod.settled = max(pod.settled, told.end)
+            if told.draft is not None:
+                told.draft.sources.add("pods")
+                told.draft.nominated = told.draft.nominated or seen.nominated
+                if told.repeated or "result" in told.draft.inferred or told.draft.group:
+                    told.draft.result = told.result = _RESULTS[seen.reason]
+                if told.repeated:
+                    told.draft.message = told.message = seen.message
+                    told.draft.inferred["message"] = "from the Pod's condition; the Event keeps an earlier note"
+                    told.repeated = False
+
+    def _attempt_of(self, seen: PodSeen, pod: Incarnation) -> Ended | None:
+        ends = [
+            told
+            for told in self._ends.get(seen.pod, ())
+            if told.result not in ("", "Success") and pod.settled <= told.end <= seen.time + _LAG
+        ]
+        for told in ends:
+            if _same_words(told.message, seen.message) and told.end >= pod.since - SECOND:
+                return told
+        return next((told for told in reversed(ends) if told.repeated and seen.time - told.end <= _SERIES), None)
+
+    def bound(self, seen: PodSeen, pod: Incarnation) -> None:
+        """Weigh that a Pod has got a node: its own attempt put it there, unless somebody bound it by hand."""
+        for told in islice(self._told(seen.pod), _MOST_ENDS):
+            if told.result == "Success" and told.end >= pod.since - _LONG_AGO:
+                if told.draft is not None:
+                    told.draft.sources.add("pods")
+                return
+        draft = self._log.opened(seen.pod)
+        if draft is not None and draft.evident and draft.start <= seen.time and draft.node in ("", seen.node):
+            draft.inferred["result"] = draft.inferred["end"] = "the Pod has got a node; the log does not tell it"
+            draft.end, draft.result, draft.node, draft.uid = seen.time, "Success", seen.node, seen.uid
+            draft.sources.add("pods")
+            self._log.close(draft)
+        elif not self._in_log(seen.time) and seen.profile in self.profiles | self._log.profiles:
+            draft = Draft(seen.pod, "", seen.time, end=seen.time, result="Success", node=seen.node, uid=seen.uid)
+            draft.sources.add("pods")
+            draft.inferred["result"] = "the Pod has got a node, and asks for a scheduler that is known"
+            draft.inferred["start"] = draft.inferred["end"] = "the arrival of the Pod with its node"
+            draft.resolution = SECOND
+            self._ended(draft)
+
+    def _in_log(self, time: int) -> bool:
+        """Whether the log would tell of an attempt at this time: it has their ends, and covers the time."""
+        return bool(self._log.ends) and self._log.first <= time <= self._log.newest + SECOND
+
+
+def _same_words(message: str, other: str) -> bool:
+    if message == other:
+        return True
+    plain, told = _plain(message), _plain(other)
+    if plain.endswith(" ..."):
+        return told.startswith(plain.removesuffix(" ..."))
+    return plain == told or (len(plain) >= 1000 and told.startswith(plain))
+
+
+def _plain(message: str) -> str:
+    """Take back what became of a `%` in an Event's note, which is used as a format."""
+    return _FLAG.sub("%", _MISSING.sub(r"%\1", message)) if "%" in message else message

@@ -1,0 +1,140 @@
+"""Attempts from everything that tells of them, in the order of time: streaming, and bounded whatever comes."""
+
+from collections import Counter, deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from podtrail.reconstruction.claims import SECOND, Claims
+from podtrail.reconstruction.draft import Draft, Ended, Identity, Rebuilt
+from podtrail.reconstruction.log_story import LogStory
+from podtrail.reconstruction.pods import Incarnation, PodBook
+from podtrail.reconstruction.scheduler_log import Told
+from podtrail.reconstruction.watch import EventSeen, PodSeen
+
+HOLD = 5 * SECOND
+"""How long an attempt that has ended waits for what else is told of it."""
+_WEIGH_EVENT = 1 * SECOND
+_WEIGH_POD = 2 * SECOND
+_MOST_HELD = 20_000
+_NEVER = 1 << 70
+
+Heard = Told | EventSeen | PodSeen
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What it all came to."""
+
+    attempts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """By profile and result; "" where these are not known."""
+    sources: Counter[str] = field(default_factory=Counter)
+    """By what told of them, joined by ` + `."""
+    notes: Counter[str] = field(default_factory=Counter)
+    """What happened on the way."""
+    lacking: Counter[str] = field(default_factory=Counter)
+    """How many attempts nothing tells this of."""
+
+
+class Correlator:
+    """Feed it what is heard, by time; it gives attempts back once nothing more is expected of them."""
+
+    def __init__(self) -> None:
+        self.outcome = Outcome()
+        self._book = PodBook()
+        self._held: deque[Ended] = deque()
+        self._log = LogStory(self._book, self._hold, self.outcome.notes)
+        self._claims = Claims(self._book, self._log, self._hold)
+        self._events: deque[EventSeen] = deque()
+        self._pods: deque[tuple[PodSeen, Incarnation, bool]] = deque()
+        self._now = 0
+        self._due = 0
+
+    def feed(self, heard: Heard) -> Iterator[Rebuilt]:
+        """Take in one thing; yield attempts that are complete by now."""
+        if isinstance(heard, Told):
+            self._log.take(heard)
+        elif isinstance(heard, EventSeen):
+            self._events.append(heard)
+        else:
+            self._see(heard)
+        self._now = max(self._now, heard.time)
+        if self._now >= self._due or len(self._held) > _MOST_HELD:
+            self._weigh(self._now)
+            yield from self._release(self._now - HOLD)
+            self._due = self._now + SECOND // 10
+
+    def finish(self) -> Iterator[Rebuilt]:
+        """Yield what is left: nothing more will come."""
+        self._weigh(_NEVER)
+        self._log.cut("the log ends before the attempt does")
+        yield from self._release(_NEVER)
+        if self._book.forgotten:
+            self.outcome.notes["Pods forgotten: too many"] = self._book.forgotten
+
+    def _see(self, seen: PodSeen) -> None:
+        pod, new = self._book.see(seen)
+        if new and seen.change != "ADDED":
+            # It was so before the watch began: whatever made it so is not in it.
+            pod.node, pod.reason, pod.message = seen.node, seen.reason, seen.message
+            return
+        bound = bool(seen.node) and not pod.node and not new
+        told = bool(seen.reason) and (seen.reason, seen.message) != (pod.reason, pod.message)
+        pod.node = seen.node or pod.node
+        if seen.change != "DELETED":
+            pod.reason, pod.message = seen.reason, seen.message
+        if bound or told:
+            self._pods.append((seen, pod, bound))
+
+    def _weigh(self, now: int) -> None:
+        while self._events and (self._events[0].time + _WEIGH_EVENT <= now or len(self._events) > _MOST_HELD):
+            self._claims.event(self._events.popleft())
+        while self._pods and (self._pods[0][0].time + _WEIGH_POD <= now or len(self._pods) > _MOST_HELD):
+            seen, pod, bound = self._pods.popleft()
+            if bound:
+                self._claims.bound(seen, pod)
+            else:
+                self._claims.condition(seen, pod)
+
+    def _hold(self, draft: Draft) -> None:
+        self._held.append(self._claims.remember(draft))
+
+    def _release(self, until: int) -> Iterator[Rebuilt]:
+        while self._held and (self._held[0].end <= until or len(self._held) > _MOST_HELD):
+            ended = self._held.popleft()
+            draft, ended.draft = ended.draft, None
+            assert draft is not None
+            self._log.let_go(draft)
+            yield self._rebuilt(draft)
+
+    def _rebuilt(self, draft: Draft) -> Rebuilt:
+        pod = self._book.of(draft.uid) if draft.uid else None
+        identity = self._book.identify(draft)
+        if not identity.profile and len(self._log.profiles) == 1:
+            identity = identity._replace(profile=next(iter(self._log.profiles)))
+            draft.inferred["profile"] = "the only one that the log names"
+        if draft.wait is None and identity.number == 1 and identity.counted:
+            pod = pod or self._book.of(identity.uid)
+            if pod is not None and not pod.gated and draft.start - pod.since >= 0:
+                draft.wait = draft.start - pod.since
+                draft.inferred["queue wait"] = "since the Pod was created; nothing tells when it became active"
+        self.outcome.attempts[identity.profile, draft.result] += 1
+        self.outcome.sources[" + ".join(sorted(draft.sources))] += 1
+        self.outcome.lacking.update(_lacking(draft, identity))
+        return Rebuilt(draft, identity)
+
+
+def _lacking(draft: Draft, identity: Identity) -> Iterator[str]:
+    if "start" in draft.inferred and draft.block is None:
+        yield "its beginning"
+    if not draft.result:
+        yield "its result"
+    if draft.wait is None:
+        yield "its wait in the queue"
+    if not identity.uid:
+        yield "the Pod's uid"
+    if not identity.profile:
+        yield "its profile"
+    if not identity.counted:
+        yield "whether there were attempts before"
+    if draft.result in ("Unschedulable", "Error") and not draft.message:
+        yield "why it failed"

@@ -1,0 +1,142 @@
+"""An attempt while it is put together: what lines, Events and conditions tell of it so far."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from podtrail.reconstruction.utiltrace import Block
+
+MOST_PLUGINS: Final = 128
+MOST_NODES: Final = 512
+MOST_VICTIMS: Final = 50
+POINTS: Final = {
+    "PreFilter": "preFilter",
+    "Filter": "filter",
+    "PostFilter": "postFilter",
+    "PreScore": "preScore",
+    "Score": "score",
+    "Reserve": "reserve",
+    "Permit": "permit",
+    "PreBind": "preBind",
+    "Bind": "bind",
+    "PostBind": "postBind",
+}
+"""Extension points as contextual logging names them, to KEP-5927's names."""
+
+
+@dataclass(slots=True)
+class PluginMarks:
+    """What lines tell of one plugin at one extension point. Times are Unix nanoseconds."""
+
+    first: int
+    last: int
+    refused: list[str] = field(default_factory=list)
+    reason: str = ""
+    scores: dict[str, int] = field(default_factory=dict)
+    """By node, times the plugin's weight."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """One attempt. Times are Unix nanoseconds; None or "" where nothing tells."""
+
+    pod: str
+    origin: str
+    first: int
+    """The first line of it."""
+    begun: int | None = None
+    """The line that says that it begins."""
+    end: int = 0
+    result: str = ""
+    message: str = ""
+    node: str = ""
+    evaluated: int | None = None
+    feasible: int | None = None
+    chosen_at: int | None = None
+    binding_at: int | None = None
+    waiting_at: int | None = None
+    """Since when it waited for a permit."""
+    nominated: str = ""
+    victims: list[str] = field(default_factory=list)
+    victim_count: int | None = None
+    plugins: dict[tuple[str, str], PluginMarks] = field(default_factory=dict)
+    """By extension point and name."""
+    totals: dict[str, int] = field(default_factory=dict)
+    totalled: int = 0
+    block: Block | None = None
+    post_filtered: int | None = None
+    failed_plugin: str = ""
+    asked: frozenset[str] = frozenset()
+    """Plugins that the scheduler's queue says have refused."""
+    profile: str = ""
+    uid: str = ""
+    group: str = ""
+    wait: int | None = None
+    throttled: int | None = None
+    inferred: dict[str, str] = field(default_factory=dict)
+    """What was concluded, and how."""
+    sources: set[str] = field(default_factory=set)
+    resolution: int = 1_000
+    """Nanoseconds by which its end may be off."""
+
+    @property
+    def evident(self) -> bool:
+        """Whether it is certain that there was an attempt, though nothing tells its end."""
+        return self.begun is not None or self.block is not None
+
+    @property
+    def start(self) -> int:
+        """The best that is known of its beginning."""
+        known = [time for time in (self.begun, self.block.start if self.block else None) if time is not None]
+        return min(known) if known else min(self.first, self.end or self.first)
+
+    def mark(self, point: str, plugin: str, time: int) -> PluginMarks | None:
+        """Note that a plugin was at work; None when there are too many."""
+        marks = self.plugins.get((point, plugin))
+        if marks is None:
+            if len(self.plugins) >= MOST_PLUGINS:
+                return None
+            marks = self.plugins[point, plugin] = PluginMarks(time, time)
+        marks.last = max(marks.last, time)
+        return marks
+
+    def add_victims(self, names: Iterable[str]) -> None:
+        """Note Pods that it preempts."""
+        for name in names:
+            if name not in self.victims and len(self.victims) < MOST_VICTIMS:
+                self.victims.append(name)
+
+
+class Identity(NamedTuple):
+    """Whose attempt it is, and which."""
+
+    key: str
+    """The Pod's uid; without one `namespace/name`, with a `#` and a number for a later Pod of that name."""
+    uid: str
+    pod: str
+    number: int
+    counted: bool
+    """The Pod was seen from its beginning, so the number is the scheduler's own count."""
+    profile: str
+    parent: tuple[bytes, bytes] | None
+
+
+class Rebuilt(NamedTuple):
+    """An attempt that is put together."""
+
+    draft: Draft
+    identity: Identity
+
+
+@dataclass(slots=True)
+class Ended:
+    """An attempt that has ended, as it is remembered to tell it from others."""
+
+    end: int
+    result: str
+    message: str
+    node: str
+    repeated: bool = False
+    """Told of by a series of Events, whose note may be an earlier one's."""
+    draft: Draft | None = None
+    """While it may still learn something."""

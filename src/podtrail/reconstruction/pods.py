@@ -1,0 +1,166 @@
+"""Pods by name and time: which of several of one name an attempt was for, how many it had, who it is."""
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from podtrail.reconstruction.draft import Draft, Identity
+from podtrail.reconstruction.watch import PodSeen
+
+MOST_NAMES = 65_536
+_MOST_OF_ONE_NAME = 8
+_LAG = 30_000_000
+"""Nanoseconds by which a watch may be behind the scheduler."""
+_GONE = 5_000_000_000
+"""Nanoseconds for which an attempt for a Pod may begin behind its deletion."""
+_FOREVER = 1 << 62
+
+
+@dataclass(slots=True)
+class Incarnation:
+    """One Pod."""
+
+    pod: str
+    uid: str
+    since: int
+    until: int = _FOREVER
+    generation: int = 0
+    counted: bool = False
+    profile: str = ""
+    parent: tuple[bytes, bytes] | None = None
+    node: str = ""
+    reason: str = ""
+    message: str = ""
+    gated: bool = False
+    attempts: int = 0
+    settled: int = 0
+    """The end of the attempt that the latest condition told of."""
+    over: bool = False
+    """Bound, or gone by the log: what comes after it is another Pod."""
+
+
+@dataclass(slots=True)
+class _Name:
+    known: list[Incarnation] = field(default_factory=list)
+
+
+class PodBook:
+    """Bounded: the names that were not heard of for longest are let go."""
+
+    def __init__(self) -> None:
+        self._names: OrderedDict[str, _Name] = OrderedDict()
+        self._by_uid: OrderedDict[str, Incarnation] = OrderedDict()
+        self.forgotten = 0
+
+    def see(self, seen: PodSeen) -> tuple[Incarnation, bool]:
+        """Take in what a watch shows; return the Pod and whether it is new."""
+        known = self._by_uid.get(seen.uid)
+        new = known is None or known.pod != seen.pod
+        if known is None or known.pod != seen.pod:
+            live = seen.change == "ADDED"
+            since = seen.time if live else seen.created
+            known = self._add(Incarnation(seen.pod, seen.uid, since, counted=live))
+        if seen.change == "DELETED":
+            known.until = min(known.until, seen.time)
+        known.profile = seen.profile or known.profile
+        known.gated = known.gated or seen.gated
+        if not known.node:  # binding may replace it; what matters is what the Pod was created with
+            known.parent = seen.parent or known.parent
+        return known, new
+
+    def name_uid(self, pod: str, uid: str, time: int) -> None:
+        """Take a uid that an Event or the log gives."""
+        if not uid or uid in self._by_uid:
+            return
+        name = self._names.get(pod)
+        latest = name.known[-1] if name and name.known else None
+        if latest and not latest.uid and not latest.over:
+            latest.uid = uid
+            self._remember(latest)
+        else:
+            since = time if latest else 0
+            if latest and not latest.uid:
+                latest.until = min(latest.until, time)
+            self._add(Incarnation(pod, uid, since))
+
+    def arrived(self, pod: str, time: int) -> None:
+        """Take the scheduler's word that a Pod came to it."""
+        latest = self._latest(pod)
+        if latest is None or (not latest.uid and latest.over):
+            generation = latest.generation + 1 if latest else 0
+            self._add(Incarnation(pod, "", time, generation=generation, counted=True))
+
+    def left(self, pod: str) -> None:
+        """Take the scheduler's word that a Pod is bound or gone."""
+        latest = self._latest(pod)
+        if latest and not latest.uid:
+            latest.over = True
+
+    def pod_of(self, uid: str) -> str:
+        """Return the name of a Pod; "" when it is not known."""
+        known = self._by_uid.get(uid)
+        return known.pod if known else ""
+
+    def of(self, uid: str) -> Incarnation | None:
+        """Return a Pod by its uid."""
+        return self._by_uid.get(uid)
+
+    def identify(self, draft: Draft) -> Identity:
+        """Say whose attempt this is, and count it."""
+        pod = self._by_uid.get(draft.uid) if draft.uid else None
+        if pod is None or pod.pod != draft.pod:
+            pod = self._at(draft)
+        pod.attempts += 1
+        if draft.result == "Success" and not pod.uid:
+            pod.over = True
+        key = pod.uid or (f"{pod.pod}#{pod.generation}" if pod.generation else pod.pod)
+        profile = draft.profile or pod.profile
+        return Identity(key, pod.uid, pod.pod, pod.attempts, pod.counted, profile, pod.parent)
+
+    def _at(self, draft: Draft) -> Incarnation:
+        name = self._names.get(draft.pod)
+        known = name.known if name else []
+        start = draft.start
+        for candidate in reversed(known):
+            if candidate.over and not candidate.uid:
+                break
+            if start > candidate.until + _GONE:
+                break
+            if candidate.since - _LAG <= start or candidate is known[0]:
+                return candidate
+        latest = known[-1] if known else None
+        generation = latest.generation + 1 if latest and not latest.uid else 0
+        return self._add(Incarnation(draft.pod, "", start, generation=generation))
+
+    def _latest(self, pod: str) -> Incarnation | None:
+        name = self._names.get(pod)
+        if name is None:
+            return None
+        self._names.move_to_end(pod)
+        return name.known[-1] if name.known else None
+
+    def _add(self, incarnation: Incarnation) -> Incarnation:
+        name = self._names.setdefault(incarnation.pod, _Name())
+        name.known.append(incarnation)
+        if incarnation.uid:
+            # The log told of this Pod before the watch did.
+            nameless = [one for one in name.known[:-1] if not one.uid and not one.over]
+            for one in nameless:
+                incarnation.attempts += one.attempts
+                incarnation.since = min(incarnation.since, one.since)
+                incarnation.counted = incarnation.counted or one.counted
+                name.known.remove(one)
+            self._remember(incarnation)
+            name.known.sort(key=lambda one: one.since)
+        del name.known[:-_MOST_OF_ONE_NAME]
+        self._names.move_to_end(incarnation.pod)
+        if len(self._names) > MOST_NAMES:
+            _, gone = self._names.popitem(last=False)
+            self.forgotten += len(gone.known)
+            for one in gone.known:
+                self._by_uid.pop(one.uid, None)
+        return incarnation
+
+    def _remember(self, incarnation: Incarnation) -> None:
+        self._by_uid[incarnation.uid] = incarnation
+        if len(self._by_uid) > MOST_NAMES:
+            self._by_uid.popitem(last=False)

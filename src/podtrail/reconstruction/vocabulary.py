@@ -1,0 +1,149 @@
+"""What kube-scheduler's lines mean, from 1.20 to 1.38: the message of a structured line, the words of an older one."""
+
+import re
+from enum import Enum
+from typing import Final
+
+
+class Kind(Enum):
+    """What a line tells of an attempt, of a Pod in the queue or of the scheduler itself."""
+
+    BEGUN = "an attempt begins"
+    POPPED = "a Pod leaves the queue"
+    SKIPPED = "a Pod is not tried"
+    BINDING = "a bind begins"
+    BOUND = "a Pod is bound"
+    NO_FIT = "no node fits"
+    NO_NODES = "there are no nodes"
+    FAILED = "an attempt ends in an error"
+    PLUGIN_FAILED = "a plugin fails"
+    ALGORITHM_FAILED = "finding a node fails"
+    TRACE = "an attempt took long"
+    CHOSEN = "a node is chosen"
+    WITHIN = "an attempt goes on"
+    NODE_REFUSED = "a plugin refuses a node"
+    SCORED = "a plugin scores a node"
+    TOTALLED = "a node's scores are summed up"
+    POST_FILTERED = "PostFilter ends"
+    NOMINATED = "preemption chooses a node"
+    PREEMPTING = "preemption begins"
+    VICTIM = "a Pod is preempted"
+    PERMIT_WAIT = "a Pod waits for a permit"
+    THROTTLED = "a request waited in the client"
+    ADDED = "a Pod comes to the scheduler"
+    REMOVED = "a Pod leaves the scheduler"
+    QUEUED = "a Pod is moved in the queue"
+    CONDITION = "a condition is written"
+    IDENTITY = "a Pod is written out"
+    PROFILE = "a profile is set up"
+    STARTED = "the scheduler starts"
+    LEADING = "the scheduler becomes leader"
+    LED = "the scheduler is no longer leader"
+
+
+MESSAGES: Final = {
+    message.encode(): kind
+    for kind, messages in {
+        Kind.BEGUN: ("Attempting to schedule pod", "Attempting to schedule a pod belonging to a pod group"),
+        Kind.POPPED: ("About to try and schedule pod",),
+        Kind.SKIPPED: ("Skip schedule deleting pod",),
+        Kind.BINDING: ("Attempting to bind pod to node",),
+        Kind.BOUND: ("Successfully bound pod to node",),
+        Kind.NO_FIT: (
+            "Unable to schedule pod; no fit; waiting",
+            "Unable to schedule pod belonging to a pod group; waiting",
+        ),
+        Kind.NO_NODES: ("Unable to schedule pod; no nodes are registered to the cluster; waiting",),
+        Kind.FAILED: ("Error scheduling pod; retrying",),
+        Kind.PLUGIN_FAILED: (
+            "Plugin Failed",
+            "Plugin failed",
+            "Failed running Bind plugin",
+            "Failed running PreBind plugin",
+            "Failed running Permit plugin",
+            "Failed running Reserve plugin",
+        ),
+        Kind.ALGORITHM_FAILED: ("Error selecting node for pod",),
+        Kind.CHOSEN: ("OpportunisticBatch set cycle state",),
+        Kind.WITHIN: (
+            "OpportunisticBatch no node hint available for pod",
+            "pod resource claims",
+            "No new claims to deallocate",
+            "No preemption candidate is found; preemption is not helpful for scheduling",
+            "Preemption will not help schedule pod on any node",
+            "Pod is not eligible for preemption",
+            "Dry run the preemption",
+            "Pods are potential preemption victims on node",
+            "All PVCs for pod are bound",
+        ),
+        Kind.NODE_REFUSED: ("node had untolerated taints",),
+        Kind.SCORED: ("Plugin scored node for pod",),
+        Kind.TOTALLED: ("Calculated node's final score for pod",),
+        Kind.POST_FILTERED: ("Status after running PostFilter plugins for pod",),
+        Kind.NOMINATED: ("the target node for the preemption is determined",),
+        Kind.PREEMPTING: ("Start the preemption asynchronously",),
+        Kind.VICTIM: ("Preemptor Pod preempted victim Pod",),
+        Kind.PERMIT_WAIT: ("Pod waiting on permit", "One or more plugins asked to wait and no plugin rejected pod"),
+        Kind.THROTTLED: ("Waited before sending request",),
+        Kind.ADDED: ("Add event for unscheduled pod",),
+        Kind.REMOVED: ("Delete event for unscheduled pod", "Delete event for scheduled pod"),
+        Kind.QUEUED: (
+            "Entity moved to an internal scheduling queue",
+            "Entity moved to an internal scheduling queue because the Pod is updated",
+            "Pod moved to an internal scheduling queue",
+            "Pod moved to an internal scheduling queue because the Pod is updated",
+        ),
+        Kind.CONDITION: ("Updating pod condition", "Updating pod condition and nominated node name"),
+        Kind.IDENTITY: ("Event is not making entity schedulable",),
+        Kind.PROFILE: ("Disabling signatures for profile because it has extenders configured.",),
+        Kind.STARTED: ("Starting Kubernetes Scheduler",),
+        Kind.LEADING: ("Successfully acquired lease",),
+        Kind.LED: ("Leaderelection lost", "leaderelection lost", "Failed to renew lease"),
+    }.items()
+    for message in messages
+}
+
+_POD = r"(?P<pod>[^ /]+/[^ :]+)"
+_WORDS: Final = (
+    (Kind.BEGUN, re.compile(rf"Attempting to schedule pod: {_POD}$")),
+    (Kind.POPPED, re.compile(rf"About to try and schedule pod {_POD}$")),
+    (Kind.SKIPPED, re.compile(rf"Skip schedule deleting pod: {_POD}$")),
+    (Kind.BINDING, re.compile(rf"Attempting to bind {_POD} to (?P<node>\S+)$")),
+    (
+        Kind.BOUND,
+        re.compile(
+            rf'pod {_POD} is bound successfully on node "(?P<node>[^"]+)", '
+            r"(?P<evaluatedNodes>\d+) nodes evaluated, (?P<feasibleNodes>\d+) nodes were found feasible"
+        ),
+    ),
+    (Kind.NO_NODES, re.compile(rf"Unable to schedule {_POD}: no nodes are registered to the cluster; waiting$")),
+    (Kind.NO_FIT, re.compile(rf"Unable to schedule {_POD}: no fit: (?P<err>.*); waiting$", re.DOTALL)),
+    (Kind.FAILED, re.compile(rf"Error scheduling {_POD}: (?P<err>.*); retrying$", re.DOTALL)),
+    (
+        Kind.CONDITION,
+        re.compile(
+            rf"Updating pod condition for {_POD} to \((?P<conditionType>\w+)==(?P<conditionStatus>\w+), "
+            r"Reason=(?P<conditionReason>\w*)\)"
+        ),
+    ),
+    (Kind.LEADING, re.compile(r"successfully acquired lease ")),
+    (Kind.LED, re.compile(r"leaderelection lost|failed to renew lease ")),
+)
+_FIRST: Final = frozenset(b"AESUpslf")
+"""What the messages above begin with."""
+MARKS: Final = (b"schedul", b"bind ", b"bound", b"lease", b"leaderelection", b"Updating pod")
+"""One of these stands in each of them."""
+
+
+def read_words(message: bytes) -> tuple[Kind, dict[str, str]] | None:
+    """Return what an unstructured message means, with its values; None when it tells nothing of attempts."""
+    if message[:1] not in _FIRST_BYTES or not any(mark in message for mark in MARKS):
+        return None
+    text = message.decode("utf-8", "replace")
+    for kind, pattern in _WORDS:
+        if found := pattern.match(text):
+            return kind, found.groupdict()
+    return None
+
+
+_FIRST_BYTES: Final = frozenset(bytes([byte]) for byte in _FIRST)

@@ -1,0 +1,203 @@
+"""Watches of Pods, Nodes and Events: what the API server sent, each line with its arrival, to facts."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from podtrail.reconstruction.calendar import rfc3339
+from podtrail.reconstruction.census import Census
+from podtrail.reconstruction.scheduler_log import POD
+
+_LONGEST = 4096
+_TRACEPARENT: Final = "tracing.k8s.io/traceparent"
+_W3C = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
+_MOST_DIGITS: Final = 19
+_LATEST: Final = (1 << 63) - (1 << 40)
+_AHEAD: Final = 1_000_000_000
+"""Nanoseconds by which the scheduler's clock may be ahead of the watch's: a later time is not believed."""
+
+
+class PodSeen(NamedTuple):
+    """A Pod as the API server had it. Times are Unix nanoseconds, 0 where it does not say."""
+
+    time: int
+    change: str
+    """`LISTED`, `ADDED`, `MODIFIED` or `DELETED`."""
+    uid: str
+    pod: str
+    """`namespace/name`."""
+    created: int
+    node: str
+    profile: str
+    """The scheduler it asks for."""
+    reason: str
+    """Of a `PodScheduled` condition that is False; "" when it is not."""
+    message: str
+    since: int
+    """Since when the condition stands, in whole seconds."""
+    nominated: str
+    gated: bool
+    parent: tuple[bytes, bytes] | None
+    """Trace and span id that its annotation claims."""
+
+
+class EventSeen(NamedTuple):
+    """An Event about a Pod, or the latest of its series."""
+
+    time: int
+    """When it arrived, Unix nanoseconds."""
+    at: int
+    """When it happened, by the scheduler's clock."""
+    reason: str
+    pod: str
+    uid: str
+    note: str
+    profile: str
+    repeated: bool
+    """Its time is a later one's of its series, its note may be the first one's."""
+
+
+Seen = PodSeen | EventSeen
+
+
+class WatchReader:
+    """Reads watches; counts what it could not read. Nodes are counted only."""
+
+    def __init__(self, census: Census) -> None:
+        self._census = census
+        self._newest = 0
+
+    def read(self, lines: Iterable[bytes], longest: int) -> Iterator[Seen]:
+        """Yield what lines tell, in their order; those longer than `longest` are counted."""
+        for line in lines:
+            self._census.lines += 1
+            if len(line) > longest:
+                self._census.unknown[f"longer than {longest >> 20} MiB"] += 1
+            elif not line.strip():
+                self._census.continued += 1
+            else:
+                yield from self._line(line)
+
+    def _line(self, line: bytes) -> Iterator[Seen]:
+        try:
+            told = json.loads(line)
+        except (ValueError, RecursionError):
+            self._census.unknown["not JSON"] += 1
+            return
+        if isinstance(told, dict) and told.get("kind") == "EventList":
+            told = {"list": told}  # as `kubectl get --raw` gives it: an Event has times of its own
+        arrival = _nanos(told.get("arrivalUnixNano")) if isinstance(told, dict) else 0
+        if not isinstance(told, dict) or not (arrival or _map(told, "list").get("kind") == "EventList"):
+            self._census.unknown["without a time of arrival"] += 1
+            return
+        if arrival and arrival < self._newest:
+            self._census.notes["times that go back"] += 1
+        self._newest = max(self._newest, arrival)
+        found = list(self._objects(told, arrival))
+        if found:
+            self._census.account(type(found[0]).__name__)
+        else:
+            self._census.other += 1
+        yield from found
+
+    def _objects(self, told: Mapping[str, Any], arrival: int) -> Iterator[Seen]:
+        listed, event = told.get("list"), told.get("event")
+        if isinstance(listed, dict):
+            items = listed.get("items")
+            kind = str(listed.get("kind", "")).removesuffix("List")
+            for item in items if isinstance(items, list) else ():
+                yield from self._object(arrival, "LISTED", item, kind)
+        elif isinstance(event, dict):
+            change = event.get("type")
+            if change in ("ADDED", "MODIFIED", "DELETED"):
+                yield from self._object(arrival, change, event.get("object"), "")
+            elif change == "ERROR":
+                self._census.notes["watches that ended with an error"] += 1
+
+    def _object(self, arrival: int, change: str, item: Any, kind: str) -> Iterator[Seen]:
+        if not isinstance(item, dict):
+            return
+        kind = item.get("kind") or kind
+        if kind == "Pod" and (pod := _pod(arrival, change, item)):
+            yield pod
+        elif kind == "Event" and change != "DELETED" and (event := _event(arrival, change, item)):
+            yield event
+        elif kind == "Node":
+            self._census.told[f"Node {change}"] += 1
+
+
+def _pod(arrival: int, change: str, item: Mapping[str, Any]) -> PodSeen | None:
+    meta, spec, status = _map(item, "metadata"), _map(item, "spec"), _map(item, "status")
+    pod, uid = f"{_text(meta, 'namespace')}/{_text(meta, 'name')}", _text(meta, "uid")
+    if not POD.fullmatch(pod) or not uid:
+        return None
+    conditions = status.get("conditions")
+    scheduled: Mapping[str, Any] = {}
+    for condition in conditions if isinstance(conditions, list) else ():
+        if isinstance(condition, dict) and condition.get("type") == "PodScheduled":
+            scheduled = condition
+    refused = scheduled.get("status") == "False"
+    return PodSeen(
+        time=arrival,
+        change=change,
+        uid=uid,
+        pod=pod,
+        created=rfc3339(_text(meta, "creationTimestamp")) or 0,
+        node=_text(spec, "nodeName"),
+        profile=_text(spec, "schedulerName"),
+        reason=_text(scheduled, "reason") if refused else "",
+        message=_text(scheduled, "message") if refused else "",
+        since=rfc3339(_text(scheduled, "lastTransitionTime")) or 0,
+        nominated=_text(status, "nominatedNodeName"),
+        gated=bool(spec.get("schedulingGates")),
+        parent=_parent(_text(_map(meta, "annotations"), _TRACEPARENT)),
+    )
+
+
+def _event(arrival: int, change: str, item: Mapping[str, Any]) -> EventSeen | None:
+    about = _map(item, "regarding") or _map(item, "involvedObject")
+    if about.get("kind") != "Pod":
+        return None
+    pod = f"{_text(about, 'namespace')}/{_text(about, 'name')}"
+    if not POD.fullmatch(pod):
+        return None
+    series = _map(item, "series")
+    last = rfc3339(_text(series, "lastObservedTime")) or 0
+    first = rfc3339(_text(item, "eventTime")) or rfc3339(_text(item, "lastTimestamp")) or 0
+    if not first and not last:
+        return None
+    return EventSeen(
+        time=arrival or last or first,
+        at=min(last or first, arrival + _AHEAD) if arrival else last or first,
+        reason=_text(item, "reason"),
+        pod=pod,
+        uid=_text(about, "uid"),
+        note=_text(item, "note") or _text(item, "message"),
+        profile=_text(item, "reportingController") or _text(item, "reportingComponent"),
+        repeated=bool(last) or change == "MODIFIED",
+    )
+
+
+def _parent(text: str) -> tuple[bytes, bytes] | None:
+    found = _W3C.fullmatch(text)
+    if found is None:
+        return None
+    trace, span = bytes.fromhex(found[1]), bytes.fromhex(found[2])
+    return (trace, span) if any(trace) and any(span) else None
+
+
+def _map(told: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = told.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _text(told: Mapping[str, Any], key: str) -> str:
+    value = told.get(key)
+    return value[:_LONGEST] if isinstance(value, str) else ""
+
+
+def _nanos(value: Any) -> int:
+    text = str(value)
+    nanos = int(text) if text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS else 0
+    return nanos if nanos < _LATEST else 0
