@@ -6,8 +6,10 @@ from typing import NamedTuple
 
 from podtrail.recording.record import LARGEST
 
-_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|["{}\[\]]', re.DOTALL)
+_BETWEEN = re.compile(rb'(?:[^"{}\[\]]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)
+"""What stands between the signs of containers: whole strings, and what is neither."""
 _INSIDE_STRING = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
+_QUOTE = ord('"')
 _DEEPEST = 64
 """Containers around an element. Documents with traces have three at most."""
 
@@ -52,17 +54,16 @@ class ElementScanner:
         """Take more bytes; yield the elements that end in them. TooDeep when this can't be a document of traces."""
         self._buffer += data
         while self._out_of_string():
-            token = _TOKEN.search(self._buffer, self._at)
-            if token is None:
-                self._at = len(self._buffer)
+            between = _BETWEEN.match(self._buffer, self._at)
+            assert between is not None, "matches nothing at least"
+            self._at = between.end()
+            if self._at == len(self._buffer):
                 break
-            sign = self._buffer[token.start()]
-            if sign == ord('"'):
-                self._in_string = token.end() == token.start() + 1
-                self._at = token.end()
-                continue
-            self._at = token.end()
-            if element := self._container(sign):
+            sign = self._buffer[self._at]
+            self._at += 1
+            if sign == _QUOTE:
+                self._in_string = True
+            elif element := self._container(sign):
                 yield element
         self._forget()
 
