@@ -31,7 +31,18 @@ def slow(trace):
     passes()
     return True
 def fails(trace): raise LookupError("nothing there")
+def half(trace): return "\\ud800 half"
+def leaves(trace): raise SystemExit(3)
+class Mute(Exception):
+    def __str__(self): raise TypeError("no words")
+def mute(trace): raise Mute
+def loud(trace): raise ValueError("x" * 10_000)
+class Cloud:
+    def __eq__(self, other): raise ValueError("neither true nor false")
+    __hash__ = None
+def cloud(trace): return Cloud()
 async def later(trace): return True
+def drips(trace): yield True
 def shy(): return True
 
 class Every:
@@ -42,6 +53,10 @@ class Every:
 
 class Broken:
     def __init__(self): raise RuntimeError("no way")
+    def vote(self, trace): return True
+
+class Quits:
+    def __init__(self): raise SystemExit(3)
     def vote(self, trace): return True
 
 class Deaf:
@@ -94,6 +109,7 @@ class Asked:
         ("theirs:told", {"word": "so"}, "so"),
         ("theirs:Every", {"nth": 1}, "theirs:Every says yes"),
         ("theirs:Pure", {}, "pure"),
+        ("theirs:half", {}, "? half"),
     ],
 )
 def test_true_and_a_text_mean_yes(target: str, args: dict[str, object], reason: str) -> None:
@@ -110,7 +126,16 @@ def test_an_object_of_a_class_is_asked_about_all_traces() -> None:
     assert Asked(settings("theirs:Every", args={"nth": 3}), 6).decisions == [*["not_sampled"] * 2, "sampled"] * 2
 
 
-@pytest.mark.parametrize(("target", "told"), [("fails", "LookupError: nothing there"), ("number", "returned int")])
+@pytest.mark.parametrize(
+    ("target", "told"),
+    [
+        ("fails", "LookupError: nothing there"),
+        ("number", "returned int"),
+        ("leaves", "SystemExit: 3"),
+        ("mute", "Mute: <exception str() failed>"),
+        ("cloud", "returned Cloud"),
+    ],
+)
 def test_what_fails_has_no_vote_and_is_counted_and_logged_once_a_minute(
     target: str, told: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -120,6 +145,11 @@ def test_what_fails_has_no_vote_and_is_counted_and_logged_once_a_minute(
     assert run.metrics["podtrail_python_policy_errors"] == {"policy=own": 3}
     (line,) = [line for line in caplog.messages if "policy own" in line]
     assert told in line
+
+
+def test_what_an_exception_says_is_cut() -> None:
+    (verdict,) = Asked(settings("theirs:loud")).verdicts
+    assert all(len(vote.why) < 1_000 for vote in verdict.explained())
 
 
 def test_a_policy_that_fails_leaves_the_others_their_votes() -> None:
@@ -168,6 +198,8 @@ def test_without_a_budget_nothing_is_switched_off(theirs: ModuleType) -> None:
         ("theirs:", {}, "not of the form module:object"),
         ("theirs:constant", {}, "neither a function nor a class but int"),
         ("theirs:later", {}, "asynchronous"),
+        ("theirs:drips", {}, "is a generator"),
+        ("theirs:Quits", {}, "making theirs:Quits failed: SystemExit: 3"),
         ("theirs:shy", {}, r"theirs:shy\(\) can't be called with a trace"),
         ("theirs:told", {"words": 1}, r"can't be called with a trace and args words: .*unexpected keyword"),
         ("theirs:Every", {"n": 1}, r"theirs:Every\(nth=2\) can't be called with args n"),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import entry_points
+from traceback import TracebackException
 from types import ModuleType
 from typing import Any
 
@@ -13,6 +14,7 @@ from podtrail_processors.tail_sampling.trace_view import TraceView
 
 GROUP = "podtrail.policies"
 _MOST_NAMES = 20
+_LONGEST_ERROR = 500
 
 Vote = Callable[[TraceView], object]
 
@@ -43,8 +45,8 @@ def _made(target: str, found: type[Any], args: Mapping[str, Any]) -> Loaded:
     _check(target, found, (), args)
     try:
         made = found(**args)
-    except Exception as error:  # the user's code: whatever it raises is about the configuration
-        raise ValueError(f"making {target} failed: {_told(error)}") from error
+    except (Exception, SystemExit) as error:  # the user's code: what it raises is about the configuration
+        raise ValueError(f"making {target} failed: {told(error)}") from error
     _check(f"{target}.vote", made.vote, (None,), {})
     return Loaded(made.vote, stateful=bool(getattr(made, "stateful", True)))
 
@@ -67,12 +69,12 @@ def _found(target: str) -> Any:
 def _module(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
-    except Exception as error:  # the user's code: whatever it raises is about the configuration
+    except (Exception, SystemExit) as error:  # the user's code: what it raises is about the configuration
         if isinstance(error, ModuleNotFoundError) and error.name and f"{name}.".startswith(f"{error.name}."):
             raise ValueError(
                 f"there is no module {error.name!r}; put the directory that it is in into PYTHONPATH, or install it"
             ) from None
-        raise ValueError(f"importing {name} failed: {_told(error)}") from error
+        raise ValueError(f"importing {name} failed: {told(error)}") from error
 
 
 def _entry_point(name: str) -> Any:
@@ -82,8 +84,8 @@ def _entry_point(name: str) -> Any:
         raise ValueError(f"no entry point {name!r} in the group {GROUP} ({known}); a function is named module:object")
     try:
         return points[name].load()
-    except Exception as error:  # the user's code: whatever it raises is about the configuration
-        raise ValueError(f"loading the entry point {name} = {points[name].value} failed: {_told(error)}") from error
+    except (Exception, SystemExit) as error:  # the user's code: what it raises is about the configuration
+        raise ValueError(f"loading the entry point {name} = {points[name].value} failed: {told(error)}") from error
 
 
 def _there(owner: object) -> str:
@@ -98,8 +100,10 @@ def _there(owner: object) -> str:
 
 def _check(target: str, called: Callable[..., object], positional: tuple[object, ...], args: Mapping[str, Any]) -> None:
     """Raise ValueError for what can't be called so."""
-    if inspect.iscoroutinefunction(called):
+    if inspect.iscoroutinefunction(called) or inspect.isasyncgenfunction(called):
         raise ValueError(f"{target} is asynchronous; policies vote at once")
+    if inspect.isgeneratorfunction(called):
+        raise ValueError(f"{target} is a generator; policies return their vote")
     try:
         signature = inspect.signature(called)
     except ValueError:
@@ -115,5 +119,7 @@ def _shown(positional: tuple[object, ...], args: Mapping[str, Any]) -> str:
     return " and ".join(words) or "no args"
 
 
-def _told(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"
+def told(error: BaseException) -> str:
+    """Return what an exception of the user's code says, cut to a length. Saying it may fail, too."""
+    says = TracebackException(type(error), error, None, compact=True)
+    return f"{type(error).__name__}: {says}"[:_LONGEST_ERROR]

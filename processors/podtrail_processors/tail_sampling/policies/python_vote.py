@@ -5,7 +5,7 @@ from podtrail.config.types import MINUTE, format_duration
 from podtrail.otlp import Decision, Group, frame, split
 from podtrail_processors.tail_sampling.evidence import Evidence
 from podtrail_processors.tail_sampling.instruments import label_of
-from podtrail_processors.tail_sampling.policies.python_loading import Loaded
+from podtrail_processors.tail_sampling.policies.python_loading import Loaded, told
 from podtrail_processors.tail_sampling.policy import NoVote, Policy
 from podtrail_processors.tail_sampling.trace_view import TraceView
 
@@ -90,15 +90,15 @@ class PythonPolicy(Policy):
         """Return why it says yes, None when it says no. NoVote when it fails."""
         try:
             answer = self._ask(_view(trace))
-        except Exception as error:  # code that is not ours must not end the pipeline, whatever it raises
-            raise NoVote(f"{self._target} failed: {type(error).__name__}: {error}") from error
+        except (Exception, SystemExit) as error:  # code that is not ours must not end the pipeline
+            raise NoVote(f"{self._target} failed: {told(error)}") from error
         match answer:
-            case None | False | "":
+            case None | False:
                 return None
             case True:
                 return self.reason
-            case str():
-                return answer[:_LONGEST_REASON]
+            case str():  # which may have halves of characters in it
+                return answer[:_LONGEST_REASON].encode(errors="replace").decode() or None
         raise NoVote(f"{self._target} returned {type(answer).__name__} instead of a bool, a reason or None")
 
     def _note(self, failed: NoVote, now: int) -> None:
