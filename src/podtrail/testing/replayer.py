@@ -8,8 +8,6 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from heapq import merge
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,7 +30,8 @@ from podtrail.otlp.json import read_json_request
 from podtrail.pipeline.chain import SLICE_SPANS, Chain
 from podtrail.pipeline.house import House, make_chain
 from podtrail.pipeline.settings import Settings, read_settings
-from podtrail.recording import Damage, Record, read_recording
+from podtrail.recording import Damage, Record
+from podtrail.recording.merging import merged
 
 Config = str | Path | Mapping[str, Any]
 """A configuration file's path, YAML text (it has a line break or a colon and space) or a mapping."""
@@ -162,15 +161,7 @@ def read_records(paths: Iterable[str | Path], damaged: Callable[[Damage], None])
 
     OSError when a file can't be opened.
     """
-
-    def one(path: str | Path) -> Iterator[Record]:
-        for record in read_recording(path):
-            if isinstance(record, Damage):
-                damaged(record)
-            else:
-                yield record
-
-    return merge(*map(one, paths), key=attrgetter("arrival"))
+    return merged(paths, damaged)
 
 
 def _refuse(damage: Damage) -> None:
