@@ -25,32 +25,26 @@ class Moment(NamedTuple):
         return (last if self.from_end else first) + self.nanoseconds
 
 
-class MomentParameter(click.ParamType[Moment]):
-    """Reads `2026-11-21T18:00:00Z`, `10m` or `-10m`."""
+def moment_of(_context: click.Context, _option: click.Parameter, value: str | None) -> Moment | None:
+    """Return what `2026-11-21T18:00:00Z`, `10m` or `-10m` means, None for an option that is not given."""
+    if value is None:
+        return None
+    try:
+        stamp = datetime.fromisoformat(value)
+    except ValueError:
+        return _relative(value)
+    if stamp.tzinfo is None:
+        stamp = stamp.replace(tzinfo=UTC)
+    since = stamp - datetime.fromtimestamp(0, UTC)
+    seconds = since.days * 86_400 + since.seconds
+    return Moment(seconds * _NANOSECONDS + since.microseconds * 1000, relative=False)
 
-    name = "moment"
 
-    def convert(self, value: str | Moment, param: click.Parameter | None, ctx: click.Context | None) -> Moment:
-        """Return what the text means."""
-        if isinstance(value, Moment):
-            return value
-        try:
-            stamp = datetime.fromisoformat(value)
-        except ValueError:
-            return self._relative(value, param, ctx)
-        if stamp.tzinfo is None:
-            stamp = stamp.replace(tzinfo=UTC)
-        since = stamp - datetime.fromtimestamp(0, UTC)
-        seconds = since.days * 86_400 + since.seconds
-        return Moment(seconds * _NANOSECONDS + since.microseconds * 1000, relative=False)
-
-    def _relative(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Moment:
-        try:
-            return Moment(parse_duration(value), relative=True, from_end=value.startswith("-"))
-        except ValueError:
-            self.fail(
-                f"{value!r} is no time: write 2026-11-21T18:00:00Z, 10m for ten minutes after the beginning, "
-                "or -10m for ten before the end",
-                param,
-                ctx,
-            )
+def _relative(value: str) -> Moment:
+    try:
+        return Moment(parse_duration(value), relative=True, from_end=value.startswith("-"))
+    except ValueError:
+        raise click.BadParameter(
+            f"{value!r} is no time: write 2026-11-21T18:00:00Z, 10m for ten minutes after the beginning, "
+            "or -10m for ten before the end"
+        ) from None

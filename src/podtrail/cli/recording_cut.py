@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from podtrail.cli.moments import Moment, MomentParameter
+from podtrail.cli.moments import Moment, moment_of
 from podtrail.cli.reading import Failed, Reading, refuse_overwriting, strict_option, to_option, writing
 from podtrail.recording.selection import Criteria, TooMany, Window, chosen, linked, meeting
 
@@ -31,8 +31,8 @@ def _pods(_context: click.Context, _option: click.Parameter, value: tuple[str, .
 @click.command("cut")
 @click.argument("recordings", nargs=-1, required=True, metavar="RECORDING...", type=click.Path(path_type=Path))
 @to_option
-@click.option("--since", type=MomentParameter(), help="Traces that began then or later.")
-@click.option("--until", type=MomentParameter(), help="Traces that began before.")
+@click.option("--since", callback=moment_of, metavar="TIME", help="Traces that began then or later.")
+@click.option("--until", callback=moment_of, metavar="TIME", help="Traces that began before.")
 @click.option("--pod", "pods", multiple=True, callback=_pods, metavar="NS/NAME|UID", help="Traces about a Pod.")
 @click.option("--namespace", "namespaces", multiple=True, help="Traces about Pods of a namespace.")
 @click.option("--result", "results", multiple=True, help="Attempts that ended so: Success, Unschedulable, … or failed.")
