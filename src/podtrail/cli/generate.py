@@ -12,7 +12,7 @@ import click
 
 from podtrail.cli.options import reporting
 from podtrail.cli.presets import PRESETS
-from podtrail.cli.progress import shown
+from podtrail.cli.progress import interrupted, shown
 from podtrail.cli.workloads import chosen_workload, receiver_config, simulated_scheduler
 from podtrail.config import printable
 from podtrail.config.types import format_duration, parse_duration
@@ -148,14 +148,14 @@ def _write(options: _Options, to: Path, config: Any) -> int:
     stopped = False
     with writer as recording:
         made = simulated(simulated_scheduler(), config) if options.rate is None else _copied(options, config)
-        try:
+        with interrupted() as stop:
             for arrival, groups in shown(made, "writing"):
                 recording.write(groups, arrival)
                 first, last = first or arrival, arrival
                 requests += 1
                 spans += sum(group.span_count for group in groups)
-        except KeyboardInterrupt:
-            stopped = True
+                if stopped := stop.is_set():
+                    break
     if options.as_json:
         told = {"requests": requests, "spans": spans, "seconds": (last - first) / _NANOSECONDS, "stopped": stopped}
         click.echo(json.dumps(told))
@@ -216,4 +216,5 @@ def _send(options: _Options, config: Any) -> int:
     # Sent once more, the same traffic is other traces.
     parcels = _played(options, tape, f"{config.workload.seed}/{begin}", begin)
     due = takewhile(lambda parcel: parcel.due < end, parcels)
-    return report(send(joined(due, options.requests_of), settings, clock.now), as_json=options.as_json)
+    sent = send(joined(due, options.requests_of), settings, clock.now, until=end + _NANOSECONDS)
+    return report(sent, as_json=options.as_json)

@@ -1,7 +1,10 @@
-"""Progress on a terminal."""
+"""Progress on a terminal, and its end by Ctrl-C."""
 
+import signal
 import sys
+import threading
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -21,3 +24,24 @@ def shown(requests: Iterable[T], doing: str) -> Iterator[T]:
         for request in requests:
             yield request
             progress.advance(task)
+
+
+@contextmanager
+def interrupted() -> Iterator[threading.Event]:
+    """Yield what is set by the first Ctrl-C or SIGTERM; a second one ends the process."""
+    event = threading.Event()
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in numbers}
+
+    def once(*_: object) -> None:
+        event.set()
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
+
+    for number in numbers:
+        signal.signal(number, once)
+    try:
+        yield event
+    finally:
+        for number in numbers:
+            signal.signal(number, before[number])

@@ -28,7 +28,7 @@ Export = Callable[[bytes], Awaitable[bytes]]
 
 _HTTP_PORT = 4318
 _UNDER_WAY = 16
-_BACKOFF = Backoff(first=0.5, longest=5.0, multiplier=1.5, randomization=0.5, give_up_after=60.0)
+_BACKOFF = Backoff(first=0.5, longest=5.0, multiplier=1.5, randomization=0.5, give_up_after=30.0)
 _GRACE = 5.0
 """Seconds that requests under way get when everything is to end."""
 _NANOSECONDS = 1_000_000_000
@@ -114,9 +114,17 @@ class Sender:
         self.sent.stopped = True
         self._stop.set()
 
-    async def send(self, parcels: Iterable[Parcel], settings: Settings, clock: Callable[[], int]) -> None:
-        """Send them all. `clock` says the time in the nanoseconds in which they are due."""
-        began = asyncio.get_running_loop().time()
+    async def send(
+        self, parcels: Iterable[Parcel], settings: Settings, clock: Callable[[], int], until: int | None = None
+    ) -> None:
+        """Send them all, or what can be sent `until` then.
+
+        `clock` says the time in the nanoseconds in which they are due.
+        """
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        if until is not None:
+            loop.call_later((until - clock()) / _NANOSECONDS, self._stop.set)
         async with _exporting(settings) as export:
             for parcel in parcels:
                 if not await self._wait(parcel.due, clock):
@@ -125,7 +133,7 @@ class Sender:
                 self._under_way.add(task)
                 task.add_done_callback(self._done)
             await self._finish()
-        self.sent.took = asyncio.get_running_loop().time() - began
+        self.sent.took = loop.time() - began
 
     async def _wait(self, due: int, clock: Callable[[], int]) -> bool:
         """Wait until a request is due and may go; return whether it is to be sent at all."""
@@ -175,6 +183,8 @@ class Sender:
         except DeliveryError as error:
             sent.lost += parcel.spans
             sent.why = str(error)
+            if not sent.accepted:
+                self._stop.set()
         except asyncio.CancelledError:
             sent.lost += parcel.spans
             raise
@@ -197,15 +207,18 @@ def _rejected(answer: bytes) -> int:
         return 0  # it has taken them, and says so in words of its own
 
 
-def send(parcels: Iterable[Parcel], settings: Settings, clock: Callable[[], int]) -> Sent:
-    """Send requests, with progress on a terminal; Ctrl-C and SIGTERM end it, a second one at once."""
+def send(parcels: Iterable[Parcel], settings: Settings, clock: Callable[[], int], until: int | None = None) -> Sent:
+    """Send requests, with progress on a terminal; Ctrl-C and SIGTERM end it, a second one at once.
+
+    It also ends when the first that was sent could not be delivered, whatever was tried.
+    """
     sent = Sent()
 
     async def run() -> None:
         with _progress(sent) as told:
             sender = Sender(sent, told)
             with _ended_by_signals(sender.stop):
-                await sender.send(parcels, settings, clock)
+                await sender.send(parcels, settings, clock, until)
 
     asyncio.run(run())
     return sent
@@ -234,7 +247,7 @@ def _ended_by_signals(stop: Callable[[], None]) -> Iterator[None]:
 def _progress(sent: Sent) -> Iterator[Callable[[], None]]:
     """Yield what is to be called when the sums have changed."""
     if not sys.stderr.isatty():
-        yield lambda: None
+        yield lambda: _say_once(sent)
         return
     from rich.console import Console
     from rich.markup import escape
@@ -254,6 +267,11 @@ def _progress(sent: Sent) -> Iterator[Callable[[], None]]:
             progress.update(task, description=f"{sent.accepted:,} spans taken{waits}")
 
         yield told
+
+
+def _say_once(sent: Sent) -> None:
+    if sent.refused == 1 and not sent.accepted:
+        click.echo(f"podtrail: not taken, trying again: {printable(sent.why)}", err=True)
 
 
 def report(sent: Sent, *, as_json: bool) -> int:
@@ -277,7 +295,7 @@ def report(sent: Sent, *, as_json: bool) -> int:
         click.echo(
             f"{sent.requests:,} requests, {sent.spans:,} spans sent in {sent.took:.1f} s: {rate:,.0f} spans/s taken\n"
             f"{sent.accepted:,} accepted, {sent.rejected:,} rejected, {sent.lost:,} lost; "
-            f"{sent.refused:,} tries refused; sent at most {max(sent.late, 0):.1f} s late"
+            f"{sent.refused:,} tries refused; sent at most {sent.late:.1f} s late"
         )
     if sent.lost:
         click.echo(f"podtrail: {sent.lost:,} spans were not taken: {printable(sent.why) or 'no answer'}", err=True)
