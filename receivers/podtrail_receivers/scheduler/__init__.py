@@ -13,7 +13,6 @@ from pydantic import Field, field_validator
 from podtrail.component import Context, Factory
 from podtrail.config.types import Model
 
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NANOSECONDS = 1_000
 
