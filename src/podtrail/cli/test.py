@@ -1,6 +1,7 @@
 """`podtrail test`: what policies keep, as tests in YAML beside them."""
 
 import json
+import signal
 import sys
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -229,26 +230,34 @@ def _watch(options: _Options) -> None:
     """Run again and again; the exit code is that of the last run."""
     code = 0
     involved: Collection[Path] = ()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which ends the wait, and not the process
     try:
         while True:
-            before = _stamps(options.files, involved)
+            begun, before = time.time_ns(), _stamps(options.files, involved)
             code, files = _run(options)
             involved = {*involved, *files}
+            # What changed while it was run differs from what it was before, or from what it could not have been.
+            seen = {**_stamps(options.files, involved, before=begun), **before}
             click.echo(f"watching {len(involved)} files, Ctrl-C ends", err=True)
-            seen = {**_stamps(options.files, involved), **before}  # what changed meanwhile is seen, too
             while _stamps(options.files, involved) == seen:
                 time.sleep(_INTERVAL)
     except KeyboardInterrupt:
         sys.exit(code)
 
 
-def _stamps(paths: Sequence[Path], involved: Collection[Path]) -> Mapping[Path, tuple[int, int]]:
-    """Return when each file was written and how long it is; test files that came or went count as well."""
+def _stamps(
+    paths: Sequence[Path], involved: Collection[Path], before: int | None = None
+) -> Mapping[Path, tuple[int, int]]:
+    """Return when each file was written and how long it is; test files that came or went count as well.
+
+    With `before`, Unix nanoseconds, of a file that was written since only that it is there.
+    """
     stamps: dict[Path, tuple[int, int]] = {}
     for file in {*involved, *(file for path in paths if path.is_dir() for file in listed(path))}:
         try:
             stat = file.stat()
         except OSError:
             continue
-        stamps[file] = (stat.st_mtime_ns, stat.st_size)
+        changed = before is not None and stat.st_mtime_ns >= before
+        stamps[file] = (0, 0) if changed else (stat.st_mtime_ns, stat.st_size)
     return stamps

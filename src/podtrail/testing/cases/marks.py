@@ -23,25 +23,36 @@ class Mark(NamedTuple):
     """Whether it is, or stands in, a collection in brackets."""
 
 
-def marks(text: str) -> dict[tuple[int, int], Mark]:
-    """Return the places of all values and keys by line and column, which count from 1; inner ones win."""
+class Place(NamedTuple):
+    """Where a node begins. A collection begins where its first key or item does."""
+
+    line: int
+    column: int
+    collection: bool
+
+
+def marks(text: str) -> dict[Place, Mark]:
+    """Return the places of all values and keys by where they begin; lines and columns count from 1."""
     root = yaml.compose(text, Loader=yaml.CSafeLoader)
     return dict(_marks(root, flow=False)) if root is not None else {}
 
 
-def _marks(node: yaml.Node, *, flow: bool) -> Iterator[tuple[tuple[int, int], Mark]]:
+def _marks(node: yaml.Node, *, flow: bool) -> Iterator[tuple[Place, Mark]]:
     start = node.start_mark
     assert start is not None
     assert node.end_mark is not None
     if isinstance(node, yaml.ScalarNode):
-        yield (start.line + 1, start.column + 1), Mark(start.index, node.end_mark.index, node.style or "", flow)
+        yield (
+            Place(start.line + 1, start.column + 1, False),
+            Mark(start.index, node.end_mark.index, node.style or "", flow),
+        )
         return
     inside = flow or (isinstance(node, yaml.CollectionNode) and bool(node.flow_style))
     below = [one for pair in node.value for one in (pair if isinstance(pair, tuple) else (pair,))]
     found = [mark for one in below for mark in _marks(one, flow=inside)]
     # A collection in lines ends, says the parser, where the next thing begins: comments would be its own.
     end = node.end_mark.index if inside or not found else max(mark.end for _, mark in found)
-    yield (start.line + 1, start.column + 1), Mark(start.index, end, "", inside)
+    yield Place(start.line + 1, start.column + 1, True), Mark(start.index, end, "", inside)
     yield from found
 
 

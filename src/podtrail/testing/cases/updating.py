@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple
 
+from podtrail.config import Position
 from podtrail.config.nodes import MapNode, Node, ScalarNode
 from podtrail.testing.cases.expectations import Expectation, Step
 from podtrail.testing.cases.judging import Result, counted, differences
 from podtrail.testing.cases.link_words import models_of
-from podtrail.testing.cases.marks import Mark, marks, scalar
+from podtrail.testing.cases.marks import Mark, Place, marks, scalar
 from podtrail.testing.cases.outcome_text import Expected, State, holds
 from podtrail.testing.cases.subjects import Subject
 from podtrail.testing.cases.trial import Nobody, Now, Seen, Trial
@@ -51,7 +52,7 @@ class _Writer:
     def __init__(self, text: str, left: list[str]) -> None:
         self.edits: list[Edit] = []
         self._text = text
-        self._marks: Mapping[tuple[int, int], Mark] = marks(text)
+        self._marks: Mapping[Place, Mark] = marks(text)
         self._left = left
         self._newline = "\r\n" if "\r\n" in text else "\n"
 
@@ -70,7 +71,7 @@ class _Writer:
         for count in step.counts:
             got = counted(trial, time).get(count.state, 0)
             if got != count.number:
-                mark = self._marks[count.place.line, count.place.column]
+                mark = self._mark_at(count.place)
                 self.edits.append(Edit(mark.start, mark.end, str(got)))
         for expectation in step.expectations:
             try:
@@ -111,7 +112,7 @@ class _Writer:
         if len(set(fitting)) == 1:
             self.edits.append(Edit(value.start, value.end, scalar(fitting[0], value.style, flow=value.flow)))
             return
-        key = self._marks[expectation.place.line, expectation.place.column]
+        key = self._mark_at(expectation.place)
         if value.flow:
             self._leave(result, expectation, "its attempts differ: write them in lines of their own")
             return
@@ -150,7 +151,10 @@ class _Writer:
             yield Edit(mark.start, mark.end, f"[{', '.join(f'{{{link}}}' for link in links)}]")
 
     def _mark_of(self, node: Node) -> Mark:
-        return self._marks[node.position.line, node.position.column]
+        return self._mark_at(node.position, collection=not isinstance(node, ScalarNode))
+
+    def _mark_at(self, place: Position, *, collection: bool = False) -> Mark:
+        return self._marks[Place(place.line, place.column, collection)]
 
     def _write_expect(self, result: Result, trial: Trial) -> None:
         case = result.case
