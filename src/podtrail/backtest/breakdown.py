@@ -86,6 +86,7 @@ class PolicyTable:
     traces: int = 0
     spans: int = 0
     kept: int = 0
+    kept_spans: int = 0
 
     def __post_init__(self) -> None:
         """Give each policy its row."""
@@ -103,6 +104,7 @@ class PolicyTable:
         if verdict.decision != "sampled":
             return
         self.kept += 1
+        self.kept_spans += verdict.spans
         row = self._row(verdict.policy)
         row.decided += 1
         row.spans += verdict.spans

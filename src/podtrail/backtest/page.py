@@ -38,7 +38,7 @@ def page(report: Report) -> bytes:
     template = environment.get_template("report.html")
     hashes = {f"{kind}_hash": _hash(environment, f"report.{kind}") for kind in ("css", "js")}
     while True:
-        anchors = {pod.pod: at for at, pod in reversed(list(enumerate(report.broken_pods, 1)))}
+        anchors = {pod.uid or pod.pod: at for at, pod in reversed(list(enumerate(report.broken_pods, 1)))}
         made = template.render(report=report, anchors=anchors, **hashes).encode()
         if len(made) <= LARGEST or not (report.examples or report.broken_pods):
             return made

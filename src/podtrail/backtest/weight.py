@@ -6,6 +6,8 @@ with the probability 1 - th / 2^56, so it stands for the inverse of that (Horvit
 
 import math
 import re
+from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,6 +19,7 @@ _DIGITS = 14
 _ALL = 1 << 56
 _RAREST = 1e-6
 """A probability below this counts as this: one span must not outweigh a whole recording."""
+_MOST_TOLD = 500_000
 _Z = 1.96
 """95 % of a normal distribution lie within so many standard deviations."""
 
@@ -38,6 +41,27 @@ def probability_of(group: Group) -> float | None:
                 threshold = int(found[1].ljust(_DIGITS, b"0"), 16)
                 return max(1 - threshold / _ALL, _RAREST)
     return None
+
+
+class Probabilities:
+    """With which probability each trace came, noted as it comes: samplers write thresholds of their own."""
+
+    def __init__(self, otherwise: float) -> None:
+        """Take `otherwise` where spans do not say."""
+        self._otherwise = otherwise
+        self._told: OrderedDict[bytes, float] = OrderedDict()
+
+    def note(self, groups: Iterable[Group]) -> None:
+        """Take note of what comes."""
+        for group in groups:
+            if (told := probability_of(group)) is not None:
+                self._told[group.trace_id] = told
+                if len(self._told) > _MOST_TOLD:
+                    self._told.popitem(last=False)
+
+    def of(self, trace_id: bytes) -> float:
+        """Return the probability of a trace."""
+        return self._told.get(trace_id, self._otherwise)
 
 
 @dataclass(slots=True)

@@ -9,10 +9,11 @@ from typing import Final
 
 import click
 
-from podtrail.backtest import Budget, Comparison, Contender, Frame, Report, parse_budget, summarize
+from podtrail.backtest import Budget, Comparison, Contender, Frame, Report, summarize
 from podtrail.backtest.durations import Durations
 from podtrail.backtest.gates import Expectations
 from podtrail.backtest.text import lines
+from podtrail.cli.amounts import PERCENTAGE, budget_of, share_of
 from podtrail.cli.lines import print_lines
 from podtrail.cli.options import reporting, settings_of
 from podtrail.cli.recorded import Recordings, reading
@@ -21,25 +22,7 @@ from podtrail.config.gates import parse_gates
 from podtrail.config.types import parse_duration
 from podtrail.story import to_json
 
-_PERCENT: Final = re.compile(r"([0-9]{1,3}(?:\.[0-9]+)?) ?%")
 _QUANTILE: Final = re.compile(r"p([0-9]{1,2}(?:\.[0-9]+)?)")
-
-
-class _Percentage(click.ParamType):  # type: ignore[type-arg] # generic in the stubs of newer versions alone
-    name = "percentage"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        found = _PERCENT.fullmatch(str(value).strip())
-        if found is None:
-            self.fail(f"{value!r} is no percentage: write for example 5%", param, ctx)
-        return float(found[1]) / 100
-
-
-def _budget(_context: click.Context, _option: click.Parameter, value: str | None) -> Budget | None:
-    try:
-        return None if value is None else parse_budget(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
 
 
 def _gates(_context: click.Context, _option: click.Parameter, value: tuple[str, ...]) -> frozenset[str]:
@@ -62,12 +45,6 @@ def _slow(_context: click.Context, _option: click.Parameter, value: str) -> int 
     return threshold
 
 
-def _sampled(_context: click.Context, _option: click.Parameter, value: float | None) -> float | None:
-    if value is not None and not 0 < value <= 1:
-        raise click.BadParameter("must be above 0 % and at most 100 %")
-    return value
-
-
 _SOURCE: Final = "A path, file:PATH, env:NAME or 'yaml:a::b: value'. Repeatable; a later one is laid over the earlier."
 
 
@@ -76,7 +53,7 @@ _SOURCE: Final = "A path, file:PATH, env:NAME or 'yaml:a::b: value'. Repeatable;
 @click.option("--baseline", multiple=True, metavar="SOURCE", help=f"The configuration that is. {_SOURCE}")
 @click.option("--candidate", multiple=True, metavar="SOURCE", help="The configuration that may come, given alike.")
 @click.option("--feature-gates", "gates", multiple=True, callback=_gates, metavar="A,-B", help="Of both.")
-@click.option("--budget", callback=_budget, metavar="AMOUNT", help='What may leave, for example "2GB/day".')
+@click.option("--budget", callback=budget_of, metavar="AMOUNT", help='What may leave, for example "2GB/day".')
 @click.option(
     "--slow",
     default="1s",
@@ -87,8 +64,8 @@ _SOURCE: Final = "A path, file:PATH, env:NAME or 'yaml:a::b: value'. Repeatable;
 )
 @click.option(
     "--sampled",
-    type=_Percentage(),
-    callback=_sampled,
+    type=PERCENTAGE,
+    callback=share_of,
     metavar="N%",
     help="The recording is a random sample of so many traces. Where spans say so themselves (ot=th), that counts.",
 )
@@ -99,7 +76,7 @@ _SOURCE: Final = "A path, file:PATH, env:NAME or 'yaml:a::b: value'. Repeatable;
 @click.option("--fail-on-lost-slow", is_flag=True, help="Exit code 1 when a slow attempt is lost.")
 @click.option(
     "--max-spans-increase",
-    type=_Percentage(),
+    type=PERCENTAGE,
     metavar="N%",
     help="Exit code 1 when the candidate lets out so many more spans than the baseline.",
 )
@@ -167,7 +144,7 @@ def _contender(name: str, sources: Sequence[str], gates: Collection[str]) -> Con
 def _threshold(slow: int | float, recordings: Recordings) -> tuple[int, str]:
     """Return the threshold in nanoseconds, and how it was chosen; a quantile is looked up in the recording."""
     if isinstance(slow, int):
-        return slow, "--slow"
+        return slow, "as --slow says"
     durations = Durations()
     for record in recordings.read():
         durations.came(record.intake.groups)

@@ -1,0 +1,92 @@
+"""What a recording would cost if all of it were kept: failures, slow attempts by how slow, the rest."""
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import Final
+
+from podtrail.backtest.durations import end_of, step_of
+from podtrail.otlp import Verdict, attempt_of
+
+FIRST: Final = "first of its kind"
+"""The policy whose yes says that a failure is the first of its kind."""
+
+
+@dataclass(slots=True)
+class Cost:
+    """What some traces come to. Spans and bytes are those of all that they stand for."""
+
+    traces: int = 0
+    spans: float = 0.0
+    bytes: float = 0.0
+
+    def add(self, verdict: Verdict, probability: float) -> None:
+        """Add a trace that came with a probability."""
+        weight = 1 / probability
+        self.traces += 1
+        self.spans += weight * verdict.spans
+        self.bytes += weight * sum([len(group.spans) for group in verdict.groups])
+
+    def of(self, unit: str) -> float:
+        """Return spans or bytes."""
+        return self.bytes if unit == "bytes" else self.spans
+
+    def times(self, factor: float) -> "Cost":
+        """Return the cost of the same traces where so much more leaves."""
+        return Cost(self.traces, self.spans * factor, self.bytes * factor)
+
+    def __add__(self, other: "Cost") -> "Cost":
+        return Cost(self.traces + other.traces, self.spans + other.spans, self.bytes + other.bytes)
+
+
+@dataclass(slots=True)
+class Measured:
+    """Costs of all traces of a recording, by what they are."""
+
+    failed: Cost = field(default_factory=Cost)
+    first: Cost = field(default_factory=Cost)
+    """Of failed attempts, those that were the first of their kind for an hour."""
+    others: Cost = field(default_factory=Cost)
+    """Traces that are no attempts."""
+    _paced: defaultdict[int, Cost] = field(default_factory=lambda: defaultdict(Cost))
+    """Successful attempts by their length, in steps of 1 %."""
+
+    def add(self, verdict: Verdict, probability: float) -> None:
+        """Count a trace that came with a probability."""
+        attempt = attempt_of(verdict.groups)
+        if attempt is None:
+            self.others.add(verdict, probability)
+        elif attempt.failed:
+            self.failed.add(verdict, probability)
+            if verdict.votes.get(FIRST) == "sampled":
+                self.first.add(verdict, probability)
+        else:
+            self._paced[step_of(attempt.end - attempt.start)].add(verdict, probability)
+
+    @property
+    def succeeded(self) -> Cost:
+        """Successful attempts."""
+        return sum(self._paced.values(), Cost())
+
+    def longer_than(self, threshold: int) -> Cost:
+        """Return the cost of successful attempts that took longer."""
+        return sum((cost for step, cost in self._paced.items() if end_of(step) > threshold), Cost())
+
+    def quantile(self, share: float) -> int:
+        """Return the time in nanoseconds beyond which the slowest are, those at the quantile with them; 0 of none."""
+        counts = Counter({step: cost.traces for step, cost in self._paced.items()})
+        rank = share * counts.total()
+        for step, count in sorted(counts.items()):
+            rank -= count
+            if rank <= 0:
+                return end_of(step - 1)
+        return 0
+
+    def slowest_within(self, unit: str, room: float) -> int | None:
+        """Return beyond which time all attempts have room; None when not even the slowest have."""
+        threshold = None
+        for step, cost in sorted(self._paced.items(), reverse=True):
+            room -= cost.of(unit)
+            if room < 0:
+                return threshold
+            threshold = end_of(step - 1)
+        return threshold

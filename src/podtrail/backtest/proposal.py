@@ -1,0 +1,162 @@
+"""A block of tail_sampling that keeps to a budget: what is asked for first, and of the rest what there is room for."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
+
+from podtrail.backtest.budget import DAY, Budget
+from podtrail.backtest.measure import FIRST, Measured
+from podtrail.config import Document
+from podtrail.config.types import MILLISECOND, format_duration
+from podtrail.pipeline.settings import Settings, read_settings
+
+FAILED: Final = "failed"
+SLOW: Final = "slow"
+REST: Final = "sample of the rest"
+CAPPED: Final = "the rest within the budget"
+_MARGIN: Final = 0.98
+"""Of the room is given away: chance may choose a little more than its share."""
+
+Shortfall = Literal["", "slow", "failed"]
+"""What the budget can't hold, though it was asked for."""
+
+
+class Wish(NamedTuple):
+    """What is to be kept whatever the rest."""
+
+    failed: bool
+    quantile: float | None = None
+    """Attempts at this quantile of those that succeeded, and slower ones."""
+    threshold: int | None = None
+    """Attempts slower than this, nanoseconds."""
+
+    def longer_than(self, measured: Measured) -> int | None:
+        """Return beyond which time attempts are to be kept, nanoseconds; None for none."""
+        if self.quantile is None:
+            return self.threshold
+        return _round(measured.quantile(self.quantile)) or None
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Which policies, with what settings. None: without this policy."""
+
+    budget: Budget
+    failed: bool = False
+    slow: int | None = None
+    """Attempts longer than this, nanoseconds."""
+    percentage: float | None = None
+    first: bool = False
+    """The first failure of each kind in an hour."""
+    rate: float | None = None
+    """Of all that nobody else keeps: so many spans or bytes a second."""
+    shortfall: Shortfall = ""
+
+    def yaml(self, head: Sequence[str] = (), comments: Mapping[str, str] | None = None) -> str:
+        """Return the block; `comments` stand behind the policies of their names."""
+        said = comments or {}
+        lines = [
+            *(f"# {line}" for line in head),
+            "processors:",
+            "  tail_sampling:",
+            "    decision_wait: 5m # longer than the longest attempt",
+            "    decision_wait_after_root_received: 5s",
+            "    policies:",
+        ]
+        for name, type, settings in self._policies():
+            comment = f" # {said[name]}" if name in said else ""
+            lines += [f"      - name: {name}{comment}", f"        type: {type}", f"        {type}: {settings}"]
+        return "\n".join(lines) + "\n"
+
+    def settings(self) -> Settings:
+        """Return the settings of a pipeline with this block. ConfigError when it is not valid."""
+        return settings_around(self.yaml())
+
+    def _policies(self) -> list[tuple[str, str, str]]:
+        found: list[tuple[str, str, str]] = []
+        if self.failed:
+            found.append((FAILED, "scheduling_result", "{results: [Unschedulable, Error]}"))
+        if self.first:
+            found.append((FIRST, "new_reason", "{forget_after: 1h}"))
+        if self.slow is not None:
+            found.append((SLOW, "slow_attempt", f"{{threshold: {format_duration(self.slow)}}}"))
+        if self.percentage is not None:
+            found.append((REST, "probabilistic", f"{{sampling_percentage: {self.percentage:g}}}"))
+        if self.rate is not None:
+            settings = f"{{{self.budget.unit}_per_second: {self.rate:.6g}, key: [scheduler.profile, scheduler.result]}}"
+            found.append((CAPPED, "target_rate", settings))
+        return found
+
+
+MEASURING: Final = f"""\
+processors:
+  tail_sampling:
+    decision_wait: 5m
+    decision_wait_after_root_received: 5s
+    policies:
+      - {{name: everything, type: always_sample}}
+      - {{name: {FIRST}, type: new_reason, new_reason: {{forget_after: 1h}}}}
+"""
+_AROUND: Final = """\
+  link_stitching:
+  batch:
+receivers: {otlp: {protocols: {grpc: }}}
+exporters: {debug: }
+service:
+  pipelines:
+    traces: {receivers: [otlp], processors: [tail_sampling, link_stitching, batch], exporters: [debug]}
+"""
+
+
+def settings_around(block: str) -> Settings:
+    """Return the settings of a pipeline around a block of processors. ConfigError when it is not valid."""
+    return read_settings(Document.from_text(block + _AROUND, "proposal"), frozenset(), ("receivers", "exporters"))
+
+
+def propose(budget: Budget, wish: Wish, measured: Measured, days: float, overhead: float) -> Proposal:
+    """Return what keeps to a budget, reckoned from what was measured over so many days.
+
+    `overhead`: how much more leaves than is chosen.
+    """
+    room = budget.a_day * days / overhead
+    unit = budget.unit
+    failed = measured.failed.of(unit) if wish.failed else 0.0
+    if failed > room:
+        first = measured.first.of(unit)
+        left = max(room - first, 0.0) if first <= room else room
+        rate = max(left * _MARGIN / days / DAY, 1e-6)
+        return Proposal(budget, first=first <= room, rate=rate, shortfall="failed")
+    threshold = wish.longer_than(measured)
+    shortfall: Shortfall = ""
+    if threshold is not None and failed + measured.longer_than(threshold).of(unit) > room:
+        shortfall = "slow"
+        threshold = _round_up(measured.slowest_within(unit, room - failed))
+    slow = measured.longer_than(threshold).of(unit) if threshold is not None else 0.0
+    whole = (measured.failed + measured.succeeded + measured.others).of(unit)
+    rest = whole - failed - slow
+    left = max(room - failed - slow, 0.0)
+    share = 1.0 if rest <= left else left / rest * _MARGIN
+    return Proposal(budget, wish.failed, threshold, _percentage(100 * share), shortfall=shortfall)
+
+
+def _percentage(value: float) -> float:
+    """Return a percentage of three digits, none above what was given and 100."""
+    if value >= 100:
+        return 100.0
+    digits = f"{value:.3g}"
+    return float(digits) if float(digits) <= value else float(f"{value * 0.995:.3g}")
+
+
+def _round(duration: int) -> int:
+    """Return a length of time that reads well, and is no longer: whole milliseconds, or three digits of less."""
+    if duration >= 10 * MILLISECOND:
+        return duration // MILLISECOND * MILLISECOND
+    return duration // 1_000 * 1_000 if duration >= 10_000 else duration
+
+
+def _round_up(duration: int | None) -> int | None:
+    """Return a length of time of three digits that is not shorter."""
+    if duration is None:
+        return None
+    step: int = 10 ** max(len(str(duration)) - 3, 0)
+    return -(-duration // step) * step

@@ -1,0 +1,133 @@
+"""A proposal that was tried: reckoned from what was measured, replayed, and reckoned again where it was too much."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from podtrail.backtest.budget import Budget
+from podtrail.backtest.measure import Cost, Measured
+from podtrail.backtest.proposal import MEASURING, Proposal, Wish, propose, settings_around
+from podtrail.backtest.trial import Trial, run
+from podtrail.config.types import format_duration
+from podtrail.recording import Record
+from podtrail.story import duration, several
+
+_MOST_TRIES: Final = 4
+_STEP: Final = 1.005
+
+Records = Callable[[], Iterable[Record]]
+"""Reads the recording, each time from its beginning."""
+
+
+class Unsuitable(ValueError):
+    """Nothing can be reckoned from a recording; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A proposal with what it came to in its replay."""
+
+    wish: Wish
+    measured: Measured
+    everything: Trial
+    proposal: Proposal
+    trial: Trial
+
+    @property
+    def fits(self) -> bool:
+        """Whether what left in the replay was within the budget."""
+        budget = self.proposal.budget
+        return self._a_day(self.trial.output.of(budget.unit)) <= budget.a_day
+
+    @property
+    def fulfilled(self) -> bool:
+        """Whether it fits and keeps all that was asked for."""
+        return self.fits and not self.proposal.shortfall
+
+    def yaml(self, recordings: Iterable[str]) -> str:
+        """Return the block of YAML, with what each policy costs."""
+        unit = self.proposal.budget.unit
+        more = self.trial.overhead(unit)
+        comments = {
+            policy: f"{several(cost.traces, 'trace')}, {self._words(cost.of(unit) * more)}"
+            for policy, cost in self.trial.costs.items()
+            if policy
+        }
+        return self.proposal.yaml([*self._head(recordings), *self.shortage()], comments)
+
+    def shortage(self) -> list[str]:
+        """Return, in words, what the budget can't hold, and what could go first; nothing when it holds all."""
+        told: list[str] = []
+        if self.proposal.shortfall == "failed":
+            told = self._failed_short()
+        elif self.proposal.shortfall == "slow":
+            told = self._slow_short()
+        if not self.fits:
+            told.append(f"The replay exceeds the budget all the same, after {_MOST_TRIES} tries.")
+        return told
+
+    def _failed_short(self) -> list[str]:
+        failed, first = self._all_of(self.measured.failed), self._all_of(self.measured.first)
+        kept = "So these are kept," if self.proposal.first else "That is too much as well: none is kept as such,"
+        return [
+            f"The budget can't hold all failed attempts: they alone cost {self._words(failed)}.",
+            f"What could go first: failures of a kind seen within the hour, {self._words(failed - first)}.",
+            f"The first of each kind cost {self._words(first)}. {kept}",
+            "and all else is thinned to what is left, the frequent more than the rare.",
+        ]
+
+    def _slow_short(self) -> list[str]:
+        asked, room = self.wish.longer_than(self.measured), self.proposal.slow
+        assert asked is not None, "it was asked for"
+        slow = self._words(self._all_of(self.measured.longer_than(asked)))
+        beside = f" beside {self._words(self._all_of(self.measured.failed))} of failed ones" if self.wish.failed else ""
+        return [
+            f"The budget can't hold all slow attempts: those longer than {format_duration(asked)} cost {slow}{beside}.",
+            "There is room for none of them."
+            if room is None
+            else f"There is room for those longer than {format_duration(room)}.",
+        ]
+
+    def _all_of(self, cost: Cost) -> float:
+        unit = self.proposal.budget.unit
+        return cost.of(unit) * self.everything.overhead(unit)
+
+    def _head(self, recordings: Iterable[str]) -> list[str]:
+        came, trial, unit = self.everything.intakes, self.trial, self.proposal.budget.unit
+        kept = f"{trial.failed - trial.lost:,} of {several(trial.failed, 'failed attempt')} kept"
+        length = duration(came.last - came.first)
+        return [
+            f"Proposed for {self.proposal.budget}, from {', '.join(recordings)}:",
+            f"{several(trial.attempts, 'attempt')}, {several(came.spans, 'span')} in {length}.",
+            f"All of it would cost {self._words(self.everything.output.of(unit))}.",
+            f"Replayed, with link_stitching and batch behind: {self._words(trial.output.of(unit))}, {kept}.",
+        ]
+
+    def _a_day(self, amount: float) -> float:
+        return amount / self.everything.days
+
+    def _words(self, amount: float) -> str:
+        return str(Budget(self._a_day(amount), self.proposal.budget.unit))
+
+
+def suggest(budget: Budget, wish: Wish, records: Records, probability: float = 1.0) -> Suggestion:
+    """Return what keeps to a budget. Reads the recording twice or more.
+
+    Raises:
+        Unsuitable: the recording holds no trace, or all of it came at one moment.
+    """
+    measured = Measured()
+    everything = run(settings_around(MEASURING), records(), probability, measured.add)
+    if not everything.output.traces:
+        raise Unsuitable("the recordings hold no span: there is nothing to reckon from")
+    if everything.days <= 0:
+        raise Unsuitable("all of the recording came at one moment: nothing a day can be told")
+    overhead = everything.overhead(budget.unit)
+    for _ in range(_MOST_TRIES):
+        proposal = propose(budget, wish, measured, everything.days, overhead)
+        trial = run(proposal.settings(), records(), probability)
+        done = Suggestion(wish, measured, everything, proposal, trial)
+        if done.fits:
+            break
+        overhead *= _STEP * trial.output.of(budget.unit) / everything.days / budget.a_day
+    return done

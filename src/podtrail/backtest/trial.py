@@ -1,0 +1,81 @@
+"""A configuration tried on a recording: what leaves, what each policy costs, which failures are lost."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from podtrail.backtest.comparison import Intakes
+from podtrail.backtest.measure import Cost
+from podtrail.backtest.side import Contender, Side
+from podtrail.backtest.weight import Probabilities
+from podtrail.otlp import Verdict, attempt_of
+from podtrail.pipeline.settings import Settings
+from podtrail.recording import Record
+
+
+@dataclass(slots=True)
+class Trial:
+    """What a replay of a configuration came to."""
+
+    intakes: Intakes = field(default_factory=Intakes)
+    costs: defaultdict[str, Cost] = field(default_factory=lambda: defaultdict(Cost))
+    """Of what each policy decided to keep; "" for what is not kept."""
+    attempts: int = 0
+    failed: int = 0
+    lost: int = 0
+    """Failed attempts that are not kept."""
+    output: Cost = field(default_factory=Cost)
+    """All that leaves, amendments and headers with it."""
+
+    @property
+    def chosen(self) -> Cost:
+        """What was decided to be kept."""
+        return sum((cost for policy, cost in self.costs.items() if policy), Cost())
+
+    def overhead(self, unit: str) -> float:
+        """Return how much more leaves than was chosen: links, amendments, headers."""
+        chosen = self.chosen.of(unit)
+        return self.output.of(unit) / chosen if chosen else 1.0
+
+    @property
+    def days(self) -> float:
+        """From the first arrival to the last."""
+        return (self.intakes.last - self.intakes.first) / 86_400e9
+
+    def decided(self, verdict: Verdict, probability: float) -> None:
+        """Take note of a decision about a trace that came with a probability."""
+        kept = verdict.decision == "sampled"
+        self.costs[verdict.policy if kept else ""].add(verdict, probability)
+        attempt = attempt_of(verdict.groups)
+        self.attempts += attempt is not None
+        if attempt is not None and attempt.failed:
+            self.failed += 1
+            self.lost += not kept
+
+
+def run(
+    settings: Settings,
+    records: Iterable[Record],
+    probability: float,
+    told: Callable[[Verdict, float], None] | None = None,
+) -> Trial:
+    """Run a configuration over a recording. `told` is shown every decision as well."""
+    trial = Trial()
+    probabilities = Probabilities(probability)
+
+    def decided(verdict: Verdict) -> None:
+        came_with = probabilities.of(verdict.trace_id)
+        trial.decided(verdict, came_with)
+        if told is not None:
+            told(verdict, came_with)
+
+    side = Side(Contender("proposal", "", settings), decided, lambda _trace, _target: None)
+    for record in records:
+        trial.intakes.add(record)
+        probabilities.note(record.intake.groups)
+        side.add(record.arrival, record.intake)
+    side.finish()
+    seen = side.policies
+    ratio = trial.chosen.spans / seen.kept_spans if seen.kept_spans else 1.0
+    trial.output = Cost(seen.kept, side.output.spans * ratio, side.output.size * ratio)
+    return trial
