@@ -42,9 +42,10 @@ class Tally:
     def came(self, record: Record) -> None:
         """Count a request."""
         self.requests += 1
-        self.spans += sum(group.span_count for group in record.intake.groups)
+        groups = record.intake.groups
+        self.spans += sum([group[4] for group in groups])
         self.rejected += record.intake.rejected
-        self.stitched = self.stitched or any(_STITCHED in group.spans for group in record.intake.groups)
+        self.stitched = self.stitched or any(_STITCHED in group.spans for group in groups)
         self._untimed += not record.timed
         self._first = self._first or record.arrival
         self._last = max(self._last, record.arrival)

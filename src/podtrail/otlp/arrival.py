@@ -12,6 +12,7 @@ from typing import Any, cast
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from podtrail.otlp.group import Group
+from podtrail.otlp.lite import REQUEST, field_number
 from podtrail.otlp.reader import span_reader
 
 FIELD_NUMBER = 1000
@@ -19,6 +20,10 @@ KEY = "arrivalTimeUnixNano"
 
 _FIXED64 = 1
 _TAG = bytes([FIELD_NUMBER << 3 & 127 | 128 | _FIXED64, FIELD_NUMBER >> 4])
+_SIZE = 8
+_RESOURCE_SPANS = field_number(REQUEST, "resource_spans") << 3 | 2
+_LONGEST_LENGTH = 5
+_MOST_STEPS = 1_000
 _LATEST = 2**63 - 1
 """Int64 nanoseconds end in 2262: a later end is no time, but a mistake that would push all arrivals behind it."""
 _IN_JSON = re.compile(rb'"arrivalTimeUnixNano"\s*:\s*"?([0-9]+)"?\s*(,|\})')
@@ -48,7 +53,32 @@ def read_arrival(request: bytes) -> int | None:
     """Return the arrival that a serialized request carries, None when it carries none. DecodeError when malformed."""
     if _TAG not in request:
         return None
+    if _ends_with_arrival(request):
+        return int.from_bytes(request[-_SIZE:], "little") or None
     return _ARRIVAL.FromString(request).arrival or None
+
+
+def _ends_with_arrival(request: bytes) -> bool:
+    """Say whether a request is resources and then its arrival, as it is mostly written: they are stepped over."""
+    end = len(request) - _SIZE - len(_TAG)
+    if request[end : end + len(_TAG)] != _TAG:
+        return False
+    at = 0
+    for _ in range(_MOST_STEPS):
+        if at >= end:
+            return at == end
+        if request[at] != _RESOURCE_SPANS:
+            return False
+        length = shift = 0
+        for byte in request[at + 1 : at + 1 + _LONGEST_LENGTH]:
+            length |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                break
+        else:
+            return False
+        at += 1 + shift // 7 + length
+    return False
 
 
 def with_arrival(request: bytes, arrival: int) -> bytes:
