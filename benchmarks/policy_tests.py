@@ -20,11 +20,11 @@ def _case(number: int) -> str:
     return f"""\
   - name: case {number}
     given:
-      - pod web-{number}: {1 + number % 3} failed attempts by NodeResourcesFit on 30 nodes and NodeAffinity, then success
+      - pod web-{number}: {1 + number % 3} failures by NodeResourcesFit on 30 nodes and NodeAffinity, then success
       - pod slow-{number}: success in {1 + number % 5}100ms waited 2m
     expect:
       - {{at: 1s, pod web-{number} attempt 1: pending}}
-      - pod web-{number} attempt 1: {{decision: kept, because: no attempt has failed for this lately}}
+      - pod web-{number} attempt 1: {{decision: kept, because: not seen in the last 30m}}
         pod web-{number} last attempt: {{decision: kept, number: {2 + number % 3}, links: [{{type: previous-attempt}}]}}
         pod slow-{number}: kept by slow because longer than 1s
 """
