@@ -11,6 +11,7 @@ from podtrail.recording.selection import Criteria, TooMany, Window, chosen, link
 
 _UID = re.compile(r"[^/\s]+")
 _POD = re.compile(r"[^/\s]+/[^/\s]+")
+_MOST_COUNTED = 500_000
 _TRACE = re.compile(r"[0-9a-fA-F]{32}")
 
 
@@ -85,9 +86,6 @@ def command(
             f"podtrail: {window.forgotten:,} traces were forgotten: what came of them later was judged by its own time",
             err=True,
         )
-
-
-_MOST_COUNTED = 2_000_000
 
 
 def _window(reading: Reading, since: Moment | None, until: Moment | None) -> Window:

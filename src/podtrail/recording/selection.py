@@ -10,7 +10,9 @@ from podtrail.recording.record import Record
 FAILED: Final = "failed"
 """Stands for every result that is not a success."""
 MOST_TRACES: Final = 2_000_000
-"""Traces that can be told apart at a time: ids of 16 bytes, about 100 each in memory."""
+"""Traces that can be chosen: ids of 16 bytes, about 100 each in memory."""
+MOST_REMEMBERED: Final = 500_000
+"""Traces of which is remembered whether they began in time."""
 
 
 class TooMany(ValueError):
@@ -110,7 +112,7 @@ class Window:
     The latest traces are remembered, so that late spans stay with theirs. One that was forgotten begins anew.
     """
 
-    def __init__(self, since: int | None, until: int | None, most: int = MOST_TRACES) -> None:
+    def __init__(self, since: int | None, until: int | None, most: int = MOST_REMEMBERED) -> None:
         """Make the window of what begins at `since` or later and before `until`, Unix nanoseconds."""
         self._since = since
         self._until = until
