@@ -23,7 +23,7 @@ from podtrail.recording.vocabulary import IN_WORDS, KEPT, WORDS
 from podtrail.testing import replay
 
 DATA = Path(__file__).parents[1] / "data" / "recordings"
-REAL = [DATA / "apiserver.otlp", DATA / "scheduler.otlp.gz"]
+REAL = [DATA / name for name in ("apiserver.otlp", "scheduler.otlp.gz", "pod-requests.otlp.jsonl")]
 HOUR = 3_600_000_000_000
 WORD = re.compile(r"[\w.\-]*\w")
 BYTES = rb"(?<![\w.\-])%b(?![\w.\-])"
@@ -99,7 +99,7 @@ def test_no_original_word_is_in_the_bytes_that_are_given_away(path: Path, name: 
     assert done.exit_code == 0, done.output
     raw = (tmp_path / name).read_bytes()
     hidden = secrets(path, tmp_path / "plain.jsonl")
-    assert len(hidden) > 100
+    assert len(hidden) > 70
     survived = [word for word in hidden if len(word) > 3 and re.search(BYTES % re.escape(word).encode(), raw)]
     assert survived == []
     ids = {raw_id for group in groups(path) for span in split(group.spans) for raw_id in _ids(SpanView(span))}
