@@ -126,7 +126,7 @@ def test_spans_that_nobody_decided_on_are_told_as_such() -> None:
     library.keep(MadeAttempt().groups(), START)
     told = lines(library, MadeAttempt().trace_id)
     assert "no decision about it is in this source; its spans are here" in told[0]
-    assert told[1].startswith("Attempt 1 of default/web-0: Success")
+    assert told[1] == "Attempt 1 of default/web-0: Success, took 9 ms."
 
 
 def test_nothing_is_known_of_an_unknown_trace() -> None:

@@ -86,7 +86,7 @@ def _what(facts: TraceFacts) -> Line:
         name = safe(f"{pod.namespace}/{pod.name}" if pod.name else pod.key)
         what = f"Attempt {attempt.number} of {name}: {result}, took {duration(attempt.duration)}. "
     if not facts.decisions:
-        return line(what or "Its spans: not in this source.")
+        return line(what.rstrip() or "Its spans: not in this source.")
     last = facts.decisions[0]
     waited = f", {duration(last.decided_at - last.arrived)} after its first span came" if last.arrived else ""
     spans = several(last.spans, "span") if last.spans else "its number of spans is not in this source"
