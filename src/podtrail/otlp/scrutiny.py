@@ -59,6 +59,8 @@ class Rejections:
 
     def reason(self) -> str:
         """Return the reasons with their numbers of spans, the most frequent ones; "" when nothing was rejected."""
+        if not self._reasons:
+            return ""
         told = self._reasons.most_common(_MOST_REASONS)
         others = self.count - sum(spans for _, spans in told)
         words = [f"{spans} with {reason}" for reason, spans in told]
