@@ -301,3 +301,23 @@ def test_however_the_bytes_come_the_requests_are_the_same(data: st.DataObject) -
     found += decoder.finish()
     assert [sum(g.span_count for g in r.intake.groups) for r in found if isinstance(r, Record)] == [1, 1, 1]
     assert len(found) == 3
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.data())
+def test_whatever_stands_in_the_fields_nothing_is_lost_without_a_word(data: st.DataObject) -> None:
+    span: dict[str, Any] = data.draw(st.sampled_from([jaeger_span(), zipkin_span()]))
+    for key in data.draw(st.lists(st.sampled_from(sorted(span)), max_size=3)):
+        span[key] = data.draw(JSON)
+    document = {"data": [jaeger(span)]} if "spanID" in span else [span]
+    decoder = Decoder("x.json")
+    found = [*decoder.feed(json.dumps(document).encode()), *decoder.finish()]
+    spans = sum(group.span_count for item in found if isinstance(item, Record) for group in item.intake.groups)
+    rejected = sum(item.intake.rejected for item in found if isinstance(item, Record))
+    assert spans + rejected == 1 or any(isinstance(item, Damage) for item in found)
