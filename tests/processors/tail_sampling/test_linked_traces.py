@@ -81,7 +81,17 @@ def by_uid(trace: int, uid: str = UID, **more: Any) -> Linked:
     return Linked(trace, attributes={"k8s.pod.uid": uid}, **more)
 
 
-@pytest.mark.parametrize("uid", [0, 0.0, b"\0", "ends in\0", [], ""])
+@pytest.mark.parametrize("empty", ["", b"", [], {}, None])
+def test_an_empty_value_links_nothing(linked: Make, empty: Value) -> None:
+    under_test = linked(join_on=["k8s.pod.uid", "story"])
+    for trace, failed in ((1, True), (2, False)):
+        empties = {"k8s.pod.uid": empty, "story": empty}
+        under_test.send(0, Linked(trace, failed=failed, attributes=empties, resource=empties))
+    under_test.stop(100)
+    assert under_test.decisions == {1: "sampled", 2: "not_sampled"}
+
+
+@pytest.mark.parametrize("uid", [0, 0.0, False, b"\0", "ends in\0"])
 def test_an_odd_value_links_as_any_other(linked: Make, uid: Value) -> None:
     under_test = linked()
     under_test.send(0, Linked(1, failed=True, attributes={"k8s.pod.uid": uid}))

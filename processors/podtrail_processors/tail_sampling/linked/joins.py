@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from podtrail.otlp import resource_attributes, span_reader
+from podtrail.otlp import Value, resource_attributes, span_reader
 from podtrail.otlp.finding import AttributeSearch, attributes_among, key_value, linked_traces, spans_with
 from podtrail_processors.pod_identity import AUDIT_ID, PLACE_MARK, POD_UID, PODS_MARK, READ_KEYS, Sighting, sighting_in
 from podtrail_processors.tail_sampling.evidence import Header
@@ -24,6 +24,9 @@ _MOST_LINKS: Final = 128
 _MOST_VALUES: Final = 16
 _LONGEST_PAIR: Final = 127
 _MOST_RESOURCES: Final = 1024
+_EMPTIES: Final[Sequence[Value]] = ("", None, [], {}, b"")
+_EMPTY: Final = frozenset(key_value("k", value)[len(b"\n\1k") :] for value in _EMPTIES) | {b""}
+"""What stands behind the key where an attribute is empty, which is nothing to share."""
 
 
 Joins = tuple[dict[Key, None], Sequence[Sighting]]
@@ -57,10 +60,11 @@ class JoinReader:
                 keys[pair] = None
         for search in self._others:
             for pair in search.in_spans(spans, _MOST_VALUES):
-                keys[_unlike_ids(pair)] = None
+                if not _is_empty(pair):
+                    keys[_unlike_ids(pair)] = None
         if self._uid_search is None:
             return keys, ()
-        uids = self._uid_search.in_spans(spans, _MOST_VALUES)
+        uids = [pair for pair in self._uid_search.in_spans(spans, _MOST_VALUES) if not _is_empty(pair)]
         for pair in uids:
             keys[pair] = None
         if not uids and PODS_MARK in spans and (PLACE_MARK in spans or _AUDIT_MARK in spans):
@@ -94,11 +98,15 @@ class JoinReader:
         if any(key.encode() in resource for key in self._keys):
             attributes = resource_attributes(resource)
             pairs = [key_value(key, attributes[key]) for key in self._keys if key in attributes]
-            found = [_unlike_ids(pair) for pair in pairs if len(pair) <= _LONGEST_PAIR]
+            found = [_unlike_ids(pair) for pair in pairs if len(pair) <= _LONGEST_PAIR and not _is_empty(pair)]
         if len(self._resources) >= _MOST_RESOURCES:
             self._resources.clear()
         self._resources[resource] = found
         return found
+
+
+def _is_empty(pair: bytes) -> bool:
+    return pair[2 + pair[1] :] in _EMPTY
 
 
 def uid_key(uid: str) -> Key:
