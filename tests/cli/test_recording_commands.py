@@ -166,7 +166,7 @@ def test_nothing_meant_leaves_no_file_and_is_a_failure(attempts: Path, tmp_path:
         (["cut", API, "--to", "c.otlp", "--since", "5s", "--until", "2s"], "--since is not before --until"),
         (["merge", API, "--to", "c.txt"], "ends in .jsonl or .otlp"),
         (["merge", "missing.otlp", "--to", "c.otlp"], "missing.otlp: No such file or directory"),
-        (["merge", API, "--to", "missing/c.otlp"], "No such file or directory"),
+        (["merge", API, "--to", "missing/c.otlp"], "podtrail: missing/c.otlp: No such file or directory"),
         (["merge", ".", "--to", "c.otlp"], "Is a directory"),
         (["anonymize", API, "--to", "c.otlp", "--shift", "1y"], "unknown unit"),
         (["stat", "missing.otlp"], "missing.otlp: No such file or directory"),

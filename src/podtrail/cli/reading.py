@@ -146,5 +146,9 @@ def writing(to: Path) -> Iterator[RecordingWriter]:
             with RecordingWriter(begun) as writer:
                 yield writer
             begun.rename(to)
+        except OSError as error:
+            if error.filename == str(begun):
+                error.filename = str(to)
+            raise
         finally:
             begun.unlink(missing_ok=True)
