@@ -209,3 +209,65 @@ def test_another_kind_of_json_is_named_and_nothing_is_written(tmp_path: Path) ->
         assert done.exit_code == 1
         assert f"{path} is {says}" in done.stderr
     assert not output.exists()
+
+
+DAMAGES = {
+    "truncated": lambda lines: [*lines[:-1], lines[-1][:200]],
+    "a line of another program": lambda lines: [lines[0], b'{"level": "info"}\n', *lines[1:]],
+    "an enormous line": lambda lines: [lines[0], b'{"resourceSpans": "' + b"x" * (65 << 20) + b'"}\n', *lines[1:]],
+    "nonsense": lambda lines: [*lines[:3], bytes(range(256)).replace(b"\n", b"") + b"\n", *lines[3:]],
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_strict_ends_at_the_first_damage_and_names_it(tmp_path: Path, damage: str) -> None:
+    lines = RECORDING.read_bytes().splitlines(keepends=True)
+    damaged = tmp_path / "damaged.jsonl"
+    damaged.write_bytes(b"".join(DAMAGES[damage](lines)))
+    strict, lenient = replay(damaged, "--strict"), replay(damaged)
+    assert strict.exit_code == 1
+    assert strict.stdout == ""
+    (said,) = re.findall(rf"podtrail: refused {damaged}:(\d+): ", strict.stderr)
+    assert f"skipped {damaged}:{said}: " in lenient.stderr
+    assert "1 damaged place skipped" in lenient.stdout
+    assert replay(RECORDING, "--strict").exit_code == lenient.exit_code == 0
+
+
+def test_strict_refuses_spans_that_are_not_valid(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.jsonl"
+    bad.write_bytes(re.sub(rb'"spanId":"[0-9a-f]{16}"', b'"spanId":"00"', RECORDING.read_bytes(), count=1))
+    assert "1 invalid spans rejected" in replay(bad).stdout
+    done = replay(bad, "--strict")
+    assert done.exit_code == 1
+    assert f"refused {bad}:1: " in done.stderr
+
+
+def test_recordings_reordered_doubled_and_mixed_are_used_whole(tmp_path: Path) -> None:
+    lines = RECORDING.read_bytes().splitlines(keepends=True)
+    reordered, mixed = tmp_path / "reordered.jsonl", tmp_path / "mixed.otlp.zst"
+    reordered.write_bytes(b"".join(reversed(lines)))
+    with RecordingWriter(mixed) as writer:
+        for record in read_recording(RECORDING):
+            assert isinstance(record, Record)
+            writer.write(record.intake.groups, record.arrival)
+    done = replay(reordered, RECORDING, mixed, RECORDING)
+    assert done.exit_code == 0
+    assert f"40 requests, {4 * SPANS} spans" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "give --config to decide here, or --endpoint"),
+        (["--config", CONFIG, "--endpoint", "localhost:1"], "--config does not go with --endpoint"),
+        (["--endpoint", "localhost:1", "--output", "x.otlp"], "--output does not go with --endpoint"),
+        (["--config", CONFIG, "--speed", "1x"], "--speed goes with --endpoint"),
+        (["--endpoint", "localhost:1", "--speed", "0x"], "write 1x, 10x, 0.5x or max"),
+        (["--endpoint", "localhost:1", "--speed", "fast"], "write 1x, 10x, 0.5x or max"),
+        (["--endpoint", "http://"], "--endpoint: "),
+    ],
+)
+def test_options_that_do_not_go_together_are_a_usage_error(arguments: list[str], says: str) -> None:
+    done = CliRunner().invoke(main, ["replay", str(RECORDING), *arguments])
+    assert done.exit_code == 2, done.output
+    assert says in done.output

@@ -2,30 +2,66 @@
 
 import errno
 import json
+import re
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from podtrail.cli.foreign import foreign
 from podtrail.cli.options import config_options, reporting, settings_of
+from podtrail.cli.progress import shown
 from podtrail.cli.report import show_warnings
 from podtrail.cli.tally import Tally, policies
 from podtrail.config import printable
-from podtrail.otlp import Batch
+from podtrail.otlp import Batch, write_request
 from podtrail.otlp.decisions import decision_line
 from podtrail.recording import Damage, Record, RecordingWriter
 from podtrail.testing.replayer import Replayer, read_records
 
+if TYPE_CHECKING:
+    from podtrail.cli.sending import Protocol
+
 _MOST_DAMAGES_SHOWN = 20
+_SPEED = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)x?")
 _DISK_FAILS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+_NOTHING = "podtrail: the recordings hold no request that can be read"
+
+
+class Unreadable(Exception):
+    """A place of a recording that can't be read, or holds what is not valid."""
+
+
+class SpeedOption(click.ParamType[float]):
+    """How much faster than recorded: `2x`, or `max`, which is 0."""
+
+    name = "speed"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the factor."""
+        if isinstance(value, float):
+            return value
+        found = _SPEED.fullmatch(value)
+        if value == "max":
+            return 0.0
+        if found is None or float(found[1]) <= 0:
+            self.fail(f"{value!r} is no speed: write 1x, 10x, 0.5x or max", param, ctx)
+        return float(found[1])
+
+
+SPEED = SpeedOption()
 
 
 @click.command("replay")
 @click.argument("recordings", nargs=-1, required=True, metavar="RECORDING...", type=click.Path(path_type=Path))
-@config_options()
+@config_options(required=False)
+@click.option("--endpoint", metavar="URL", help="Send the recordings there over OTLP instead of deciding here.")
+@click.option("--protocol", type=click.Choice(["grpc", "http"]), help="Of --endpoint: http for port 4318, else grpc.")
+@click.option("--speed", type=SPEED, help="With --endpoint: 1x (the default) for the recorded gaps, 10x, 0.5x or max.")
+@click.option("--strict", is_flag=True, help="End at the first place that can't be read, or span that is not valid.")
 @click.option("--output", type=click.Path(path_type=Path), help="Write what is kept to a recording (.jsonl or .otlp).")
 @click.option("--decisions", type=click.Path(path_type=Path), help="Write every decision to a file, one JSON a line.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
@@ -34,6 +70,10 @@ def command(
     config: tuple[str, ...],
     assignments: tuple[str, ...],
     gates: frozenset[str],
+    endpoint: str | None,
+    protocol: "Protocol | None",
+    speed: float | None,
+    strict: bool,
     output: Path | None,
     decisions: Path | None,
     as_json: bool,
@@ -42,24 +82,55 @@ def command(
 
     The processors are told the recorded time, so a week of traces takes seconds and decides as it would have live.
     Receivers and exporters of the configuration are not started.
+
+    With --endpoint the recordings are sent to a running pipeline instead, in recorded time or faster.
     """
-    with reporting():
-        settings = settings_of(config, assignments, gates, idle=("receivers", "exporters"))
-    show_warnings(settings.warnings)
-    _refuse_overwriting(recordings, output, decisions)
-    tally = Tally(policies(settings))
-    try:
+    if endpoint is None:
+        _refuse({"--speed": speed is not None, "--protocol": protocol}, "goes with --endpoint")
+        if not config:
+            raise click.UsageError("give --config to decide here, or --endpoint to send to a pipeline that runs")
+        with reporting():
+            settings = settings_of(config, assignments, gates, idle=("receivers", "exporters"))
+        show_warnings(settings.warnings)
+        _refuse_overwriting(recordings, output, decisions)
+    else:
+        mine = {"--config": config, "--set": assignments, "--feature-gates": gates}
+        _refuse({**mine, "--output": output, "--decisions": decisions}, "does not go with --endpoint")
+    with _failing():
         _refuse_foreign(recordings)
+        if endpoint is not None:
+            sys.exit(_send(recordings, endpoint, protocol, 1.0 if speed is None else speed, strict, as_json))
+        tally = Tally(policies(settings))
         with ExitStack() as stack:  # whose end writes what is left
             sinks = list(_sinks(stack, output, decisions))
             replayer = Replayer(settings, _sink(tally, sinks), gates)
             tally.accounts = replayer.accounts
-            for record in _shown(read_records(recordings, _damaged(tally))):
-                tally.came(record)
+            for record in shown(_read(recordings, tally, strict=strict), "replay"):
                 replayer.add(record.arrival, record.intake)
             replayer.finish()
+    if as_json:
+        click.echo(json.dumps(tally.as_json()))
+    else:
+        tally.print(sys.stdout)
+    if not tally.requests:
+        click.echo(_NOTHING, err=True)
+        sys.exit(1)
+    if tally.stitched:
+        click.echo(
+            "podtrail: note: link_stitching has passed these spans on: they are what was kept, not what came", err=True
+        )
+
+
+@contextmanager
+def _failing() -> Iterator[None]:
+    """End the command with a line where files, or what is in them, can't be used."""
+    try:
+        yield
     except BrokenPipeError:
         raise
+    except Unreadable as error:
+        click.echo(f"podtrail: refused {printable(str(error))}", err=True)
+        sys.exit(1)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         click.echo(f"podtrail: {printable(f'{where}{error.strerror or error}')}", err=True)
@@ -67,17 +138,58 @@ def command(
     except ValueError as error:
         click.echo(f"podtrail: {printable(str(error))}", err=True)
         sys.exit(2)
-    if as_json:
-        click.echo(json.dumps(tally.as_json()))
-    else:
-        tally.print(sys.stdout)
+
+
+def _refuse(options: Mapping[str, object], why: str) -> None:
+    for name, given in options.items():
+        if given:
+            raise click.UsageError(f"{name} {why}")
+
+
+def _read(recordings: Sequence[Path], tally: Tally, *, strict: bool) -> Iterator[Record]:
+    """Yield the requests and count them; what can't be read is named, or in strict mode is `Unreadable`."""
+    for record in read_records(recordings, _refused if strict else _damaged(tally)):
+        if strict and record.intake.rejected:
+            raise Unreadable(f"{record.position}: {record.intake.reason}")
+        tally.came(record)
+        yield record
+
+
+def _send(
+    recordings: Sequence[Path], endpoint: str, protocol: "Protocol | None", speed: float, strict: bool, as_json: bool
+) -> int:
+    """Send recordings to an endpoint, `speed` recorded seconds a second, 0 for at once; return the exit code."""
+    from podtrail.cli.sending import client_settings, report, send
+    from podtrail.cli.traffic import Parcel
+    from podtrail.pipeline.clock import Clock
+
+    try:
+        settings = client_settings(endpoint, protocol)
+    except ValueError as error:
+        raise click.UsageError(f"--endpoint: {error}") from None
+    tally = Tally(())
+    clock = Clock()
+    begin = clock.now()
+    refused: list[Unreadable] = []
+
+    def parcels() -> Iterator[Parcel]:
+        first = None
+        try:
+            for record in _read(recordings, tally, strict=strict):
+                first = record.arrival if first is None else first
+                due = begin + int((record.arrival - first) / speed) if speed else 0
+                groups = record.intake.groups
+                if groups:
+                    yield Parcel(due, write_request(groups), sum([group.span_count for group in groups]))
+        except Unreadable as error:
+            refused.append(error)
+
+    code = report(send(parcels(), settings, clock.now if speed else lambda: 0), as_json=as_json)
+    if refused:
+        raise refused[0]
     if not tally.requests:
-        click.echo("podtrail: the recordings hold no request that can be read", err=True)
-        sys.exit(1)
-    if tally.stitched:
-        click.echo(
-            "podtrail: note: link_stitching has passed these spans on: they are what was kept, not what came", err=True
-        )
+        click.echo(_NOTHING, err=True)
+    return code or int(not tally.requests)
 
 
 def _refuse_foreign(recordings: tuple[Path, ...]) -> None:
@@ -117,6 +229,10 @@ def _sink(tally: Tally, sinks: list[Callable[[Batch], None]]) -> Callable[[str, 
     return sink
 
 
+def _refused(damage: Damage) -> None:
+    raise Unreadable(str(damage))
+
+
 def _damaged(tally: Tally) -> Callable[[Damage], None]:
     def damaged(damage: Damage) -> None:
         tally.damages += 1
@@ -124,19 +240,3 @@ def _damaged(tally: Tally) -> Callable[[Damage], None]:
             click.echo(f"podtrail: skipped {printable(str(damage))}", err=True)
 
     return damaged
-
-
-def _shown(records: Iterator[Record]) -> Iterator[Record]:
-    """Pass records on, with progress on a terminal."""
-    if not sys.stderr.isatty():
-        yield from records
-        return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn("{task.completed:,} requests"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("replay", total=None)
-        for record in records:
-            yield record
-            progress.advance(task)

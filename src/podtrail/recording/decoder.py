@@ -20,6 +20,7 @@ _JSON_HEAD = 256
 """Bytes that tell a request in JSON from a document of another program."""
 _OPEN = re.compile(rb'\s*(\{\s*("\w*("\s*)?)?)?')
 """What may still become either."""
+_NAMED = re.compile(rb'"resource(S|_s)pans"')
 _FORMAT = re.compile(r"\.(otlp|jsonl?)(\.gz|\.zst)?$")
 
 
@@ -88,7 +89,10 @@ class Decoder:
 def decode_line(line: bytes) -> Content:
     """Decode a request in OTLP JSON. MalformedRequest when it is none."""
     intake = read_json_request(line)
-    return Content(read_arrival_json(line), intake)
+    arrival = read_arrival_json(line)
+    if arrival is None and not intake.groups and not _NAMED.search(line) and line.strip() != b"{}":
+        raise MalformedRequest("JSON of another kind: it has no resourceSpans")
+    return Content(arrival, intake)
 
 
 def decode_framed(raw: bytes) -> Content:
