@@ -2,7 +2,7 @@
 
 import errno
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Final, TypeVar
 
@@ -151,4 +151,5 @@ def writing(to: Path) -> Iterator[RecordingWriter]:
                 error.filename = str(to)
             raise
         finally:
-            begun.unlink(missing_ok=True)
+            with suppress(OSError):
+                begun.unlink()
