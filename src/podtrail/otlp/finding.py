@@ -32,30 +32,25 @@ LINKED_TRACE: Final = re.compile(LINK_MARK.pattern + rb"(.{16})" + re.escape(_LI
 
 _LINK_TAG: Final = _LINK[0]
 _LINK_TRACE: Final = _LINK[2:4]
-_MOST_LOOKS: Final = 24
-"""So often a single byte is looked for, which takes a tenth of the time, before a search for the whole goes on."""
-_RARE: Final = b"jqzxkvwyJQZXKVWY"
-"""Letters that texts have the least of, the rarest first."""
+_MOST_LOOKS: Final = 32
+"""So often the first byte of a link is looked for, which takes a tenth of the time that a search for the whole does."""
 
 
 def linked_traces(spans: bytes, most: int) -> Sequence[bytes]:
     """Return the ids of at most `most` traces that framed spans link to, as `LINKED_TRACE` finds them."""
-    at = spans.find(_LINK_TAG)
+    find = spans.find
+    at = find(_LINK_TAG)
     if at < 0:
         return ()
     found: list[bytes] = []
-    looks = 0
-    while at >= 0 and len(found) < most:
-        if looks == _MOST_LOOKS:
-            return (found + LINKED_TRACE.findall(spans, at))[:most]
-        looks += 1
-        end = at + 1
-        if spans.find(_LINK_TRACE, at + 2, at + 6) >= 0 and (link := LINKED_TRACE.match(spans, at)):
+    for _ in range(_MOST_LOOKS):
+        if find(_LINK_TRACE, at + 2, at + 6) >= 0 and (link := LINKED_TRACE.match(spans, at)):
             found.append(link[1])
-            end = link.end()
-            looks = 0
-        at = spans.find(_LINK_TAG, end)
-    return found
+            at = link.end() - 1
+        at = find(_LINK_TAG, at + 1)
+        if at < 0:
+            return found[:most]
+    return (found + LINKED_TRACE.findall(spans, at))[:most]
 
 
 def key_value(key: str, value: Value) -> bytes:
@@ -68,16 +63,12 @@ class AttributeSearch:
 
     def __init__(self, key: str) -> None:
         message = key_value(key, "v")
-        start = message[: message.index(key.encode()) + len(key.encode())]
-        self._start = start
-        self._rare = next((byte for byte in _RARE if byte in start), start[-1])
-        self._before = start.index(self._rare)
-        self._previous = start[self._before - 1]
-        self._looks = _MOST_LOOKS if self._rare in _RARE else 0
+        self._start = message[: message.index(key.encode()) + len(key.encode())]
 
     def in_spans(self, spans: bytes, most: int) -> Sequence[bytes]:
         """Return at most `most` of these attributes, which may be equal, of framed spans in their order."""
-        at = self._next(spans, 0)
+        start = self._start
+        at = spans.find(start)
         if at < 0:
             return ()
         found: list[bytes] = []
@@ -86,20 +77,8 @@ class AttributeSearch:
             end = at + length
             if at > 1 and spans[at - 2] == _ATTRIBUTE_TAG and length < _ONE_BYTE:
                 found.append(spans[at:end])
-            at = self._next(spans, max(end, at + 1))
+            at = spans.find(start, max(end, at + 1))
         return found
-
-    def _next(self, spans: bytes, start: int) -> int:
-        """Return where the next attribute begins; -1 where there is none."""
-        rare, before, previous = self._rare, self._before, self._previous
-        at = spans.find(rare, start + before)
-        for _ in range(self._looks):
-            if at < 0:
-                return -1
-            if spans[at - 1] == previous and spans.startswith(self._start, at - before):
-                return at - before
-            at = spans.find(rare, at + 1)
-        return at if at < 0 else spans.find(self._start, at - before)
 
 
 def spans_with(mark: bytes, spans: bytes, trace_id: bytes, most: int) -> Sequence[bytes]:

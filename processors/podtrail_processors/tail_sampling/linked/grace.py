@@ -23,9 +23,10 @@ class Grace:
         self.bytes = 0
         """What they take, as estimated: their spans, and what is remembered of each."""
         self._order: deque[Node] = deque()
-        self._arrivals: list[tuple[int, int, Node]] = []
-        self._sequence = 0
         self._count = 0
+        self._latest = 0
+        self._stragglers: list[tuple[int, int, Node]] = []
+        """Those that arrived before one that was decided earlier, the first of them on top."""
 
     def __len__(self) -> int:
         return self._count
@@ -38,13 +39,16 @@ class Grace:
         node.judgement = judgement
         node.groups = groups
         node.at = at
-        node.size = size + _NODE_BYTES + _KEY_BYTES * len(node.keys) + _GROUP_BYTES * len(groups)
+        node.size = size = size + _NODE_BYTES + _KEY_BYTES * len(node.keys) + _GROUP_BYTES * len(groups)
         self._count += 1
         self.spans += trace.span_count
-        self.bytes += node.size
+        self.bytes += size
         self._order.append(node)
-        self._sequence += 1
-        heappush(self._arrivals, (trace.arrived, self._sequence, node))
+        arrived = trace.arrived
+        if arrived >= self._latest:
+            self._latest = arrived
+        else:
+            heappush(self._stragglers, (arrived, id(node), node))
 
     def join(self, node: Node, group: Group) -> None:
         """Add late spans to a resting trace."""
@@ -77,13 +81,18 @@ class Grace:
 
     def since(self) -> int | None:
         """Return when the first of them arrived."""
-        arrivals = self._arrivals
-        if len(arrivals) > 2 * self._count + _SLACK:
-            arrivals = self._arrivals = [entry for entry in arrivals if entry[2].trace is not None]
-            heapify(arrivals)
-        while arrivals and arrivals[0][2].trace is None:
-            heappop(arrivals)
-        return arrivals[0][0] if arrivals else None
+        oldest = self.oldest()
+        if oldest is None:
+            self._stragglers.clear()
+            return None
+        stragglers = self._stragglers
+        if len(stragglers) > 2 * self._count + _SLACK:
+            stragglers = self._stragglers = [entry for entry in stragglers if entry[2].trace is not None]
+            heapify(stragglers)
+        while stragglers and stragglers[0][2].trace is None:
+            heappop(stragglers)
+        assert oldest.trace is not None, "it rests"
+        return min(stragglers[0][0], oldest.trace.arrived) if stragglers else oldest.trace.arrived
 
     def take_over(self, other: "Grace") -> None:
         """Take all that rests with another, with its times."""
@@ -91,7 +100,7 @@ class Grace:
             trace = other.take(node)
             self.rest(node, trace, node.judgement, node.groups, node.at, sum(len(group.spans) for group in node.groups))
         other._order.clear()
-        other._arrivals.clear()
+        other._stragglers.clear()
 
     def __iter__(self) -> Iterator[Node]:
         """Yield the traces, the one that has rested longest first."""

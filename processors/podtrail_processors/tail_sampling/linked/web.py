@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 from podtrail.otlp import Group
@@ -76,8 +76,8 @@ class Tie(NamedTuple):
     """What both share."""
 
 
-_Knot = list[dict[Node, None]]
-"""Several traces that share a key, by their hop."""
+_Levels = list[dict[Node, None]]
+"""Kept traces that share a key, by their hop."""
 
 
 class Web:
@@ -88,77 +88,95 @@ class Web:
         self.unkept = max_hops + 1
         """The hop of what is not kept."""
         self.nodes: dict[bytes, Node] = {}
-        self._ends: dict[Key, Node | _Knot] = {}
+        self._kept: dict[Key, _Levels] = {}
+        self._unkept: dict[Key, Node | dict[Node, None]] = {}
+        self._apart_from_kept = self._kept.keys().isdisjoint
 
     def add(self, node: Node) -> bool:
-        """Take a node in; return whether it shares a key with another."""
+        """Take a node in; return whether it may keep another, or be kept."""
         self.nodes[node.trace_id] = node
-        ends, shares = self._ends, False
-        for key in node.keys:
-            there = ends.setdefault(key, node)
-            if there is not node:
-                self._knot(key, there, node)
-                shares = True
-        return shares
+        keys = node.keys
+        if node.founder is not None:
+            self._tie_kept(node, keys)
+            return True
+        self._tie_unkept(node, keys)
+        return not self._apart_from_kept(keys)
 
     def tie(self, node: Node, keys: Iterable[Key]) -> None:
         """Tie a node that is in to more keys."""
-        for key in keys:
-            if key not in node.keys:
-                node.keys[key] = None
-                there = self._ends.setdefault(key, node)
-                if there is not node:
-                    self._knot(key, there, node)
+        news = [key for key in keys if key not in node.keys]
+        node.keys.update(dict.fromkeys(news))
+        self._tie(node, news)
 
-    def _knot(self, key: Key, there: "Node | _Knot", node: Node) -> None:
-        if isinstance(there, Node):
-            knot = self._ends[key] = [{} for _ in range(self.unkept + 1)]
-            knot[there.hop][there] = None
+    def _tie(self, node: Node, keys: Iterable[Key]) -> None:
+        if node.founder is not None:
+            self._tie_kept(node, keys)
         else:
-            knot = there
-        knot[node.hop][node] = None
+            self._tie_unkept(node, keys)
+
+    def _tie_kept(self, node: Node, keys: Iterable[Key]) -> None:
+        for key in keys:
+            levels = self._kept.get(key)
+            if levels is None:
+                levels = self._kept[key] = [{} for _ in range(self.unkept)]
+            levels[node.hop][node] = None
+
+    def _tie_unkept(self, node: Node, keys: Iterable[Key]) -> None:
+        unkept = self._unkept
+        for key in keys:
+            there = unkept.setdefault(key, node)
+            if there is not node:
+                if isinstance(there, Node):
+                    unkept[key] = {there: None, node: None}
+                else:
+                    there[node] = None
 
     def untie(self, node: Node, key: Key) -> None:
         """Take a key from a node that has it."""
         del node.keys[key]
-        there = self._ends[key]
-        if not isinstance(there, Node):
-            del there[node.hop][node]
-            if any(there):
-                return
-        del self._ends[key]
+        self._untie(node, (key,))
+
+    def _untie(self, node: Node, keys: Iterable[Key]) -> None:
+        if node.founder is not None:
+            for key in keys:
+                levels = self._kept[key]
+                del levels[node.hop][node]
+                if not any(levels):
+                    del self._kept[key]
+            return
+        unkept = self._unkept
+        for key in keys:
+            there = unkept[key]
+            if there is not node:
+                assert not isinstance(there, Node), "what is not tied to it alone is tied to several"
+                del there[node]
+                if there:
+                    continue
+            del unkept[key]
 
     def remove(self, node: Node) -> None:
         """Forget a node."""
         del self.nodes[node.trace_id]
-        ends = self._ends
-        for key in node.keys:
-            there = ends[key]
-            if there is not node:
-                assert not isinstance(there, Node), "what is not tied to it alone is a knot"
-                del there[node.hop][node]
-                if any(there):
-                    continue
-            del ends[key]
+        self._untie(node, node.keys)
 
     def sharing(self, key: Key, most: int) -> Sequence[Node]:
         """Return at most so many nodes that have a key."""
-        there = self._ends.get(key)
-        if there is None or isinstance(there, Node):
-            return () if there is None else (there,)
-        return list(islice((node for level in there for node in level), most))
+        kept = (node for level in self._kept.get(key, ()) for node in level)
+        return list(islice(chain(kept, self._unkept_of(key)), most))
+
+    def _unkept_of(self, key: Key) -> Iterable[Node]:
+        there = self._unkept.get(key, ())
+        return (there,) if isinstance(there, Node) else there
 
     def nearest(self, node: Node) -> tuple[Tie | None, bool]:
         """Return how an unkept node is tied to the nearest kept one that may keep another; and if one may no more."""
         best: Tie | None = None
         limit, spent = self.max_hops, False
         for key in node.keys:
-            there = self._ends[key]
-            if isinstance(there, Node):
-                kept = [there] if there.hop < limit else []
-            else:
-                kept = [one for level in there[:limit] if level for one in islice(reversed(level), _LOOKED_AT)]
-            for one in kept:
+            levels = self._kept.get(key)
+            if levels is None:
+                continue
+            for one in [one for level in levels[:limit] if level for one in islice(reversed(level), _LOOKED_AT)]:
                 if one.founder is not None and one.founder.left > 0:
                     best, limit = Tie(node, one, key), one.hop
                     break
@@ -170,13 +188,11 @@ class Web:
         founder = tie.neighbour.founder
         assert founder is not None, "the neighbour is kept"
         founder.left -= 1
-        tie.node.founder = founder
-        self._move(tie.node, tie.neighbour.hop + 1)
+        self._move(tie.node, tie.neighbour.hop + 1, founder)
 
     def found(self, node: Node, founder: Founder) -> None:
         """Have an unkept node count as kept by a policy."""
-        node.founder = founder
-        self._move(node, 0)
+        self._move(node, 0, founder)
 
     def spread(self, start: Node) -> tuple[Sequence[Tie], bool]:
         """Keep all that a kept node reaches, the nearest first; return them, and whether its founder had too few left.
@@ -194,31 +210,23 @@ class Web:
                 continue
             for key in node.keys:
                 for other in self._farther(key, hop, founder.left):
-                    if other.hop == self.unkept:
+                    if other.founder is None:
                         if founder.left <= 0:
                             spent = True
                             break
                         self.keep(Tie(other, node, key))
                         reached.append(Tie(other, node, key))
                     else:
-                        other.founder = founder
-                        self._move(other, hop)
+                        self._move(other, hop, founder)
                     queue.append(other)
         return reached, spent
 
     def _farther(self, key: Key, hop: int, most: int) -> Sequence[Node]:
         """Return the nodes of a key that are farther than `hop`, of those unkept one more than `most` at most."""
-        there = self._ends[key]
-        if isinstance(there, Node):
-            return (there,) if there.hop > hop else ()
-        farther = [node for level in there[hop + 1 : self.unkept] for node in level]
-        unkept = there[self.unkept]
-        return [*farther, *islice(unkept, most + 1)] if unkept else farther
+        farther = [node for level in self._kept[key][hop + 1 :] for node in level]
+        return [*farther, *islice(self._unkept_of(key), most + 1)] if key in self._unkept else farther
 
-    def _move(self, node: Node, hop: int) -> None:
-        for key in node.keys:
-            there = self._ends[key]
-            if not isinstance(there, Node):
-                del there[node.hop][node]
-                there[hop][node] = None
-        node.hop = hop
+    def _move(self, node: Node, hop: int, founder: Founder) -> None:
+        self._untie(node, node.keys)
+        node.hop, node.founder = hop, founder
+        self._tie(node, node.keys)
