@@ -4,7 +4,7 @@ None is invented: a saying makes an attempt of its own only where none can be me
 """
 
 import re
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from itertools import islice
 
@@ -40,20 +40,22 @@ class Claims:
         self._book = book
         self._log = log
         self._ended = ended
-        self._ends: OrderedDict[str, deque[Ended]] = OrderedDict()
+        self._ends: OrderedDict[str, list[Ended]] = OrderedDict()
         self.profiles = {"default-scheduler"}
 
     def remember(self, draft: Draft) -> Ended:
         """Note that an attempt has ended."""
         ends = self._ends.get(draft.pod)
         if ends is None:
-            ends = self._ends[draft.pod] = deque(maxlen=_MOST_ENDS)
+            ends = self._ends[draft.pod] = []
             if len(self._ends) > _MOST_NAMES:
                 self._ends.popitem(last=False)
         else:
             self._ends.move_to_end(draft.pod)
         told = Ended(draft.end, draft.result, draft.message, draft.node, draft=draft)
         ends.append(told)
+        if len(ends) > _MOST_ENDS:
+            del ends[0]
         return told
 
     def event(self, seen: EventSeen) -> None:

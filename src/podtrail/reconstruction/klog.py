@@ -3,60 +3,54 @@
 import re
 from typing import NamedTuple
 
-_HEADER = re.compile(rb"([IWEFD])(\d{4} \d\d:\d\d:\d\d)\.(\d{6}) +(\d+) ([^:\] ]{1,128}):\d+\] ")
-_MESSAGE = re.compile(rb'"((?:[^"\\]|\\.)*)"')
+_LINE = re.compile(
+    rb"""[IWEFD](\d{4} \d\d:\d\d:\d\d)\.(\d{6}) +(\d+) [^:\] ]{1,128}:\d+\] (?:"([^"\\]*(?:\\.[^"\\]*)*)")?"""
+)
 # A key may have a space in it ("unschedulable plugins"); a value without quotes ends at a space.
-_PAIR = re.compile(rb'((?:unschedulable )?[^ =]{1,64})=(?:"((?:[^"\\]|\\.)*)"|([^ ]*))')
+_PAIR = re.compile(r'((?:unschedulable )?[^ =]{1,64})=(?:"((?:[^"\\]|\\.)*)"|([^ ]*))')
 _ESCAPE = re.compile(r"\\(x[0-9a-f]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{3}|.)", re.DOTALL)
 _PLAIN = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 LONGEST_VALUE = 4096
 """Characters of a value that are kept."""
 
 
-class Header(NamedTuple):
-    """What stands ahead of a message."""
+class Line(NamedTuple):
+    """A line, as far as every line is read."""
 
-    level: str
-    """`I`, `W`, `E`, `F` or `D`."""
     stamp: bytes
     """`MMDD HH:MM:SS`."""
     micros: bytes
-    process: str
+    process: bytes
     """The process id as klog prints it."""
-    file: str
-    """The source file, without its line."""
-    end: int
-    """Where the message begins."""
+    message: bytes
+    """Still escaped where it is quoted; else all that stands behind the header."""
+    pairs: int
+    """Where the pairs begin; 0 where the message is not quoted, and has none."""
 
 
-def read_header(line: bytes) -> Header | None:
-    """Return the header of a line; None when it has none."""
-    found = _HEADER.match(line)
+def read_line(line: bytes) -> Line | None:
+    """Return what a line begins with; None when that is not klog's header."""
+    found = _LINE.match(line)
     if found is None:
         return None
-    level, stamp, micros, process, file = found.groups()
-    return Header(level.decode(), stamp, micros, process.decode(), file.decode("utf-8", "replace"), found.end())
-
-
-def message_of(line: bytes, at: int) -> tuple[bytes, int]:
-    """Return a message, still escaped, and where its pairs begin; all that is left when it is not quoted."""
-    found = _MESSAGE.match(line, at)
-    if found is None:
-        return line[at:], len(line)
-    return found[1], found.end()
+    stamp, micros, process, message = found.groups()
+    end = found.end()
+    if message is None:
+        return Line(stamp, micros, process, line[end:], 0)
+    return Line(stamp, micros, process, message, end)
 
 
 def pairs_of(line: bytes, at: int) -> dict[str, str]:
     """Return the `key=value` pairs behind a message. Of several of one key the last counts, which is the innermost."""
-    return {
-        key.decode("utf-8", "replace"): unquote(quoted) if quoted else bare[:LONGEST_VALUE].decode("utf-8", "replace")
-        for key, quoted, bare in _PAIR.findall(line, at)
-    }
+    text = line[at:].decode("utf-8", "replace")
+    if "\\" not in text and len(text) <= LONGEST_VALUE:
+        return {key: quoted or bare for key, quoted, bare in _PAIR.findall(text)}
+    return {key: unquote(quoted) if quoted else bare[:LONGEST_VALUE] for key, quoted, bare in _PAIR.findall(text)}
 
 
-def unquote(quoted: bytes) -> str:
+def unquote(quoted: str) -> str:
     """Return what Go's `%q` has quoted, without its quotes, cut to `LONGEST_VALUE`."""
-    text = quoted[: 6 * LONGEST_VALUE].decode("utf-8", "replace")
+    text = quoted[: 6 * LONGEST_VALUE]
     if "\\" in text:
         text = _ESCAPE.sub(_unescape, text)
     return text[:LONGEST_VALUE]

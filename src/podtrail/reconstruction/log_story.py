@@ -19,7 +19,6 @@ _MILLISECOND = 1_000_000
 _LENGTH = re.compile(r"(?:(\d{1,4})m)?(\d{1,6}(?:\.\d{1,9})?)(ms|s|µs|us)")
 _FACTORS: Final = {"ms": _MILLISECOND, "s": 10**9, "us": 1_000, "µs": 1_000}
 _RESULTS: Final = {"Unschedulable": "Unschedulable", "SchedulerError": "Error"}
-_ENDS: Final = frozenset({Kind.BOUND, Kind.NO_FIT, Kind.NO_NODES, Kind.FAILED})
 
 _NO_BEGINNING = "the first line that tells of the attempt; nothing tells its beginning"
 
@@ -40,7 +39,7 @@ class LogStory:
         self.first = 0
         self.newest = 0
         self.ends = 0
-        """Lines that tell the end of an attempt: without them the log is below -v=2, or cut."""
+        """Lines of ends that are logged from -v=2 on: without any, the log is a quieter one."""
 
     def take(self, told: Told) -> None:
         """Take in what a line tells."""
@@ -142,7 +141,7 @@ class LogStory:
         draft.node = told.values.get("node", "")
 
     def _ends_with(self, told: Told) -> Draft:
-        self.ends += 1
+        self.ends += told.kind is not Kind.FAILED  # errors are logged at any verbosity
         draft = self._draft(told)
         del self._open[told.origin, told.pod]
         draft.end = told.time
@@ -299,7 +298,7 @@ class LogStory:
         self.cut("the scheduler started anew", told.origin)
 
     def _leads(self, told: Told) -> None:
-        self._notes[told.kind.value] += 1
+        self._notes[told.kind] += 1
         if told.kind is Kind.LED:
             self.cut("the scheduler was no longer leader", told.origin)
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from podtrail.reconstruction import klog, klog_json
@@ -12,8 +13,7 @@ from podtrail.reconstruction.lines import LONGEST_LINE
 from podtrail.reconstruction.utiltrace import Block, number_of, read_begin, read_block, read_on
 from podtrail.reconstruction.vocabulary import MESSAGES, Kind, read_words
 
-POD = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?/[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
-"""`namespace/name` as the API server admits them; a line about another Pod is not believed."""
+_POD = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?/[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _OPEN_VALUE = b"=<"
 _MOST_HELD = 1 << 16
 _MOST_BLOCKS = 64
@@ -23,8 +23,15 @@ _UID = re.compile(
     rb'(?:"selfLink":"[^"]*",)?"uid":"(?P<uid>[0-9a-fA-F-]{1,64})"'
 )
 _OF_NO_POD = frozenset({Kind.PROFILE, Kind.STARTED, Kind.LEADING, Kind.LED})
-_POD_KEYS = ("pod", "entity", "preemptor")
-_LEVELS = b"IWEFD"
+_BEGINS = frozenset((b"I", b"W", b"E", b"F", b"D"))
+_LONGEST_STEP = 4096
+_MOST_ORIGINS = 64
+
+
+@lru_cache(maxsize=65_536)
+def is_pod(name: str) -> bool:
+    """Say whether a text is `namespace/name` as the API server admits it: of no other Pod anything is believed."""
+    return _POD.fullmatch(name) is not None
 
 
 class Told(NamedTuple):
@@ -53,6 +60,7 @@ class SchedulerLog:
         self._held: list[bytes] = []
         self._held_size = 0
         self._newest = 0
+        self._origins: dict[bytes, str] = {}
 
     def read(self, lines: Iterable[bytes]) -> Iterator[Told]:
         """Yield what lines tell, in their order."""
@@ -63,7 +71,7 @@ class SchedulerLog:
                 census.unknown["longer than 1 MiB"] += 1
                 continue
             line = raw
-            if raw[:1] not in _PLAIN_BEGINS:
+            if raw[:1] not in _BEGINS:
                 unwrapped = self._container.unwrap(raw)
                 if unwrapped is None:
                     census.continued += 1
@@ -71,45 +79,42 @@ class SchedulerLog:
                 line, written = unwrapped
                 if written is not None:
                     self._calendar.learn(written)
-            yield from self._line(line)
-        yield from self._release()
+            read = klog.read_line(line)
+            if read is None:
+                told = self._otherwise(line)
+            else:
+                if self._held and (held := self._release()):
+                    yield held
+                told = self._text(line, read)
+            if told is not None:
+                yield told
+        if self._held and (held := self._release()):
+            yield held
 
-    def _line(self, line: bytes) -> Iterator[Told]:
-        if line[:1] in _PLAIN_BEGINS and (header := klog.read_header(line)):
-            if self._held:
-                yield from self._release()
-            if line.endswith(_OPEN_VALUE):
-                if self._of_interest(line, header):
-                    self._hold(line)
-                else:
-                    self._census.other += 1
-                return
-            yield from self._text(line, header)
-        elif line[:1] == b"{":
-            yield from self._json(line)
-        elif line.startswith(b"Trace["):
-            yield from self._trace_goes_on(line)
-        elif line[:1] == b"\t" or line.startswith(b" >"):
-            self._census.continued += 1
+    def _otherwise(self, line: bytes) -> Told | None:
+        """Read a line that does not begin as klog's text does."""
+        census = self._census
+        if line[:1] == b"{":
+            return self._json(line)
+        if line.startswith(b"Trace["):
+            return self._trace_goes_on(line)
+        if line[:1] == b"\t" or line.startswith(b" >"):
+            census.continued += 1
             if self._held:
                 self._hold(line)
         elif not line.strip():
-            self._census.continued += 1
+            census.continued += 1
         else:
-            self._census.unknown["not a line of kube-scheduler"] += 1
-
-    def _of_interest(self, line: bytes, header: klog.Header) -> bool:
-        return klog.message_of(line, header.end)[0] in MESSAGES
+            census.unknown["not a line of kube-scheduler"] += 1
+        return None
 
     def _hold(self, line: bytes) -> None:
         if self._held_size < _MOST_HELD:
             self._held.append(line)
             self._held_size += len(line)
 
-    def _release(self) -> Iterator[Told]:
+    def _release(self) -> Told | None:
         """Read what was held: a line with values of several lines, told as one of one line."""
-        if not self._held:
-            return
         held, self._held, self._held_size = self._held, [], 0
         joined = held[0].removesuffix(b"<") + b'"'
         for line in held[1:]:
@@ -119,110 +124,119 @@ class SchedulerLog:
                     joined = joined.removesuffix(b"<") + b'"'
             else:
                 joined += line[1:].replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b"\\n"
-        if header := klog.read_header(joined):
-            yield from self._text(joined, header)
+        read = klog.read_line(joined)
+        return self._text(joined, read) if read else None
 
-    def _text(self, line: bytes, header: klog.Header) -> Iterator[Told]:
-        message, at = klog.message_of(line, header.end)
-        kind = MESSAGES.get(message)
+    def _text(self, line: bytes, read: klog.Line) -> Told | None:
+        kind = MESSAGES.get(read.message) if read.pairs else None
         if kind is not None:
-            values = klog.pairs_of(line, at)
-        elif message.startswith(b"Trace["):
-            self._trace_begins(line[header.end :], header)
-            return
-        elif at == len(line) and (words := read_words(message)):
+            if line.endswith(_OPEN_VALUE):
+                self._hold(line)
+                return None
+            values = klog.pairs_of(line, read.pairs)
+        elif read.pairs:
+            self._census.other += 1
+            return None
+        elif read.message.startswith(b"Trace["):
+            self._trace_begins(read)
+            return None
+        elif words := read_words(read.message):
             kind, values = words
         else:
             self._census.other += 1
-            return
-        time = self._calendar.klog(header.stamp, header.micros)
+            return None
+        time = self._calendar.klog(read.stamp, read.micros)
         if time is None:
             self._census.unknown["a time that no calendar has"] += 1
-            return
-        yield from self._told(time, kind, f"{self._source}#{header.process}", values, line)
+            return None
+        return self._told(time, kind, self._origin(read.process), values, line)
 
-    def _json(self, line: bytes) -> Iterator[Told]:
+    def _origin(self, process: bytes) -> str:
+        origin = self._origins.get(process)
+        if origin is None:
+            if len(self._origins) >= _MOST_ORIGINS:
+                self._origins.clear()
+            origin = self._origins[process] = f"{self._source}#{process.decode()}"
+        return origin
+
+    def _json(self, line: bytes) -> Told | None:
         message, time = klog_json.message_of(line), klog_json.time_of(line)
         if message is None or time is None:
             self._census.unknown["JSON without a message or a time"] += 1
-            return
+            return None
         if message.startswith(b"Trace["):
-            values = klog_json.pairs_of(line)
-            block = read_block(_whole_message(line))
-            yield from self._traced(time, self._source, block) if values and block else ()
-            return
+            block = read_block(klog.unquote(message.decode("utf-8", "replace")))
+            if block is None:
+                self._census.other += 1
+                return None
+            return self._traced(time, self._source, block)
         kind = MESSAGES.get(message)
         words = None if kind is not None else read_words(message)
         if kind is None and words is None:
             self._census.other += 1
-            return
+            return None
         values = klog_json.pairs_of(line)
         if values is None:
             self._census.unknown["JSON that is cut off or damaged"] += 1
-            return
+            return None
         if words is not None:
             kind = words[0]
             values |= words[1]
         assert kind is not None
-        yield from self._told(time, kind, self._source, values, line)
+        return self._told(time, kind, self._source, values, line)
 
-    def _told(self, time: int, kind: Kind, origin: str, values: dict[str, str], line: bytes) -> Iterator[Told]:
+    def _told(self, time: int, kind: Kind, origin: str, values: dict[str, str], line: bytes) -> Told | None:
         pod = ""
         if kind is Kind.IDENTITY:
             found = _UID.search(line)
             if found is None:
                 self._census.other += 1
-                return
+                return None
             pod = f"{found['namespace'].decode()}/{found['name'].decode()}"
             values = {"uid": found["uid"].decode()}
         elif kind not in _OF_NO_POD:
-            pod = next((values[key] for key in _POD_KEYS if key in values), "")
-            if not POD.fullmatch(pod):
+            pod = values.get("pod") or values.get("entity") or values.get("preemptor") or ""
+            if not is_pod(pod):
                 if kind is Kind.THROTTLED or values.get("type", "pod") != "pod":
                     self._census.other += 1
                 else:
                     self._census.unknown["about a Pod of no valid name"] += 1
-                return
-        self._census.account(kind.value)
+                return None
+        self._census.account(kind)
         if time < self._newest - _BACK:
             self._census.notes["times that go back"] += 1
         self._newest = time
-        yield Told(time, kind, origin, pod, values)
+        return Told(time, kind, origin, pod, values)
 
-    def _trace_begins(self, text: bytes, header: klog.Header) -> None:
-        time = self._calendar.klog(header.stamp, header.micros)
-        block = read_begin(text.decode("utf-8", "replace"))
-        number = number_of(text)
+    def _trace_begins(self, read: klog.Line) -> None:
+        time = self._calendar.klog(read.stamp, read.micros)
+        block = read_begin(read.message[:_LONGEST_STEP].decode("utf-8", "replace"))
+        number = number_of(read.message)
         if time is None or block is None or number is None:
             self._census.other += 1
             return
         if len(self._blocks) >= _MOST_BLOCKS:
             del self._blocks[next(iter(self._blocks))]
             self._census.notes["traces without an end"] += 1
-        self._blocks[number] = (time, f"{self._source}#{header.process}", block)
+        self._blocks[number] = (time, self._origin(read.process), block)
+        self._census.continued += 1
 
-    def _trace_goes_on(self, line: bytes) -> Iterator[Told]:
+    def _trace_goes_on(self, line: bytes) -> Told | None:
         self._census.continued += 1
         number = number_of(line)
         opened = self._blocks.get(number) if number else None
-        if opened and read_on(opened[2], line[:4096].decode("utf-8", "replace")):
-            assert number is not None
-            del self._blocks[number]
-            yield from self._traced(*opened)
+        if opened is None or not read_on(opened[2], line[:_LONGEST_STEP].decode("utf-8", "replace")):
+            return None
+        assert number is not None
+        del self._blocks[number]
+        self._census.continued -= 1  # the block is one line that is used or not
+        return self._traced(*opened)
 
-    def _traced(self, time: int, origin: str, block: Block) -> Iterator[Told]:
+    def _traced(self, time: int, origin: str, block: Block) -> Told | None:
         pod = f"{block.fields.get('namespace', '')}/{block.fields.get('name', '')}"
-        if block.name != "Scheduling" or not POD.fullmatch(pod):
+        if block.name != "Scheduling" or not is_pod(pod):
             self._census.other += 1
-            return
+            return None
         self._calendar.learn(block.start)
-        self._census.account(Kind.TRACE.value)
-        yield Told(time, Kind.TRACE, origin, pod, {}, block)
-
-
-_PLAIN_BEGINS = frozenset(bytes([byte]) for byte in _LEVELS)
-
-
-def _whole_message(line: bytes) -> str:
-    message = klog_json.message_of(line) or b""
-    return klog.unquote(message)
+        self._census.account(Kind.TRACE)
+        return Told(time, Kind.TRACE, origin, pod, {}, block)

@@ -75,7 +75,7 @@ class _Writer:
         given = more.get("attributes")
         attributes.update(given if isinstance(given, dict) else {})
         if isinstance(inferred, Mapping) and inferred:
-            attributes["podtrail.inferred"] = [f"{what}: {how}" for what, how in inferred.items()]
+            attributes["podtrail.inferred"] = _told_how(inferred)
         parent, _, _ = place.rpartition("/")
         error = more.get("error")
         events, links = more.get("events"), more.get("links")
@@ -188,6 +188,10 @@ class _Writer:
             )
         for point in _IN_CYCLE:
             yield from self._phase(place, point, self._start, end)
+        for refusal in self._failure.refusals:
+            if not refusal.point:  # of a group of Pods: no single extension point gives it
+                plugin = refusal.plugin or _UNNAMED
+                yield self._plugin(place, "", plugin, None, [refusal], (self._start, end))
         failed = draft.result == "Error" and self._binding_begins() is None
         attributes = {**self._of_phase(_CYCLE), **({"scheduler.result": draft.result} if failed else {})}
         error = draft.message if failed else ""
@@ -210,8 +214,8 @@ class _Writer:
                 return
             window, inferred = (start, end), {"start": _AS_CYCLE, "end": _AS_CYCLE}
         place = f"{cycle}/{point}"
-        for plugin in {**plugins, **dict.fromkeys(one.plugin or "unknown" for one in refusals)}:
-            of_it = [one for one in refusals if (one.plugin or "unknown") == plugin]
+        for plugin in {**plugins, **dict.fromkeys(one.plugin or _UNNAMED for one in refusals)}:
+            of_it = [one for one in refusals if (one.plugin or _UNNAMED) == plugin]
             yield self._plugin(place, point, plugin, plugins.get(plugin), of_it, window)
         attributes = {**self._of_phase(point), **self._counts(point)}
         yield self._span(place, point, *window, attributes=attributes, inferred=inferred)
@@ -267,7 +271,9 @@ class _Writer:
         refusals: Sequence[Rejection],
         window: tuple[int, int],
     ) -> bytes:
-        attributes: dict[str, Value] = {"scheduler.plugin.name": plugin, "scheduler.plugin.extension_point": point}
+        attributes: dict[str, Value] = {"scheduler.plugin.name": plugin}
+        if point:
+            attributes["scheduler.plugin.extension_point"] = point
         inferred: dict[str, str] = {}
         if marks is None:
             inferred["plugin"] = "from the words of the reason"
@@ -330,4 +336,14 @@ class _Writer:
         yield self._span(place, phase, start, end, attributes=attributes, inferred=inferred, error=error)
 
 
+def _told_how(inferred: Inferred) -> list[Value]:
+    """Return what was concluded, each way of concluding once: `start, end: as its phase …`."""
+    of_way: dict[str, list[str]] = {}
+    for what, how in inferred.items():
+        of_way.setdefault(how, []).append(what)
+    return [f"{', '.join(whats)}: {how}" for how, whats in of_way.items()]
+
+
 _ROOT: Final = "root"
+_UNNAMED: Final = "unknown"
+"""A plugin that nothing names."""

@@ -1,11 +1,11 @@
 """What kube-scheduler's lines mean, from 1.20 to 1.38: the message of a structured line, the words of an older one."""
 
 import re
-from enum import Enum
+from enum import StrEnum
 from typing import Final
 
 
-class Kind(Enum):
+class Kind(StrEnum):
     """What a line tells of an attempt, of a Pod in the queue or of the scheduler itself."""
 
     BEGUN = "an attempt begins"

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from podtrail.reconstruction.calendar import rfc3339
 from podtrail.reconstruction.census import Census
-from podtrail.reconstruction.scheduler_log import POD
+from podtrail.reconstruction.scheduler_log import is_pod
 
 _LONGEST = 4096
 _TRACEPARENT: Final = "tracing.k8s.io/traceparent"
@@ -130,7 +130,7 @@ class WatchReader:
 def _pod(arrival: int, change: str, item: Mapping[str, Any]) -> PodSeen | None:
     meta, spec, status = _map(item, "metadata"), _map(item, "spec"), _map(item, "status")
     pod, uid = f"{_text(meta, 'namespace')}/{_text(meta, 'name')}", _text(meta, "uid")
-    if not POD.fullmatch(pod) or not uid:
+    if not is_pod(pod) or not uid:
         return None
     conditions = status.get("conditions")
     scheduled: Mapping[str, Any] = {}
@@ -160,7 +160,7 @@ def _event(arrival: int, change: str, item: Mapping[str, Any]) -> EventSeen | No
     if about.get("kind") != "Pod":
         return None
     pod = f"{_text(about, 'namespace')}/{_text(about, 'name')}"
-    if not POD.fullmatch(pod):
+    if not is_pod(pod):
         return None
     series = _map(item, "series")
     last = rfc3339(_text(series, "lastObservedTime")) or 0

@@ -1,0 +1,105 @@
+"""`podtrail reconstruct` as a person meets it."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from podtrail.cli import main
+from podtrail.recording import Record, read_recording
+
+DATA = Path(__file__).parents[1] / "data" / "kube-scheduler"
+
+
+def reconstruct(*arguments: object, stdin: bytes = b"") -> Result:
+    return CliRunner().invoke(main, ["reconstruct", *map(str, arguments)], input=stdin)
+
+
+def file(name: str) -> Path:
+    return DATA / f"{name}.gz"
+
+
+def sources(run: str) -> list[object]:
+    given = {"--log": f"{run}.log", "--pods": f"{run}.pods.jsonl", "--events": f"{run}.events.jsonl"}
+    return [part for option, name in given.items() for part in (option, file(name))]
+
+
+def test_the_report_lays_what_is_rebuilt_beside_the_schedulers_own_count() -> None:
+    done = reconstruct(*sources("v2-text"), "--metrics", DATA / "v2-text.prom")
+    assert done.exit_code == 0
+    rows = [line.split() for line in done.output.splitlines()]
+    assert ["log", "1,024", "576", "448", "0"] in rows
+    assert ["Success", "323", "323"] in rows
+    assert ["Unschedulable", "125", "125"] in rows
+    assert ["in", "all", "459", "459"] in rows
+
+
+def test_the_recording_tells_why_a_pod_waits(tmp_path: Path) -> None:
+    output = tmp_path / "attempts.jsonl"
+    reconstruct(*sources("v2-text"), "--output", output)
+    told = CliRunner().invoke(main, ["why", "pod", "default/giant", "--from", str(output)]).output
+    assert "default/giant is Pending" in told
+    assert "36  NodeResourcesFit  Insufficient cpu" in told
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".otlp", ".otlp.zst"])
+def test_two_readings_write_the_same_recording_byte_for_byte(tmp_path: Path, suffix: str) -> None:
+    for name in ("a", "b"):
+        assert reconstruct(*sources("v5-json"), "--output", tmp_path / f"{name}{suffix}").exit_code == 0
+    assert (tmp_path / f"a{suffix}").read_bytes() == (tmp_path / f"b{suffix}").read_bytes()
+    records = [record for record in read_recording(tmp_path / f"a{suffix}") if isinstance(record, Record)]
+    assert len(records) == 49
+
+
+def test_a_rotated_log_is_one_log(tmp_path: Path) -> None:
+    lines = gzip.decompress(file("v10-text.log").read_bytes()).splitlines(keepends=True)
+    half = next(at for at, line in enumerate(lines) if b"Attempting to schedule pod" in line and at > 9_000) + 1
+    (tmp_path / "kube-scheduler.log").write_bytes(b"".join(lines[half:]))
+    (tmp_path / "kube-scheduler.log.1").write_bytes(b"".join(lines[:half]))
+    logs = ["--log", tmp_path / "kube-scheduler.log", "--log", tmp_path / "kube-scheduler.log.1"]
+    told = json.loads(reconstruct(*logs, "--json", "--year", 2026).stdout)
+    assert told["attempts"] == {"Error": 8, "Success": 45, "Unschedulable": 82}
+
+
+def test_a_log_comes_from_standard_input() -> None:
+    log = gzip.decompress(file("v5-json.log").read_bytes())
+    told = json.loads(reconstruct("--log", "-", "--json", stdin=log).stdout)
+    assert sum(told["attempts"].values()) == 49
+
+
+def test_a_file_that_is_cut_off_gives_what_it_still_holds(tmp_path: Path) -> None:
+    (tmp_path / "cut.log.gz").write_bytes(file("v2-text.log").read_bytes()[:9_000])
+    done = reconstruct("--log", tmp_path / "cut.log.gz", "--json")
+    assert done.exit_code == 0
+    assert "cut off" in done.stderr
+    assert sum(json.loads(done.stdout)["attempts"].values()) > 100
+
+
+def test_nothing_to_tell_of_is_a_failure_that_says_so(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_bytes(b"\x00\xff rubbish\n" * 3)
+    done = reconstruct("--log", tmp_path / "a.log")
+    assert done.exit_code == 1
+    assert "log: 3 unknown: not a line of kube-scheduler" in done.output
+    assert "nothing that was read tells of an attempt" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ([], 2, "nothing to read"),
+        (["--log", "/nowhere/a.log"], 1, "No such file"),
+        (["--log", str(file("v2-text.log")), "--output", "attempts.txt"], 2, "attempts.txt"),
+    ],
+)
+def test_mistakes_are_said_in_one_line(arguments: list[str], code: int, words: str) -> None:
+    done = reconstruct(*arguments)
+    assert done.exit_code == code
+    assert words in done.stderr
+
+
+def test_what_is_read_is_not_written_over(tmp_path: Path) -> None:
+    log = tmp_path / "a.jsonl"
+    log.write_bytes(b"")
+    assert reconstruct("--log", log, "--output", log).exit_code == 2

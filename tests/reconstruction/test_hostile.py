@@ -1,0 +1,159 @@
+"""Rubbish, other logs, gaps, repeats and lies: counted, never fatal, never an attempt that was not."""
+
+import json
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+MIB = 1 << 20
+BOUND = (
+    b'I1121 11:12:07.%06d    4385 schedule_one.go:483] "Successfully bound pod to node" '
+    b'pod="%s" node="node-00" evaluatedNodes=1 feasibleNodes=1'
+)
+BEGUN = b'I1121 11:12:%02d.%06d    4385 schedule_one.go:117] "Attempting to schedule pod" pod="%s"'
+
+
+def key(one: Any) -> tuple[str, str, int]:
+    return (one.identity.pod, one.draft.result, one.draft.end)
+
+
+@given(st.lists(st.binary(max_size=300), max_size=30))
+def test_rubbish_gives_no_attempt_and_every_line_is_counted(runs: Any, rubbish: list[bytes]) -> None:
+    result = runs.rebuild([rubbish], [rubbish])
+    assert not result.attempts
+    assert result.log.lines == result.watch.lines == len(rubbish)
+
+
+@given(st.data())
+def test_what_is_left_of_a_log_with_gaps_and_rubbish_is_true(runs: Any, data: st.DataObject) -> None:
+    lines = runs.lines("v5-json.log")
+    kept = data.draw(st.lists(st.integers(0, len(lines) - 1), max_size=400, unique=True).map(sorted))
+    rubbish = data.draw(st.binary(max_size=60).filter(lambda text: b"\n" not in text))
+    true = {key(one) for one in runs.of("v5-json", "log").attempts}
+    result = runs.rebuild([[part for at in kept for part in (lines[at], rubbish)]])
+    assert {key(one) for one in result.attempts if one.draft.result} <= true
+
+
+@given(st.integers(1, 3000), st.sampled_from(["v2-text.log", "v5-json.log"]))
+def test_lines_cut_off_anywhere_never_fail(runs: Any, longest: int, name: str) -> None:
+    result = runs.rebuild([[line[:longest] for line in runs.lines(name)[:400]]])
+    assert result.log.lines == 400
+
+
+def test_a_line_of_ten_megabytes_is_counted_and_costs_nothing_else(runs: Any) -> None:
+    lines = [
+        BOUND % (1, b"default/a"),
+        b'I1121 11:12:07.000002    4385 a.go:1] "' + b"x" * 10 * MIB,
+        BOUND % (3, b"default/b"),
+    ]
+    result = runs.rebuild([lines])
+    assert [one.identity.pod for one in result.attempts] == ["default/a", "default/b"]
+    assert result.log.unknown == {"longer than 1 MiB": 1}
+
+
+def test_the_log_of_another_component_gives_no_attempt(runs: Any) -> None:
+    lines = [
+        b'I1121 11:12:07.000001       1 kubelet.go:2391] "SyncLoop ADD" source="api" pods=["default/web-0"]',
+        b'E1121 11:12:07.000002       1 pod_workers.go:1301] "Error syncing pod" err="no" pod="default/web-0"',
+        b'I1121 11:12:07.000003       1 a.go:2] Trace[12]: "List" (21-Nov-2026 11:12:07.000) (total time: 600ms):',
+        b"Trace[12]: [600.1ms] [600.1ms] END",
+        b'time="2026-11-21T11:12:07Z" level=info msg="starting signal loop" namespace=k8s.io',
+    ]
+    result = runs.rebuild([lines])
+    assert not result.attempts
+    assert result.log.unknown.total() == 1
+
+
+def test_two_schedulers_in_one_file_are_told_apart(runs: Any) -> None:
+    text, structured = runs.lines("v2-text.log"), runs.lines("v5-json.log")
+    mixed = [line for pair in zip(text, structured, strict=False) for line in pair]
+    mixed += text[len(structured) :] + structured[len(text) :]
+    result = runs.rebuild([mixed])
+    expected = Counter(map(key, runs.of("v2-text", "log").attempts + runs.of("v5-json", "log").attempts))
+    assert Counter(map(key, result.attempts)) == expected
+
+
+def test_time_that_goes_back_loses_no_attempt(runs: Any) -> None:
+    lines = runs.lines("v5-json.log")
+    result = runs.rebuild([lines[700:] + lines[:700]])
+    true = Counter(map(key, runs.of("v5-json", "log").attempts))
+    found = Counter(key(one) for one in result.attempts if one.draft.result)
+    assert not found - true
+    assert sum((true - found).values()) <= 1  # whose lines the cut has parted
+    assert result.log.notes["times that go back"] == 1
+
+
+def test_a_watch_that_repeats_itself_adds_nothing(runs: Any) -> None:
+    pods, events = runs.lines("v2-text.pods.jsonl"), runs.lines("v2-text.events.jsonl")
+    twice = [line for line in events for _ in range(2)]
+    result = runs.rebuild([], [[line for line in pods for _ in range(2)], twice, events])
+    once = runs.of("v2-text", "pods", "events")
+    assert Counter(map(key, result.attempts)) == Counter(map(key, once.attempts))
+
+
+def test_a_pod_that_was_bound_before_the_watch_began_gives_no_attempt(runs: Any) -> None:
+    pod = {
+        "kind": "Pod",
+        "metadata": {"name": "old", "namespace": "default", "uid": "u", "creationTimestamp": "2026-11-21T10:00:00Z"},
+        "spec": {"nodeName": "n", "schedulerName": "default-scheduler"},
+        "status": {"conditions": [{"type": "PodScheduled", "status": "True"}]},
+    }
+    told = {"arrivalUnixNano": "1795259525850942186", "list": {"kind": "PodList", "items": [pod]}}
+    again = {"arrivalUnixNano": "1795259525850942187", "event": {"type": "MODIFIED", "object": pod}}
+    assert not runs.rebuild([], [[json.dumps(one).encode() for one in (told, again)]]).attempts
+
+
+@pytest.mark.parametrize(
+    "name", [b"default/../../etc", b"Default/Web", b"default/" + b"a" * 300, b"a b/c", b"\\x1b[31m/x", b"x"]
+)
+def test_a_line_about_a_pod_of_a_hostile_name_is_counted_and_not_believed(runs: Any, name: bytes) -> None:
+    result = runs.rebuild([[BOUND % (1, name)]])
+    assert not result.attempts
+    assert result.log.unknown == {"about a Pod of no valid name": 1}
+
+
+def test_a_message_that_looks_like_another_line_stays_a_message(runs: Any) -> None:
+    forged = 'x\nI1121 11:12:07.000002 4385 a.go:1] "Successfully bound pod to node" pod="default/evil" node="n"'
+    line = (
+        b'E1121 11:12:07.000001    4385 schedule_one.go:1198] "Error scheduling pod; retrying" err=%s pod="default/a"'
+    )
+    (one,) = runs.rebuild([[line % json.dumps(forged).encode()]]).attempts
+    assert (one.identity.pod, one.draft.message) == ("default/a", forged)
+
+
+def test_pods_of_one_name_are_told_apart_by_uid_and_time(runs: Any) -> None:
+    def pod(uid: str, change: str, at: int) -> bytes:
+        meta = {"name": "db-0", "namespace": "default", "uid": uid, "creationTimestamp": "2026-11-21T11:12:00Z"}
+        event = {"type": change, "object": {"kind": "Pod", "metadata": meta, "spec": {"schedulerName": "s"}}}
+        return json.dumps({"arrivalUnixNano": str(1_795_259_520_000_000_000 + at * 1_000_000), "event": event}).encode()
+
+    watch = [pod("one", "ADDED", 0), pod("one", "DELETED", 2000), pod("two", "ADDED", 3000)]
+    logged = []
+    for second in (1, 4):
+        logged += [
+            BEGUN % (second, 100, b"default/db-0"),
+            b'I1121 11:12:%02d.000900    4385 a.go:1] "Unable to schedule pod; no fit; waiting" '
+            b'pod="default/db-0" err="0/3 nodes are available: 3 Insufficient cpu."' % second,
+        ]
+    result = runs.rebuild([logged], [watch])
+    assert [(one.identity.uid, one.identity.number) for one in result.attempts] == [("one", 1), ("two", 1)]
+
+
+def test_attempts_that_never_end_are_let_go_one_by_one(runs: Any) -> None:
+    log = [BEGUN % (7, number % 1_000_000, b"default/pod-%d" % number) for number in range(45_000)]
+    result = runs.rebuild([log])
+    assert len(result.attempts) == 45_000
+    assert not any(one.draft.result for one in result.attempts)
+    assert result.outcome.notes["open attempts let go: too many"] == 25_000
+
+
+def test_a_scheduler_that_starts_anew_ends_what_it_had_begun(runs: Any) -> None:
+    start = b'I1121 11:12:09.000000    4385 server.go:187] "Starting Kubernetes Scheduler" version="v1.37.1"'
+    again = BEGUN % (10, 0, b"default/a")
+    bound = BOUND.replace(b":07.%06d", b":10.%06d") % (5, b"default/a")
+    cut, whole = runs.rebuild([[BEGUN % (7, 0, b"default/a"), start, again, bound]]).attempts
+    assert (cut.draft.result, cut.draft.inferred["end"]) == ("", "the scheduler started anew")
+    assert (whole.draft.result, whole.identity.number) == ("Success", 2)

@@ -1,0 +1,178 @@
+"""One line at a time: versions, framings, values."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podtrail.reconstruction import Census, SchedulerLog, split_lines
+from podtrail.reconstruction.scheduler_log import Told
+from podtrail.reconstruction.vocabulary import Kind
+
+NEAR = 1_795_259_525_000_000_000
+MS = 1_000_000
+
+
+def read(*lines: str, near: int = NEAR) -> list[Told]:
+    return list(SchedulerLog("log", near, Census()).read([line.encode() for line in lines]))
+
+
+OLD = 'I1121 06:04:54.407601    9552 scheduler.go:604] pod default/ok is bound successfully on node "n1", '
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "values"),
+    [
+        (OLD + "3 nodes evaluated, 2 nodes were found feasible.", Kind.BOUND, {"node": "n1", "feasibleNodes": "2"}),
+        ("I1121 06:04:54.407601    9552 scheduler.go:572] Attempting to schedule pod: default/ok", Kind.BEGUN, {}),
+        (
+            (
+                "I1121 06:04:54.407601    9552 factory.go:449] Unable to schedule default/ok: no fit: 0/2 nodes are "
+                "available: 2 Insufficient cpu.; waiting"
+            ),
+            Kind.NO_FIT,
+            {"err": "0/2 nodes are available: 2 Insufficient cpu."},
+        ),
+        (
+            "E1121 06:04:54.407601    9552 factory.go:469] Error scheduling default/ok: no space; retrying",
+            Kind.FAILED,
+            {"err": "no space"},
+        ),
+        (
+            "I1121 06:04:54.407601    9552 default_binder.go:51] Attempting to bind default/ok to n1",
+            Kind.BINDING,
+            {"node": "n1"},
+        ),
+        (
+            (
+                'I1121 06:04:54.407601    9552 scheduler.go:592] "Successfully bound pod to node" pod="default/ok" '
+                'node="n1" evaluatedNodes=1 feasibleNodes=1'
+            ),
+            Kind.BOUND,
+            {"node": "n1", "evaluatedNodes": "1"},
+        ),
+        (
+            (
+                'I1121 06:04:54.407601       1 scheduling_queue.go:1137] "Pod moved to an internal scheduling queue" '
+                'logger="x" pod="default/ok" event="ScheduleAttemptFailure" queue="Backoff" schedulingCycle=6 hint=1 '
+                'unschedulable plugins={"NodeAffinity":{},"NodeResourcesFit":{}}'
+            ),
+            Kind.QUEUED,
+            {"queue": "Backoff", "unschedulable plugins": '{"NodeAffinity":{},"NodeResourcesFit":{}}'},
+        ),
+    ],
+)
+def test_lines_of_all_ages_mean_the_same(line: str, kind: Kind, values: dict[str, str]) -> None:
+    (told,) = read(line)
+    assert (told.kind, told.pod) == (kind, "default/ok")
+    assert values.items() <= told.values.items()
+
+
+def test_a_value_of_several_lines_is_put_together() -> None:
+    told, following = read(
+        'E1121 11:12:29.262844    4385 schedule_one.go:1198] "Error scheduling pod; retrying" err=<',
+        '\trunning "x"',
+        "\t\tdeeper",
+        ' > logger="UnhandledError" pod="default/a"',
+        'I1121 11:12:30.000000    4385 schedule_one.go:117] "Attempting to schedule pod" pod="default/b"',
+    )
+    assert (told.pod, told.values["err"]) == ("default/a", 'running "x"\n\tdeeper')
+    assert following.pod == "default/b"
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=200))
+def test_any_message_survives_quoting(message: str) -> None:
+    quoted = json.dumps(message, ensure_ascii=False).replace("\n", "\\n").replace("\r", "\\r")
+    line = f'E1121 11:12:29.262844 4385 s.go:1] "Error scheduling pod; retrying" err={quoted} pod="default/a"'
+    (told,) = read(line)
+    assert (told.pod, told.values["err"]) == ("default/a", message)
+
+
+def test_of_a_key_that_stands_twice_in_json_the_innermost_counts() -> None:
+    (told,) = read(
+        '{"ts":1795260024579.5713,"caller":"queue/active_queue.go:414","msg":"Entity moved to an internal scheduling '
+        'queue","pod":{"name":"a","namespace":"x"},"v":5,"type":"pod","pod":{"name":"b","namespace":"x"},'
+        '"event":"AssignedPodDelete","queue":"Active"}'
+    )
+    assert (told.pod, told.time) == ("x/b", 1_795_260_024_579_571_300)
+
+
+LINE = 'I1121 11:12:07.005373    4385 schedule_one.go:117] "Attempting to schedule pod" pod="default/a"'
+
+
+@pytest.mark.parametrize(
+    "framed",
+    [
+        [f"2026-11-21T11:12:07.005400123Z stderr F {LINE}"],
+        [f"2026-11-21T11:12:07.0054Z stderr P {LINE[:40]}", f"2026-11-21T11:12:07.0054Z stderr F {LINE[40:]}"],
+        [json.dumps({"log": LINE + "\n", "stream": "stderr", "time": "2026-11-21T11:12:07.005400123Z"})],
+        [
+            json.dumps({"log": LINE[:40], "stream": "stderr", "time": "2026-11-21T11:12:07.0054Z"}),
+            json.dumps({"log": LINE[40:] + "\n", "stream": "stderr", "time": "2026-11-21T11:12:07.0054Z"}),
+        ],
+    ],
+)
+def test_what_a_container_runtime_wraps_around_is_taken_off_and_gives_the_year(framed: list[str]) -> None:
+    (told,) = read(*framed, near=0)
+    assert told.pod == "default/a"
+    assert datetime.fromtimestamp(told.time // 10**9, UTC).year == 2026
+
+
+def test_the_year_turns_within_a_log() -> None:
+    new_year = int(datetime(2026, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()) * 10**9
+    before = LINE.replace("1121 11:12:07", "1231 23:59:58")
+    after = LINE.replace("1121 11:12:07", "0101 00:00:01")
+    first, second = read(before, after, near=new_year)
+    assert second.time - first.time == 3 * 10**9
+
+
+BLOCK = (
+    (
+        'I1121 06:04:54.407601    9552 trace.go:205] Trace[389521860]: "Scheduling" namespace:default,name:ok2 '
+        "(21-Nov-2026 06:04:54.252) (total time: 154ms):"
+    ),
+    'Trace[389521860]: ---"Snapshotting scheduler cache and node infos done" 4ms (06:04:00.256)',
+    'Trace[389521860]: ["Filtering" plugin:x 100ms (06:04:00.256)',
+    'Trace[389521860]:  ---"a step within" 90ms (06:04:00.350)]',
+    'Trace[389521860]: ---"Computing predicates done" 150ms (06:04:00.406)',
+    "Trace[389521860]: [154.683192ms] [154.683192ms] END",
+)
+
+
+def test_a_trace_with_another_in_it_gives_its_own_steps() -> None:
+    (told,) = read(*BLOCK)
+    assert told.block is not None
+    assert (told.kind, told.pod, told.block.took) == (Kind.TRACE, "default/ok2", 154_683_192)
+    steps = [("Snapshotting scheduler cache and node infos done", 4 * MS), ("Computing predicates done", 150 * MS)]
+    assert told.block.steps == steps
+
+
+def test_a_trace_in_json_is_read_from_its_message() -> None:
+    message = "\n".join([BLOCK[0].partition("] ")[2], *BLOCK[1:]])
+    (told,) = read(json.dumps({"ts": 1795260021732.796, "msg": message, "v": 0}, separators=(",", ":")))
+    assert told.block is not None
+    assert len(told.block.steps) == 2
+
+
+def test_traces_that_stand_mixed_are_told_apart() -> None:
+    other = [line.replace("389521860", "7").replace("ok2", "ok3") for line in BLOCK]
+    told = read(*(line for pair in zip(BLOCK, other, strict=True) for line in pair))
+    assert [one.pod for one in told] == ["default/ok2", "default/ok3"]
+
+
+@given(st.lists(st.binary(max_size=40)), st.integers(1, 20))
+def test_lines_are_the_same_however_the_file_is_cut(pieces: list[bytes], longest: int) -> None:
+    whole = b"".join(pieces)
+    lines = whole.split(b"\n")
+    expected = [line[: longest + 1] for line in (lines if lines[-1] else lines[:-1])]
+    found = list(split_lines(pieces, longest))
+    assert [line.rstrip(b"\r") for line in found] == [line.rstrip(b"\r") for line in expected]
+
+
+def test_every_line_is_counted_once(runs: Any) -> None:
+    for run in ("v2-text", "v10-text", "v5-json"):
+        census = runs.of(run, "log").log
+        assert census.lines == census.used + census.other + census.continued + census.unknown.total()

@@ -1,0 +1,108 @@
+"""The traces that attempts become: tree, names, what is inferred, ids."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from podtrail.otlp import SpanView, attempt_of, read_request, split, write_request
+from podtrail.reconstruction import Rebuilt, trace
+
+
+def spans_of(one: Rebuilt) -> list[SpanView]:
+    return [SpanView(raw) for raw in split(trace(one).spans)]
+
+
+def names(one: Rebuilt) -> dict[str, str]:
+    """Return each span's parent by name."""
+    spans = spans_of(one)
+    of = {span.span_id: span.name for span in spans}
+    return {span.name: of.get(span.parent_span_id, "") for span in spans}
+
+
+ALL = ("log", "pods", "events")
+
+
+@pytest.mark.parametrize("run", ["v2-text", "v10-text", "v5-json"])
+@pytest.mark.parametrize("sources", [ALL, ("log",), ("pods", "events")])
+def test_every_trace_is_a_tree_within_its_root(runs: Any, run: str, sources: tuple[str, ...]) -> None:
+    for one in runs.of(run, *sources).attempts:
+        spans = spans_of(one)
+        ids = {span.span_id for span in spans}
+        (root,) = [span for span in spans if not span.parent_span_id]
+        assert len(ids) == len(spans)
+        for span in spans:
+            assert span is root or span.parent_span_id in ids
+            assert root.start <= span.start <= span.end <= root.end
+
+
+def test_the_root_tells_what_podtrail_reads(runs: Any) -> None:
+    last = runs.of("v2-text", *ALL).of("default/frozen-1")[-1]
+    attempt = attempt_of(read_request(write_request([trace(last)])).groups)
+    assert attempt is not None
+    assert (attempt.namespace, attempt.name, attempt.result) == ("default", "frozen-1", "Success")
+    assert (attempt.profile, attempt.declared) == ("bin-packing", 4)
+    assert attempt.pod_uid == last.identity.uid
+    (root,) = [span for span in spans_of(last) if span.name == "SchedulePod"]
+    assert root.attributes["scheduler.selected_node"] == "tight1"
+
+
+def test_a_log_at_ten_gives_phases_plugins_and_scores(runs: Any) -> None:
+    one = runs.of("v10-text", "log").of("default/sluggish-0")[0]
+    tree = names(one)
+    assert tree["filter"] == tree["score"] == "schedulingCycle"
+    assert tree["bind"] == "bindingCycle"
+    assert tree["plugin: NodeResourcesFit"] == "score"
+    (score,) = [span for span in spans_of(one) if span.name == "score"]
+    assert score.attributes["scheduler.score.selected"] == 562
+    assert score.duration == 193_000_000
+
+
+def test_refusals_name_plugin_count_and_at_ten_the_nodes(runs: Any) -> None:
+    one = runs.of("v10-text", "log").of("default/pre-boss")[0]
+    told = {span.name: event.attributes for span in spans_of(one) for event in span.events}
+    assert told["plugin: NodeAffinity"]["scheduler.nodes.count"] == 9
+    assert told["plugin: TaintToleration"]["scheduler.nodes.names"] == ["gpu0", "gpu1"]
+
+
+def test_a_refused_bind_is_an_error_of_the_binding_cycle(runs: Any) -> None:
+    one = runs.of("v5-json", "log").of("default/frozen-0")[0]
+    failed = {span.name for span in spans_of(one) if span.status.code == 2}
+    assert failed == {"SchedulePod", "bindingCycle", "bind", "plugin: DefaultBinder"}
+
+
+def test_what_is_inferred_says_how(runs: Any) -> None:
+    (quiet,) = runs.of("v2-text", "log").of("default/hello")
+    (told,) = runs.of("v5-json", *ALL).of("default/traced-admin")
+    inferred = next(span for span in spans_of(quiet) if span.name == "SchedulePod").attributes["podtrail.inferred"]
+    assert isinstance(inferred, list)
+    assert any(str(line).startswith("start: the first line") for line in inferred)
+    assert "podtrail.inferred" not in next(span for span in spans_of(told) if span.name == "SchedulePod").attributes
+
+
+def test_ids_follow_from_uid_and_number_alone(runs: Any) -> None:
+    with_log = {
+        (one.identity.uid, one.identity.number): trace(one).trace_id for one in runs.of("v2-text", *ALL).attempts
+    }
+    bound = [one for one in runs.of("v2-text", "events").attempts if one.identity.number == 1]
+    assert bound
+    for one in bound:
+        assert with_log[one.identity.uid, 1] == trace(one).trace_id
+    assert max(Counter(with_log.values()).values()) == 1
+
+
+def test_an_attempt_links_to_the_one_before(runs: Any) -> None:
+    first, second, *_ = runs.of("v2-text", *ALL).of("default/giant")
+    (root,) = [span for span in spans_of(second) if span.name == "SchedulePod"]
+    (link,) = root.links
+    assert link.trace_id == trace(first).trace_id
+    assert link.span_id == next(span.span_id for span in spans_of(first) if span.name == "SchedulePod")
+    assert link.attributes["podtrail.link.type"] == "previous-attempt"
+
+
+def test_a_traceparent_annotation_is_a_link_that_is_not_trusted(runs: Any) -> None:
+    (one,) = runs.of("v2-text", *ALL).of("default/traced-annotated")
+    (root,) = [span for span in spans_of(one) if span.name == "SchedulePod"]
+    (link,) = root.links
+    assert link.attributes == {"podtrail.link.type": "creation", "podtrail.link.trusted": False}
+    assert link.trace_id.hex().startswith("abcd")
