@@ -1,0 +1,117 @@
+"""A recording made of what comes over OTLP: a pipeline from the `otlp` receiver to the `recording` exporter."""
+
+import asyncio
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from podtrail.cli.options import reporting
+from podtrail.cli.reading import Failed
+from podtrail.cli.sizes import format_size
+from podtrail.component import StartError
+from podtrail.config import Document
+from podtrail.config.types import SECOND, format_duration
+from podtrail.otlp import Batch
+from podtrail.pipeline.settings import read_settings
+from podtrail.service import Service
+
+
+@dataclass(slots=True)
+class Recorder:
+    """Counts what comes and says when that is enough; an `Observer`."""
+
+    to: Path
+    limit: int | None
+    """Spans."""
+    max_size: int | None
+    """Bytes of the file."""
+    service: Service | None = None
+    requests: int = 0
+    spans: int = 0
+
+    def observe(self, pipeline: str, batch: Batch) -> None:  # noqa: ARG002 - an Observer's signature
+        """Take note of a request."""
+        self.requests += bool(batch.groups)
+        self.spans += batch.span_count
+        enough = self.limit is not None and self.spans >= self.limit
+        if enough or (self.max_size is not None and self.size() >= self.max_size):
+            assert self.service is not None
+            self.service.stop()
+
+    def size(self) -> int:
+        """Return the bytes of the file so far."""
+        return self.to.stat().st_size if self.to.exists() else 0
+
+
+def listen(listens: dict[str, str], recorder: Recorder, seconds: float | None, *, append: bool) -> None:
+    """Record what comes at these addresses, by protocol, until told to stop or for so many seconds; say what came.
+
+    Failed when nothing came, or something is not in the file.
+    """
+    to = recorder.to
+    with reporting():
+        settings = read_settings(Document.from_mapping(_configuration(listens, to, append=append)), frozenset())
+    service = recorder.service = Service(settings, lambda: settings, observers=[recorder])
+    began = time.monotonic()
+
+    async def run() -> Any:
+        if seconds is not None:
+            asyncio.get_running_loop().call_later(seconds, service.stop)
+        return await service.run()
+
+    try:
+        with _progress(recorder, listens):
+            ended = asyncio.run(run())
+    except StartError as error:
+        raise Failed(str(error)) from None
+    (balance,) = ended.balances
+    took = format_duration(int((time.monotonic() - began) * 1000) * SECOND // 1000)
+    click.echo(
+        f"{to}: {recorder.requests:,} requests, {balance.delivered:,} spans in {took}, {format_size(recorder.size())}"
+    )
+    lost = recorder.spans - balance.delivered
+    if lost:
+        raise Failed(f"{lost:,} spans are not in the recording")
+    if not recorder.requests:
+        raise Failed("nothing came")
+
+
+def _configuration(listens: dict[str, str], to: Path, *, append: bool) -> dict[str, Any]:
+    quiet = "warn" if sys.stderr.isatty() else "info"
+    return {
+        "receivers": {"otlp": {"protocols": {protocol: {"endpoint": at} for protocol, at in listens.items()}}},
+        "exporters": {"recording": {"path": str(to), "append": append}},
+        "service": {
+            "telemetry": {"metrics": {"level": "none"}, "logs": {"level": quiet}},
+            "pipelines": {"traces": {"receivers": ["otlp"], "exporters": ["recording"]}},
+        },
+    }
+
+
+@contextmanager
+def _progress(recorder: Recorder, listens: dict[str, str]) -> Iterator[None]:
+    """Show on a terminal how it goes."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import Progress, ProgressColumn, SpinnerColumn, Task, TimeElapsedColumn
+    from rich.text import Text
+
+    class Came(ProgressColumn):
+        def render(self, task: Task) -> Text:  # noqa: ARG002 - rich's signature
+            size = format_size(recorder.size())
+            return Text(f"{recorder.spans:,} spans in {recorder.requests:,} requests, {size}")
+
+    where = ", ".join(f"{protocol} on {at}" for protocol, at in listens.items())
+    click.echo(f"listening for OTLP: {where}; Ctrl-C ends", err=True)
+    columns = (SpinnerColumn(), Came(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True, refresh_per_second=4) as progress:
+        progress.add_task("recording", total=None)
+        yield
