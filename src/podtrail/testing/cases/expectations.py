@@ -74,7 +74,7 @@ def read_steps(reading: Reading, node: Node | None, path: Path) -> list[Step]:
 
 def _step(reading: Reading, node: Node, path: Path) -> Step:
     step = Step()
-    if not isinstance(node, MapNode) or not node.entries:
+    if not isinstance(node, MapNode) or not node.entries.keys() - {"at"}:
         reading.problem(path, "must be a map of what is expected", "write for example pod web-0: kept", value=True)
         return step
     step.at = _time(reading, node, path)

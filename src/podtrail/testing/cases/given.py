@@ -163,7 +163,7 @@ class _Item:
                     self._given.traces.append(GivenTrace(model.trace, model))
             case MapNode() if "recording" in node.entries and len(node.entries) == 1:
                 self._recordings(node.entries["recording"].value, (*path, "recording"))
-            case MapNode():
+            case MapNode() if node.entries:
                 for key, entry in node.entries.items():
                     self._entry(key, entry.value, (*path, key))
             case _:

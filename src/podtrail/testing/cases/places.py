@@ -24,8 +24,8 @@ class Reading:
 
     @property
     def problems(self) -> list[Problem]:
-        """What was found wrong so far."""
-        return self._check.problems
+        """What was found wrong so far; nothing in a test is hardly meant and right nonetheless."""
+        return self._check.problems + self._check.warnings
 
     def problem(self, path: Path, message: str, hint: str = "", *, value: bool = False) -> None:
         """Note a problem at the key (or with `value` the value) of a path."""
