@@ -2,9 +2,10 @@
 
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from podtrail.config.types import SECOND, Model, NonNegativeDuration, WarningPath
+from podtrail_processors.tail_sampling.throughput import LEAST_BUDGET, MOST_BUDGET
 
 
 class StressRelief(Model):
@@ -35,6 +36,13 @@ class StressRelief(Model):
         description="About so many traces a second are kept under stress for a span of status ERROR or an attempt that "
         "did not succeed; of more of them a share. 0: they are treated as any other.",
     )
+
+    @field_validator("errors_per_second")
+    @classmethod
+    def _can_be_reckoned_with(cls, rate: float) -> float:
+        if rate and not LEAST_BUDGET <= rate <= MOST_BUDGET:
+            raise ValueError(f"must be 0, or from {LEAST_BUDGET:g} to {MOST_BUDGET:g}")
+        return rate
 
     @model_validator(mode="after")
     def _off_below_on(self) -> "StressRelief":

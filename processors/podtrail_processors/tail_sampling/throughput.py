@@ -26,6 +26,9 @@ _FAR_BELOW = 0.75
 """When less of the budget is spent in an interval although traces are thinned, that interval counts for more."""
 _FORGOTTEN = 0.1
 """A key is forgotten when it brings fewer traces an interval."""
+LEAST_BUDGET = 1e-6
+MOST_BUDGET = 1e15
+"""A second. Outside of these bounds, which nobody needs, doubles do not add up."""
 OTHER = "(other)"
 """The label of all keys beyond the most that are told apart."""
 

@@ -243,6 +243,12 @@ def test_a_decision_under_stress_is_remembered_in_the_caches(stressed: Make, spa
     assert made.under_test.held() == 0
 
 
+@pytest.mark.parametrize("rate", [1e-300, 1e300])
+def test_a_rate_of_errors_that_can_not_be_kept_to_is_an_error(sampler: Make, rate: float) -> None:
+    with pytest.raises(ValueError, match="must be 0, or from 1e-06 to"):
+        sampler(stress_relief={"mode": "always", "errors_per_second": rate})
+
+
 def test_a_lower_mark_above_the_upper_one_is_an_error(sampler: Make) -> None:
     with pytest.raises(ValueError, match="deactivate_at_percentage must not be above"):
         sampler(stress_relief={"activate_at_percentage": 50})

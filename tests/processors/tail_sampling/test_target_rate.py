@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from podtrail_processors.probability import ALWAYS, NEVER, probability_of, randomness_of, read_sampling_state
 from podtrail_processors.tail_sampling.allotment import Demand, allot
 from podtrail_processors.tail_sampling.config import Config
-from podtrail_processors.tail_sampling.throughput import OTHER, Throughput
+from podtrail_processors.tail_sampling.throughput import LEAST_BUDGET, MOST_BUDGET, OTHER, Throughput
 
 from podtrail.otlp import SpanView, Status, split
 
@@ -359,6 +359,8 @@ def test_within_and_only_what_the_others_let_through_is_charged(sampler: Make, s
         ({"spans_per_second": 1, "traces_per_second": 1}, "only one of"),
         ({"spans_per_second": 0}, "greater than 0"),
         ({"spans_per_second": float("inf")}, "finite"),
+        ({"traces_per_second": 1e-300}, "from 1e-06 to 1e\\+15"),
+        ({"bytes_per_second": 1e300}, "from 1e-06 to 1e\\+15"),
         ({"spans_per_second": 1, "max_keys": 0}, "greater than or equal to 1"),
         ({"spans_per_second": 1, "adjustment_interval": "10ms"}, "must be at least 1s"),
     ],
@@ -368,6 +370,18 @@ def test_a_target_that_is_none_is_an_error(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         sampler(policy("target_rate", **settings))
+
+
+@pytest.mark.parametrize("target", [LEAST_BUDGET, MOST_BUDGET])
+@pytest.mark.parametrize("shards", [1, 256])
+def test_the_least_and_the_highest_target_can_be_met(
+    sampler: Make, span: Make, policy: Make, target: float, shards: int
+) -> None:
+    made = sampler(policy("target_rate", bytes_per_second=target, minimum_percentage=0), num_shards=shards)
+    for second in range(20):
+        made.send(second, *(span(second << 80 | number << 64) for number in range(1, 50)))
+    made.stop(100)
+    assert len(made.verdicts) == 20 * 49
 
 
 @pytest.mark.parametrize("cache", [0, 10])

@@ -19,7 +19,7 @@ from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.instruments import label_of
 from podtrail_processors.tail_sampling.policy import Block, Policy
 from podtrail_processors.tail_sampling.thresholds import MARK, Before, sampled_before
-from podtrail_processors.tail_sampling.throughput import OTHER, Flow, Share, Throughput
+from podtrail_processors.tail_sampling.throughput import LEAST_BUDGET, MOST_BUDGET, OTHER, Flow, Share, Throughput
 from podtrail_processors.tail_sampling.throughput_metrics import publish
 from podtrail_processors.tail_sampling.trace_key import TraceKey
 
@@ -156,6 +156,13 @@ class Config(Block):
     minimum_percentage: float = Field(
         0.0, ge=0, le=100, description="No trace is kept with a lower probability, even if that exceeds the target."
     )
+
+    @field_validator("spans_per_second", "bytes_per_second", "traces_per_second")
+    @classmethod
+    def _can_be_reckoned_with(cls, target: float | None) -> float | None:
+        if target is not None and not LEAST_BUDGET <= target <= MOST_BUDGET:
+            raise ValueError(f"must be from {LEAST_BUDGET:g} to {MOST_BUDGET:g}")
+        return target
 
     @field_validator("adjustment_interval")
     @classmethod
