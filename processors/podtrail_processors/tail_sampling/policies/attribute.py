@@ -102,4 +102,4 @@ class AttributePolicy(Policy):
 
     def why_not(self, trace: Evidence) -> str:
         """Tell the values and where they stand."""
-        return f"{self._lookup.told(trace, met=self._inverted)}; kept would be: {self.reason}"
+        return f"{self._lookup.told(trace, met=self._inverted)}; wanted is: {self.reason}"

@@ -36,11 +36,12 @@ class SpanCount(Policy):
 
     def _compared(self, trace: Evidence) -> str:
         count = trace.total_spans
+        spans = f"{count} span{'' if count == 1 else 's'}"
         if count < self._least:
-            return f"{count} spans, fewer than {self._least}"
+            return f"{spans}, fewer than {self._least}"
         if self._most is not None and count > self._most:
-            return f"{count} spans, more than {self._most}"
-        return f"{count} spans, at least {self._least}" + (f" and at most {self._most}" if self._most else "")
+            return f"{spans}, more than {self._most}"
+        return f"{spans}, at least {self._least}" + (f" and at most {self._most}" if self._most else "")
 
 
 class Config(Block):
