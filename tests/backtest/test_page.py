@@ -26,7 +26,7 @@ Recorded = Callable[..., Path]
 
 
 def attempts(count: int, **changes: object) -> list[MadeAttempt]:
-    make = [no_room, lambda **more: MadeAttempt(**more)]
+    make: list[Callable[..., MadeAttempt]] = [no_room, MadeAttempt]
     return [
         make[at % 3 > 0](
             uid=f"{at // 3:036}", name=f"web-{at // 3}", number=at % 3 + 1, start=START + at * SECOND, **changes

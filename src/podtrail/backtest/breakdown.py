@@ -108,7 +108,7 @@ class PolicyTable:
         row = self._row(verdict.policy)
         row.decided += 1
         row.spans += verdict.spans
-        row.only_it += yes == [verdict.policy]
+        row.only_it += yes in ([], [verdict.policy])  # [] where no policy said yes: kept by a link, or rescued
 
     def _row(self, name: str) -> PolicyCount:
         return self.rows.setdefault(name, PolicyCount())

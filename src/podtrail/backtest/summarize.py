@@ -143,7 +143,8 @@ def _policy(side: Side, name: str) -> PolicyRow:
     row = side.policies.rows.get(name)
     if row is None:
         return PolicyRow(None, None, None, None)
-    return PolicyRow(row.voted_yes, row.decided, row.only_it if side.policies.asks_all else None, row.spans)
+    voted = row.voted_yes if name in side.policies.named else None
+    return PolicyRow(voted, row.decided, row.only_it if side.policies.asks_all else None, row.spans)
 
 
 def _sampling(done: Comparison, sampled: float | None) -> str:

@@ -2,7 +2,7 @@
 // Finds rows by what stands in them, and opens what is folded before the page is printed. Inserts nothing.
 for (const find of document.querySelectorAll("input[data-finds]")) {
   find.closest("p").hidden = false;
-  const rows = document.querySelectorAll("#" + find.dataset.finds + " tbody tr");
+  const rows = document.querySelectorAll("#" + find.dataset.finds + " tbody");
   const found = document.getElementById(find.dataset.finds + "-found");
   find.addEventListener("input", () => {
     const sought = find.value.toLowerCase();
