@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from podtrail.reconstruction.draft import Draft, Ended
+from podtrail.reconstruction.draft import Draft, Ended, Words
 from podtrail.reconstruction.failed_scheduling import read_failure
 from podtrail.reconstruction.log_story import LogStory
 from podtrail.reconstruction.pods import Incarnation, PodBook
@@ -16,7 +16,7 @@ from podtrail.reconstruction.watch import EventSeen, PodSeen
 
 MILLISECOND = 1_000_000
 SECOND = 1_000 * MILLISECOND
-_MOST_NAMES = 65_536
+_MOST_REMEMBERED = 131_072
 _MOST_ENDS = 64
 _SAME = 100 * MILLISECOND
 """An Event has the scheduler's own time; lines and Events of one attempt are microseconds apart."""
@@ -27,8 +27,6 @@ _LONG_AGO = 60 * SECOND
 
 _ASSIGNED = re.compile(r"Successfully assigned \S+ to (?P<node>\S{1,253})")
 _PREEMPTED = re.compile(r"Preempted by (?:a )?pod (?P<uid>[0-9a-fA-F-]{1,64}) on node ")
-_MISSING = re.compile(r"%!(.)\([A-Z]+\)")
-_FLAG = re.compile(r"% +")
 _RESULTS = {"Unschedulable": "Unschedulable", "SchedulerError": "Error"}
 
 
@@ -41,6 +39,7 @@ class Claims:
         self._log = log
         self._ended = ended
         self._ends: OrderedDict[str, list[Ended]] = OrderedDict()
+        self._count = 0
         self.profiles = {"default-scheduler"}
 
     def remember(self, draft: Draft) -> Ended:
@@ -48,14 +47,17 @@ class Claims:
         ends = self._ends.get(draft.pod)
         if ends is None:
             ends = self._ends[draft.pod] = []
-            if len(self._ends) > _MOST_NAMES:
-                self._ends.popitem(last=False)
         else:
             self._ends.move_to_end(draft.pod)
-        told = Ended(draft.end, draft.result, draft.message, draft.node, draft=draft)
+        told = Ended(draft.end, draft.result, Words.of(draft.message), draft=draft)
         ends.append(told)
+        self._count += 1
         if len(ends) > _MOST_ENDS:
             del ends[0]
+            self._count -= 1
+        if self._count > _MOST_REMEMBERED:
+            _, gone = self._ends.popitem(last=False)
+            self._count -= len(gone)
         return told
 
     def event(self, seen: EventSeen) -> None:
@@ -103,7 +105,7 @@ class Claims:
         elif unended and unended.draft and unended.draft.start <= seen.at and seen.at - unended.end < _NEAR:
             draft = unended.draft
             draft.inferred["end"] = draft.inferred["result"] = "from an Event; the log does not tell it"
-            unended.end, unended.result, unended.message, unended.node = seen.at, result, seen.note, node
+            unended.end, unended.result, unended.words = seen.at, result, Words.of(seen.note)
         else:
             unended = None
             draft = Draft(seen.pod, "", seen.at)
@@ -171,7 +173,7 @@ class Claims:
                 if told.repeated or "result" in told.draft.inferred or told.draft.group:
                     told.draft.result = told.result = _RESULTS[seen.reason]
                 if told.repeated:
-                    told.draft.message = told.message = seen.message
+                    told.draft.message, told.words = seen.message, Words.of(seen.message)
                     told.draft.inferred["message"] = "from the Pod's condition; the Event keeps an earlier note"
                     told.repeated = False
 
@@ -181,8 +183,9 @@ class Claims:
             for told in self._ends.get(seen.pod, ())
             if told.result not in ("", "Success") and pod.settled <= told.end <= seen.time + _LAG
         ]
+        words = Words.of(seen.message)
         for told in ends:
-            if _same_words(told.message, seen.message) and told.end >= pod.since - SECOND:
+            if told.words.like(words) and told.end >= pod.since - SECOND:
                 return told
         return next((told for told in reversed(ends) if told.repeated and seen.time - told.end <= _SERIES), None)
 
@@ -210,17 +213,3 @@ class Claims:
     def _in_log(self, time: int) -> bool:
         """Whether the log would tell of an attempt at this time: it has their ends, and covers the time."""
         return bool(self._log.ends) and self._log.first <= time <= self._log.newest + SECOND
-
-
-def _same_words(message: str, other: str) -> bool:
-    if message == other:
-        return True
-    plain, told = _plain(message), _plain(other)
-    if plain.endswith(" ..."):
-        return told.startswith(plain.removesuffix(" ..."))
-    return plain == told or (len(plain) >= 1000 and told.startswith(plain))
-
-
-def _plain(message: str) -> str:
-    """Take back what became of a `%` in an Event's note, which is used as a format."""
-    return _FLAG.sub("%", _MISSING.sub(r"%\1", message)) if "%" in message else message

@@ -15,7 +15,8 @@ HOLD = 5 * SECOND
 """How long an attempt that has ended waits for what else is told of it."""
 _WEIGH_EVENT = 1 * SECOND
 _WEIGH_POD = 2 * SECOND
-_MOST_HELD = 20_000
+_MOST_HELD = 8_192
+_MOST_WAITING = 4_096
 _NEVER = 1 << 70
 
 Heard = Told | EventSeen | PodSeen
@@ -75,20 +76,21 @@ class Correlator:
         pod, new = self._book.see(seen)
         if new and seen.change != "ADDED":
             # It was so before the watch began: whatever made it so is not in it.
-            pod.node, pod.reason, pod.message = seen.node, seen.reason, seen.message
+            pod.node, pod.told = seen.node, hash((seen.reason, seen.message))
             return
         bound = bool(seen.node) and not pod.node and not new
-        told = bool(seen.reason) and (seen.reason, seen.message) != (pod.reason, pod.message)
+        words = hash((seen.reason, seen.message))
+        told = bool(seen.reason) and words != pod.told
         pod.node = seen.node or pod.node
         if seen.change != "DELETED":
-            pod.reason, pod.message = seen.reason, seen.message
+            pod.told = words
         if bound or told:
             self._pods.append((seen, pod, bound))
 
     def _weigh(self, now: int) -> None:
-        while self._events and (self._events[0].time + _WEIGH_EVENT <= now or len(self._events) > _MOST_HELD):
+        while self._events and (self._events[0].time + _WEIGH_EVENT <= now or len(self._events) > _MOST_WAITING):
             self._claims.event(self._events.popleft())
-        while self._pods and (self._pods[0][0].time + _WEIGH_POD <= now or len(self._pods) > _MOST_HELD):
+        while self._pods and (self._pods[0][0].time + _WEIGH_POD <= now or len(self._pods) > _MOST_WAITING):
             seen, pod, bound = self._pods.popleft()
             if bound:
                 self._claims.bound(seen, pod)

@@ -1,5 +1,6 @@
 """An attempt while it is put together: what lines, Events and conditions tell of it so far."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -7,8 +8,13 @@ from typing import Final, NamedTuple
 from podtrail.reconstruction.utiltrace import Block
 
 MOST_PLUGINS: Final = 128
-MOST_NODES: Final = 512
 MOST_VICTIMS: Final = 50
+_BEGINNING: Final = 960
+"""Characters of a message that an Event's note has for certain, multi-byte ones aside."""
+_MISSING: Final = re.compile(r"%!(.)\([A-Z]+\)")
+_FLAG: Final = re.compile(r"% +")
+_NAMES_KEPT: Final = 10
+_TOTALS_KEPT: Final = 5
 POINTS: Final = {
     "PreFilter": "preFilter",
     "Filter": "filter",
@@ -33,7 +39,9 @@ class PluginMarks:
     refused: list[str] = field(default_factory=list)
     reason: str = ""
     scores: dict[str, int] = field(default_factory=dict)
-    """By node, times the plugin's weight."""
+    """By node, times the plugin's weight; of an attempt that has ended the selected node's and two more."""
+    scored: int = 0
+    """How many nodes it scored."""
 
 
 @dataclass(slots=True)
@@ -63,6 +71,8 @@ class Draft:
     """By extension point and name."""
     totals: dict[str, int] = field(default_factory=dict)
     totalled: int = 0
+    details: int = 0
+    """How many nodes' names it holds."""
     block: Block | None = None
     post_filtered: int | None = None
     failed_plugin: str = ""
@@ -100,6 +110,18 @@ class Draft:
         marks.last = max(marks.last, time)
         return marks
 
+    def summarize(self) -> None:
+        """Let go of what is told of single nodes, but for the best and the one that was selected."""
+        for marks in self.plugins.values():
+            marks.scored = marks.scored or len(marks.scores)
+            ordered = sorted(marks.scores.items(), key=lambda one: one[1])
+            kept = ordered[:1] + ordered[-1:] if ordered else []
+            marks.scores = dict(kept) | {node: score for node, score in ordered if node == self.node}
+            del marks.refused[_NAMES_KEPT:]
+        best = sorted(self.totals.items(), key=lambda one: (-one[1], one[0]))
+        self.totals = dict(best[:_TOTALS_KEPT] + [one for one in best if one[0] == self.node])
+        self.details = 0
+
     def add_victims(self, names: Iterable[str]) -> None:
         """Note Pods that it preempts."""
         for name in names:
@@ -128,14 +150,32 @@ class Rebuilt(NamedTuple):
     identity: Identity
 
 
+class Words(NamedTuple):
+    """A message, as far as it takes to tell it from others."""
+
+    whole: int
+    beginning: int
+    cut: bool
+    """It is the beginning of a longer one: Events are cut to 1,024 bytes."""
+
+    @classmethod
+    def of(cls, message: str) -> "Words":
+        """Return a message's words; what becomes of a `%` in an Event's note, which is used as a format, is undone."""
+        plain = _FLAG.sub("%", _MISSING.sub(r"%\1", message)) if "%" in message else message
+        return cls(hash(plain), hash(plain[:_BEGINNING]), len(plain) >= _BEGINNING and plain.endswith(" ..."))
+
+    def like(self, other: "Words") -> bool:
+        """Say whether both are of one message."""
+        return self.whole == other.whole or ((self.cut or other.cut) and self.beginning == other.beginning)
+
+
 @dataclass(slots=True)
 class Ended:
     """An attempt that has ended, as it is remembered to tell it from others."""
 
     end: int
     result: str
-    message: str
-    node: str
+    words: Words
     repeated: bool = False
     """Told of by a series of Events, whose note may be an earlier one's."""
     draft: Draft | None = None

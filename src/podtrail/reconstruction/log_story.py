@@ -5,15 +5,18 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable
 from typing import Final
 
-from podtrail.reconstruction.draft import MOST_NODES, POINTS, Draft
+from podtrail.reconstruction.draft import POINTS, Draft
 from podtrail.reconstruction.failed_scheduling import read_failure
 from podtrail.reconstruction.pods import PodBook
 from podtrail.reconstruction.scheduler_log import Told
 from podtrail.reconstruction.vocabulary import Kind
 
-MOST_OPEN = 20_000
+MOST_OPEN = 8_192
 _MOST_QUEUED = 65_536
 _MOST_ORIGINS = 64
+_MOST_DETAILS = 262_144
+"""Names of nodes that all open attempts hold together."""
+_LONGEST_NAME = 256
 _PLUGINS = re.compile(r'([A-Za-z][\w.-]{0,127})"?:')
 _MILLISECOND = 1_000_000
 _LENGTH = re.compile(r"(?:(\d{1,4})m)?(\d{1,6}(?:\.\d{1,9})?)(ms|s|µs|us)")
@@ -35,6 +38,7 @@ class LogStory:
         self._origins: OrderedDict[str, None] = OrderedDict()
         self._queued: OrderedDict[str, tuple[int, str]] = OrderedDict()
         self._last: dict[str, Draft] = {}
+        self._details = 0
         self.profiles: set[str] = set()
         self.first = 0
         self.newest = 0
@@ -70,6 +74,7 @@ class LogStory:
     def _abandon(self, draft: Draft, why: str) -> None:
         if not draft.evident:
             self._notes["traces of attempts whose end nothing tells"] += 1
+            self._details -= draft.details
             return
         last = max((marks.last for marks in draft.plugins.values()), default=draft.first)
         block_end = draft.block.start + draft.block.took if draft.block else 0
@@ -78,6 +83,8 @@ class LogStory:
         self._finish(draft)
 
     def _finish(self, draft: Draft) -> None:
+        self._details -= draft.details
+        draft.summarize()
         if draft.begun is None:
             draft.inferred["start"] = (
                 "as the trace in the log says, to the millisecond" if draft.block else _NO_BEGINNING
@@ -104,7 +111,7 @@ class LogStory:
     def _popped(self, told: Told) -> None:
         # The Pod may be skipped: only what follows makes it an attempt.
         self._replace(told)
-        self._open.pop((told.origin, told.pod), None)
+        self._drop(told)
         self._draft(told)
 
     def _replace(self, told: Told) -> None:
@@ -118,7 +125,7 @@ class LogStory:
         self._replace(told)
         draft = self._draft(told)
         draft.begun = told.time
-        draft.group = told.values.get("podGroup", "")
+        draft.group = _name(told, "podGroup")
         queued = self._queued.get(told.pod)
         if queued is None or queued[0] > told.time:
             return
@@ -133,25 +140,30 @@ class LogStory:
             draft.inferred["queue wait"] = "taken from the back-off queue, without a wait in the active one"
 
     def _skipped(self, told: Told) -> None:
-        self._open.pop((told.origin, told.pod), None)
+        self._drop(told)
+
+    def _drop(self, told: Told) -> None:
+        dropped = self._open.pop((told.origin, told.pod), None)
+        if dropped is not None:
+            self._details -= dropped.details
 
     def _binding(self, told: Told) -> None:
         draft = self._draft(told)
         draft.binding_at = told.time
-        draft.node = told.values.get("node", "")
+        draft.node = _name(told, "node")
 
     def _ends_with(self, told: Told) -> Draft:
         self.ends += told.kind is not Kind.FAILED  # errors are logged at any verbosity
         draft = self._draft(told)
         del self._open[told.origin, told.pod]
         draft.end = told.time
-        draft.group = draft.group or told.values.get("podGroup", "")
+        draft.group = draft.group or _name(told, "podGroup")
         return draft
 
     def _bound(self, told: Told) -> None:
         draft = self._ends_with(told)
         draft.result = "Success"
-        draft.node = told.values.get("node", "") or draft.node
+        draft.node = _name(told, "node") or draft.node
         draft.evaluated = _count(told.values.get("evaluatedNodes"))
         draft.feasible = _count(told.values.get("feasibleNodes"))
         self._finish(draft)
@@ -174,8 +186,8 @@ class LogStory:
 
     def _plugin_failed(self, told: Told) -> None:
         draft = self._draft(told)
-        draft.failed_plugin = told.values.get("plugin", "")
-        draft.node = told.values.get("node", "") or draft.node
+        draft.failed_plugin = _name(told, "plugin")
+        draft.node = _name(told, "node") or draft.node
 
     def _traced(self, told: Told) -> None:
         assert told.block is not None
@@ -189,11 +201,11 @@ class LogStory:
     def _chosen(self, told: Told) -> None:
         draft = self._within(told)
         draft.chosen_at = told.time
-        draft.node = told.values.get("chosenNode", "") or draft.node
+        draft.node = _name(told, "chosenNode") or draft.node
 
     def _within(self, told: Told) -> Draft:
         draft = self._draft(told)
-        if profile := told.values.get("profile", ""):
+        if profile := _name(told, "profile"):
             draft.profile = profile
             self._profile(told)
         self._logger(draft, told)
@@ -209,35 +221,45 @@ class LogStory:
             before = part
 
     def _node_refused(self, told: Told) -> None:
-        marks = self._within(told).mark("filter", "TaintToleration", told.time)
-        node = told.values.get("node", "")
-        if marks and len(marks.refused) < MOST_NODES and node not in marks.refused:
+        draft = self._within(told)
+        marks = draft.mark("filter", "TaintToleration", told.time)
+        node = _name(told, "node")
+        if marks and self._room(draft):
             marks.refused.append(node)
 
     def _scored(self, told: Told) -> None:
         draft = self._draft(told)
-        marks = draft.mark("score", told.values.get("plugin", "")[:256], told.time)
+        marks = draft.mark("score", _name(told, "plugin"), told.time)
         score = _count(told.values.get("score"))
-        if marks and score is not None and len(marks.scores) < MOST_NODES:
-            marks.scores[told.values.get("node", "")] = score
+        if marks and score is not None and self._room(draft):
+            marks.scores[_name(told, "node")] = score
 
     def _totalled(self, told: Told) -> None:
         draft = self._draft(told)
         score = _count(told.values.get("score"))
         draft.totalled = told.time
-        if score is not None and len(draft.totals) < MOST_NODES:
-            draft.totals[told.values.get("node", "")] = score
+        if score is not None and self._room(draft):
+            draft.totals[_name(told, "node")] = score
+
+    def _room(self, draft: Draft) -> bool:
+        """Say whether a node's name may be held; if so it counts."""
+        if self._details >= _MOST_DETAILS:
+            self._notes["scores and refusals of single nodes not held: too many"] += 1
+            return False
+        self._details += 1
+        draft.details += 1
+        return True
 
     def _post_filtered(self, told: Told) -> None:
         self._draft(told).post_filtered = told.time
 
     def _nominated(self, told: Told) -> None:
-        self._within(told).nominated = told.values.get("node", "")
+        self._within(told).nominated = _name(told, "node")
 
     def _preempting(self, told: Told) -> None:
         draft = self._last.get(told.pod)
         if draft is not None:
-            draft.nominated = told.values.get("node", "") or draft.nominated
+            draft.nominated = _name(told, "node") or draft.nominated
             draft.victim_count = _count(told.values.get("numVictims"))
 
     def _victim(self, told: Told) -> None:
@@ -284,13 +306,13 @@ class LogStory:
         if draft is None or draft.result in ("", "Success") or told.values.get("conditionType") != "PodScheduled":
             return
         draft.result = _RESULTS.get(told.values.get("conditionReason", ""), draft.result)
-        draft.nominated = told.values.get("nominatedNodeName", "") or draft.nominated
+        draft.nominated = _name(told, "nominatedNodeName") or draft.nominated
 
     def _identity(self, told: Told) -> None:
         self._book.name_uid(told.pod, told.values["uid"], told.time)
 
     def _profile(self, told: Told) -> None:
-        if len(self.profiles) < 1000 and (profile := told.values.get("profile", "")):
+        if len(self.profiles) < 1000 and (profile := _name(told, "profile")):
             self.profiles.add(profile)
 
     def _started(self, told: Told) -> None:
@@ -336,6 +358,10 @@ _HANDLERS: Final[dict[Kind, Callable[[LogStory, Told], object]]] = {
     Kind.LEADING: LogStory._leads,
     Kind.LED: LogStory._leads,
 }
+
+
+def _name(told: Told, key: str) -> str:
+    return told.values.get(key, "")[:_LONGEST_NAME]
 
 
 def _count(text: str | None) -> int | None:

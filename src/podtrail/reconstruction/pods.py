@@ -28,8 +28,8 @@ class Incarnation:
     profile: str = ""
     parent: tuple[bytes, bytes] | None = None
     node: str = ""
-    reason: str = ""
-    message: str = ""
+    told: int = 0
+    """What its condition said last, as a hash."""
     gated: bool = False
     attempts: int = 0
     settled: int = 0

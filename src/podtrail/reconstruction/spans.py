@@ -283,7 +283,7 @@ class _Writer:
             start, end = max(marks.first, window[0]), min(marks.last, window[1])
             inferred["start"] = inferred["end"] = "from its lines, which is the least it took"
             if marks.scores:
-                attributes["scheduler.nodes.evaluated"] = len(marks.scores)
+                attributes["scheduler.nodes.evaluated"] = marks.scored
                 attributes["scheduler.score.highest"] = max(marks.scores.values())
                 attributes["scheduler.score.lowest"] = min(marks.scores.values())
                 if self._draft.node in marks.scores:

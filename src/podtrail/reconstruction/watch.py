@@ -10,6 +10,7 @@ from podtrail.reconstruction.census import Census
 from podtrail.reconstruction.scheduler_log import is_pod
 
 _LONGEST = 4096
+_NAME = 256
 _TRACEPARENT: Final = "tracing.k8s.io/traceparent"
 _W3C = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
 _MOST_DIGITS: Final = 19
@@ -129,7 +130,7 @@ class WatchReader:
 
 def _pod(arrival: int, change: str, item: Mapping[str, Any]) -> PodSeen | None:
     meta, spec, status = _map(item, "metadata"), _map(item, "spec"), _map(item, "status")
-    pod, uid = f"{_text(meta, 'namespace')}/{_text(meta, 'name')}", _text(meta, "uid")
+    pod, uid = f"{_text(meta, 'namespace')}/{_text(meta, 'name')}", _text(meta, "uid")[:_NAME]
     if not is_pod(pod) or not uid:
         return None
     conditions = status.get("conditions")
@@ -144,12 +145,12 @@ def _pod(arrival: int, change: str, item: Mapping[str, Any]) -> PodSeen | None:
         uid=uid,
         pod=pod,
         created=rfc3339(_text(meta, "creationTimestamp")) or 0,
-        node=_text(spec, "nodeName"),
-        profile=_text(spec, "schedulerName"),
+        node=_text(spec, "nodeName")[:_NAME],
+        profile=_text(spec, "schedulerName")[:_NAME],
         reason=_text(scheduled, "reason") if refused else "",
         message=_text(scheduled, "message") if refused else "",
         since=rfc3339(_text(scheduled, "lastTransitionTime")) or 0,
-        nominated=_text(status, "nominatedNodeName"),
+        nominated=_text(status, "nominatedNodeName")[:_NAME],
         gated=bool(spec.get("schedulingGates")),
         parent=_parent(_text(_map(meta, "annotations"), _TRACEPARENT)),
     )
@@ -172,9 +173,9 @@ def _event(arrival: int, change: str, item: Mapping[str, Any]) -> EventSeen | No
         at=min(last or first, arrival + _AHEAD) if arrival else last or first,
         reason=_text(item, "reason"),
         pod=pod,
-        uid=_text(about, "uid"),
+        uid=_text(about, "uid")[:_NAME],
         note=_text(item, "note") or _text(item, "message"),
-        profile=_text(item, "reportingController") or _text(item, "reportingComponent"),
+        profile=(_text(item, "reportingController") or _text(item, "reportingComponent"))[:_NAME],
         repeated=bool(last) or change == "MODIFIED",
     )
 
