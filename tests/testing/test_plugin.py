@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from podtrail.testing.cases import Coverage, read_suite, run_case
+
 pytest_plugins = ("pytester",)
 
 ROOT = Path(__file__).parents[2]
@@ -26,12 +28,12 @@ def _cases(pytester: pytest.Pytester) -> None:
 
 
 def test_test_files_are_not_collected_unless_somebody_asks(pytester: pytest.Pytester) -> None:
-    assert pytester.runpytest().ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    assert pytester.runpytest_subprocess().ret == pytest.ExitCode.NO_TESTS_COLLECTED
 
 
 @pytest.mark.parametrize("asked", [("-o", "podtrail_tests=true"), ("policies_test.yaml",)], ids=["by ini", "by name"])
 def test_each_case_is_an_item_whose_failure_shows_the_votes(pytester: pytest.Pytester, asked: tuple[str, ...]) -> None:
-    done = pytester.runpytest(*asked)
+    done = pytester.runpytest_subprocess(*asked)
     done.assert_outcomes(passed=1, failed=1)
     done.stdout.fnmatch_lines(
         [
@@ -45,13 +47,13 @@ def test_each_case_is_an_item_whose_failure_shows_the_votes(pytester: pytest.Pyt
 
 
 def test_a_case_is_chosen_by_its_name(pytester: pytest.Pytester) -> None:
-    pytester.runpytest("policies_test.yaml", "-k", "slow").assert_outcomes(passed=1, deselected=1)
+    pytester.runpytest_subprocess("policies_test.yaml", "-k", "slow").assert_outcomes(passed=1, deselected=1)
 
 
 def test_a_file_that_is_wrong_is_an_error_with_its_place(pytester: pytest.Pytester) -> None:
     wrong = CASES.replace("success in 2s", "sucess")
     (pytester.path / "policies_test.yaml").write_text(wrong, encoding="utf-8")
-    done = pytester.runpytest("policies_test.yaml")
+    done = pytester.runpytest_subprocess("policies_test.yaml")
     done.assert_outcomes(errors=1)
     done.stdout.fnmatch_lines(["*policies_test.yaml:4:24: *an outcome can't be 'sucess'", "*did you mean success?*"])
 
@@ -73,7 +75,7 @@ def test_a_test_runs_once_for_each_recording_in_a_folder(pytester: pytest.Pytest
             assert_kept(run, "huge-0", by="failed")
         """
     )
-    done = pytester.runpytest("-v")
+    done = pytester.runpytest_subprocess("-v")
     done.assert_outcomes(passed=2)
     done.stdout.fnmatch_lines(["*monday.otlp.gz* PASSED*", "*tuesday.otlp.gz* PASSED*"])
 
@@ -88,7 +90,7 @@ def test_a_test_runs_once_for_each_recording_in_a_folder(pytester: pytest.Pytest
 )
 def test_without_recordings_it_does_not_pass_in_silence(pytester: pytest.Pytester, marker: str, message: str) -> None:
     pytester.makepyfile(f"import pytest\n\n{marker}\ndef test_nothing(podtrail_recording):\n    pass\n")
-    done = pytester.runpytest()
+    done = pytester.runpytest_subprocess()
     done.assert_outcomes(errors=1)
     done.stdout.fnmatch_lines([message])
 
@@ -96,12 +98,14 @@ def test_without_recordings_it_does_not_pass_in_silence(pytester: pytest.Pyteste
 @pytest.fixture(name="own_policies")
 def _own_policies(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python finds the policies in Python."""
-    monkeypatch.syspath_prepend(ROOT / "examples" / "policies")
+    folder = ROOT / "examples" / "policies"
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.setenv("PYTHONPATH", str(folder))
 
 
 @pytest.mark.usefixtures("own_policies")
 def test_the_ready_policies_of_the_repository_pass_their_tests(pytester: pytest.Pytester) -> None:
-    done = pytester.runpytest(
+    done = pytester.runpytest_subprocess(
         *("-o", "podtrail_tests=true", "-p", "no:cacheprovider", "--rootdir", str(ROOT / "examples")),
         *map(str, sorted((ROOT / "examples" / "policies").glob("*_test.yaml"))),
     )
@@ -112,8 +116,6 @@ def test_the_ready_policies_of_the_repository_pass_their_tests(pytester: pytest.
 
 @pytest.mark.usefixtures("own_policies")
 def test_every_ready_policy_file_has_tests_in_which_each_policy_says_yes() -> None:
-    from podtrail.testing.cases import Coverage, read_suite, run_case
-
     folder = ROOT / "examples" / "policies"
     coverage = Coverage()
     for path in sorted(folder.glob("*_test.yaml")):

@@ -43,7 +43,7 @@ def test_the_tests_in_python_pass(folder: Path, pytester: pytest.Pytester) -> No
     (pytester.path / "recordings" / "monday.otlp.gz").write_bytes(RECORDING.read_bytes())
     for name in ("policies.yaml", "test_policies.py"):
         (pytester.path / name).write_bytes((folder / name).read_bytes())
-    pytester.runpytest("-p", "no:cacheprovider").assert_outcomes(passed=2)
+    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=2)
 
 
 def test_every_option_is_told() -> None:

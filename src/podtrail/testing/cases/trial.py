@@ -16,6 +16,7 @@ from podtrail.testing.replayer import Replayer
 
 _NUMBER = "podtrail.attempt.number"
 _MOST_NAMES = 20
+_LEAST_DIGITS = 8
 
 
 class Nobody(LookupError):
@@ -43,7 +44,10 @@ class Seen:
     """The spans that left the pipeline."""
 
     def at(self, time: int | None, *, sampled: bool) -> Now:
-        """Return its state at a time (None: in the end). `sampled`: whether the pipeline has a sampler."""
+        """Return its state at a time (None: in the end), told by when it was decided: looking changes nothing.
+
+        `sampled`: whether the pipeline has a sampler.
+        """
         if time is not None and self.arrived > time:
             return Now(None, None)
         known = [verdict for verdict in self.verdicts if time is None or verdict.decided_at <= time]
@@ -118,7 +122,11 @@ class Trial:
         if (known := trace_id_of(subject.name)) in self.traces:
             return self.traces[known]
         wanted = subject.name.lower()
-        found = [seen for trace_id, seen in self.traces.items() if trace_id.hex().startswith(wanted)]
+        found = [
+            seen
+            for trace_id, seen in self.traces.items()
+            if len(wanted) >= _LEAST_DIGITS and trace_id.hex().startswith(wanted)  # words may be spelled with a to f
+        ]
         if len(found) == 1:
             return found[0]
         if found:
@@ -155,7 +163,8 @@ def try_out(given: Given, settings: Settings) -> Trial:
 
     def sink(_pipeline: str, batch: Batch) -> None:
         for verdict in batch.verdicts:
-            traces[verdict.trace_id].verdicts.append(verdict)
+            seen = traces.setdefault(verdict.trace_id, Seen(verdict.trace_id, verdict.arrived))
+            seen.verdicts.append(verdict)
         for group in batch.groups:
             traces.setdefault(group.trace_id, Seen(group.trace_id, batch.arrived)).left += split(group.spans)
 
