@@ -141,6 +141,20 @@ def test_a_bad_configuration_ends_with_2_and_its_own_place(folder: Path) -> None
     assert "slow_atempt" in done.stderr
 
 
+def test_what_is_hardly_meant_in_the_processors_is_warned_of(folder: Path) -> None:
+    write(
+        folder,
+        CONFIG.replace("threshold: 1s", "threshold: 1").replace("debug: }", "debug: , file: {}}"),
+        "policies.yaml",
+    )
+    write(folder, GOOD)
+    done = run(".")
+    assert done.exit_code == 0
+    assert "warning: policies.yaml:7:" in done.stderr
+    assert "1 without a unit is 1 nanoseconds" in done.stderr
+    assert "exporters" not in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

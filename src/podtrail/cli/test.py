@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import click
 
-from podtrail.cli.report import ConfigProblem
+from podtrail.cli.report import ConfigProblem, show_warnings
 from podtrail.config import ConfigError, printable
 from podtrail.testing.cases.coverage import Coverage
 from podtrail.testing.cases.judging import Failure, Result, run_case
@@ -83,6 +83,7 @@ def _run(options: _Options) -> tuple[int, Collection[Path]]:
         click.echo(json.dumps(_as_json(timed, coverage, problems), ensure_ascii=False))
     else:
         _show(timed, coverage, options, took)
+    show_warnings(dict.fromkeys(warning for suite in suites for warning in suite.warnings))
     for problem in problems:
         problem.show()
     if options.junit is not None:

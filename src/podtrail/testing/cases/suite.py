@@ -60,6 +60,11 @@ class Suite:
         used = (self.settings.processors[id].config for id in self.settings.pipelines[0].processors)
         return tuple(dict.fromkeys(policy.name for config in used for policy in getattr(config, "policies", ())))
 
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        """What of the processors' settings is legal but hardly meant; nothing else of the configuration is run."""
+        return tuple(warning for warning in self.settings.warnings if warning.path[:1] == ("processors",))
+
 
 def is_test_file(path: FilePath) -> bool:
     """Tell whether a file is a test file by its name."""
