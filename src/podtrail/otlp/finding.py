@@ -31,23 +31,23 @@ LINKED_TRACE: Final = re.compile(LINK_MARK.pattern + rb"(.{16})" + re.escape(_LI
 """A link as far as its span's id; the group is the id of the trace that it links to."""
 
 _LINK_TAG: Final = _LINK[0]
-_LINK_TRACE: Final = _LINK[2:4]
+_ID_TAG: Final = _LINK[2]
 _MOST_LOOKS: Final = 32
 """So often the first byte of a link is looked for, which takes a tenth of the time that a search for the whole does."""
 
 
 def linked_traces(spans: bytes, most: int) -> Sequence[bytes]:
     """Return the ids of at most `most` traces that framed spans link to, as `LINKED_TRACE` finds them."""
-    find = spans.find
-    at = find(_LINK_TAG)
+    find, end = spans.find, len(spans) - len(_LINK) + 1
+    at = find(_LINK_TAG, 0, end)
     if at < 0:
         return ()
     found: list[bytes] = []
     for _ in range(_MOST_LOOKS):
-        if find(_LINK_TRACE, at + 2, at + 6) >= 0 and (link := LINKED_TRACE.match(spans, at)):
+        if (spans[at + 2] == _ID_TAG or spans[at + 1] >= _ONE_BYTE) and (link := LINKED_TRACE.match(spans, at)):
             found.append(link[1])
             at = link.end() - 1
-        at = find(_LINK_TAG, at + 1)
+        at = find(_LINK_TAG, at + 1, end)
         if at < 0:
             return found[:most]
     return (found + LINKED_TRACE.findall(spans, at))[:most]

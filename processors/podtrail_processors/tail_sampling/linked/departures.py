@@ -44,6 +44,7 @@ class LinkedDepartures(Departures):
         self._most_bytes = settings.grace_max_bytes
         self._quota = settings.max_linked_traces
         self._reader = JoinReader(settings.join_on)
+        self._unkept = settings.max_hops + 1
         self._grace = Grace()
         self._counted = LinkInstruments(context.metrics)
         self._kin = Kin(
@@ -64,38 +65,39 @@ class LinkedDepartures(Departures):
         earlier: Sequence[Group] = (),
     ) -> None:
         """Let a trace go with those that it rescues, or let it rest."""
-        if judgement.decision == "dropped":
+        decision = judgement.decision
+        if decision == "dropped":
             super().decided(trace, judgement, evidence, groups, now, out, earlier)
             return
-        kin = self._kin
+        kin, raw, trace_id = self._kin, evidence.raw, trace.trace_id
         if kin.due <= now:
             kin.forget_until(now)
-        keys, nameless = self._reader.read(trace.trace_id, evidence.raw, evidence.headers)
-        if judgement.decision == "sampled":
-            node = Node(trace.trace_id, keys, 0, Founder(judgement.policy, self._quota), now + self._period)
+        keys, nameless = self._reader.read(trace_id, raw, evidence.headers)
+        until = now + self._period
+        if decision == "sampled":
+            node = Node(trace_id, keys, 0, Founder(judgement.policy, self._quota), until)
         else:
-            until = now + self._period
-            node = Node(trace.trace_id, keys, kin.web.unkept, None, until - until % -self._together)
-        own = None
-        ties = kin.enter(node, nameless, evidence.raw)
+            node = Node(trace_id, keys, self._unkept, None, until - until % -self._together)
+        ties = kin.enter(node, nameless, raw)
         if ties:
             own = next((tie for tie in ties if tie.node is node), None)
             self._rescue([tie for tie in ties if tie is not own], now, out)
-        if own is not None:
-            judgement = linked(judgement, own)
-            self._counted.kept_by(own)
-        elif node.founder is None:
-            self.memory.let_go(trace)
-            self._grace.rest(node, trace, judgement, groups, now, len(evidence.raw))
-            if self._caches:
-                self.forget(trace, now)
-            else:
-                trace.close(Decided(judgement.decision, now))
-            if self._grace.bytes > self._most_bytes:
-                self._bound(now, out)
+            if own is not None:
+                judgement = linked(judgement, own)
+                self._counted.kept_by(own)
+        if node.founder is not None:
+            kin.remember(node, groups)
+            super().decided(trace, judgement, evidence, groups, now, out, earlier)
             return
-        kin.remember(node, groups)
-        super().decided(trace, judgement, evidence, groups, now, out, earlier)
+        self.memory.let_go(trace)
+        grace = self._grace
+        grace.rest(node, trace, judgement, groups, now, len(raw))
+        if self._caches:
+            self.forget(trace, now)
+        else:
+            trace.close(Decided(decision, now))
+        if grace.bytes > self._most_bytes:
+            self._bound(now, out)
 
     def _rescue(self, ties: Sequence[Tie], now: int, out: Outcome) -> None:
         """Let go traces that rested and are kept now, in order of their arrival."""
@@ -209,7 +211,9 @@ class LinkedDepartures(Departures):
     def expire(self, now: int, limit: int, out: Outcome) -> int:
         """Let go of what has rested for long enough, about `limit` spans of it; return how many."""
         spans = super().expire(now, limit, out) if super().deadline() is not None else 0
-        while spans < limit and (node := self._grace.oldest()) is not None and node.until <= now:
+        for node in self._grace.due(now):
+            if spans >= limit:
+                break
             spans += self._let_go(node, now, out)
         return spans
 

@@ -37,7 +37,12 @@ class Grace:
         """Let a trace rest whose spans have this size, its joins known already; `at`: when it was decided."""
         node.trace = trace
         node.judgement = judgement
-        node.groups = groups
+        if len(groups) == 1:
+            node.chunks = trace.chunks or (groups[0].spans,)
+            node.groups = ()
+        else:
+            node.chunks = ()
+            node.groups = groups
         node.at = at
         node.size = size = size + _NODE_BYTES + _KEY_BYTES * len(node.keys) + _GROUP_BYTES * len(groups)
         self._count += 1
@@ -53,7 +58,7 @@ class Grace:
     def join(self, node: Node, group: Group) -> None:
         """Add late spans to a resting trace."""
         assert node.trace is not None, "it rests"
-        node.groups = [*node.groups, group]
+        node.groups = [*node.whole(), group]
         node.trace.span_count += group.span_count
         weight = len(group.spans) + _GROUP_BYTES + _KEY_BYTES
         node.size += weight
@@ -61,9 +66,10 @@ class Grace:
         self.bytes += weight
 
     def take(self, node: Node) -> HeldTrace:
-        """Part with a resting trace."""
+        """Part with a resting trace; its spans stay in `node.groups`."""
         trace = node.trace
         assert trace is not None, "it rests"
+        node.whole()
         node.trace = None
         self._count -= 1
         self.spans -= trace.span_count
@@ -78,6 +84,14 @@ class Grace:
                 return order[0]
             order.popleft()
         return None
+
+    def due(self, now: int) -> Iterator[Node]:
+        """Yield the traces whose time is over, the one that has rested longest first; whoever asks takes them."""
+        order = self._order
+        while order and ((node := order[0]).until <= now or node.trace is None):
+            if node.trace is not None:
+                yield node
+            order.popleft()
 
     def since(self) -> int | None:
         """Return when the first of them arrived."""
@@ -98,6 +112,7 @@ class Grace:
         """Take all that rests with another, with its times."""
         for node in list(other):
             trace = other.take(node)
+            trace.chunks = []
             self.rest(node, trace, node.judgement, node.groups, node.at, sum(len(group.spans) for group in node.groups))
         other._order.clear()
         other._stragglers.clear()

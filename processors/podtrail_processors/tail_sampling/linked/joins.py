@@ -64,10 +64,12 @@ class JoinReader:
                     keys[_unlike_ids(pair)] = None
         if self._uid_search is None:
             return keys, ()
-        uids = [pair for pair in self._uid_search.in_spans(spans, _MOST_VALUES) if not _is_empty(pair)]
-        for pair in uids:
-            keys[pair] = None
-        if not uids and PODS_MARK in spans and (PLACE_MARK in spans or _AUDIT_MARK in spans):
+        named = False
+        for pair in self._uid_search.in_spans(spans, _MOST_VALUES):
+            if not _is_empty(pair):
+                keys[pair] = None
+                named = True
+        if not named and PODS_MARK in spans and (PLACE_MARK in spans or _AUDIT_MARK in spans):
             return keys, self._requests(trace_id, spans, keys)
         return keys, ()
 

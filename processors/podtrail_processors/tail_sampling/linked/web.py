@@ -30,6 +30,7 @@ class Node:
 
     __slots__ = (
         "at",
+        "chunks",
         "founder",
         "groups",
         "hop",
@@ -46,8 +47,10 @@ class Node:
     """When that was decided."""
     judgement: Judgement
     """On what rests: that it is not kept."""
+    chunks: Sequence[bytes]
+    """Its spans as they came, while that is all there is to say of them; cheaper to hold than a copy in one piece."""
     groups: Sequence[Group]
-    """The spans that rest."""
+    """The spans that rest, if they are not all in `chunks`."""
     size: int
     """The bytes that it takes while it rests."""
 
@@ -65,6 +68,17 @@ class Node:
         """Pods of which only the place is known yet."""
         self.trace: HeldTrace | None = None
         """What rests; None of one that is kept."""
+
+    def whole(self) -> Sequence[Group]:
+        """Return the spans that rest; none of one that does not."""
+        trace = self.trace
+        if trace is None:
+            return ()
+        if self.chunks:
+            spans = b"".join(self.chunks)
+            self.groups = (Group(trace.header.resource, trace.header.scope, self.trace_id, spans, trace.span_count),)
+            self.chunks = ()
+        return self.groups
 
 
 class Tie(NamedTuple):
@@ -87,7 +101,8 @@ class Web:
         self.max_hops = max_hops
         self.unkept = max_hops + 1
         """The hop of what is not kept."""
-        self.nodes: dict[bytes, Node] = {}
+        self.nodes: dict[Key, Node] = {}
+        """By the trace's id, which of its keys is the one that stands nowhere else for what is not kept."""
         self._kept: dict[Key, _Levels] = {}
         self._unkept: dict[Key, Node | dict[Node, None]] = {}
         self._apart_from_kept = self._kept.keys().isdisjoint
@@ -122,8 +137,10 @@ class Web:
             levels[node.hop][node] = None
 
     def _tie_unkept(self, node: Node, keys: Iterable[Key]) -> None:
-        unkept = self._unkept
+        unkept, own = self._unkept, node.trace_id
         for key in keys:
+            if key is own:
+                continue
             there = unkept.setdefault(key, node)
             if there is not node:
                 if isinstance(there, Node):
@@ -144,8 +161,10 @@ class Web:
                 if not any(levels):
                     del self._kept[key]
             return
-        unkept = self._unkept
+        unkept, own = self._unkept, node.trace_id
         for key in keys:
+            if key is own:
+                continue
             there = unkept[key]
             if there is not node:
                 assert not isinstance(there, Node), "what is not tied to it alone is tied to several"
@@ -165,8 +184,9 @@ class Web:
         return list(islice(chain(kept, self._unkept_of(key)), most))
 
     def _unkept_of(self, key: Key) -> Iterable[Node]:
-        there = self._unkept.get(key, ())
-        return (there,) if isinstance(there, Node) else there
+        own, there = self.nodes.get(key), self._unkept.get(key, ())
+        others = (there,) if isinstance(there, Node) else there
+        return others if own is None or own.founder is not None else chain((own,), others)
 
     def nearest(self, node: Node) -> tuple[Tie | None, bool]:
         """Return how an unkept node is tied to the nearest kept one that may keep another; and if one may no more."""
@@ -224,7 +244,7 @@ class Web:
     def _farther(self, key: Key, hop: int, most: int) -> Sequence[Node]:
         """Return the nodes of a key that are farther than `hop`, of those unkept one more than `most` at most."""
         farther = [node for level in self._kept[key][hop + 1 :] for node in level]
-        return [*farther, *islice(self._unkept_of(key), most + 1)] if key in self._unkept else farther
+        return [*farther, *islice(self._unkept_of(key), most + 1)]
 
     def _move(self, node: Node, hop: int, founder: Founder) -> None:
         self._untie(node, node.keys)
