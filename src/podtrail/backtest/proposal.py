@@ -1,7 +1,7 @@
 """A block of tail_sampling that keeps to a budget: what is asked for first, and of the rest what there is room for."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, NamedTuple
 
 from podtrail.backtest.budget import DAY, Budget
@@ -14,7 +14,7 @@ FAILED: Final = "failed"
 SLOW: Final = "slow"
 REST: Final = "sample of the rest"
 CAPPED: Final = "the rest within the budget"
-_MARGIN: Final = 0.98
+MARGIN: Final = 0.98
 """Of the room is given away: chance may choose a little more than its share."""
 
 Shortfall = Literal["", "slow", "failed"]
@@ -113,29 +113,43 @@ def settings_around(block: str) -> Settings:
     return read_settings(Document.from_text(block + _AROUND, "proposal"), frozenset(), ("receivers", "exporters"))
 
 
-def propose(budget: Budget, wish: Wish, measured: Measured, days: float, overhead: float) -> Proposal:
-    """Return what keeps to a budget, reckoned from what was measured over so many days.
+class Terms(NamedTuple):
+    """What is reckoned with, besides what was measured."""
 
-    `overhead`: how much more leaves than is chosen.
-    """
-    room = budget.a_day * days / overhead
+    days: float
+    """Over which it was measured."""
+    overhead: float
+    """How much more leaves than is chosen."""
+    given: float = MARGIN
+    """The share of the room left by what is kept whole that is given to chance."""
+    steady: bool = False
+    """Chance by a fixed percentage: a rate is not kept to where traces are few and far between."""
+
+
+def propose(budget: Budget, wish: Wish, measured: Measured, terms: Terms) -> Proposal:
+    """Return what keeps to a budget, as far as can be reckoned."""
+    room = budget.a_day * terms.days / terms.overhead
     unit = budget.unit
+    whole = (measured.failed + measured.succeeded + measured.others).of(unit)
     failed = measured.failed.of(unit) if wish.failed else 0.0
     if failed > room:
         first = measured.first.of(unit)
-        left = max(room - first, 0.0) if first <= room else room
-        rate = max(left * _MARGIN / days / DAY, 1e-6)
-        return Proposal(budget, first=first <= room, rate=rate, shortfall="failed")
+        kept = first if first <= room else 0.0
+        left = (room - kept) * terms.given
+        short = Proposal(budget, first=first <= room, shortfall="failed")
+        if terms.steady:
+            return replace(short, percentage=_percentage(100 * left / (whole - kept)))
+        return replace(short, rate=max(left / terms.days / DAY, 1e-6))
     threshold = wish.longer_than(measured)
     shortfall: Shortfall = ""
     if threshold is not None and failed + measured.longer_than(threshold).of(unit) > room:
         shortfall = "slow"
         threshold = _round_up(measured.slowest_within(unit, room - failed))
     slow = measured.longer_than(threshold).of(unit) if threshold is not None else 0.0
-    whole = (measured.failed + measured.succeeded + measured.others).of(unit)
     rest = whole - failed - slow
     left = max(room - failed - slow, 0.0)
-    share = 1.0 if rest <= left else left / rest * _MARGIN
+    # Where there is room for all, all is kept: that is not left to chance.
+    share = 1.0 if rest <= left and terms.given == MARGIN else min(left / rest, 1.0) * terms.given
     return Proposal(budget, wish.failed, threshold, _percentage(100 * share), shortfall=shortfall)
 
 

@@ -6,14 +6,32 @@ from typing import Final
 
 from podtrail.backtest.budget import Budget
 from podtrail.backtest.measure import Cost, Measured
-from podtrail.backtest.proposal import MEASURING, Proposal, Wish, propose, settings_around
+from podtrail.backtest.proposal import (
+    CAPPED,
+    MARGIN,
+    MEASURING,
+    REST,
+    Proposal,
+    Terms,
+    Wish,
+    propose,
+    settings_around,
+)
 from podtrail.backtest.trial import Trial, run
 from podtrail.config.types import format_duration
 from podtrail.recording import Record
 from podtrail.story import duration, several
 
-_MOST_TRIES: Final = 4
-_STEP: Final = 1.005
+_MOST_TRIES: Final = 8
+_TRIES_OF_RATES: Final = 4
+"""After so many a rate is given up for a percentage."""
+_STEP: Final = 0.005
+"""By so much less than what has room is given away the next time, and by twice as much each time after that."""
+
+_THINNED: Final = (
+    "and of all else a sample.",
+    "and all else is thinned to what is left, the frequent more than the rare.",
+)
 
 Records = Callable[[], Iterable[Record]]
 """Reads the recording, each time from its beginning."""
@@ -73,7 +91,7 @@ class Suggestion:
             f"The budget can't hold all failed attempts: they alone cost {self._words(failed)}.",
             f"What could go first: failures of a kind seen within the hour, {self._words(failed - first)}.",
             f"The first of each kind cost {self._words(first)}. {kept}",
-            "and all else is thinned to what is left, the frequent more than the rare.",
+            _THINNED[self.proposal.rate is not None],
         ]
 
     def _slow_short(self) -> list[str]:
@@ -122,12 +140,26 @@ def suggest(budget: Budget, wish: Wish, records: Records, probability: float = 1
         raise Unsuitable("the recordings hold no span: there is nothing to reckon from")
     if everything.days <= 0:
         raise Unsuitable("all of the recording came at one moment: nothing a day can be told")
-    overhead = everything.overhead(budget.unit)
-    for _ in range(_MOST_TRIES):
-        proposal = propose(budget, wish, measured, everything.days, overhead)
+    terms = Terms(everything.days, everything.overhead(budget.unit))
+    for at in range(_MOST_TRIES):
+        proposal = propose(budget, wish, measured, terms)
         trial = run(proposal.settings(), records(), probability)
         done = Suggestion(wish, measured, everything, proposal, trial)
         if done.fits:
             break
-        overhead *= _STEP * trial.output.of(budget.unit) / everything.days / budget.a_day
+        if proposal.rate is not None and at + 1 == _TRIES_OF_RATES:
+            terms = terms._replace(steady=True, given=MARGIN)
+        else:
+            terms = _stricter(terms, done, 1 - _STEP * 2**at)
     return done
+
+
+def _stricter(terms: Terms, done: Suggestion, margin: float) -> Terms:
+    """Return terms under which less is kept: by chance where that suffices, else of what is kept whole."""
+    budget, trial = done.proposal.budget, done.trial
+    more = trial.overhead(budget.unit) / terms.days
+    chance = sum(trial.costs[policy].of(budget.unit) for policy in (REST, CAPPED)) * more
+    whole = trial.output.of(budget.unit) / terms.days - chance
+    if whole >= budget.a_day:
+        return terms._replace(overhead=terms.overhead * whole / budget.a_day / margin)
+    return terms._replace(given=terms.given * margin * (budget.a_day - whole) / chance)

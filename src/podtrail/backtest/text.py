@@ -214,8 +214,8 @@ def _pods(report: Report) -> Iterator[Line]:
         return
     yield ()
     count = report.sides[-1].pods_broken
-    newly = "" if report.alone else f", {report.newly_broken:,} of them whole before"
-    yield line(f"Pods whose story the candidate breaks: {count:,}{newly}; some of their attempts are kept, others not.")
+    newly = "" if report.alone else f", {report.newly_broken:,} of them whole with the baseline"
+    yield line(f"Pods of which the candidate keeps some attempts and loses others: {count:,}{newly}. For example:")
     for pod in broken[:_ENOUGH]:
         kept = ", ".join(f"{side.name} keeps {kept:,}" for side, kept in zip(report.sides, pod.kept, strict=True))
         links = f"; {several(pod.dangling[-1], 'link')} to what is not kept" if pod.dangling[-1] else ""
