@@ -6,6 +6,7 @@ new trace in 33 million is kept though nobody asked for it. Of 40 bits where the
 more: about one new trace in 8 billion is not kept. About one id in a thousand is forgotten earlier than promised.
 """
 
+import mmap
 from array import array
 from hashlib import blake2b
 
@@ -34,7 +35,9 @@ class Table:
         self._width = width
         self._empty = bytes(width)
         self._buckets = -(-promised // _MEAN)
-        self._places = bytearray(self._buckets * _BUCKET * width)
+        # Pages of the system's: zeros cost nothing until something is written over them.
+        size = self._buckets * _BUCKET * width
+        self._places = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         self._next = array("H", bytes(2 * self._buckets))
 
     def find(self, hash32: int, key: bytes) -> int:
