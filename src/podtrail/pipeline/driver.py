@@ -53,6 +53,8 @@ class Driver:
         self.chain = chain
         self.outlets = tuple(outlets)
         self.lock = asyncio.Lock()
+        self.reached = 0
+        """The latest time that the chain was told: nothing comes before it, even if its timer was early."""
         self._observers = tuple(observers)
         self._clock = clock
         self._earlier = asyncio.Event()
@@ -78,6 +80,7 @@ class Driver:
 
     async def advance(self, now: int) -> None:
         """Do all that is due by `now`; the lock is held by the caller."""
+        self.reached = max(self.reached, now)
         while self.chain.advance(now, SLICE_SPANS):
             await self.carry()
             await asyncio.sleep(0)
@@ -105,7 +108,7 @@ class Driver:
         """Shut down: decide what is undecided and put everything into the queues within `seconds`."""
         try:
             async with asyncio.timeout(seconds), self.lock:
-                self.chain.drain(self._clock.now())
+                self.chain.drain(max(self._clock.now(), self.reached))
                 await self.carry()
         except TimeoutError:
             # A queue that blocks never got room: what is left is lost, and said to be.
@@ -171,7 +174,7 @@ class Entrance:
         """Hand a batch over, waiting for room. Raises `Refused` when a pipeline does not want it now."""
         async with AsyncExitStack() as locks:
             await self._enter(locks)
-            now = self._clock.now()
+            now = self._now()
             for driver in self._drivers:
                 now = await driver.make_room(now)
             for driver in self._drivers:
@@ -194,7 +197,7 @@ class Entrance:
         """Hand a batch over if nothing has to be waited for; return whether it was. Raises `Refused`."""
         if not self._open.is_set() or any(driver.lock.locked() for driver in self._drivers):
             return False
-        now = self._clock.now()
+        now = self._now()
         for driver in self._drivers:
             chain = driver.chain
             if chain.advance(now, SLICE_SPANS) or chain.blocked or not driver.carry_now():
@@ -204,6 +207,9 @@ class Entrance:
             if not driver.carry_now():
                 driver.wake()
         return True
+
+    def _now(self) -> int:
+        return max([self._clock.now(), *[driver.reached for driver in self._drivers]])
 
     def _add(self, batch: Batch, now: int) -> None:
         for driver in self._drivers:
