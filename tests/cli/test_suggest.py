@@ -29,7 +29,7 @@ def podtrail(*arguments: object) -> Result:
 
 
 def test_the_block_can_be_laid_over_a_configuration(recording: Path, tmp_path: Path) -> None:
-    done = podtrail("suggest", "--budget", "1.5MB/day", recording)
+    done = podtrail("suggest", "--budget", "1.5MB/day", "--keep", "failed", recording)
     assert done.exit_code == 0, done.output
     block = tmp_path / "policies.yaml"
     block.write_text(done.stdout)

@@ -91,6 +91,7 @@ class Comparison:
         self.tables = [Breakdown(by, len(self.sides)) for by in ("namespace", "profile", "result", "plugin")]
         self.changes: dict[Direction, Counter[Kind]] = {"lost": Counter(), "gained": Counter()}
         self._examples: dict[tuple[Direction, Kind], list[Example]] = {}
+        self._asked: Counter[tuple[Direction, Kind]] = Counter()
         self.thinned = Share()
         """All traces: whether, and how much, the recording is a sample."""
 
@@ -135,7 +136,9 @@ class Comparison:
         direction = _direction(fate.bits)
         if direction is None or fate.attempt is None:
             return
-        if len(self._examples.get((direction, self.kind(fate.attempt)), ())) < MOST_EXAMPLES:
+        kind = self.kind(fate.attempt)
+        if self._asked[direction, kind] < MOST_EXAMPLES:
+            self._asked[direction, kind] += 1
             for outcome in fate.outcomes:
                 if outcome is not None and outcome.verdict is not None:
                     outcome.explained = outcome.verdict.explained()
