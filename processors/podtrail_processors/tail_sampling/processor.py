@@ -311,8 +311,11 @@ def redistribute(
         for trace in estate.traces:
             dealt[heir_of(trace.trace_id)].append(trace)
     missed = {key: due for other in others for key, due in other._evicted.release().items()}
+    reliefs = [other._relief for other in others if other._relief]
     for at, heir in enumerate(heirs):
         heir._judge.take_over(others[at % len(others)]._judge)
+        if heir._relief:
+            heir._relief.inherit(reliefs, partial(_is_heir, heir_of, at))
         heir.departures.take_over([other.departures for other in others], partial(_is_heir, heir_of, at), now)
         heir.memory.inherit(estates, dealt[at])
         heir._evicted.inherit({key: due for key, due in missed.items() if heir_of(key[1]) == at})

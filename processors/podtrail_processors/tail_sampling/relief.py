@@ -6,7 +6,7 @@ what follows after the end of the stress is not taken for a new trace.
 """
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import NamedTuple, TypeVar
 
@@ -145,6 +145,17 @@ class Relief:
         self._others, predecessor._others = predecessor._others, OrderedDict()
         if self._errors and predecessor._errors:
             self._errors.take_over(predecessor._errors)
+
+    def inherit(self, others: "Sequence[Relief]", mine: Callable[[bytes], bool]) -> None:
+        """Go on where several others were, with those of the traces they remember that are `mine`."""
+        began = [other._stress.since for other in others if other._stress.since is not None]
+        self._stress.since = min(began, default=None)
+        self._remembers_until = max((other._remembers_until for other in others), default=0)
+        for other in others:
+            for trace_id in filter(mine, other._kept):
+                _remember(self._kept, trace_id, other._kept[trace_id])
+            for trace_id in filter(mine, other._others):
+                _remember(self._others, trace_id, None)
 
     def _measured(self) -> Level:
         settings = self._settings

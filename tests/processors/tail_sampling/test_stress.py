@@ -228,6 +228,20 @@ def test_a_reload_goes_on_under_stress(measured: Make, span: Make) -> None:
     assert after.decisions == {LOW + 2: "not_sampled"}
 
 
+@pytest.mark.parametrize(("before", "after"), [(1, 3), (3, 1), (3, 4)])
+def test_a_reload_with_other_shards_remembers_what_was_decided_under_stress(
+    stressed: Make, sampler: Make, span: Make, policy: Make, before: int, after: int
+) -> None:
+    made = stressed(num_shards=before)
+    successor = sampler(policy("always_sample"), num_shards=after, stress_relief={"mode": "auto"})
+    made.send(0, *(span(trace, 1) for trace in (HIGH, LOW, HIGH - 1, LOW + 1)))
+    successor.under_test.take_over(made.under_test, START + SECOND)
+    successor.send(2, *(span(trace, 2) for trace in (HIGH, LOW, HIGH - 1, LOW + 1)))
+    successor.stop(100)
+    assert successor.kept == [(HIGH, 2), (HIGH - 1, 2)]
+    assert successor.decisions == {}
+
+
 @pytest.mark.parametrize("settings", [{"num_shards": 4}, {"sampling_strategy": "span-ingest"}])
 def test_shards_and_span_ingest_are_relieved_too(stressed: Make, span: Make, settings: dict[str, object]) -> None:
     made = stressed(**settings)
