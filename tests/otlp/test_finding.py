@@ -5,7 +5,16 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from podtrail.otlp import Link, SpanView, Value, encode_span, frame, split
-from podtrail.otlp.finding import LINKED_TRACE, AttributeSearch, attributes_among, key_value, spans_with
+from podtrail.otlp.columns import column_reader
+from podtrail.otlp.finding import (
+    LINKED_TRACE,
+    AttributeSearch,
+    attributes_among,
+    key_value,
+    link_targets,
+    linked_traces,
+    spans_with,
+)
 from podtrail.otlp.reader import span_reader
 
 TRACE = b"T" * 16
@@ -37,7 +46,9 @@ def test_attributes_links_and_spans_are_those_that_a_parse_finds(raw: list[bytes
         assert list(AttributeSearch(key).in_spans(framed, 100)) == [pair for pair in pairs if len(pair) < 128]
         marked = [one for one in raw if key.encode() in one]
         assert [one for part in spans_with(key.encode(), framed, TRACE, 100) for one in split(part)] == marked
-    assert LINKED_TRACE.findall(framed) == [link.trace_id for view in views for link in view.links]
+    targets = [link.trace_id for view in views for link in view.links]
+    assert LINKED_TRACE.findall(framed) == list(linked_traces(framed, 100)) == targets
+    assert link_targets(column_reader({"links"})(framed).links, 3) == list(linked_traces(framed, 3)) == targets[:3]
     for view, fields in zip(views, span_reader(("attributes",))(framed), strict=True):
         assert attributes_among(fields.attributes, {b"n"}) == {k: v for k, v in view.attributes.items() if k == "n"}
 

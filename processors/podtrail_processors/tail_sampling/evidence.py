@@ -181,6 +181,11 @@ class Evidence:
         return self._columns
 
     @property
+    def links(self) -> Sequence[bytes] | None:
+        """The Link messages of all spans, if its columns were read for a policy; `linked_traces` has them read, too."""
+        return None if self._columns is None else self._columns.links
+
+    @property
     def detailed(self) -> Sequence[SpanFields]:
         """The spans one by one, in order of arrival, with the detailed fields that its policies read."""
         if self._detailed is None:

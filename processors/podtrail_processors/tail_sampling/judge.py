@@ -19,6 +19,7 @@ from podtrail_processors.tail_sampling.timing import EVERY, PolicyTimes
 
 _MOST_ROWS = 4096
 _NOTHING = Reads()
+_LINKS = Reads(columns=frozenset({"links"}))
 
 Row = tuple[Decision | None, ...]
 """The votes of the policies that were asked; None of one that failed."""
@@ -75,7 +76,7 @@ class Judge:
         self.reads = Reads.union(policy.reads for policy in self._policies)
         self.weighs = USE_TRACE_STATE in context.gates
         """Whether the Collector's probability sampling in trace states is on."""
-        reads = Reads.union([self.reads, besides])
+        reads = Reads.union([self.reads, besides, _LINKS if config.linked_traces.keep else _NOTHING])
         self.readers = Readers(reads, weighs=self.weighs, tells=config.record_reason)
         self._counts_sizes = not (instruments.voted_spans is None and instruments.voted_bytes is None)
         self.measures = reads.size or instruments.voted_bytes is not None

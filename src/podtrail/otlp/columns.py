@@ -40,6 +40,8 @@ class SpanColumns(Protocol):
     """KeyValue messages of all spans."""
     events: Sequence[bytes]
     """Event messages of all spans."""
+    links: Sequence[bytes]
+    """Link messages of all spans."""
     flags: Sequence[int]
     kind: Sequence[int]
     name: Sequence[bytes]

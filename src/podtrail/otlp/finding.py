@@ -32,6 +32,8 @@ LINKED_TRACE: Final = re.compile(LINK_MARK.pattern + rb"(.{16})" + re.escape(_LI
 
 _LINK_TAG: Final = _LINK[0]
 _ID_TAG: Final = _LINK[2]
+_TARGET_HEAD: Final = _LINK[2:4]
+_TARGET_END: Final = len(_TARGET_HEAD) + len(_ID)
 _MOST_LOOKS: Final = 32
 """So often the first byte of a link is looked for, which takes a tenth of the time that a search for the whole does."""
 
@@ -51,6 +53,11 @@ def linked_traces(spans: bytes, most: int) -> Sequence[bytes]:
         if at < 0:
             return found[:most]
     return (found + LINKED_TRACE.findall(spans, at))[:most]
+
+
+def link_targets(links: Sequence[bytes], most: int) -> Sequence[bytes]:
+    """Return the ids of the traces that these links (Link messages), but at most `most` of them, lead to."""
+    return [link[2:_TARGET_END] for link in links[:most] if link.startswith(_TARGET_HEAD)]
 
 
 def key_value(key: str, value: Value) -> bytes:
@@ -74,10 +81,9 @@ class AttributeSearch:
         found: list[bytes] = []
         while at >= 0 and len(found) < most:
             length = spans[at - 1]
-            end = at + length
-            if at > 1 and spans[at - 2] == _ATTRIBUTE_TAG and length < _ONE_BYTE:
-                found.append(spans[at:end])
-            at = spans.find(start, max(end, at + 1))
+            if length < _ONE_BYTE and spans[at - 2] == _ATTRIBUTE_TAG and at > 1:
+                found.append(spans[at : at + length])
+            at = spans.find(start, at + (length or 1))
         return found
 
 

@@ -72,7 +72,7 @@ class LinkedDepartures(Departures):
         kin, raw, trace_id = self._kin, evidence.raw, trace.trace_id
         if kin.due <= now:
             kin.forget_until(now)
-        keys, nameless = self._reader.read(trace_id, raw, evidence.headers)
+        keys, nameless = self._reader.read(trace_id, raw, evidence.headers, evidence.links)
         until = now + self._period
         if decision == "sampled":
             node = Node(trace_id, keys, 0, Founder(judgement.policy, self._quota), until)

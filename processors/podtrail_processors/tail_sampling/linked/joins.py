@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from podtrail.otlp import Value, resource_attributes, span_reader
-from podtrail.otlp.finding import AttributeSearch, attributes_among, key_value, linked_traces, spans_with
+from podtrail.otlp.finding import AttributeSearch, attributes_among, key_value, link_targets, linked_traces, spans_with
 from podtrail_processors.pod_identity import AUDIT_ID, PLACE_MARK, POD_UID, PODS_MARK, READ_KEYS, Sighting, sighting_in
 from podtrail_processors.tail_sampling.evidence import Header
 
@@ -45,10 +45,12 @@ class JoinReader:
         self._resources: dict[bytes, Sequence[bytes]] = {}
         self._read = span_reader(("attributes", "kind", "name", "start_time_unix_nano"))
 
-    def read(self, trace_id: bytes, spans: bytes, headers: Iterable[Header]) -> Joins:
-        """Return what links a trace with others. `spans`: all that is known of it, framed."""
+    def read(
+        self, trace_id: bytes, spans: bytes, headers: Iterable[Header], links: Sequence[bytes] | None = None
+    ) -> Joins:
+        """Return what links a trace with others. `spans`: all that is known of it, framed; `links`: its, if known."""
         keys: dict[Key, None] = {trace_id: None}
-        for target in linked_traces(spans, _MOST_LINKS):
+        for target in linked_traces(spans, _MOST_LINKS) if links is None else link_targets(links, _MOST_LINKS):
             keys[target] = None
         keys.pop(_NO_TRACE, None)
         resources = self._resources
