@@ -167,6 +167,22 @@ def test_an_attempt_whose_root_comes_late_shares_the_fate_of_its_trace(tmp_path:
     assert [side["lostFailed"] for side in told["sides"]] == [1, 0]
 
 
+def test_how_spans_were_sent_changes_no_figure(tmp_path: Path, configured: Configured) -> None:
+    attempts = sorted((one for pod in range(9) for one in story(pod, "ffso"[: pod % 4 + 1])), key=lambda one: one.start)
+    for name, size in {"whole.jsonl": 100, "parts.jsonl": 2}.items():
+        with RecordingWriter(tmp_path / name) as writer:
+            for attempt in attempts:
+                (whole,) = attempt.groups()
+                spans = split(whole.spans)[::-1]
+                for at in range(0, len(spans), size):
+                    part = spans[at : at + size]
+                    writer.write([whole._replace(spans=frame(part), span_count=len(part))], attempt.start)
+    sides = "--baseline", configured(FAILED, name="old"), "--candidate", configured(SLOW, name="new")
+    first, second = (backtest(*sides, tmp_path / name) for name in ("whole.jsonl", "parts.jsonl"))
+    for key in ("sentence", "lost", "gained", "policies", "examples", "brokenPods"):
+        assert second[key] == first[key], key
+
+
 def test_bounds_change_no_figure(recorded: Recorded, configured: Configured, monkeypatch: pytest.MonkeyPatch) -> None:
     attempts = [one for pod in range(30) for one in story(pod, "ffso"[: pod % 4 + 1])]
     path = recorded(sorted(attempts, key=lambda one: one.start + one.duration))

@@ -99,6 +99,15 @@ def test_mistakes_in_use_are_named(sides: list[str], recording: Path, tmp_path: 
         assert says in done.output
 
 
+def test_a_page_that_cannot_be_written_is_named(sides: list[str], recording: Path, tmp_path: Path) -> None:
+    for path, (says, code) in {
+        tmp_path / "no" / "report.html": ("report.html: No such file", 2),
+        Path("/dev/full"): ("No space left on device", 1),
+    }.items():
+        done = backtest(*sides, recording, "--html", path)
+        assert (done.exit_code, says in done.stderr) == (code, True), done.output
+
+
 def test_damage_is_skipped_and_named_or_refused(sides: list[str], recording: Path) -> None:
     lines = recording.read_bytes().splitlines(keepends=True)
     recording.write_bytes(lines[0] + b"}{\n" + lines[1])

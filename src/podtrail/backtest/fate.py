@@ -21,9 +21,9 @@ from podtrail.otlp import (
     split,
 )
 
-MOST_PENDING: Final = 200_000
+MOST_PENDING: Final = 100_000
 MOST_SETTLED: Final = 20_000
-MOST_REMEMBERED: Final = 500_000
+MOST_REMEMBERED: Final = 200_000
 _MOST_PLUGINS: Final = 8
 _MOST_LINKS: Final = 16
 

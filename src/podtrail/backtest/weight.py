@@ -19,7 +19,7 @@ _DIGITS = 14
 _ALL = 1 << 56
 _RAREST = 1e-6
 """A probability below this counts as this: one span must not outweigh a whole recording."""
-_MOST_TOLD = 500_000
+_MOST_TOLD = 200_000
 _Z = 1.96
 """95 % of a normal distribution lie within so many standard deviations."""
 

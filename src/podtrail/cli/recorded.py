@@ -1,5 +1,6 @@
 """Recordings as commands read them: damage named, mistakes told in a line with the right exit code."""
 
+import errno
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from podtrail.recording import Damage, Record
 from podtrail.testing.replayer import read_records
 
 _MOST_SHOWN: Final = 20
+_DISK_FAILS: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 
 class Recordings:
@@ -58,7 +60,8 @@ def reading() -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        _end(": ".join(str(part) for part in (error.filename, error.strerror or error) if part), 2)
+        where = f"{error.filename}: " if error.filename else ""
+        _end(f"{where}{error.strerror or error}", 1 if error.errno in _DISK_FAILS else 2)
     except ValueError as error:
         _end(str(error), 2)
 
