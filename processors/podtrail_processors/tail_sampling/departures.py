@@ -196,7 +196,7 @@ class Departures:
     def _let_go_late(self, group: Group, late: Judgement, now: int, out: Outcome) -> None:
         """Let late spans go. A late root of an attempt is told of once more: who numbers attempts has not seen it."""
         if self._passes_all:
-            out.groups.append(group)
+            out.groups.extend(spared([group], late, late=True))
         else:
             self.account.sampled_out += group.span_count
         if _ROOT in group.spans:

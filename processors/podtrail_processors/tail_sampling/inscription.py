@@ -28,8 +28,13 @@ def reasoned(groups: Sequence[Group], judgement: Judgement) -> Sequence[Group]:
     return _on_root(groups, attributes)
 
 
-def spared(groups: Sequence[Group], judgement: Judgement) -> Sequence[Group]:
-    """Return the groups of a trace that is not kept and passes all the same, with what would have become of it."""
+def spared(groups: Sequence[Group], judgement: Judgement, *, late: bool = False) -> Sequence[Group]:
+    """Return the groups of a trace that is not kept and passes all the same, with what would have become of it.
+
+    `late`: they came after its first spans, so that they are marked only where they have the root.
+    """
+    if late and _root_in(groups) is None:
+        return groups
     attributes: dict[str, Value] = {_DECISION: judgement.decision, _REASON: cut(judgement.reason, _LONGEST_REASON)}
     if judgement.policy:
         attributes[_POLICY] = judgement.policy
@@ -38,16 +43,16 @@ def spared(groups: Sequence[Group], judgement: Judgement) -> Sequence[Group]:
 
 def _on_root(groups: Sequence[Group], attributes: Mapping[str, Value]) -> Sequence[Group]:
     """Return groups with attributes on the first root among their spans, without one on the first span."""
-    at, number = _root_in(groups)
+    at, number = _root_in(groups) or (0, 0)
     spans = list(split(groups[at].spans))
     spans[number] = append_attributes(spans[number], attributes)
     return [*groups[:at], groups[at]._replace(spans=frame(spans)), *groups[at + 1 :]]
 
 
-def _root_in(groups: Sequence[Group]) -> tuple[int, int]:
-    """Return which group has the root, and where in it."""
+def _root_in(groups: Sequence[Group]) -> tuple[int, int] | None:
+    """Return which group has the root, and where in it; None where none has."""
     for at, group in enumerate(groups):
         for number, span in enumerate(_read(group.spans)):
             if span.parent_span_id in _NO_PARENT:
                 return at, number
-    return 0, 0
+    return None

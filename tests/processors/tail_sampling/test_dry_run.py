@@ -72,6 +72,18 @@ def test_late_spans_and_evicted_traces_pass_too(dry: Make, span: Make) -> None:
     assert (account.sampled_out, dict(account.dropped)) == (0, {})
 
 
+@pytest.mark.parametrize("cache", [0, 10])
+def test_a_root_that_comes_late_is_marked_and_other_late_spans_are_not(dry: Make, span: Make, cache: int) -> None:
+    made = dry(decision_cache={"non_sampled_cache_size": cache})
+    made.send(0, span(1, 1, parent=9))
+    made.send(4, span(1, 2, parent=9), span(1, 9))
+    made.stop(9)
+    marks = _marks(made)
+    assert marks[1, 1]["decision"] == "not_sampled"
+    assert marks[1, 2] == {}
+    assert marks[1, 9] == {"decision": "not_sampled", "reason": "late: the trace was decided without its root"}
+
+
 def test_shutdown_loses_nothing_in_a_dry_run(dry: Make, span: Make) -> None:
     made = dry(drop_pending_traces_on_shutdown=True)
     made.send(0, span(1, 1))
