@@ -194,6 +194,30 @@ def test_bounds_change_no_figure(recorded: Recorded, configured: Configured, mon
         assert tight[key] == roomy[key], key
 
 
+def test_what_a_filter_takes_ahead_of_the_sampler_is_lost(recording: Path, configured: Configured) -> None:
+    old, new = configured(ALL, name="old"), Path(configured(ALL, name="new"))
+    condition = '{traces: {span: [\'resource.attributes["service.name"] == "kube-scheduler"\']}}'
+    text = new.read_text().replace("processors: [", "processors: [filter, ")
+    new.write_text(text.replace("  link_stitching:\n", f"  link_stitching:\n  filter: {condition}\n", 1))
+    told = backtest("--baseline", old, "--candidate", new, recording)
+    assert told["lost"] == {"failed": 2, "slow": 1, "other": 2}
+    assert any("5 attempts never reached the sampler of the candidate" in note for note in told["notes"])
+    assert told["examples"][0]["decided"][1]["reason"] == "it never reached the sampler"
+
+
+def test_where_one_side_waits_long_only_the_reasons_are_let_go(
+    recording: Path, configured: Configured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sides = [configured(FAILED, name="old"), configured(NONE, name="new", sampler="decision_wait: 1h")]
+    arguments = "--baseline", sides[0], "--candidate", sides[1], recording
+    whole = backtest(*arguments)
+    monkeypatch.setattr(fate, "MOST_HELD", 1)
+    less = backtest(*arguments)
+    assert [key for key in whole if whole[key] != less[key]] == ["examples"]
+    votes = [[vote["why"] for vote in told["examples"][0]["decided"][0]["votes"]] for told in (whole, less)]
+    assert votes == [["scheduler.result=Unschedulable"], [""]]
+
+
 def test_by_namespace_and_plugin_each_attempt_has_its_row(recorded: Recorded, configured: Configured) -> None:
     path = recorded([no_room(namespace="shop"), MadeAttempt(number=2, namespace="payments", start=START + SECOND)])
     tables = {table["by"]: table["parts"] for table in backtest("--candidate", configured(FAILED), path)["tables"]}

@@ -12,7 +12,7 @@ from podtrail.backtest.pods import PodStories, pod_name
 from podtrail.backtest.report import Decided, Direction, Example, Kind, Vote
 from podtrail.backtest.side import Contender, Side
 from podtrail.backtest.weight import Share
-from podtrail.otlp import Attempt, Verdict, read_message
+from podtrail.otlp import Attempt, Verdict
 from podtrail.recording import Record
 
 MOST_EXAMPLES: Final = 200
@@ -170,10 +170,7 @@ class Comparison:
                 examples.append(_example(direction, kind, fate, fate.attempt))
 
     def _tabulate(self, fate: Fate, attempt: Attempt, bits: int) -> None:
-        plugins: set[str] = fate.plugins
-        if not plugins and attempt.failed:
-            plugins = {rejection.plugin for rejection in read_message(attempt.message).rejections if rejection.plugin}
-        names = ({attempt.namespace}, {attempt.profile}, {attempt.result}, plugins)
+        names = ({attempt.namespace}, {attempt.profile}, {attempt.result}, fate.plugins or fate.named)
         for table, some in zip(self.tables, names, strict=True):
             table.add(some, bits, fate.spans, fate.size, fate.probability)
 
@@ -206,7 +203,7 @@ def _example(direction: Direction, kind: Kind, fate: Fate, attempt: Attempt) -> 
         attempt.end - attempt.start,
         attempt.result,
         attempt.profile,
-        sorted(fate.plugins),
+        sorted(fate.plugins or fate.named),
         [_told(outcome) for outcome in fate.outcomes],
     )
 

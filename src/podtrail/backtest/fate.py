@@ -17,14 +17,19 @@ from podtrail.otlp import (
     PolicyVote,
     Verdict,
     attempts_in,
+    read_message,
     read_rejections,
     split,
 )
 
-MOST_PENDING: Final = 100_000
+MOST_PENDING: Final = 200_000
 MOST_SETTLED: Final = 20_000
 MOST_REMEMBERED: Final = 200_000
+MOST_HELD: Final = 256 << 20
+"""Bytes of spans that are held to say why, where one side decides later than the other."""
 _MOST_PLUGINS: Final = 8
+_LONGEST_NAME: Final = 253
+_LONGEST_REASON: Final = 500
 _MOST_LINKS: Final = 16
 
 Bits = int
@@ -62,7 +67,9 @@ class Fate:
     outcomes: list[Outcome | None]
     attempt: Attempt | None = None
     plugins: set[str] = field(default_factory=set)
-    """Which said no."""
+    """Which said no, as plugin spans tell."""
+    named: frozenset[str] = frozenset()
+    """Which said no, as far as the attempt's message tells."""
     probability: float = 1.0
     spans: int = 0
     size: int = 0
@@ -99,8 +106,10 @@ class Fates:
         self._pending: OrderedDict[bytes, Fate] = OrderedDict()
         self._settled: OrderedDict[bytes, Fate] = OrderedDict()
         self._over: OrderedDict[bytes, Bits] = OrderedDict()
-        self.undecided = 0
-        """Attempts that some side never decided about."""
+        self._held: OrderedDict[bytes, int] = OrderedDict()
+        self._held_bytes = 0
+        self.undecided = [0 for _ in deciding]
+        """By side: attempts about which it never decided."""
 
     def came(self, groups: Sequence[Group]) -> None:
         """Take note of the attempts among what comes, and of who refused them."""
@@ -111,7 +120,8 @@ class Fates:
             if attempt is None and probability is None and not refusing:
                 continue
             fate = self._fate(group.trace_id)
-            fate.attempt = fate.attempt or attempt
+            if attempt is not None and fate.attempt is None:
+                fate.attempt, fate.named = _slim(attempt), _named(attempt)
             fate.plugins.update(refusing)
             fate.probability = fate.probability if probability is None else probability
             self._settle(fate)
@@ -123,12 +133,18 @@ class Fates:
         # Of several decisions about one trace (late spans, several pipelines) the one that keeps it counts.
         if before is None or (verdict.decision == "sampled" and not before.kept):
             fate.outcomes[side] = Outcome(
-                verdict.decision, verdict.policy, verdict.reason, verdict.votes, verdict if before is None else None
+                verdict.decision,
+                verdict.policy,
+                verdict.reason[:_LONGEST_REASON],
+                verdict.votes,
+                verdict if before is None else None,
             )
         if verdict.spans > fate.spans:
             fate.spans = verdict.spans
             fate.size = sum([len(group.spans) for group in verdict.groups])
         self._settle(fate)
+        if fate.trace_id in self._pending:
+            self._hold(fate)
 
     def linked(self, side: int, trace_id: bytes, target: bytes) -> None:
         """Take note of a link on a span that a side kept."""
@@ -170,18 +186,29 @@ class Fates:
         if fate.trace_id in self._settled or None in fate.outcomes:
             return
         self._tell_settled(fate)
-        for outcome in fate.outcomes:
-            assert outcome is not None
-            outcome.verdict = None  # and with it the spans
+        _let_go(fate)
+        self._held_bytes -= self._held.pop(fate.trace_id, 0)
         self._pending.pop(fate.trace_id, None)
         self._settled[fate.trace_id] = fate
         if len(self._settled) > MOST_SETTLED:
             self._end(self._settled.popitem(last=False)[1])
 
+    def _hold(self, fate: Fate) -> None:
+        """Count the spans of a trace that the other side still decides about; let go of the oldest beyond the bound."""
+        self._held_bytes += fate.size - self._held.pop(fate.trace_id, 0)
+        self._held[fate.trace_id] = fate.size
+        while self._held_bytes > MOST_HELD:
+            trace_id, size = self._held.popitem(last=False)
+            self._held_bytes -= size
+            _let_go(self._pending[trace_id])
+
     def _end(self, fate: Fate) -> None:
-        if None in fate.outcomes:
-            self.undecided += fate.attempt is not None
-            return
+        for side, outcome in enumerate(fate.outcomes):
+            if outcome is None:  # a processor ahead of the sampler has taken its spans
+                self.undecided[side] += fate.attempt is not None
+                fate.outcomes[side] = Outcome("not_sampled", reason="it never reached the sampler")
+        self._held_bytes -= self._held.pop(fate.trace_id, 0)
+        _let_go(fate)
         self._fold(fate)
         self._over.setdefault(fate.trace_id, fate.bits)
         if len(self._over) > MOST_REMEMBERED:
@@ -192,5 +219,30 @@ def _refusing(group: Group) -> set[str]:
     found: set[str] = set()
     for span in split(group.spans):
         if REFUSAL in span and len(found) < _MOST_PLUGINS:
-            found.update(rejection.plugin for rejection in read_rejections(span) if rejection.plugin)
+            found.update(refusal.plugin[:_LONGEST_NAME] for refusal in read_rejections(span) if refusal.plugin)
     return found
+
+
+def _let_go(fate: Fate) -> None:
+    """Forget what nobody asks any more, and with it the spans."""
+    for outcome in fate.outcomes:
+        if outcome is not None:
+            outcome.verdict = None
+
+
+def _slim(attempt: Attempt) -> Attempt:
+    """Return an attempt whose texts take no more room than names do; of its message is known whether there is one."""
+    return attempt._replace(
+        pod_uid=attempt.pod_uid[:_LONGEST_NAME],
+        namespace=attempt.namespace[:_LONGEST_NAME],
+        name=attempt.name[:_LONGEST_NAME],
+        result=attempt.result[:_LONGEST_NAME],
+        profile=attempt.profile[:_LONGEST_NAME],
+        message=attempt.message[:1],
+    )
+
+
+def _named(attempt: Attempt) -> frozenset[str]:
+    if not attempt.failed:
+        return frozenset()
+    return frozenset(refusal.plugin for refusal in read_message(attempt.message).rejections if refusal.plugin)

@@ -146,8 +146,6 @@ class Came(NamedTuple):
     attempts: int
     failed: int
     slow: int
-    undecided: int
-    """Attempts that some side made no decision about."""
 
     @property
     def length(self) -> int:

@@ -81,7 +81,6 @@ def _came(done: Comparison) -> Came:
         all_kept.attempts.count,
         all_kept.failed.count,
         all_kept.slow.count,
-        done.fates.undecided,
     )
 
 
@@ -175,9 +174,10 @@ def _notes(done: Comparison, came: Came) -> list[str]:
         notes.append(f"Figures a day are scaled from {duration(came.length)}: a day has busier and quieter hours.")
     if came.requests and came.length <= 0:
         notes.append("All came at one moment: there are no figures a day.")
-    if came.undecided:
-        notes.append(f"About {several(came.undecided, 'attempt')} nothing was decided; they are not in the figures.")
-    for side in done.sides:
+    for side, undecided in zip(done.sides, done.fates.undecided, strict=True):
+        if undecided:
+            never = f"{several(undecided, 'attempt')} never reached the sampler of the {side.name}"
+            notes.append(f"{never}: a processor ahead of it took them, or they came too late. They count as not kept.")
         if side.contender is not None and not side.decides:
             notes.append(f"The {side.name} has no tail sampler in every pipeline: each trace counts as kept by it.")
         if side.output.dry_runs:
