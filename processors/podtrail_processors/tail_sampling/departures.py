@@ -183,6 +183,9 @@ class Departures:
             trace.state = trace.state._replace(decision="sampled")
         return rescue
 
+    def kept_unheld(self, trace_id: bytes, policy: str, groups: Sequence[Group], now: int, out: Outcome) -> None:
+        """Take note of a trace that a policy kept without its being held; of others that leave with it, too."""
+
     def rescue_by(self, group: Group) -> Judgement | None:
         """Return the judgement by which late spans rescue a trace that no policy kept; None when they do not.
 

@@ -190,6 +190,8 @@ class Relief:
         trace = HeldTrace(first.trace_id, Header(first.resource, first.scope), arrived, now, now)
         trace.span_count = sum(group.span_count for group in groups)
         trace.close(FORGOTTEN)
+        if sampled:
+            self._departures.kept_unheld(first.trace_id, judgement.policy, groups, now, out)
         self._departures.conclude(trace, judgement, self._told(groups, judgement) if sampled else groups, now, now, out)
         self._instruments.decided.add(1, "true" if sampled else "false", judgement.decision)
         self._decided.add(1, judgement.decision)

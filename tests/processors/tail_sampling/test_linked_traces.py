@@ -325,6 +325,35 @@ def test_an_error_that_comes_late_rescues_its_trace_with_those_linked(sampler: M
     assert [verdict.policy for verdict in under_test.verdicts] == ["linked_traces", "rescue_late_errors"]
 
 
+def test_an_error_that_comes_after_its_trace_was_let_go_rescues_those_that_still_rest(sampler: Make) -> None:
+    under_test = sampler(
+        linked_traces={"keep": True, "grace_period": "10s"},
+        rescue_late_errors=True,
+        decision_cache={"sampled_cache_size": 10, "non_sampled_cache_size": 10},
+    )
+    under_test.send(0, by_uid(1))
+    under_test.send(10, by_uid(2))
+    under_test.pass_time(14)
+    assert under_test.decisions == {1: "not_sampled"}
+    under_test.send(15, by_uid(1, id=2, failed=True))
+    under_test.stop(16)
+    assert under_test.kept == [(1, 2), (2, 1)]
+
+
+def test_a_trace_that_stress_relief_keeps_rescues_those_that_rest(sampler: Make) -> None:
+    linking = {"linked_traces": {"keep": True, "grace_period": "30s"}}
+    calm, stressed = (
+        sampler(**linking),
+        sampler(stress_relief={"mode": "always", "sampling_percentage": 100}, **linking),
+    )
+    calm.send(0, by_uid(1))
+    calm.pass_time(3)
+    stressed.under_test.take_over(calm.under_test, START + 4 * SECOND)
+    stressed.send(5, by_uid(2))
+    assert stressed.kept == [(1, 1), (2, 1)]
+    assert [verdict.policy for verdict in stressed.verdicts] == ["linked_traces", "stress_relief"]
+
+
 def test_settings_that_have_no_effect_are_told_of() -> None:
     about = {"policies": [{"name": "all", "type": "always_sample"}], "linked_traces": {"max_hops": 3}}
     assert Config.model_validate(about).warnings() == [(("linked_traces",), "has no effect without keep: true")]

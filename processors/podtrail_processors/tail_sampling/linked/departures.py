@@ -18,6 +18,7 @@ from podtrail_processors.tail_sampling.linked.reasons import linked
 from podtrail_processors.tail_sampling.linked.web import Founder, Node, Tie
 from podtrail_processors.tail_sampling.memory import Memory
 
+_EVER = 1 << 64
 _STEPS = 64
 """What rests leaves at times that are this part of `grace_period` apart, many at once."""
 
@@ -137,6 +138,22 @@ class LinkedDepartures(Departures):
             self._learn(node, group, now, out)
         super().late_remembered(group, now, out)
 
+    def late_unkept(self, group: Group, now: int, out: Outcome) -> Judgement | None:
+        """Let late spans of a trace go that rests no more; if they rescue it, they rescue those linked with it, too."""
+        rescue = super().late_unkept(group, now, out)
+        if rescue is not None:
+            self.kept_unheld(group.trace_id, rescue.policy, [group], now, out)
+        return rescue
+
+    def kept_unheld(self, trace_id: bytes, policy: str, groups: Sequence[Group], now: int, out: Outcome) -> None:
+        """Let go what rests and is linked with a trace that was kept of which no more than this is known."""
+        spans = b"".join([group.spans for group in groups])
+        keys, nameless = self._reader.read(trace_id, spans, [Header(group.resource, group.scope) for group in groups])
+        node = Node(trace_id, keys, 0, Founder(policy, self._quota), now + self._period)
+        self._kin.forget_until(now)
+        self._rescue(self._kin.enter(node, nameless, spans), now, out)
+        self._kin.remember(node, groups)
+
     def claims(self, group: Group, now: int, out: Outcome) -> bool:
         """Take late spans of a trace that rests, or that is remembered here alone."""
         if group.trace_id not in self._kin.web.nodes:
@@ -220,6 +237,6 @@ class LinkedDepartures(Departures):
     def drain(self, now: int, out: Outcome) -> int:
         """Let go of everything; return how many spans that were."""
         spans = super().drain(now, out)
-        while (node := self._grace.oldest()) is not None:
+        for node in self._grace.due(_EVER):
             spans += self._let_go(node, now, out)
         return spans
