@@ -177,6 +177,24 @@ def test_every_span_has_its_row(story: list[str]) -> None:
     assert told["lateSpans"] == {"kept": spans["(late, kept)"], "notKept": spans["(late, not kept)"]}
 
 
+def test_policies_that_are_only_tried_have_their_votes_in_the_table(story: list[str]) -> None:
+    shadow = "yaml:processors::tail_sampling::policies: [{name: tried, type: always_sample, shadow: true}]"
+    done = CliRunner().invoke(main, ["replay", *story, "--config", shadow])
+    assert done.exit_code == 0, done.output
+    assert rows(done.stdout)["tried (shadow)"] == ["3", "0", "0"]
+    told = json.loads(CliRunner().invoke(main, ["replay", *story, "--config", shadow, "--json"]).stdout)
+    assert told["policies"]["tried"] == {"votedYes": 3, "decided": 0, "spans": 0, "shadow": True}
+
+
+def test_in_a_dry_run_what_passes_is_not_taken_for_late(story: list[str]) -> None:
+    done = CliRunner().invoke(main, ["replay", *story, "--set", "processors.tail_sampling.dry_run=true"])
+    assert done.exit_code == 0, done.output
+    table = rows(done.stdout)
+    assert "spans leave the processors, for it is a dry run" in done.stdout
+    # Of each attempt all but the root comes once more, late, and passes.
+    assert int(table["(late, kept)"][-1]) == int(table["failed"][-1]) + int(table["(nothing)"][-1]) - 3
+
+
 def test_what_the_exporters_lack_is_no_more_than_a_warning(story: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OTEL_EXPORTER_OTLP_ENDPOINT", raising=False)
     done = CliRunner().invoke(main, ["replay", *story])

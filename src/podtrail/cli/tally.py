@@ -7,7 +7,7 @@ from typing import Any, Final, TextIO
 from podtrail.component import Account
 from podtrail.config import printable
 from podtrail.config.types import format_duration
-from podtrail.otlp import Batch
+from podtrail.otlp import Batch, Decision
 from podtrail.pipeline.settings import Settings
 from podtrail.recording import Record
 
@@ -37,6 +37,9 @@ class Tally:
         self._first = self._last = self._untimed = 0
         self._decided_by: Counter[str] = Counter()
         self._voted: Counter[str] = Counter()
+        self._shadows: set[str] = set()
+        self._spared = 0
+        """Spans of traces that were not kept and passed in a dry run."""
         self._spans_by: Counter[str] = Counter()
 
     def came(self, record: Record) -> None:
@@ -58,7 +61,15 @@ class Tally:
             winner = verdict.policy if verdict.decision == "sampled" else _NOTHING
             self._decided_by[winner] += 1
             self._spans_by[winner] += verdict.spans
-            self._voted.update(policy for policy, vote in verdict.votes.items() if vote == "sampled")
+            if verdict.dry_run and winner == _NOTHING:
+                self._spared += verdict.spans
+            self._count(verdict.votes)
+            if verdict.shadow is not None:
+                self._shadows.update(verdict.shadow.votes)
+                self._count(verdict.shadow.votes)
+
+    def _count(self, votes: Mapping[str, Decision]) -> None:
+        self._voted.update(policy for policy, vote in votes.items() if vote == "sampled")
 
     def as_json(self) -> dict[str, Any]:
         """Return the sums as a mapping for JSON."""
@@ -74,6 +85,7 @@ class Tally:
                     "votedYes": self._voted[policy],
                     "decided": self._decided_by[policy],
                     "spans": self._spans_by[policy],
+                    **({"shadow": True} if policy in self._shadows else {}),
                 }
                 for policy in self._policies()
             },
@@ -93,7 +105,7 @@ class Tally:
         traces, kept = self.decisions.total(), self.decisions["sampled"]
         print(
             f"{traces:,} traces decided: {kept:,} kept ({100 * kept / traces:.1f} %), "
-            f"{self.kept_spans:,} spans leave the processors\n",
+            f"{self.kept_spans:,} spans leave the processors{', for it is a dry run' if self._spared else ''}\n",
             file=out,
         )
         for row in self._rows():
@@ -112,7 +124,8 @@ class Tally:
         yield "POLICY", "VOTED YES", "DECIDED", "SPANS"
         for policy in self._policies():
             voted = "-" if policy == _NOTHING else f"{self._voted[policy]:,}"
-            yield printable(policy), voted, f"{self._decided_by[policy]:,}", f"{self._spans_by[policy]:,}"
+            shown = printable(policy) + (" (shadow)" if policy in self._shadows else "")
+            yield shown, voted, f"{self._decided_by[policy]:,}", f"{self._spans_by[policy]:,}"
         rest = {"(late, kept)": self._late_kept, "(late, not kept)": self._late_let_go, "(created)": self._created}
         for name, spans in rest.items():
             if spans:
@@ -130,7 +143,7 @@ class Tally:
     def _late_kept(self) -> int:
         """Spans that left for a decision made before they came."""
         kept = self._spans_by.total() - self._spans_by[_NOTHING]
-        return max(0, self.kept_spans - self._created - kept) if self.decisions else 0
+        return max(0, self.kept_spans - self._created - kept - self._spared) if self.decisions else 0
 
     @property
     def _late_let_go(self) -> int:
