@@ -28,7 +28,22 @@ WHOLE: dict[str, Any] = {
             "policies": [
                 {"name": "a", "type": "status_code", "status_code": {"status_codes": ["ERROR"]}},
                 {"name": "b", "type": "and", "and": {"and_sub_policy": [{"name": "c", "type": "always_sample"}]}},
+                {"name": "d", "type": "target_rate", "target_rate": {"spans_per_second": 5, "key": ["k"]}},
+                {"name": "e", "type": "python", "python": {"policy": "json:dumps", "args": {"indent": 1}}},
+                {"name": "f", "type": "attempts", "attempts": {"min_attempts": 2, "forget_after": "1h"}},
             ],
+            "shadow_policies": [{"name": "a", "type": "new_reason", "new_reason": {"max_kinds": 5}}],
+            "decision_idle": "2s",
+            "decision_memory": {"kept": 10, "not_kept": 10},
+            "linked_traces": {"keep": True, "join_on": ["k"], "grace_period": "1s", "max_hops": 2},
+            "stress_relief": {"mode": "auto", "errors_per_second": 1, "minimum_duration": "1s"},
+        },
+        "scheduling_metrics": {"max_series": 5},
+        "filter": {"traces": {"span": ['name == "a"']}},
+        "filter/other": {"trace_conditions": [{"context": "span", "conditions": ['name == "a"']}]},
+        "attributes": {
+            "actions": [{"key": "a", "action": "insert", "value": 1}],
+            "include": {"match_type": "regexp", "attributes": [{"key": "a", "value": "b"}]},
         },
         "link_stitching": {"ttl": "1m"},
         "batch": {"timeout": "1s"},
@@ -46,7 +61,10 @@ WHOLE: dict[str, Any] = {
         "pipelines": {
             "traces": {
                 "receivers": ["otlp", "otlp_json_file", "scheduler"],
-                "processors": ["memory_limiter", "tail_sampling", "link_stitching", "batch"],
+                "processors": [
+                    *("memory_limiter", "scheduling_metrics", "filter", "filter/other", "attributes"),
+                    *("tail_sampling", "link_stitching", "batch"),
+                ],
                 "exporters": ["otlp", "otlphttp", "file", "debug"],
             }
         },
@@ -92,7 +110,10 @@ def test_a_configuration_with_anything_anywhere_is_read_or_refused(path: tuple[s
         read_settings(Document.from_mapping(changed(WHOLE, path, new), environ={"X": "7"}))
 
 
-FREE = {("exporters", "otlp", "headers")}
+FREE = {
+    ("exporters", "otlp", "headers"),
+    ("processors", "tail_sampling", "policies", 3, "python", "args"),
+}
 """Maps whose keys are the user's."""
 KEYED = dict.fromkeys(path[:-1] for path in paths(WHOLE) if path and isinstance(path[-1], str))
 CLOSED = [path for path in KEYED if path not in FREE]
