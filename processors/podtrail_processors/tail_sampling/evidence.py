@@ -239,10 +239,11 @@ class Evidence:
     def extent(self) -> Extent:
         """The time that it takes; needs the columns of start and end."""
         if self._extent is None:
-            starts, ends = self.columns.start_time_unix_nano[:], self.columns.end_time_unix_nano[:]
+            columns = self.columns
+            starts, ends = columns.start_time_unix_nano[:], columns.end_time_unix_nano[:]
             sure = len(starts) == len(ends) == self.span_count
-            first = min(starts, default=0)
-            self._extent = Extent(first, max(ends, default=0), sure and first > 0)
+            first = min(starts) if starts else 0
+            self._extent = Extent(first, max(ends) if ends else 0, sure and first > 0)
         return self._extent
 
     def longest(self) -> int:

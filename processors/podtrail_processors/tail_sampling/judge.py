@@ -112,10 +112,15 @@ class Judge:
         for learn in self._learners:
             learn(trace)
         places = self._gates.open_for(trace) if self._gates.guarded else self._gates.always
-        votes: list[Decision | None] = ["not_sampled"] * len(self._ask)
+        asks, last_words = self._ask, self._last_words
+        votes: list[Decision | None] = ["not_sampled"] * len(asks)
         for at in places:
-            votes[at] = vote = asked_for(self._ask[at], trace)
-            if vote in self._last_words:
+            try:  # as `asked_for` does, without a call for each vote: 400 instructions
+                votes[at] = vote = asks[at](trace)
+            except NoVote:
+                votes[at] = None
+                continue
+            if vote in last_words:
                 del votes[at + 1 :]
                 break
         return self._follow(tuple(votes), trace)

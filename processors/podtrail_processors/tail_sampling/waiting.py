@@ -60,12 +60,18 @@ class Waiting:
 
     def due_by(self, now: int) -> HeldTrace | None:
         """Return the trace that falls due first, if that is not after `now`."""
-        oldest = self.oldest()
-        if oldest is None:
+        arrivals = self._arrivals
+        while arrivals:
+            oldest = arrivals[0]
+            if oldest.state is None:
+                break
+            arrivals.popleft()
+        else:
             return None
-        first = self._first_out_of_turn() if self._out_of_turn else None
-        if first is not None and first[0] <= oldest.due:
-            return first[2] if first[0] <= now else None
+        if self._out_of_turn:
+            first = self._first_out_of_turn()
+            if first is not None and first[0] <= oldest.due:
+                return first[2] if first[0] <= now else None
         return oldest if oldest.due <= now else None
 
     def _first_out_of_turn(self) -> tuple[int, int, HeldTrace] | None:

@@ -21,7 +21,7 @@ from podtrail.otlp.group import Group
 from podtrail.otlp.lite import REQUEST, RESOURCE_SPANS, SCOPE_SPANS, field_number, lite_type
 from podtrail.otlp.reader import span_reader
 from podtrail.otlp.scrutiny import Rejections, scrutinize
-from podtrail.otlp.strict import Told, check
+from podtrail.otlp.strict import NO_SPAN_ID, Told, check
 
 _REQUEST = cast("Any", lite_type(REQUEST, {"resource_spans": {"resource": None, "scope_spans": None}}))
 _SCOPE_SPANS = cast("Any", lite_type(SCOPE_SPANS, {"scope": None, "spans": None}))
@@ -48,10 +48,9 @@ _RESOURCE_SPANS_TAG = bytes([field_number(RESOURCE_SPANS, "scope_spans") << 3 | 
 
 # What every SDK writes first: the trace id's tag, length and 16 bytes, the span id's tag and length.
 _HEAD = 20
-_head_of = itemgetter(slice(0, _HEAD))
+_head_of = itemgetter(slice(_HEAD))
 _HEAD_MARKS = {0: b"\x0a", 1: b"\x10", 18: b"\x12", 19: b"\x08"}
 _NO_TRACE = b"\x0a\x10" + bytes(16) + b"\x12\x08"
-_NO_SPAN = b"\x12\x08" + bytes(8)
 _TIME = 8
 _TOP = bytes(7) + b"\x80"
 
@@ -201,10 +200,11 @@ def _cut(raw: bytes, rejections: Rejections) -> tuple[list[Group], Told] | None:
     surely_once = all(regular) and told.trace_ids == told.span_ids == count and not told.statuses_differ
     if not surely_once and _SINGULAR.FromString(raw).ByteSize() != len(raw):
         return None
-    no_span = _NO_SPAN in raw
     groups: list[Group] = []
     for scope, is_regular in zip(scopes, regular, strict=True):
-        admits_all = is_regular and not (no_span and any(span.startswith(_NO_SPAN, 18) for span in scope.spans))
+        admits_all = is_regular and not (
+            told.no_span_id and any(span.startswith(NO_SPAN_ID, _HEAD - 2) for span in scope.spans)
+        )
         if not _cut_scope(scope, groups, rejections, admits_all=admits_all):
             return None
     return groups, told
@@ -241,8 +241,9 @@ def _lengths(spans: Sequence[bytes]) -> tuple[Sequence[int], int]:
     lengths = list(map(len, spans))
     if not lengths:
         return (), 0
-    frame_size = 1 + _varint_size(min(lengths))
-    if frame_size == 1 + _varint_size(max(lengths)):
+    distinct = set(lengths)
+    frame_size = 1 + _varint_size(min(distinct))
+    if frame_size == 1 + _varint_size(max(distinct)):
         return lengths, frame_size
     return list(map(_framed, lengths)), 0
 

@@ -61,12 +61,18 @@ _parse = _strict_type("podtrail.strict", lists=(*_IDS, *_TIMES, "status"), raw=(
 _parse_rest = _strict_type("podtrail.strict_rest", raw=_TIMES).FromString
 
 
+NO_SPAN_ID = b"\x12\x08" + bytes(8)
+"""A span's id of zeros, as it is written."""
+
+
 class Told(NamedTuple):
     """What the spans of a request tell all together."""
 
     trace_ids: int
     """How many trace ids there are in it."""
     span_ids: int
+    no_span_id: bool
+    """Whether one of them may be of zeros."""
     statuses_differ: bool
     """Whether there are several statuses that are not all empty, so that one could stand twice and matter."""
     starts: bytes
@@ -80,10 +86,12 @@ def check(request: bytes) -> Told:
     spans = merged.resource_spans.scope_spans.spans
     # Written again it is little more than the lists. Times as packed bytes spare an int for each (500 instructions a
     # span), and statuses are checked here, at their depth, for the first type has them as bytes.
-    rest = _parse_rest(merged.SerializeToString()).resource_spans.scope_spans.spans
+    written = merged.SerializeToString()
+    rest = _parse_rest(written).resource_spans.scope_spans.spans
     return Told(
         len(spans.trace_id),
         len(spans.span_id),
+        NO_SPAN_ID in written,
         len(spans.status) > 1 and any(spans.status[:]),
         rest.start_time_unix_nano,
         rest.end_time_unix_nano,
