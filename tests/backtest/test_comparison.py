@@ -244,7 +244,7 @@ def test_a_sample_is_said_to_be_one_and_has_intervals(recording: Path, configure
 
 
 def test_slow_may_be_what_is_slow_in_this_recording(recording: Path, configured: Configured) -> None:
-    told = backtest("--candidate", configured(FAILED), "--slow", "p50", recording)
-    assert told["slowThresholdNanos"] == pytest.approx(10_000_000, rel=0.02)
+    told = backtest("--candidate", configured(FAILED), "--slow", "p99", recording)
+    assert told["slowThresholdNanos"] == pytest.approx(3_010_000_000, rel=0.02)
     assert told["came"]["slow"] == 1
-    assert "p50 of the successful attempts" in told["slowChosen"]
+    assert "p99 of the successful attempts" in told["slowChosen"]

@@ -1,4 +1,4 @@
-"""How long attempts take: quantiles in bounded memory, at most 1 % too long."""
+"""How long attempts take: quantiles in bounded memory, at most 1 % too short."""
 
 import math
 from collections import Counter
@@ -35,10 +35,10 @@ class Durations:
                     self._steps[step_of(attempt.end - attempt.start)] += 1
 
     def quantile(self, share: float) -> int:
-        """Return how long this share of attempts takes at most, nanoseconds; 1 s when there is none."""
+        """Return a time in nanoseconds beyond which attempts are at this quantile or slower; 1 s when there is none."""
         rank = math.ceil(share * self._steps.total())
         for step, count in sorted(self._steps.items()):
             rank -= count
             if rank <= 0:
-                return end_of(step)
+                return end_of(step - 1)
         return 1_000_000_000

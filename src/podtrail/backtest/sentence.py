@@ -13,12 +13,10 @@ def sentence(report: Report) -> str:
 
 def _alone(report: Report) -> str:
     _, side = report.sides
-    parts = [
-        f"keeps {percent(side.spans / report.came.spans)} of the spans",
-        f"loses {side.lost_failed:,} of {several(report.came.failed, 'failed attempt')}",
-        f"and {side.lost_slow:,} of {report.came.slow:,} slow ones",
-    ]
-    return f"The candidate {', '.join(parts[:2])} {parts[2]}{_stories(side.pods_broken)}."
+    slow = f" and {side.lost_slow:,} of {report.came.slow:,} slow ones" if report.came.slow else ""
+    failed = f"{side.lost_failed:,} of {several(report.came.failed, 'failed attempt')}"
+    kept = percent(side.spans / report.came.spans)
+    return f"The candidate keeps {kept} of the spans, loses {failed}{slow}{_stories(side.pods_broken)}."
 
 
 def _compared(report: Report) -> str:
