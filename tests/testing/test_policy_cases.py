@@ -320,6 +320,14 @@ service: {pipelines: {traces: {receivers: [otlp], processors: [tail_sampling], e
     assert read_suite(path).involved == {path, tmp_path / "own.yaml"}
 
 
+def test_a_file_of_processors_alone_is_a_configuration(write: Write, tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text(
+        "processors:\n  tail_sampling:\n    policies: [{name: all, type: always_sample}]\n", encoding="utf-8"
+    )
+    path = write("config: own.yaml\ncases: [{name: x, given: [pod a: success], expect: {pod a: kept by all}}]\n")
+    assert told(path) == []
+
+
 PLANS = st.lists(
     st.builds(
         Planned,

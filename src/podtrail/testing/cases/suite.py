@@ -110,7 +110,8 @@ def _document(reading: Reading, node: Node | None, environment: Mapping[str, str
                 hint = "the path is relative to this file"
                 reading.problem(("config",), f"there is no file {reading.folder / name}", hint, value=True)
                 raise ConfigError(reading.problems)
-            return name, Document.load([str(reading.folder / name)], environ=environ)
+            document = Document.load([str(reading.folder / name)], environ=environ)
+            return name, replace(document, root=_whole(document.root))
         case MapNode():
             expander = Expander(environ)
             root = expander.expand(node)
