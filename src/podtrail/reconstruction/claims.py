@@ -27,6 +27,7 @@ _LONG_AGO = 60 * SECOND
 
 _ASSIGNED = re.compile(r"Successfully assigned \S+ to (?P<node>\S{1,253})")
 _PREEMPTED = re.compile(r"Preempted by (?:a )?pod (?P<uid>[0-9a-fA-F-]{1,64}) on node ")
+_NO_WORDS = Words.of("")
 _RESULTS = {"Unschedulable": "Unschedulable", "SchedulerError": "Error"}
 
 
@@ -49,7 +50,7 @@ class Claims:
             ends = self._ends[draft.pod] = []
         else:
             self._ends.move_to_end(draft.pod)
-        told = Ended(draft.end, draft.result, Words.of(draft.message), draft=draft)
+        told = Ended(draft.end, draft.result, Words.of(draft.message) if draft.message else _NO_WORDS, draft=draft)
         ends.append(told)
         self._count += 1
         if len(ends) > _MOST_ENDS:

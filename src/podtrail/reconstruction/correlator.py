@@ -120,8 +120,9 @@ class Correlator:
                 draft.wait = draft.start - pod.since
                 draft.inferred["queue wait"] = "since the Pod was created; nothing tells when it became active"
         self.outcome.attempts[identity.profile, draft.result] += 1
-        self.outcome.sources[" + ".join(sorted(draft.sources))] += 1
-        self.outcome.lacking.update(_lacking(draft, identity))
+        self.outcome.sources[draft.told_by] += 1
+        for what in _lacking(draft, identity):
+            self.outcome.lacking[what] += 1
         return Rebuilt(draft, identity)
 
 

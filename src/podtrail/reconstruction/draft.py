@@ -90,6 +90,11 @@ class Draft:
     """Nanoseconds by which its end may be off."""
 
     @property
+    def told_by(self) -> str:
+        """Its sources, joined by ` + `."""
+        return next(iter(self.sources)) if len(self.sources) == 1 else " + ".join(sorted(self.sources))
+
+    @property
     def evident(self) -> bool:
         """Whether it is certain that there was an attempt, though nothing tells its end."""
         return self.begun is not None or self.block is not None
@@ -97,8 +102,11 @@ class Draft:
     @property
     def start(self) -> int:
         """The best that is known of its beginning."""
-        known = [time for time in (self.begun, self.block.start if self.block else None) if time is not None]
-        return min(known) if known else min(self.first, self.end or self.first)
+        if self.block is not None:
+            return self.block.start if self.begun is None else min(self.begun, self.block.start)
+        if self.begun is not None:
+            return self.begun
+        return min(self.first, self.end or self.first)
 
     def mark(self, point: str, plugin: str, time: int) -> PluginMarks | None:
         """Note that a plugin was at work; None when there are too many."""
@@ -112,6 +120,8 @@ class Draft:
 
     def summarize(self) -> None:
         """Let go of what is told of single nodes, but for the best and the one that was selected."""
+        if not self.details:
+            return
         for marks in self.plugins.values():
             marks.scored = marks.scored or len(marks.scores)
             ordered = sorted(marks.scores.items(), key=lambda one: one[1])

@@ -47,10 +47,10 @@ class LogStory:
 
     def take(self, told: Told) -> None:
         """Take in what a line tells."""
-        self.first = self.first or told.time
-        self.newest = max(self.newest, told.time)
-        handler = _HANDLERS[told.kind]
-        handler(self, told)
+        if told.time > self.newest:
+            self.newest = told.time
+            self.first = self.first or told.time
+        _HANDLERS[told.kind](self, told)
 
     def let_go(self, draft: Draft) -> None:
         """Forget an attempt that has been told."""
