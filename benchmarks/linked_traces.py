@@ -28,7 +28,7 @@ from podtrail.otlp import (
     split,
     write_request,
 )
-from podtrail.service.process import settle_garbage_collector
+from podtrail.service.process import settle_allocator, settle_garbage_collector
 
 ROUNDS = 9
 SLICE = 2_048
@@ -128,6 +128,7 @@ def cpu_of(requests: Requests, metrics: Metrics, settings: Mapping[str, object],
 
 def main() -> None:
     """Print what both ways take with stitching behind them and without, and their ratios."""
+    settle_allocator()
     settle_garbage_collector()
     requests = load()
     for stitches, what in ((False, "reading, sampling, writing"), (True, "with link_stitching")):

@@ -7,6 +7,7 @@ from heapq import heapify, heappop, heappush
 from podtrail.otlp import Group
 from podtrail_processors.tail_sampling.held import HeldTrace
 from podtrail_processors.tail_sampling.judge import Judgement
+from podtrail_processors.tail_sampling.linked.pieces import Pieces
 from podtrail_processors.tail_sampling.linked.web import Node
 
 _NODE_BYTES = 1500
@@ -34,15 +35,16 @@ class Grace:
     def rest(
         self, node: Node, trace: HeldTrace, judgement: Judgement, groups: Sequence[Group], at: int | None, size: int
     ) -> None:
-        """Let a trace rest whose spans have this size, its joins known already; `at`: when it was decided."""
+        """Let a trace rest whose spans have this size, its joins known already; `at`: when it was decided.
+
+        While the trace has its chunks these rest rather than the groups made of them, a copy that nobody may ask for.
+        """
         node.trace = trace
         node.judgement = judgement
-        if len(groups) == 1:
-            node.chunks = trace.chunks or (groups[0].spans,)
-            node.groups = ()
-        else:
-            node.chunks = ()
-            node.groups = groups
+        chunks = trace.chunks
+        if chunks and len(groups) == 1:
+            groups = Pieces(trace.header, node.trace_id, chunks, trace.span_count)
+        node.groups = groups
         node.at = at
         node.size = size = size + _NODE_BYTES + _KEY_BYTES * len(node.keys) + _GROUP_BYTES * len(groups)
         self._count += 1
@@ -58,7 +60,7 @@ class Grace:
     def join(self, node: Node, group: Group) -> None:
         """Add late spans to a resting trace."""
         assert node.trace is not None, "it rests"
-        node.groups = [*node.whole(), group]
+        node.groups = [*node.groups, group]
         node.trace.span_count += group.span_count
         weight = len(group.spans) + _GROUP_BYTES + _KEY_BYTES
         node.size += weight
@@ -66,10 +68,9 @@ class Grace:
         self.bytes += weight
 
     def take(self, node: Node) -> HeldTrace:
-        """Part with a resting trace; its spans stay in `node.groups`."""
+        """Part with a resting trace."""
         trace = node.trace
         assert trace is not None, "it rests"
-        node.whole()
         node.trace = None
         self._count -= 1
         self.spans -= trace.span_count
@@ -112,7 +113,6 @@ class Grace:
         """Take all that rests with another, with its times."""
         for node in list(other):
             trace = other.take(node)
-            trace.chunks = []
             self.rest(node, trace, node.judgement, node.groups, node.at, sum(len(group.spans) for group in node.groups))
         other._order.clear()
         other._stragglers.clear()

@@ -95,7 +95,7 @@ class Kin:
         self._asked = True
         for node in islice(reversed(self.web.nodes.values()), _MOST_READ):
             if node.trace is not None:
-                self._learn(node, b"".join([group.spans for group in node.whole()]))
+                self._learn(node, b"".join([group.spans for group in node.groups]))
 
     def _name(self, node: Node) -> bool:
         """Tie a trace to the Pods that it is about; return whether to any by its uid."""

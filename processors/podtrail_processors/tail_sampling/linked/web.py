@@ -30,7 +30,6 @@ class Node:
 
     __slots__ = (
         "at",
-        "chunks",
         "founder",
         "groups",
         "hop",
@@ -47,10 +46,8 @@ class Node:
     """When that was decided."""
     judgement: Judgement
     """On what rests: that it is not kept."""
-    chunks: Sequence[bytes]
-    """Its spans as they came, while that is all there is to say of them; cheaper to hold than a copy in one piece."""
     groups: Sequence[Group]
-    """The spans that rest, if they are not all in `chunks`."""
+    """The spans that rest."""
     size: int
     """The bytes that it takes while it rests."""
 
@@ -68,17 +65,6 @@ class Node:
         """Pods of which only the place is known yet."""
         self.trace: HeldTrace | None = None
         """What rests; None of one that is kept."""
-
-    def whole(self) -> Sequence[Group]:
-        """Return the spans that rest; none of one that does not."""
-        trace = self.trace
-        if trace is None:
-            return ()
-        if self.chunks:
-            spans = b"".join(self.chunks)
-            self.groups = (Group(trace.header.resource, trace.header.scope, self.trace_id, spans, trace.span_count),)
-            self.chunks = ()
-        return self.groups
 
 
 class Tie(NamedTuple):
