@@ -161,7 +161,7 @@ def test_verdicts_show_the_votes_of_shadows_as_such(sampler: Make, span: Make, p
         PolicyVote(
             "latency", "latency", "not_sampled", "it took 10 ms, not longer than 20 ms; its longest span, a, took 10 ms"
         ),
-        PolicyVote("span_count", "span_count", "sampled", "it has 1 spans, at least 1", shadow=True),
+        PolicyVote("span_count", "span_count", "sampled", "it has 1 span, at least 1", shadow=True),
         PolicyVote("latency", "latency", "sampled", "it took 10 ms, longer than 9 ms", shadow=True),
     ]
     reason = "it took 10 ms, longer than 9 ms"
