@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podtrail.reconstruction import trace
+
 MIB = 1 << 20
 BOUND = (
     b'I1121 11:12:07.%06d    4385 schedule_one.go:483] "Successfully bound pod to node" '
@@ -157,3 +159,68 @@ def test_a_scheduler_that_starts_anew_ends_what_it_had_begun(runs: Any) -> None:
     cut, whole = runs.rebuild([[BEGUN % (7, 0, b"default/a"), start, again, bound]]).attempts
     assert (cut.draft.result, cut.draft.inferred["end"]) == ("", "the scheduler started anew")
     assert (whole.draft.result, whole.identity.number) == ("Success", 2)
+
+
+ANY = st.text(max_size=60) | st.sampled_from(
+    ["\ud800", "\x00", "100% of it", "x" * 5000, "\u202e", "0/1 nodes are available: "]
+)
+NANOS = st.integers(0, 1 << 64) | st.integers(1_795_259_500_000_000_000, 1_795_259_600_000_000_000)
+MESSAGES_OF = [
+    "Attempting to schedule pod",
+    "Successfully bound pod to node",
+    "Unable to schedule pod; no fit; waiting",
+]
+TRACE = 'Trace[1]: "Scheduling" namespace:default,name:a (21-Nov-2026 11:12:07.000) (total time: 999999999999ms):'
+ENDED = '\nTrace[1]: ---"Computing predicates done" 999999999999ms (x)\nTrace[1]: [9999999999h0m] [1s] END'
+
+
+@given(
+    st.lists(st.tuples(NANOS, st.sampled_from([*MESSAGES_OF, TRACE + ENDED]), ANY, ANY), max_size=8),
+    st.lists(st.tuples(NANOS, ANY, ANY, st.sampled_from(["Scheduled", "FailedScheduling", "Preempted"])), max_size=8),
+    st.lists(st.tuples(NANOS, ANY, ANY, st.sampled_from(["ADDED", "MODIFIED", "DELETED"])), max_size=8),
+)
+def test_whatever_text_and_time_a_source_has_can_be_written(
+    runs: Any,
+    logged: list[tuple[int, str, str, str]],
+    events: list[tuple[int, str, str, str]],
+    pods: list[tuple[int, str, str, str]],
+) -> None:
+    log = [
+        {"ts": at / 1e6, "msg": message, "err": err, "node": node, "pod": {"name": "a", "namespace": "default"}}
+        for at, message, err, node in logged
+    ]
+    about = {"kind": "Pod", "namespace": "default", "name": "a"}
+    watched: list[dict[str, object]] = [
+        {
+            "kind": "Event",
+            "reason": reason,
+            "note": note,
+            "reportingController": profile,
+            "regarding": about | {"uid": profile},
+            "eventTime": "2026-11-21T11:12:07.5Z",
+            "arrival": at,
+        }
+        for at, note, profile, reason in events
+    ]
+    watched += [
+        {
+            "kind": "Pod",
+            "metadata": {"name": "a", "namespace": "default", "uid": uid or "u"},
+            "spec": {"nodeName": node, "schedulerName": node},
+            "status": {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "SchedulerError"}]},
+            "arrival": at,
+            "change": change,
+        }
+        for at, uid, node, change in pods
+    ]
+    told = [
+        {"arrivalUnixNano": str(one.pop("arrival")), "event": {"type": one.pop("change", "ADDED"), "object": one}}
+        for one in watched
+    ]
+    result = runs.rebuild(
+        [[json.dumps(line, separators=(",", ":")).encode() for line in log]],
+        [[json.dumps(line).encode() for line in told]],
+    )
+    assert all(trace(one).span_count for one in result.attempts)
+    ids = [trace(one).trace_id for one in result.attempts]
+    assert len(ids) == len(set(ids))

@@ -106,3 +106,14 @@ def test_a_traceparent_annotation_is_a_link_that_is_not_trusted(runs: Any) -> No
     (link,) = root.links
     assert link.attributes == {"podtrail.link.type": "creation", "podtrail.link.trusted": False}
     assert link.trace_id.hex().startswith("abcd")
+
+
+@pytest.mark.parametrize("run", ["v2-text", "v10-text", "v5-json"])
+@pytest.mark.parametrize("sources", [ALL, ("log",), ("log", "events"), ("events",)])
+def test_every_link_to_an_attempt_before_leads_to_one(runs: Any, run: str, sources: tuple[str, ...]) -> None:
+    seen: set[bytes] = set()
+    for one in runs.of(run, *sources).attempts:
+        for span in spans_of(one):
+            for link in span.links:
+                assert link.attributes["podtrail.link.type"] != "previous-attempt" or link.span_id in seen
+        seen |= {span.span_id for span in spans_of(one)}

@@ -33,7 +33,11 @@ class Calendar:
 
     def _second(self, stamp: bytes) -> int | None:
         year = datetime.fromtimestamp(self.near // SECOND, UTC).year
-        found = [moment for moment in (_moment(stamp, year + step) for step in (-1, 0, 1)) if moment is not None]
+        found = [
+            moment
+            for moment in (_moment(stamp, year + step) for step in (-1, 0, 1))
+            if moment is not None and moment >= 0
+        ]
         if not found:
             return None
         nearest = min(found, key=lambda moment: abs(moment - self.near))

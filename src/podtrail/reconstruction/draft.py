@@ -151,6 +151,9 @@ class Identity(NamedTuple):
     """The Pod was seen from its beginning, so the number is the scheduler's own count."""
     profile: str
     parent: tuple[bytes, bytes] | None
+    """Trace and span that an annotation of the Pod claims it was created in."""
+    before: tuple[str, int] | None
+    """Key and number of the attempt before, which may not have had the uid yet."""
 
 
 class Rebuilt(NamedTuple):

@@ -48,6 +48,11 @@ def pairs_of(line: bytes, at: int) -> dict[str, str]:
     return {key: unquote(quoted) if quoted else bare[:LONGEST_VALUE] for key, quoted, bare in _PAIR.findall(text)}
 
 
+def writable(text: str) -> str:
+    """Return text that UTF-8 can write: half a surrogate pair, which JSON can hold, becomes `?`."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 def unquote(quoted: str) -> str:
     """Return what Go's `%q` has quoted, without its quotes, cut to `LONGEST_VALUE`."""
     text = quoted[: 6 * LONGEST_VALUE]

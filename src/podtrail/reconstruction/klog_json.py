@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from podtrail.reconstruction.klog import LONGEST_VALUE
+from podtrail.reconstruction.klog import LONGEST_VALUE, writable
 
 _MESSAGE = re.compile(rb'"msg":"((?:[^"\\]|\\.)*)"')
 _TIME = re.compile(rb'"ts":(\d{1,13})(?:\.(\d{1,9}))?')
@@ -39,7 +39,7 @@ def pairs_of(line: bytes) -> dict[str, str] | None:
         return None
     if not isinstance(told, dict):
         return None
-    return {key[:LONGEST_VALUE]: _text(value) for key, value in told.items()}
+    return {key[:LONGEST_VALUE]: writable(_text(value)) for key, value in told.items()}
 
 
 def _text(value: Any) -> str:

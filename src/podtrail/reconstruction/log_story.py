@@ -277,7 +277,7 @@ class LogStory:
         draft = self._draft(told)
         delay = _length(told.values.get("delay", ""))
         draft.throttled = delay
-        draft.first = min(draft.first, told.time - delay)
+        draft.first = max(0, min(draft.first, told.time - delay))
 
     def _added(self, told: Told) -> None:
         self._book.arrived(told.pod, told.time)

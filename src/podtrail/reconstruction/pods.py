@@ -32,6 +32,8 @@ class Incarnation:
     """What its condition said last, as a hash."""
     gated: bool = False
     attempts: int = 0
+    last: tuple[str, int] | None = None
+    """Key and number of its latest attempt."""
     settled: int = 0
     """The end of the attempt that the latest condition told of."""
     over: bool = False
@@ -41,6 +43,8 @@ class Incarnation:
 @dataclass(slots=True)
 class _Name:
     known: list[Incarnation] = field(default_factory=list)
+    nameless: int = 0
+    """How many Pods of this name no source gave a uid."""
 
 
 class PodBook:
@@ -86,8 +90,7 @@ class PodBook:
         """Take the scheduler's word that a Pod came to it."""
         latest = self._latest(pod)
         if latest is None or (not latest.uid and latest.over):
-            generation = latest.generation + 1 if latest else 0
-            self._add(Incarnation(pod, "", time, generation=generation, counted=True))
+            self._add(Incarnation(pod, "", time, counted=True))
 
     def left(self, pod: str) -> None:
         """Take the scheduler's word that a Pod is bound or gone."""
@@ -113,8 +116,9 @@ class PodBook:
         if draft.result == "Success" and not pod.uid:
             pod.over = True
         key = pod.uid or (f"{pod.pod}#{pod.generation}" if pod.generation else pod.pod)
+        before, pod.last = pod.last, (key, pod.attempts)
         profile = draft.profile or pod.profile
-        return Identity(key, pod.uid, pod.pod, pod.attempts, pod.counted, profile, pod.parent)
+        return Identity(key, pod.uid, pod.pod, pod.attempts, pod.counted, profile, pod.parent, before)
 
     def _at(self, draft: Draft) -> Incarnation:
         name = self._names.get(draft.pod)
@@ -127,9 +131,7 @@ class PodBook:
                 break
             if candidate.since - _LAG <= start or candidate is known[0]:
                 return candidate
-        latest = known[-1] if known else None
-        generation = latest.generation + 1 if latest and not latest.uid else 0
-        return self._add(Incarnation(draft.pod, "", start, generation=generation))
+        return self._add(Incarnation(draft.pod, "", start))
 
     def _latest(self, pod: str) -> Incarnation | None:
         name = self._names.get(pod)
@@ -141,11 +143,15 @@ class PodBook:
     def _add(self, incarnation: Incarnation) -> Incarnation:
         name = self._names.setdefault(incarnation.pod, _Name())
         name.known.append(incarnation)
-        if incarnation.uid:
+        if not incarnation.uid:
+            incarnation.generation = name.nameless
+            name.nameless += 1
+        else:
             # The log told of this Pod before the watch did.
             nameless = [one for one in name.known[:-1] if not one.uid and not one.over]
             for one in nameless:
                 incarnation.attempts += one.attempts
+                incarnation.last = one.last or incarnation.last
                 incarnation.since = min(incarnation.since, one.since)
                 incarnation.counted = incarnation.counted or one.counted
                 name.known.remove(one)

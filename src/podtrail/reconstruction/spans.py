@@ -137,8 +137,8 @@ class _Writer:
 
     def _links(self) -> Iterator[Link]:
         identity = self._identity
-        if identity.number > 1:
-            before = trace_id(identity.key, identity.number - 1)
+        if identity.before is not None:
+            before = trace_id(*identity.before)
             yield Link(before, span_id(before, _ROOT), {"podtrail.link.type": "previous-attempt"})
         if identity.parent:
             claimed, span = identity.parent
@@ -229,7 +229,7 @@ class _Writer:
             for name, took in draft.block.steps:
                 if (point, name) in (("filter", _PREDICATES), ("score", _PRIORITIZING)):
                     how = "a step of the trace in the log, to the millisecond"
-                    return (at, min(at + took, end)), {"start": how, "end": how}
+                    return (min(at, end), min(at + took, end)), {"start": how, "end": how}
                 at += took
         first = min((marks.first for marks in plugins.values()), default=None)
         last = max((marks.last for marks in plugins.values()), default=None)

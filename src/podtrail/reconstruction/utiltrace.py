@@ -22,6 +22,8 @@ _END = re.compile(r"Trace\[\d+\]: \[(?P<took>[0-9.]+(?:ns|us|µs|ms|s|m|h)[0-9.h
 _UNITS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": _MILLISECOND, "s": 10**9, "m": 60 * 10**9, "h": 3_600 * 10**9}
 _LENGTH = re.compile(r"([0-9.]+)(ns|us|µs|ms|s|m|h)")
 _MOST_STEPS = 64
+_LONGEST = 86_400 * 10**9
+"""Nanoseconds: what is said to take over a day is a mistake, or meant to harm."""
 _MONTHS = {month: f"{at:02}" for at, month in enumerate(("Jan", "Feb", "Mar", "Apr", "May", "Jun"), 1)} | {
     month: f"{at:02}" for at, month in enumerate(("Jul", "Aug", "Sep", "Oct", "Nov", "Dec"), 7)
 }
@@ -46,7 +48,7 @@ def read_begin(text: str) -> Block | None:
     if found is None or start is None:
         return None
     fields = dict(part.partition(":")[::2] for part in found["fields"].split(",") if ":" in part)
-    return Block(found["name"], fields, start, int(found["took"]) * _MILLISECOND)
+    return Block(found["name"], fields, start, min(int(found["took"]) * _MILLISECOND, _LONGEST))
 
 
 def number_of(line: bytes) -> bytes | None:
@@ -63,7 +65,7 @@ def read_on(block: Block, text: str) -> bool:
     step = _STEP.match(text)
     # A nested trace, and its steps, which stand further in.
     if step and not step["nested"] and "]:  " not in text[:24] and len(block.steps) < _MOST_STEPS:
-        block.steps.append((step["name"], int(step["took"]) * _MILLISECOND))
+        block.steps.append((step["name"], min(int(step["took"]) * _MILLISECOND, _LONGEST)))
     return False
 
 
@@ -85,6 +87,6 @@ def _moment(text: str) -> int | None:
 
 def _length(text: str) -> int:
     try:
-        return int(sum(float(number) * _UNITS[unit] for number, unit in _LENGTH.findall(text)))
+        return min(int(sum(float(number) * _UNITS[unit] for number, unit in _LENGTH.findall(text))), _LONGEST)
     except (ValueError, OverflowError):
         return 0

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from podtrail.reconstruction.calendar import rfc3339
 from podtrail.reconstruction.census import Census
+from podtrail.reconstruction.klog import writable
 from podtrail.reconstruction.scheduler_log import is_pod
 
 _LONGEST = 4096
@@ -195,7 +196,7 @@ def _map(told: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 def _text(told: Mapping[str, Any], key: str) -> str:
     value = told.get(key)
-    return value[:_LONGEST] if isinstance(value, str) else ""
+    return writable(value[:_LONGEST]) if isinstance(value, str) else ""
 
 
 def _nanos(value: Any) -> int:
