@@ -15,8 +15,8 @@ from podtrail.backtest.gates import Expectations
 from podtrail.backtest.text import lines
 from podtrail.cli.amounts import PERCENTAGE, budget_of, share_of
 from podtrail.cli.lines import print_lines
-from podtrail.cli.options import reporting, settings_of
-from podtrail.cli.recorded import Recordings, reading
+from podtrail.cli.options import replayed, reporting
+from podtrail.cli.reading import Reading, files, strict_option
 from podtrail.cli.report import show_warnings
 from podtrail.config.gates import parse_gates
 from podtrail.config.types import parse_duration
@@ -71,7 +71,7 @@ _SOURCE: Final = "A path, file:PATH, env:NAME or 'yaml:a::b: value'. Repeatable;
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object.")
 @click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write the report as one page.")
-@click.option("--strict", is_flag=True, help="Damage in a recording ends the command.")
+@strict_option
 @click.option("--fail-on-lost-failed", is_flag=True, help="Exit code 1 when a failed attempt is lost.")
 @click.option("--fail-on-lost-slow", is_flag=True, help="Exit code 1 when a slow attempt is lost.")
 @click.option(
@@ -113,11 +113,11 @@ def command(
     expected = Expectations(fail_on_lost_failed, fail_on_lost_slow, max_spans_increase, fail_over_budget)
     before = _contender("baseline", baseline, gates) if baseline and candidate else None
     after = _contender("candidate", candidate or baseline, gates)
-    with reading():
-        source = Recordings(recordings, strict=strict)
+    with files():
+        source = Reading(recordings, strict=strict)
         threshold, chosen = _threshold(slow, source)
         comparison = Comparison(before, after, slow=threshold, probability=sampled or 1.0)
-        for record in source.read():
+        for record in source.records("read"):
             comparison.add(record)
         comparison.finish()
         comparison.intakes.damages = source.damages
@@ -136,17 +136,17 @@ def command(
 
 def _contender(name: str, sources: Sequence[str], gates: Collection[str]) -> Contender:
     with reporting():
-        settings = settings_of(tuple(sources), (), frozenset(gates), idle=("receivers", "exporters"))
+        settings = replayed(tuple(sources), (), frozenset(gates))
     show_warnings(settings.warnings)
     return Contender(name, ", ".join(sources), settings, gates)
 
 
-def _threshold(slow: int | float, recordings: Recordings) -> tuple[int, str]:
+def _threshold(slow: int | float, recordings: Reading) -> tuple[int, str]:
     """Return the threshold in nanoseconds, and how it was chosen; a quantile is looked up in the recording."""
     if isinstance(slow, int):
         return slow, "as --slow says"
     durations = Durations()
-    for record in recordings.read():
+    for record in recordings.records("read"):
         durations.came(record.intake.groups)
     return durations.quantile(slow), f"p{100 * slow:g} of the successful attempts of the recording"
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import click
@@ -9,7 +10,7 @@ import click
 from podtrail.cli.report import ConfigProblem
 from podtrail.config import ConfigError, Document
 from podtrail.config.gates import parse_gates
-from podtrail.pipeline.settings import Settings, read_settings
+from podtrail.pipeline.settings import PipelineSettings, Settings, read_settings
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -55,3 +56,17 @@ def settings_of(
 ) -> Settings:
     """Return the settings that the options name; `idle` as in `read_settings`. Raises ConfigError."""
     return read_settings(Document.load(config, assignments), gates, idle)
+
+
+def replayed(config: tuple[str, ...], assignments: tuple[str, ...], gates: frozenset[str]) -> Settings:
+    """Return the settings that a recording is replayed with. Raises ConfigError.
+
+    A pipeline that does nothing but record what comes is left out beside others: it would let out all once more.
+    """
+    settings = settings_of(config, assignments, gates, idle=("receivers", "exporters"))
+    others = tuple(pipeline for pipeline in settings.pipelines if not _records(pipeline))
+    return replace(settings, pipelines=others or settings.pipelines)
+
+
+def _records(pipeline: PipelineSettings) -> bool:
+    return not pipeline.processors and all(id.partition("/")[0] == "recording" for id in pipeline.exporters)

@@ -10,7 +10,7 @@ from podtrail.backtest.keeping import parse_wish
 from podtrail.backtest.proposal import Wish
 from podtrail.backtest.suggestion import Unsuitable, suggest
 from podtrail.cli.amounts import PERCENTAGE, budget_of, share_of
-from podtrail.cli.recorded import NoRecording, Recordings, reading
+from podtrail.cli.reading import Failed, Reading, files, strict_option
 from podtrail.story import visible
 
 
@@ -41,19 +41,19 @@ def _wish(_context: click.Context, _option: click.Parameter, value: tuple[str, .
     metavar="N%",
     help="The recording is a random sample of so many traces. Where spans say so themselves (ot=th), that counts.",
 )
-@click.option("--strict", is_flag=True, help="Damage in a recording ends the command.")
+@strict_option
 def command(recordings: tuple[Path, ...], budget: Budget, wish: Wish, sampled: float | None, strict: bool) -> None:
     """Propose policies for a budget: what is to be kept first, and of the rest what there is room for.
 
     The block of YAML was replayed on the recording; its figures are what came of that. Exit code 1: the budget can't
     hold what is to be kept; what is printed is what comes nearest.
     """
-    with reading():
-        source = Recordings(recordings, strict=strict)
+    with files():
+        source = Reading(recordings, strict=strict)
         try:
-            done = suggest(budget, wish, source.read, sampled or 1.0)
+            done = suggest(budget, wish, lambda: source.records("read"), sampled or 1.0)
         except Unsuitable as error:
-            raise NoRecording(str(error)) from None
+            raise Failed(str(error)) from None
         click.echo(done.yaml(visible(path.name) for path in recordings), nl=False)
     if not done.fulfilled:
         for line in done.shortage():
