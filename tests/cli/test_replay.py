@@ -53,6 +53,13 @@ def test_what_was_kept_is_a_recording_in_which_everything_is_kept(tmp_path: Path
     assert "13 traces decided: 13 kept (100.0 %)" in replay(tmp_path / "kept.jsonl").output
 
 
+def test_a_pipeline_that_only_records_what_comes_is_left_out() -> None:
+    recorder = "yaml:{exporters: {recording: {path: x.otlp}}, service: {pipelines: {traces/all: PIPELINE}}}"
+    pipeline = "{receivers: [otlp_json_file], exporters: [recording]}"
+    beside = ["--config", recorder.replace("PIPELINE", pipeline)]
+    assert replay(*beside, RECORDING).output == replay(RECORDING).output
+
+
 def test_two_runs_give_the_same_files_byte_for_byte(tmp_path: Path) -> None:
     for name in ("a", "b"):
         replay(RECORDING, "--output", tmp_path / f"{name}.jsonl", "--decisions", tmp_path / f"{name}.decisions")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from podtrail.cli.foreign import foreign
-from podtrail.cli.options import config_options, reporting, settings_of
+from podtrail.cli.options import config_options, replayed, reporting
 from podtrail.cli.progress import shown
 from podtrail.cli.report import show_warnings
 from podtrail.cli.tally import Tally, policies
@@ -90,7 +90,7 @@ def command(
         if not config:
             raise click.UsageError("give --config to decide here, or --endpoint to send to a pipeline that runs")
         with reporting():
-            settings = settings_of(config, assignments, gates, idle=("receivers", "exporters"))
+            settings = replayed(config, assignments, gates)
         show_warnings(settings.warnings)
         _refuse_overwriting(recordings, output, decisions)
     else:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import click
 
 from podtrail.cli.asking import Files, NobodyThere, Reply, ask_page
-from podtrail.cli.options import config_options, reporting, settings_of
+from podtrail.cli.options import config_options, replayed, reporting
 from podtrail.cli.report import show_warnings
 from podtrail.config import printable
 from podtrail.story import Question, visible
@@ -155,7 +155,7 @@ def _files(
     settings = None
     if config:
         with reporting():
-            settings = settings_of(config, assignments, gates, idle=("receivers", "exporters"))
+            settings = replayed(config, assignments, gates)
         show_warnings(settings.warnings)
     elif assignments:
         raise click.UsageError("--set goes with --config")
