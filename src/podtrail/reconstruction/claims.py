@@ -100,7 +100,7 @@ class Claims:
     def _fill(self, seen: EventSeen, result: str, node: str) -> None:
         """Give an attempt the end that an Event tells: one whose end is not known, else one of its own."""
         unended = next((told for told in self._told(seen.pod) if not told.result and told.draft), None)
-        draft = self._log.opened(seen.pod)
+        draft = self._log.attempts.for_pod(seen.pod)
         if draft is not None and draft.evident and draft.start <= seen.at:
             draft.inferred["end"] = draft.inferred["result"] = "from an Event; the log does not tell it"
         elif unended and unended.draft and unended.draft.start <= seen.at and seen.at - unended.end < _NEAR:
@@ -122,7 +122,7 @@ class Claims:
         if result == "Error":
             draft.inferred["result"] = "from the Event's words: they are not those of a Pod that fits nowhere"
         if draft.origin and opened:
-            self._log.close(draft)
+            self._log.attempts.end(draft)
         elif not draft.origin:
             self._ended(draft)
             self._mark_repeated(draft, seen)
@@ -197,12 +197,12 @@ class Claims:
                 if told.draft is not None:
                     told.draft.sources.add("pods")
                 return
-        draft = self._log.opened(seen.pod)
+        draft = self._log.attempts.for_pod(seen.pod)
         if draft is not None and draft.evident and draft.start <= seen.time and draft.node in ("", seen.node):
             draft.inferred["result"] = draft.inferred["end"] = "the Pod has got a node; the log does not tell it"
             draft.end, draft.result, draft.node, draft.uid = seen.time, "Success", seen.node, seen.uid
             draft.sources.add("pods")
-            self._log.close(draft)
+            self._log.attempts.end(draft)
         elif not self._in_log(seen.time) and seen.profile in self.profiles | self._log.profiles:
             draft = Draft(seen.pod, "", seen.time, end=seen.time, result="Success", node=seen.node, uid=seen.uid)
             draft.sources.add("pods")

@@ -67,7 +67,7 @@ class Correlator:
     def finish(self) -> Iterator[Rebuilt]:
         """Yield what is left: nothing more will come."""
         self._weigh(_NEVER)
-        self._log.cut("the log ends before the attempt does")
+        self._log.attempts.cut("the log ends before the attempt does")
         yield from self._release(_NEVER)
         if self._book.forgotten:
             self.outcome.notes["Pods forgotten: too many"] = self._book.forgotten
@@ -105,7 +105,7 @@ class Correlator:
             ended = self._held.popleft()
             draft, ended.draft = ended.draft, None
             assert draft is not None
-            self._log.let_go(draft)
+            self._log.attempts.let_go(draft)
             yield self._rebuilt(draft)
 
     def _rebuilt(self, draft: Draft) -> Rebuilt:

@@ -1,0 +1,41 @@
+"""Where Pods were in the scheduler's queue, by its log: how long they waited before an attempt."""
+
+from collections import OrderedDict
+from typing import Final
+
+from podtrail.reconstruction.draft import Draft
+
+_MOST: Final = 65_536
+_ADDED: Final = ""
+
+
+class SchedulingQueue:
+    """Remembers, bounded, each Pod's latest move."""
+
+    def __init__(self) -> None:
+        self._moves: OrderedDict[str, tuple[int, str]] = OrderedDict()
+
+    def move(self, pod: str, time: int, queue: str = _ADDED) -> None:
+        """Note that a Pod came, or was moved to a queue: `Active`, `Backoff` or `Unschedulable`."""
+        self._moves[pod] = (time, queue)
+        self._moves.move_to_end(pod)
+        if len(self._moves) > _MOST:
+            self._moves.popitem(last=False)
+
+    def leave(self, pod: str) -> None:
+        """Note that a Pod is bound or gone."""
+        self._moves.pop(pod, None)
+
+    def wait(self, draft: Draft, until: int) -> None:
+        """Set how long an attempt's Pod waited until its attempt began, where that is known."""
+        time, queue = self._moves.get(draft.pod, (until + 1, _ADDED))
+        if time > until:
+            return
+        if queue == "Active":
+            draft.wait = until - time
+        elif queue == _ADDED:
+            draft.wait = until - time
+            draft.inferred["queue wait"] = "since the Pod came to the scheduler: no line tells when it became active"
+        elif queue == "Backoff":
+            draft.wait = 0
+            draft.inferred["queue wait"] = "taken from the back-off queue, without a wait in the active one"
