@@ -60,6 +60,17 @@ def test_the_page_shows_what_each_policy_did_and_the_decisions_below(viewing: Vi
     assert page.index("api-1") < page.index("web-0"), "the latest decision is not first"
 
 
+def test_what_no_policy_kept_and_was_kept_has_a_row_so_that_they_add_up(viewing: Viewing) -> None:
+    assert "(another reason)" not in get(viewing, "/policies", *both())
+    linked = decided(SECOND_TRY, "sampled", "linked_traces")
+    linked.verdicts[0].votes = {"failed": "not_sampled", "slow": "not_sampled"}
+    page = get(viewing, "/policies", both()[0], linked)
+    row = re.search(r"\(another reason\).*?</tr>", page, re.DOTALL)
+    assert row
+    spans = linked.verdicts[0].spans
+    assert re.findall(r'<td class="num">([^<]*)</td>', row[0]) == ["-", "1", "-", str(spans), "-", "-"]
+
+
 def test_a_decision_says_each_vote_with_its_reason_and_links_to_pod_and_trace(viewing: Viewing) -> None:
     page = get(viewing, f"/decisions/{FIRST.trace_id.hex()}", *both())
     for words in ("failed", "slow", "SchedulePod took 9 ms", f"/traces/{FIRST.trace_id.hex()}", f"/pods/{FIRST.uid}"):
