@@ -6,6 +6,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeVar
@@ -33,7 +34,8 @@ from podtrail.recording.compressed import Gap, pieces
 _PIECE: Final = 1 << 18
 _LONGEST_WATCHED: Final = 64 << 20
 _ARRIVAL: Final = re.compile(rb'"arrivalUnixNano": ?"?(\d{18,19})')
-_ROTATED: Final = re.compile(r"^(.*?\.log)[.-].*$")
+_ROTATED: Final = re.compile(r"(.+?\.log)[.-].*")
+"""The name of a rotated log, and of the log it was."""
 
 _Paths = tuple[Path, ...]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -110,7 +112,9 @@ def _same(output: Path, source: Path) -> bool:
 
 def _logs(logs: _Paths, near: int, censuses: dict[str, Census]) -> Iterator[Iterator[Heard]]:
     for path in logs:
-        reader = SchedulerLog(_ROTATED.sub(r"\1", str(path)), near, censuses["log"])
+        rotated = _ROTATED.fullmatch(path.name)
+        source = path.with_name(rotated[1]) if rotated else path
+        reader = SchedulerLog(str(source), near, censuses["log"])
         yield reader.read(_lines(path, LONGEST_LINE))
 
 
@@ -161,7 +165,7 @@ def _stream(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _year(year: int) -> int:
-    return int(time.mktime((year, 7, 1, 0, 0, 0, 0, 0, 0))) * 10**9
+    return int(datetime(year, 7, 1, tzinfo=UTC).timestamp()) * 10**9
 
 
 def _near(logs: _Paths, watches: _Paths) -> int:
