@@ -185,6 +185,12 @@ def test_a_pod_is_found_by_name_or_uid_and_an_attempt_that_is_not_held_is_named(
         assert words in answer_query(library, question, START, live=True).problem
 
 
+def test_of_many_attempts_the_first_and_the_last_that_are_held_are_named() -> None:
+    library = library_of(*(no_room(number=at, start=START + at * 1_000_000_000).batch() for at in range(1, 31)))
+    problem = answer_query(library, Question(pod="default/web-0", attempt=99), START, live=True).problem
+    assert problem.endswith("of 30 there are 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, …, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30")
+
+
 def test_of_several_pods_of_one_name_the_latest_is_told_and_the_others_are_named() -> None:
     library = library_of(no_room(uid="one").batch(), MadeAttempt(uid="two", start=START + 5).batch())
     told = answer_query(library, Question(pod="default/web-0"), START, live=True)

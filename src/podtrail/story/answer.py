@@ -85,7 +85,8 @@ def answer_query(library: Library, question: Question, now: int, *, live: bool) 
     *others, pod = pods
     told = library.why_pod(pod, now, live=live, attempt=question.attempt)
     if told is None:
-        held = ", ".join(str(attempt.number) for attempt in pod.attempts[:20])
+        numbers = [str(attempt.number) for attempt in pod.attempts]
+        held = ", ".join(numbers if len(numbers) <= 20 else [*numbers[:10], "…", *numbers[-10:]])
         return Answer(
             problem=f"attempt {question.attempt} of {question.pod} is not held; of {pod.tries:,} there are {held}"
         )
