@@ -15,6 +15,7 @@ from podtrail.otlp import Group, Link, encode_span, frame, resource_header, scop
 from podtrail.recording import Damage, Record, RecordingWriter, read_recording
 from podtrail.recording.merging import merged
 from podtrail.recording.selection import Window
+from podtrail.story import several
 from podtrail.testing.attempts import MS, START, MadeAttempt, No
 
 DATA = Path(__file__).parents[1] / "data" / "recordings"
@@ -110,7 +111,8 @@ def test_the_traces_that_are_meant_are_cut_out_whole(
     assert done.exit_code == 0, done.output
     assert traces(tmp_path / "cut.otlp") == {ATTEMPTS[at].trace_id for at in meant}
     expected = sum(group.span_count for at in meant for group in ATTEMPTS[at].groups())
-    assert f"{len(meant)} requests, {len(meant)} traces, {expected} spans" in done.output
+    sums = f"{several(len(meant), 'request')}, {several(len(meant), 'trace')}, {several(expected, 'span')}"
+    assert sums in done.output
 
 
 def test_spans_of_other_services_about_a_pod_are_cut_out_with_it(tmp_path: Path) -> None:

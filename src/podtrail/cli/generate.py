@@ -18,6 +18,7 @@ from podtrail.config import printable
 from podtrail.config.types import format_duration, parse_duration
 from podtrail.otlp import Group, read_request
 from podtrail.recording import RecordingWriter
+from podtrail.story import duration, several
 
 if TYPE_CHECKING:
     from podtrail.cli.traffic import Parcel, Tape
@@ -160,7 +161,7 @@ def _write(options: _Options, to: Path, config: Any) -> int:
         told = {"requests": requests, "spans": spans, "seconds": (last - first) / _NANOSECONDS, "stopped": stopped}
         click.echo(json.dumps(told))
     else:
-        click.echo(f"{requests:,} requests, {spans:,} spans, {format_duration(last - first)} of arrivals")
+        click.echo(f"{several(requests, 'request')}, {several(spans, 'span')}, {duration(last - first)} of arrivals")
     if stopped:
         click.echo(f"podtrail: stopped before the end; {to} is whole as far as it goes", err=True)
     elif not spans:

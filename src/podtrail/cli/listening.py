@@ -20,6 +20,7 @@ from podtrail.config.types import SECOND, format_duration
 from podtrail.otlp import Batch
 from podtrail.pipeline.settings import read_settings
 from podtrail.service import Service
+from podtrail.story import several
 
 
 @dataclass(slots=True)
@@ -72,9 +73,8 @@ def listen(listens: dict[str, str], recorder: Recorder, seconds: float | None, *
         raise Failed(str(error)) from None
     (balance,) = ended.balances
     took = format_duration(int((time.monotonic() - began) * 1000) * SECOND // 1000)
-    click.echo(
-        f"{to}: {recorder.requests:,} requests, {balance.delivered:,} spans in {took}, {format_size(recorder.size())}"
-    )
+    sums = f"{several(recorder.requests, 'request')}, {several(balance.delivered, 'span')}"
+    click.echo(f"{to}: {sums} in {took}, {format_size(recorder.size())}")
     lost = recorder.spans - balance.delivered
     if lost:
         raise Failed(f"{lost:,} spans are not in the recording")

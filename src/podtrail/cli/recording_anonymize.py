@@ -9,6 +9,7 @@ from podtrail.cli.reading import Reading, refuse_overwriting, strict_option, to_
 from podtrail.config.types import parse_duration
 from podtrail.otlp.rewriting import Rewriter
 from podtrail.recording.masking import Masking
+from podtrail.story import several
 
 
 def _duration(_context: click.Context, _option: click.Parameter, value: str) -> int:
@@ -46,4 +47,4 @@ def command(recordings: tuple[Path, ...], to: Path, key: str | None, shift: int,
             writer.write(rewriter.rewrite(record.intake.groups), arrival)
             spans += sum(group.span_count for group in record.intake.groups)
         reading.refuse_nothing()
-    click.echo(f"{to}: {reading.requests:,} requests, {spans:,} spans{reading.faults()}")
+    click.echo(f"{to}: {several(reading.requests, 'request')}, {several(spans, 'span')}{reading.faults()}")

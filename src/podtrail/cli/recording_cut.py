@@ -8,6 +8,7 @@ import click
 from podtrail.cli.moments import Moment, moment_of
 from podtrail.cli.reading import Failed, Reading, refuse_overwriting, strict_option, to_option, writing
 from podtrail.recording.selection import Criteria, TooMany, Window, chosen, linked, meeting
+from podtrail.story import several
 
 _UID = re.compile(r"[^/\s]+")
 _POD = re.compile(r"[^/\s]+/[^/\s]+")
@@ -79,8 +80,8 @@ def command(
         reading.refuse_nothing()
         if not kept:
             raise Failed("no trace is meant by this: nothing is written")
-    more = " or more" if len(seen) >= _MOST_COUNTED else ""
-    click.echo(f"{to}: {kept:,} requests, {len(seen):,}{more} traces, {spans:,} spans{reading.faults()}")
+    found = several(len(seen), "trace") if len(seen) < _MOST_COUNTED else f"{len(seen):,} or more traces"
+    click.echo(f"{to}: {several(kept, 'request')}, {found}, {several(spans, 'span')}{reading.faults()}")
     if window.forgotten:
         click.echo(
             f"podtrail: {window.forgotten:,} traces were forgotten: what came of them later was judged by its own time",

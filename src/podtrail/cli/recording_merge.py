@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from podtrail.cli.reading import Reading, refuse_overwriting, strict_option, to_option, writing
+from podtrail.story import several
 
 
 @click.command("merge")
@@ -29,4 +30,4 @@ def merge(recordings: tuple[Path, ...], to: Path, *, strict: bool) -> None:
             writer.write(record.intake.groups, record.arrival)
             spans += sum(group.span_count for group in record.intake.groups)
         reading.refuse_nothing()
-    click.echo(f"{to}: {reading.requests:,} requests, {spans:,} spans{reading.faults()}")
+    click.echo(f"{to}: {several(reading.requests, 'request')}, {several(spans, 'span')}{reading.faults()}")

@@ -13,6 +13,7 @@ from podtrail.cli.sizes import format_size
 from podtrail.config import printable
 from podtrail.config.types import SECOND, format_duration
 from podtrail.recording.statistics import Names, Period, Statistics
+from podtrail.story import several
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _NOTHING = "(not said)"
@@ -95,7 +96,8 @@ def _named(found: Statistics) -> Iterator[tuple[str, Names]]:
 
 def _sums(found: Statistics, reading: Reading, size: int) -> Iterator[str]:
     some = "about " if found.traces.let_go else ""
-    yield f"{found.requests:,} requests, {found.spans:,} spans, {some}{found.traces.count:,} traces"
+    sums = (several(found.requests, "request"), several(found.spans, "span"), several(found.traces.count, "trace"))
+    yield f"{sums[0]}, {sums[1]}, {some}{sums[2]}"
     yield f"{format_size(size)} in {_files(len(reading.paths))}, {format_size(found.size)} of spans{_each(found)}"
     yield f"arrived {_period(found.arrivals)}{_rates(found)}"
     yield f"spans   {_period(found.times)}"

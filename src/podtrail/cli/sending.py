@@ -21,6 +21,7 @@ from podtrail.config.types import client_target
 from podtrail.otlp.answers import MalformedAnswer, read_export_response
 from podtrail.pipeline.sending.plan import Backoff
 from podtrail.pipeline.sending.retry import Retrying
+from podtrail.story import several
 from podtrail.transport.client_settings import GrpcClientSettings, HttpClientSettings
 
 Protocol = Literal["grpc", "http"]
@@ -293,7 +294,8 @@ def report(sent: Sent, *, as_json: bool) -> int:
         click.echo(json.dumps(told))
     else:
         click.echo(
-            f"{sent.requests:,} requests, {sent.spans:,} spans sent in {sent.took:.1f} s: {rate:,.0f} spans/s taken\n"
+            f"{several(sent.requests, 'request')}, {several(sent.spans, 'span')} sent in {sent.took:.1f} s: "
+            f"{rate:,.0f} spans/s taken\n"
             f"{sent.accepted:,} accepted, {sent.rejected:,} rejected, {sent.lost:,} lost; "
             f"{sent.refused:,} tries refused; sent at most {sent.late:.1f} s late"
         )

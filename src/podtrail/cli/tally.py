@@ -6,10 +6,10 @@ from typing import Any, Final, TextIO
 
 from podtrail.component import Account
 from podtrail.config import printable
-from podtrail.config.types import format_duration
 from podtrail.otlp import Batch, Decision
 from podtrail.pipeline.settings import Settings
 from podtrail.recording import Record
+from podtrail.story import duration, several
 
 _NOTHING: Final = "(nothing)"
 _STITCHED: Final = b"podtrail.attempt.number"
@@ -112,9 +112,9 @@ class Tally:
             print("{:24} {:>10} {:>10} {:>12}".format(*row), file=out)
 
     def _came(self) -> Iterator[str]:
-        yield f"{self.requests:,} requests"
-        yield f"{self.spans:,} spans"
-        yield f"{format_duration(self._last - self._first)} of arrivals"
+        yield several(self.requests, "request")
+        yield several(self.spans, "span")
+        yield f"{duration(self._last - self._first)} of arrivals"
         if self.rejected:
             yield f"{self.rejected:,} invalid spans rejected"
         if self.damages:
