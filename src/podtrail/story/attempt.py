@@ -97,9 +97,9 @@ class Findings:
                 self.evaluated = number(attributes.get("scheduler.nodes.evaluated"))
                 self.feasible = number(attributes.get("scheduler.nodes.feasible"))
             case "schedulingCycle":
-                self.cycle = span.duration
+                self.cycle = span.duration or None  # one that takes no time was rebuilt from a single moment
             case "bindingCycle":
-                self.binding = span.duration
+                self.binding = span.duration or None
         if span.status.code == 2 and (span.name in ("bind", "preBind", "bindingCycle") or _binds(attributes)):
             self.bind_error = span.status.message[:_MAX_TEXT] or self.bind_error or "the bind failed"
         if span.name.startswith("plugin: "):
@@ -169,9 +169,9 @@ class AttemptStory:
 
     @property
     def duration(self) -> int | None:
-        """Nanoseconds from start to end, None where the times do not say."""
+        """Nanoseconds from start to end, None where the times do not say: nothing takes no time at all."""
         took = self.end_unix_nano - self.start_unix_nano
-        return took if self.start_unix_nano and took >= 0 else None
+        return took if self.start_unix_nano and took > 0 else None
 
     @property
     def size(self) -> int:

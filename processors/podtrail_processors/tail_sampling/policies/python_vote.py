@@ -9,7 +9,8 @@ from podtrail_processors.tail_sampling.policies.python_loading import Loaded, to
 from podtrail_processors.tail_sampling.policy import NoVote, Policy
 from podtrail_processors.tail_sampling.trace_view import TraceView
 
-_QUIET = MINUTE
+_QUIET, _MOST_QUIET = MINUTE, 60 * MINUTE
+"""Between two lines about failures: twice as long each time."""
 _LONGEST_REASON = 500
 
 
@@ -30,6 +31,7 @@ class PythonPolicy(Policy):
         self._told: tuple[bytes, int, str] = (b"", 0, "")
         """The last trace that it said yes to, when, and why."""
         self._quiet_until = self._unlogged = 0
+        self._quiet = 0
         self.attach(Context(id="tail_sampling"), target)
 
     def attach(self, context: Context, name: str) -> None:
@@ -102,14 +104,15 @@ class PythonPolicy(Policy):
         raise NoVote(f"{self._target} returned {type(answer).__name__} instead of a bool, a reason or None")
 
     def _note(self, failed: NoVote, now: int) -> None:
-        """Count a failure; log it with its traceback, unless one was logged a moment ago."""
+        """Count a failure; log it, the first one with its traceback, unless one was logged a moment ago."""
         self._errors.add(1, self._label)
         if now < self._quiet_until:
             self._unlogged += 1
             return
         more = f" ({self._unlogged} more since the last such line)" if self._unlogged else ""
-        self._log.error("policy %s: %s%s", self._name, failed, more, exc_info=failed.__cause__)
-        self._quiet_until, self._unlogged = now + _QUIET, 0
+        self._log.error("policy %s: %s%s", self._name, failed, more, exc_info=None if self._quiet else failed.__cause__)
+        self._quiet = min(2 * self._quiet or _QUIET, _MOST_QUIET)
+        self._quiet_until, self._unlogged = now + self._quiet, 0
 
     def _charge(self, took: int) -> None:
         """Switch it off when it has overdrawn its budget too far."""
