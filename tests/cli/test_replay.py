@@ -202,6 +202,14 @@ def test_in_a_dry_run_what_passes_is_not_taken_for_late(story: list[str]) -> Non
     assert int(table["(late, kept)"][-1]) == int(table["failed"][-1]) + int(table["(nothing)"][-1]) - 3
 
 
+def test_votes_that_failed_are_counted(story: list[str]) -> None:
+    policy = "{name: broken, type: ottl_condition, ottl_condition: {error_mode: propagate, span: ['Len(nil) > 1']}}"
+    broken = ["--config", f"yaml:processors::tail_sampling::policies: [{policy}]"]
+    done = CliRunner().invoke(main, ["replay", *story, *broken])
+    traces = int(re.search(r"(\d+) traces? decided", done.output)[1])  # type: ignore[index] # it is there
+    assert done.output.splitlines()[-1] == f"{traces} times a policy was asked and failed: it had no vote there"
+
+
 def test_what_the_exporters_lack_is_no_more_than_a_warning(story: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OTEL_EXPORTER_OTLP_ENDPOINT", raising=False)
     done = CliRunner().invoke(main, ["replay", *story])

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _MOST_DAMAGES_SHOWN = 20
 _SPEED = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)x?")
 _DISK_FAILS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+_FAILED = "otelcol_processor_tail_sampling_sampling_policy_evaluation_error"
 _NOTHING = "podtrail: the recordings hold no request that can be read"
 
 
@@ -108,6 +109,7 @@ def command(
             for record in shown(_read(recordings, tally, strict=strict), "replay"):
                 replayer.add(record.arrival, record.intake)
             replayer.finish()
+            tally.failed_votes = int(sum(replayer.house.metrics.snapshot().get(_FAILED, {}).values()))
     if as_json:
         click.echo(json.dumps(tally.as_json()))
     else:

@@ -31,6 +31,8 @@ class Tally:
         """Those of the pipelines, by pipeline, which know what was created."""
         self.requests = self.spans = self.rejected = self.damages = self.kept_spans = 0
         self.decisions: Counter[str] = Counter()
+        self.failed_votes = 0
+        """How often a policy was asked and failed."""
         self.stitched = False
         """Whether some of what came is what a link_stitching processor has passed on."""
         self._named = named
@@ -91,6 +93,7 @@ class Tally:
             },
             "lateSpans": {"kept": self._late_kept, "notKept": self._late_let_go},
             "createdSpans": self._created,
+            "failedVotes": self.failed_votes,
         }
 
     def print(self, out: TextIO) -> None:
@@ -110,6 +113,8 @@ class Tally:
         )
         for row in self._rows():
             print("{:24} {:>10} {:>10} {:>12}".format(*row), file=out)
+        if self.failed_votes:
+            print(f"\n{self.failed_votes:,} times a policy was asked and failed: it had no vote there", file=out)
 
     def _came(self) -> Iterator[str]:
         yield several(self.requests, "request")
