@@ -304,3 +304,17 @@ def test_options_that_do_not_go_together_are_a_usage_error(arguments: list[str],
     done = CliRunner().invoke(main, ["replay", str(RECORDING), *arguments])
     assert done.exit_code == 2, done.output
     assert says in done.output
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'I1121 11:12:05.888918    4385 flags.go:64] FLAG: --v="2"',
+        '{"ts":1795260015658.4927,"caller":"flag/flags.go:64","msg":"FLAG: --v=\\"5\\"","v":1}',
+    ],
+)
+def test_a_log_is_told_from_a_recording_and_what_reads_it_is_named(tmp_path: Path, line: str) -> None:
+    (tmp_path / "kube-scheduler.log").write_text(line + "\n")
+    done = replay(tmp_path / "kube-scheduler.log")
+    assert done.exit_code == 1
+    assert "podtrail reconstruct" in done.stderr

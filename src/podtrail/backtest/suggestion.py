@@ -22,6 +22,7 @@ from podtrail.config.types import format_duration
 from podtrail.recording import Record
 from podtrail.story import duration, several
 
+_HOW: Final = "Lay it over your configuration: --config yours.yaml --config this.yaml"
 _MOST_TRIES: Final = 8
 _TRIES_OF_RATES: Final = 4
 """After so many a rate is given up for a percentage."""
@@ -71,7 +72,7 @@ class Suggestion:
             for policy, cost in self.trial.costs.items()
             if policy
         }
-        return self.proposal.yaml([*self._head(recordings), *self.shortage()], comments)
+        return self.proposal.yaml([*self._head(recordings), *self.shortage(), _HOW], comments)
 
     def shortage(self) -> list[str]:
         """Return, in words, what the budget can't hold, and what could go first; nothing when it holds all."""

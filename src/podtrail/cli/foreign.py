@@ -1,6 +1,7 @@
 """Files that are given for recordings and are something else."""
 
 import json
+import re
 from pathlib import Path
 from typing import Final
 
@@ -9,6 +10,8 @@ from podtrail.recording import is_document
 _LONGEST: Final = 1 << 16
 _REQUEST: Final = frozenset({"resourceSpans", "resource_spans"})
 _MOST_KEYS: Final = 4
+_KLOG: Final = re.compile(rb"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6}\s+\d+ \S+:\d+\] ")
+_LOG: Final = "a log of a Kubernetes component, not a recording: podtrail reconstruct makes one of a scheduler's"
 
 
 def foreign(path: Path) -> str:
@@ -19,6 +22,8 @@ def foreign(path: Path) -> str:
         line = file.readline(_LONGEST)
         if is_document(line + file.readline(_LONGEST)):
             return ""  # of Jaeger, Zipkin or another program: what in it is no trace is named
+    if _KLOG.match(line):
+        return _LOG
     try:
         first = json.loads(line)
     except ValueError:  # another format, or a line that is longer
@@ -27,5 +32,7 @@ def foreign(path: Path) -> str:
         return ""
     if {"traceId", "decision"} <= first.keys():
         return "a file of decisions, not a recording"
+    if {"ts", "v", "msg"} <= first.keys():
+        return _LOG
     keys = [*first][:_MOST_KEYS] + ["…"] * (len(first) > _MOST_KEYS)
     return f"JSON with the keys {', '.join(keys)}, not a recording (a line of which begins with resourceSpans)"
