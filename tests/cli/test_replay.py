@@ -48,6 +48,15 @@ def test_json_decisions_and_output_agree(tmp_path: Path) -> None:
     assert told["keptSpans"] == spans(output)
 
 
+def test_what_is_kept_is_told_by_the_day(story: list[str]) -> None:
+    done = CliRunner().invoke(main, ["replay", *story])
+    told = json.loads(CliRunner().invoke(main, ["replay", *story, "--json"]).stdout)
+    seconds = 150  # from the first request to the last
+    assert told["aDay"]["keptSpans"] == round(told["keptSpans"] * 86400 / seconds)
+    assert told["aDay"]["keptBytes"] == round(told["keptBytes"] * 86400 / seconds)
+    assert f"a day of this: {told['aDay']['keptSpans']:,} spans, " in done.output
+
+
 def test_what_was_kept_is_a_recording_in_which_everything_is_kept(tmp_path: Path) -> None:
     replay(RECORDING, "--output", tmp_path / "kept.jsonl")
     assert "13 traces decided: 13 kept (100.0 %)" in replay(tmp_path / "kept.jsonl").output
@@ -174,7 +183,7 @@ def test_every_span_has_its_row(story: list[str]) -> None:
     assert table["never"] == ["0", "0", "0"]
     spans = {name: int(row[-1]) for name, row in table.items()}
     made = spans.pop("(created)")
-    came, leave = (int(n) for n in re.findall(r"(\d+) spans", done.stdout))
+    came, leave, _day = (int(n.replace(",", "")) for n in re.findall(r"([\d,]+) spans", done.stdout))
     assert sum(spans.values()) == came
     assert spans["failed"] + spans["(late, kept)"] + made == leave
     assert min(spans["(late, kept)"], spans["(late, not kept)"], made) > 0

@@ -4,14 +4,17 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TextIO
 
+from podtrail.cli.sizes import format_size
 from podtrail.component import Account
 from podtrail.config import printable
+from podtrail.config.types import SECOND
 from podtrail.otlp import Batch, Decision
 from podtrail.pipeline.settings import Settings
 from podtrail.recording import Record
 from podtrail.story import duration, several
 
 _NOTHING: Final = "(nothing)"
+_DAY: Final = 24 * 3600 * SECOND
 _STITCHED: Final = b"podtrail.attempt.number"
 
 
@@ -29,7 +32,7 @@ class Tally:
         """Make one for the policies of this name, which have their row even if they never say yes."""
         self.accounts: Mapping[str, Account] = {}
         """Those of the pipelines, by pipeline, which know what was created."""
-        self.requests = self.spans = self.rejected = self.damages = self.kept_spans = 0
+        self.requests = self.spans = self.rejected = self.damages = self.kept_spans = self.kept_bytes = 0
         self.decisions: Counter[str] = Counter()
         self.failed_votes = 0
         """How often a policy was asked and failed."""
@@ -58,6 +61,7 @@ class Tally:
     def left(self, batch: Batch) -> None:
         """Count what leaves the processors of a pipeline."""
         self.kept_spans += batch.span_count
+        self.kept_bytes += batch.size
         for verdict in batch.verdicts:
             self.decisions[verdict.decision] += 1
             winner = verdict.policy if verdict.decision == "sampled" else _NOTHING
@@ -79,6 +83,8 @@ class Tally:
             "requests": self.requests,
             "spans": self.spans,
             "keptSpans": self.kept_spans,
+            "keptBytes": self.kept_bytes,
+            "aDay": {"keptSpans": self._a_day(self.kept_spans), "keptBytes": self._a_day(self.kept_bytes)},
             "rejectedSpans": self.rejected,
             "damages": self.damages,
             "decisions": dict(self.decisions),
@@ -108,13 +114,22 @@ class Tally:
         traces, kept = self.decisions.total(), self.decisions["sampled"]
         print(
             f"{traces:,} traces decided: {kept:,} kept ({100 * kept / traces:.1f} %), "
-            f"{self.kept_spans:,} spans leave the processors{', for it is a dry run' if self._spared else ''}\n",
+            f"{self.kept_spans:,} spans leave the processors{', for it is a dry run' if self._spared else ''}",
             file=out,
         )
+        spans, size = self._a_day(self.kept_spans), self._a_day(self.kept_bytes)
+        if spans is not None and size is not None:
+            print(f"a day of this: {spans:,} spans, {format_size(size)} before compression", file=out)
+        print(file=out)
         for row in self._rows():
             print("{:24} {:>10} {:>10} {:>12}".format(*row), file=out)
         if self.failed_votes:
             print(f"\n{self.failed_votes:,} times a policy was asked and failed: it had no vote there", file=out)
+
+    def _a_day(self, amount: int) -> int | None:
+        """Return what an amount comes to in a day; None when all came at one moment."""
+        length = self._last - self._first
+        return round(amount * _DAY / length) if length else None
 
     def _came(self) -> Iterator[str]:
         yield several(self.requests, "request")
