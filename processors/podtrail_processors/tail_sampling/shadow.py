@@ -43,7 +43,6 @@ class ShadowedJudge(Judge):
             self._alternative.read_with(self.readers)
         self._shadows = asked
         self._shadow_learners = [learner for one in asked for learner in one.policy.learners()]
-        self._shadow_learners = [learner for one in asked for learner in one.policy.learners()]
         self._shadow_labels = [label_of(context.id, one.name) for one in asked]
         self._shadow_explanations = Explanations(asked, len, reads, weighs=self.weighs)
         votes = [one.policy.vote for one in asked]
@@ -61,8 +60,6 @@ class ShadowedJudge(Judge):
         for learn in self._shadow_learners:
             learn(trace)
         votes: dict[str, Decision] = {}
-        for learn in self._shadow_learners:
-            learn(trace)
         for one, label, ask in zip(self._shadows, self._shadow_labels, self._shadow_times.asks, strict=True):
             vote = asked_for(ask, trace)
             self._counted.voted(label, vote, judgement.decision, trace)
