@@ -1,7 +1,6 @@
 """What conditions of `filter` are about: the contexts there are, and which one a condition's paths ask for."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from podtrail_processors.filter.config import ContextName
@@ -49,7 +48,7 @@ def context_of(conditions: Sequence[str]) -> ContextName:
     named: set[str] = set()
     for text in conditions:
         try:
-            nodes = list(_within(parse_condition(text)))
+            nodes = list(syntax.within(parse_condition(text)))
         except ConditionError as error:
             raise ValueError(_placed(error, text)) from None
         for node in nodes:
@@ -74,18 +73,3 @@ def _prefix(path: syntax.Path, text: str) -> str:
 
 def _placed(error: ConditionError, text: str) -> str:
     return f"line {error.line}, column {error.column} of {text!r}: {error.problem}"
-
-
-def _within(node: syntax.Node) -> Iterator[syntax.Node]:
-    """Yield a node and all nodes in it."""
-    yield node
-    for field in fields(node):
-        yield from _nodes_of(getattr(node, field.name))
-
-
-def _nodes_of(value: object) -> Iterator[syntax.Node]:
-    if isinstance(value, syntax.Node):
-        yield from _within(value)
-    elif isinstance(value, tuple):
-        for item in value:
-            yield from _nodes_of(item)

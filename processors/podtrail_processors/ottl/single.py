@@ -1,7 +1,6 @@
 """Parts of conditions that read one field only: what they are asked is asked of the field's distinct values."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import fields
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from podtrail.otlp.surroundings import encode_status_code
@@ -39,7 +38,7 @@ class SingleField:
 
     def read(self, node: syntax.Node) -> Read | None:
         """Return the one field that a part reads; None when it reads several or none."""
-        reads = {self._read(part) for part in _within(node)} - {_NOTHING}
+        reads = {self._read(part) for part in syntax.within(node)} - {_NOTHING}
         return reads.pop() if len(reads) == 1 else None
 
     def sought(self, node: syntax.Node) -> Sought | None:
@@ -85,18 +84,3 @@ class _OneField:
     """A span, or what is around one, of which a single field is there."""
 
     span: "_OneField"
-
-
-def _within(node: syntax.Node) -> Iterator[syntax.Node]:
-    """Yield a node and all nodes in it."""
-    yield node
-    for field in fields(node):
-        yield from _nodes_of(getattr(node, field.name))
-
-
-def _nodes_of(value: object) -> Iterator[syntax.Node]:
-    if isinstance(value, syntax.Node):
-        yield from _within(value)
-    elif isinstance(value, tuple):
-        for item in value:
-            yield from _nodes_of(item)

@@ -1,6 +1,7 @@
 """What a condition consists of, as its text says it."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,3 +126,18 @@ class Or(Node):
     """Any of these."""
 
     operands: tuple[Node, ...]
+
+
+def within(node: Node) -> Iterator[Node]:
+    """Yield a node and all nodes in it."""
+    yield node
+    for field in fields(node):
+        yield from _nodes_of(getattr(node, field.name))
+
+
+def _nodes_of(value: object) -> Iterator[Node]:
+    if isinstance(value, Node):
+        yield from within(value)
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _nodes_of(item)
