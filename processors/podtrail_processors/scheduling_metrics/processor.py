@@ -6,23 +6,23 @@ from functools import partial
 from podtrail.component import Context, Taken
 from podtrail.config.types import SECOND
 from podtrail.otlp import (
+    REFUSAL,
     ROOT_NAME,
     Attempt,
     Batch,
     Group,
     Rejection,
+    attempts_in,
     read_message,
     read_rejections,
     split,
 )
-from podtrail.otlp.attempt import attempts_in
 from podtrail_processors.passing import Passing
 from podtrail_processors.scheduling_metrics.config import Config
 from podtrail_processors.scheduling_metrics.series import Series
 from podtrail_processors.scheduling_metrics.tally import Tally
 
 _ROOT = ROOT_NAME.encode()
-_REJECTED = b"plugin rejected"
 _ATTEMPT_LABELS = ("profile", "result")
 _PLUGIN_LABELS = ("plugin", "profile")
 
@@ -69,7 +69,7 @@ class SchedulingMetrics(Passing):
     def add(self, batch: Batch, now: int) -> Taken:  # noqa: ARG002 - nothing here depends on the time
         """Count, and pass the batch on."""
         for group in batch.groups:
-            if _REJECTED in group.spans or _ROOT in group.spans:
+            if REFUSAL in group.spans or _ROOT in group.spans:
                 self._look_at(group)
         return Taken((batch,))
 
