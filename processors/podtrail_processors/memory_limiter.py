@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 from podtrail.component import Context, Factory, Refused, StartError, Taken
 from podtrail.config.types import SECOND, Model, NonNegativeDuration
 from podtrail.otlp import Batch
+from podtrail_processors.passing import Passing
 
 _MIB = 1 << 20
 _CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
@@ -66,7 +67,7 @@ class Config(Model):
         return hard - (spike or hard // 5)
 
 
-class MemoryLimiter:
+class MemoryLimiter(Passing):
     """Asks for the memory in use once in `check_interval` and refuses while it is above `soft_limit` bytes."""
 
     def __init__(self, check_interval: int, soft_limit: int, context: Context) -> None:
@@ -112,29 +113,9 @@ class MemoryLimiter:
         self._accepted.add(batch.span_count, *self._labels)
         return Taken([batch])
 
-    def expire(self, now: int, limit: int) -> Sequence[Batch]:  # noqa: ARG002
-        """Nothing waits here."""
-        return ()
-
-    def deadline(self) -> int | None:
-        """Nothing waits here."""
-        return None
-
-    def held(self) -> int:
-        """Nothing waits here."""
-        return 0
-
-    def held_since(self) -> int | None:
-        """Nothing waits here."""
-        return None
-
     def take_over(self, predecessor: "MemoryLimiter", now: int) -> None:  # noqa: ARG002
         """Go on from the last measurement."""
         self._checked, self._used = predecessor._checked, predecessor._used
-
-    def drain(self, now: int) -> Sequence[Batch]:  # noqa: ARG002
-        """Nothing waits here."""
-        return ()
 
 
 def total_memory(cgroup_limits: Sequence[str] = _CGROUP_LIMITS) -> int:

@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from podtrail.component import Context, Factory, Taken
 from podtrail.config.types import Model
 from podtrail.otlp import Batch, Group, SpanFields, frame, read_key_value, set_trace_state, span_reader, split
+from podtrail_processors.passing import Passing
 from podtrail_processors.probability import (
     ALWAYS,
     HEX_DIGITS,
@@ -174,8 +175,8 @@ def _single(value: float) -> float:
     return rounded
 
 
-class ProbabilisticSampler:
-    """Holds nothing."""
+class ProbabilisticSampler(Passing):
+    """Decides on each span as it comes."""
 
     def __init__(self, config: Config, context: Context) -> None:
         self._sampler = make_sampler(config)
@@ -220,29 +221,6 @@ class ProbabilisticSampler:
         if priority is not None:
             return ALWAYS if priority else NEVER, "sampling_priority"
         return self._when_failed if failed else self._sampler.decide(state), found.policy
-
-    def expire(self, now: int, limit: int) -> list[Batch]:  # noqa: ARG002
-        """Return nothing: nothing is held."""
-        return []
-
-    def deadline(self) -> int | None:
-        """Return None: nothing is held."""
-        return None
-
-    def held(self) -> int:
-        """Return 0: nothing is held."""
-        return 0
-
-    def held_since(self) -> int | None:
-        """Return None: nothing is held."""
-        return None
-
-    def take_over(self, predecessor: Self, now: int) -> None:
-        """Take nothing: nothing is held."""
-
-    def drain(self, now: int) -> list[Batch]:  # noqa: ARG002
-        """Return nothing: nothing is held."""
-        return []
 
 
 def _priority_of(span: SpanFields) -> bool | None:
