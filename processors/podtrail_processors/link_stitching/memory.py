@@ -9,22 +9,13 @@ from podtrail.otlp import Attempt, Link, Verdict, attempts_in
 from podtrail_processors.link_stitching.config import Config
 from podtrail_processors.link_stitching.fate import Fate, fate_of
 from podtrail_processors.link_stitching.numbering import Chain, Known
-from podtrail_processors.pod_identity import Places
+from podtrail_processors.pod_identity import Places, sound_place, sound_uid
 from podtrail_processors.recent import Reason, Recent
 
-_LONGEST_UID = 128
-_LONGEST_PLACE = 63 + 1 + 253  # namespace, slash, name
 _MOST_WAITING_PER_SPAN = 128
 
 # Bytes that an entry takes at most, as measured with the longest texts: what the gauge of memory multiplies.
 _POD_BYTES, _ATTEMPT_BYTES, _TRACE_BYTES, _LINK_BYTES = 900, 900, 650, 1000
-
-
-def _place_of(attempt: Attempt) -> str:
-    """Return `namespace/name`; "" when it is unknown or none that Kubernetes would allow."""
-    place = f"{attempt.namespace}/{attempt.name}"
-    sound = attempt.namespace and attempt.name and len(place) <= _LONGEST_PLACE and place.isascii()
-    return place if sound else ""
 
 
 class Memory:
@@ -129,10 +120,10 @@ class Memory:
 
     def learn(self, attempt: Attempt, fate: Fate, now: int) -> None:
         """Remember an attempt that passed or was dropped. One without a Pod's uid is nobody's: it is not remembered."""
-        uid = attempt.pod_uid
-        if not uid or len(uid) > _LONGEST_UID or not uid.isascii():
+        uid = sound_uid(attempt.pod_uid)
+        if not uid:
             return
-        chain = self._pods.get(uid) or Chain(uid, _place_of(attempt))
+        chain = self._pods.get(uid) or Chain(uid, sound_place(attempt.namespace, attempt.name))
         self._pods.put(uid, chain, now)
         if chain.place:
             self._places.note(chain.place, uid, attempt.start)

@@ -16,6 +16,8 @@ from podtrail_processors.pod_identity.sighting import (
     Sighting,
     sighting_in,
     sighting_of,
+    sound_place,
+    sound_uid,
 )
 
 __all__ = [
@@ -30,4 +32,6 @@ __all__ = [
     "Sighting",
     "sighting_in",
     "sighting_of",
+    "sound_place",
+    "sound_uid",
 ]

@@ -27,8 +27,8 @@ PLACE_MARK: Final = b"/pods/"
 PODS_MARK: Final = b"/pods"
 """Where not even this does, it has nothing to do with Pods."""
 
-LONGEST_UID: Final = 128
-LONGEST_PLACE: Final = 63 + 1 + 253
+_LONGEST_UID: Final = 128
+_LONGEST_PLACE: Final = 63 + 1 + 253
 """Namespace, slash, name."""
 
 _SERVER_KIND: Final = 2
@@ -61,29 +61,26 @@ def sighting_of(span: SpanView) -> Sighting | None:
 
 def sighting_in(attributes: Mapping[str, Value], name: str, kind: int, start: int) -> Sighting | None:
     """Return which Pod a span with these attributes (those of `READ_KEYS` suffice) is about."""
-    uid = _sound(attributes.get(POD_UID), LONGEST_UID)
+    uid = sound_uid(attributes.get(POD_UID))
     if uid:
         return Sighting(uid, _named(attributes), start)
-    audit_id = _sound(attributes.get(AUDIT_ID), LONGEST_UID)
+    audit_id = _sound(attributes.get(AUDIT_ID), _LONGEST_UID)
     path = _first(attributes, _PATHS)
     if path and (kind == _SERVER_KIND or audit_id):
         if found := _PATH.fullmatch(path):
-            place = _sound(f"{found[1]}/{found[2]}", LONGEST_PLACE)
+            place = sound_place(found[1], found[2])
             return Sighting("", place, start, found[3] or "", audit_id) if place else None
         if audit_id and _COLLECTION.fullmatch(path):
             return Sighting("", "", start, "", audit_id)
     key = _first(attributes, _ETCD_KEYS)
     if key and (found := _ETCD_KEY.fullmatch(key)):
-        place = _sound(f"{found[1]}/{found[2]}", LONGEST_PLACE)
+        place = sound_place(found[1], found[2])
         return Sighting("", place, start, CREATE if name == _CREATE_SPAN else "", audit_id) if place else None
     return None
 
 
 def _named(attributes: Mapping[str, Value]) -> str:
-    namespace, name = _first(attributes, _NAMES), attributes.get(_POD_NAME)
-    if not namespace or not isinstance(name, str) or not name:
-        return ""
-    return _sound(f"{namespace}/{name}", LONGEST_PLACE)
+    return sound_place(_first(attributes, _NAMES), _first(attributes, (_POD_NAME,)))
 
 
 def _first(attributes: Mapping[str, Value], keys: tuple[str, ...]) -> str:
@@ -92,6 +89,16 @@ def _first(attributes: Mapping[str, Value], keys: tuple[str, ...]) -> str:
         if isinstance(value, str) and value:
             return value
     return ""
+
+
+def sound_uid(uid: Value) -> str:
+    """Return a uid that Kubernetes could have made; "" for any other."""
+    return _sound(uid, _LONGEST_UID)
+
+
+def sound_place(namespace: str, name: str) -> str:
+    """Return `namespace/name` of a Pod; "" where one is missing or none that Kubernetes would allow."""
+    return _sound(f"{namespace}/{name}", _LONGEST_PLACE) if namespace and name else ""
 
 
 def _sound(text: Value, longest: int) -> str:
