@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from itertools import islice
 from typing import Any, NamedTuple
 
-from podtrail.otlp import REFUSAL, Attempt, SpanFields, attempts_in, span_reader, split
+from podtrail.otlp import REFUSAL, Attempt, Group, SpanFields, attempts_in, span_reader, split
 from podtrail.otlp.columns import SpanColumns, column_reader
 from podtrail.otlp.finding import spans_with
 from podtrail_processors.sought import Seeker, Sought
@@ -29,6 +29,11 @@ class Header(NamedTuple):
 
     resource: bytes
     scope: bytes
+
+
+def headers_of(groups: Iterable[Group]) -> list[Header]:
+    """Return the header of each group."""
+    return [Header(group.resource, group.scope) for group in groups]
 
 
 class Reads(NamedTuple):
@@ -147,6 +152,15 @@ class Evidence:
         self._extent: Extent | None = None
         self._longest: int | None = None
         self._met: dict[str, Set[Sought]] = {}
+
+    @staticmethod
+    def of(groups: Sequence[Group], readers: Readers, now: int, size: Size, earlier: int = 0) -> "Evidence":
+        """Return what groups of one trace say, at least one."""
+        raw = b"".join([group.spans for group in groups])
+        counts = [group.span_count for group in groups]
+        return Evidence(
+            groups[0].trace_id, raw, sum(counts), headers_of(groups), counts, readers, now, size, earlier=earlier
+        )
 
     @property
     def randomness(self) -> int | None:

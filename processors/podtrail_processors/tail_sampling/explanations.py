@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from podtrail.otlp import Decision, Group, PolicyVote, Shadow, Verdict
-from podtrail_processors.tail_sampling.evidence import Evidence, Header, Readers, Reads
+from podtrail_processors.tail_sampling.evidence import Evidence, Readers, Reads
 from podtrail_processors.tail_sampling.measure import Meter, Size
 from podtrail_processors.tail_sampling.policy import NoVote, Policy
 from podtrail_processors.tail_sampling.words import cut
@@ -73,16 +73,8 @@ class Explanations:
         if self._readers is None:
             self._readers = Readers(self._reads, weighs=self._weighs, tells=True)
         groups = verdict.groups
-        return Evidence(
-            verdict.trace_id,
-            b"".join(group.spans for group in groups),
-            sum(group.span_count for group in groups),
-            [Header(group.resource, group.scope) for group in groups],
-            [group.span_count for group in groups],
-            self._readers,
-            verdict.decided_at,
-            _size_of(groups) if self._reads.size else Size(),
-        )
+        size = _size_of(groups) if self._reads.size else Size()
+        return Evidence.of(groups, self._readers, verdict.decided_at, size)
 
 
 def why(policy: Policy, vote: Decision | None, trace: Evidence) -> str:

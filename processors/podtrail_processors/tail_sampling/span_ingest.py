@@ -11,7 +11,7 @@ from itertools import chain
 from podtrail.component import Taken
 from podtrail.otlp import Batch, Group
 from podtrail_processors.tail_sampling.departures import Outcome
-from podtrail_processors.tail_sampling.evidence import Evidence, Header
+from podtrail_processors.tail_sampling.evidence import Evidence
 from podtrail_processors.tail_sampling.held import CHUNK_WEIGHT, FORGOTTEN, HeldTrace
 from podtrail_processors.tail_sampling.judge import IngestJudge
 from podtrail_processors.tail_sampling.measure import Meter
@@ -82,7 +82,7 @@ class SpanIngest(TailSampling):
             self._append(trace, ingest)
             self._refuse(trace, None if first else now, now, out)
             return
-        evidence = self._evidence_of(trace, ingest, now)
+        evidence = Evidence.of(ingest, self._judge.readers, now, trace.size, earlier=trace.span_count)
         judgement = self._judge.judge(evidence)
         earlier = trace.groups(b"".join(trace.chunks)) if judgement.decision != "not_sampled" and not first else ()
         self._append(trace, ingest)
@@ -105,20 +105,6 @@ class SpanIngest(TailSampling):
             trace.weight += weight
             self.memory.spans += group.span_count
             self.memory.bytes += weight
-
-    def _evidence_of(self, trace: HeldTrace, ingest: Ingest, now: int) -> Evidence:
-        counts = [group.span_count for group in ingest]
-        return Evidence(
-            trace.trace_id,
-            b"".join(group.spans for group in ingest),
-            sum(counts),
-            [Header(group.resource, group.scope) for group in ingest],
-            counts,
-            self._judge.readers,
-            now,
-            trace.size,
-            earlier=trace.span_count,
-        )
 
     def _make_room(self, now: int, out: Outcome) -> None:
         """Let go of the oldest trace; one that was decided is missed at its deadline, unless it was too large."""

@@ -6,7 +6,7 @@ from podtrail.component import Context
 from podtrail.otlp import Group
 from podtrail_processors.tail_sampling.config import Config
 from podtrail_processors.tail_sampling.departures import Departures, Outcome, Resting
-from podtrail_processors.tail_sampling.evidence import Evidence, Header
+from podtrail_processors.tail_sampling.evidence import Evidence, headers_of
 from podtrail_processors.tail_sampling.held import Decided, HeldTrace
 from podtrail_processors.tail_sampling.instruments import Instruments
 from podtrail_processors.tail_sampling.judge import Judgement
@@ -148,7 +148,7 @@ class LinkedDepartures(Departures):
     def kept_unheld(self, trace_id: bytes, policy: str, groups: Sequence[Group], now: int, out: Outcome) -> None:
         """Let go what rests and is linked with a trace that was kept of which no more than this is known."""
         spans = b"".join([group.spans for group in groups])
-        keys, nameless = self._reader.read(trace_id, spans, [Header(group.resource, group.scope) for group in groups])
+        keys, nameless = self._reader.read(trace_id, spans, headers_of(groups))
         node = Node(trace_id, keys, 0, Founder(policy, self._quota), now + self._period)
         self._kin.forget_until(now)
         self._rescue(self._kin.enter(node, nameless, spans), now, out)
@@ -190,7 +190,7 @@ class LinkedDepartures(Departures):
         self._kin.forget_until(now)
         if self._kin.node(node.trace_id) is not node:
             return
-        joins = self._reader.read(group.trace_id, group.spans, [Header(group.resource, group.scope)])
+        joins = self._reader.read(group.trace_id, group.spans, headers_of([group]))
         self._rescue(self._kin.extend(node, joins, group.spans), now, out)
 
     def take_over(self, others: "Sequence[Departures]", mine: Callable[[bytes], bool], now: int) -> None:
