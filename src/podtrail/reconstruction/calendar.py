@@ -1,11 +1,15 @@
-"""When a log line was written: klog's header has neither a year nor a zone."""
+"""When a log line was written: klog's header has neither a year nor a zone. Lengths of time, as Go prints them."""
 
+import re
 from datetime import UTC, datetime
 
 SECOND = 1_000_000_000
 _MICROSECOND = 1_000
-_DAY = 86_400 * SECOND
+DAY = 86_400 * SECOND
 _MOST = 4096
+_UNITS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": SECOND, "m": 60 * SECOND, "h": 3_600 * SECOND}
+_TERM = re.compile(r"([0-9.]+)(ns|us|µs|ms|s|m|h)")
+_LENGTH = re.compile(rf"(?:{_TERM.pattern})+")
 
 
 class Calendar:
@@ -27,7 +31,7 @@ class Calendar:
 
     def learn(self, moment: int) -> None:
         """Take a moment that was written with its year."""
-        if abs(moment - self.near) > _DAY:
+        if abs(moment - self.near) > DAY:
             self._seconds.clear()
         self.near = moment
 
@@ -75,3 +79,13 @@ def rfc3339(text: str) -> int | None:
         return int(moment.timestamp()) * SECOND + int(digits.ljust(9, "0"))
     except (ValueError, OverflowError, OSError):
         return None
+
+
+def length(text: str) -> int:
+    """Return the nanoseconds of a length of time as Go prints it, at most a day; 0 for another text."""
+    if _LENGTH.fullmatch(text) is None:
+        return 0
+    try:
+        return min(int(sum(float(number) * _UNITS[unit] for number, unit in _TERM.findall(text))), DAY)
+    except (ValueError, OverflowError):
+        return 0

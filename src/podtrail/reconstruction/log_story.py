@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
+from podtrail.reconstruction.calendar import length
 from podtrail.reconstruction.draft import POINTS, Draft
 from podtrail.reconstruction.failed_scheduling import read_failure
 from podtrail.reconstruction.open_attempts import OpenAttempts
@@ -15,9 +16,6 @@ from podtrail.reconstruction.vocabulary import Kind
 
 _LONGEST_NAME = 256
 _PLUGINS = re.compile(r'([A-Za-z][\w.-]{0,127})"?:')
-_MILLISECOND = 1_000_000
-_LENGTH = re.compile(r"(?:(\d{1,4})m)?(\d{1,6}(?:\.\d{1,9})?)(ms|s|µs|us)")
-_FACTORS: Final = {"ms": _MILLISECOND, "s": 10**9, "us": 1_000, "µs": 1_000}
 _RESULTS: Final = {"Unschedulable": "Unschedulable", "SchedulerError": "Error"}
 
 
@@ -177,7 +175,7 @@ class LogStory:
         if not told.values.get("URL", "").endswith(f"/pods/{told.pod.partition('/')[2]}/binding"):
             return
         draft = self.attempts.of(told)
-        delay = _length(told.values.get("delay", ""))
+        delay = length(told.values.get("delay", ""))
         draft.throttled = delay
         draft.first = max(0, min(draft.first, told.time - delay))
 
@@ -262,10 +260,3 @@ def _name(told: Told, key: str) -> str:
 
 def _count(text: str | None) -> int | None:
     return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 10 else None
-
-
-def _length(text: str) -> int:
-    found = _LENGTH.fullmatch(text)
-    if found is None:
-        return 0
-    return int(found[1] or 0) * 60 * 10**9 + int(float(found[2]) * _FACTORS[found[3]])

@@ -7,7 +7,7 @@ always `00` before 1.23, so steps are placed by how long they took.
 import re
 from dataclasses import dataclass, field
 
-from podtrail.reconstruction.calendar import rfc3339
+from podtrail.reconstruction.calendar import DAY, length, rfc3339
 
 _MILLISECOND = 1_000_000
 _BEGIN = re.compile(
@@ -19,10 +19,8 @@ _STEP = re.compile(
 )
 _NUMBER = re.compile(rb"Trace\[(\d{1,10})\]: ")
 _END = re.compile(r"Trace\[\d+\]: \[(?P<took>[0-9.]+(?:ns|us|µs|ms|s|m|h)[0-9.hmsnuµ]*)\] \[[^\]]*\] END")
-_UNITS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": _MILLISECOND, "s": 10**9, "m": 60 * 10**9, "h": 3_600 * 10**9}
-_LENGTH = re.compile(r"([0-9.]+)(ns|us|µs|ms|s|m|h)")
 _MOST_STEPS = 64
-_LONGEST = 86_400 * 10**9
+_LONGEST = DAY
 """Nanoseconds: what is said to take over a day is a mistake, or meant to harm."""
 _MONTHS = {month: f"{at:02}" for at, month in enumerate(("Jan", "Feb", "Mar", "Apr", "May", "Jun"), 1)} | {
     month: f"{at:02}" for at, month in enumerate(("Jul", "Aug", "Sep", "Oct", "Nov", "Dec"), 7)
@@ -60,7 +58,7 @@ def number_of(line: bytes) -> bytes | None:
 def read_on(block: Block, text: str) -> bool:
     """Take in a line behind the first; return whether the block ends with it."""
     if end := _END.match(text):
-        block.took = _length(end["took"]) or block.took
+        block.took = length(end["took"]) or block.took
         return True
     step = _STEP.match(text)
     # A nested trace, and its steps, which stand further in.
@@ -83,10 +81,3 @@ def _moment(text: str) -> int | None:
     """Return the moment of `21-Nov-2026 06:04:54.252`, in UTC."""
     month = _MONTHS.get(text[3:6], "")
     return rfc3339(f"{text[7:11]}-{month}-{text[:2]}T{text[12:]}Z")
-
-
-def _length(text: str) -> int:
-    try:
-        return min(int(sum(float(number) * _UNITS[unit] for number, unit in _LENGTH.findall(text))), _LONGEST)
-    except (ValueError, OverflowError):
-        return 0
