@@ -16,7 +16,7 @@ from podtrail.backtest.text import lines
 from podtrail.cli.amounts import PERCENTAGE, budget_of, share_of
 from podtrail.cli.lines import print_lines
 from podtrail.cli.options import replayed, reporting
-from podtrail.cli.reading import Reading, files, strict_option
+from podtrail.cli.reading import Reading, files, recordings_argument, refuse_overwriting, strict_option
 from podtrail.cli.report import show_warnings
 from podtrail.config.gates import parse_gates
 from podtrail.config.types import parse_duration
@@ -49,7 +49,7 @@ _SOURCE: Final = "A path, file:PATH, env:NAME or 'yaml:a::b: value'. Repeatable;
 
 
 @click.command("backtest")
-@click.argument("recordings", nargs=-1, required=True, metavar="RECORDING...", type=click.Path(path_type=Path))
+@recordings_argument
 @click.option("--baseline", multiple=True, metavar="SOURCE", help=f"The configuration that is. {_SOURCE}")
 @click.option("--candidate", multiple=True, metavar="SOURCE", help="The configuration that may come, given alike.")
 @click.option("--feature-gates", "gates", multiple=True, callback=_gates, metavar="A,-B", help="Of both.")
@@ -108,8 +108,8 @@ def command(
         raise click.UsageError("--fail-over-budget goes with --budget")
     if max_spans_increase is not None and not (baseline and candidate):
         raise click.UsageError("--max-spans-increase needs both --baseline and --candidate")
-    if html is not None and any(one.exists() and html.exists() and html.samefile(one) for one in recordings):
-        raise click.UsageError(f"{html} is read: write to another file")
+    if html is not None:
+        refuse_overwriting(recordings, html)
     expected = Expectations(fail_on_lost_failed, fail_on_lost_slow, max_spans_increase, fail_over_budget)
     before = _contender("baseline", baseline, gates) if baseline and candidate else None
     after = _contender("candidate", candidate or baseline, gates)

@@ -13,8 +13,8 @@ import click
 from podtrail.cli.options import reporting
 from podtrail.cli.presets import PRESETS
 from podtrail.cli.progress import interrupted, shown
+from podtrail.cli.reading import Failed, in_words
 from podtrail.cli.workloads import chosen_workload, receiver_config, simulated_scheduler
-from podtrail.config import printable
 from podtrail.config.types import format_duration, parse_duration
 from podtrail.otlp import Group, read_request
 from podtrail.recording import RecordingWriter
@@ -133,9 +133,7 @@ def command(**given: Any) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        click.echo(f"podtrail: {printable(f'{where}{error.strerror or error}')}", err=True)
-        sys.exit(1)
+        raise Failed(in_words(error)) from None
 
 
 def _write(options: _Options, to: Path, config: Any) -> int:

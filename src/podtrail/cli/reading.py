@@ -34,6 +34,13 @@ class Unusable(Failed):
     exit_code = 2
 
 
+def recordings_argument(command: F) -> F:
+    """Give a command `recordings`, the paths of one or more."""
+    return click.argument(
+        "recordings", nargs=-1, required=True, metavar="RECORDING...", type=click.Path(path_type=Path)
+    )(command)
+
+
 def strict_option(command: F) -> F:
     """Give a command `strict`."""
     return click.option(
@@ -71,9 +78,7 @@ class Reading:
         self._strict = strict
         self._begun = False
         with files():
-            for path in paths:
-                if what := foreign(path):
-                    raise Failed(f"{path} is {what}")
+            refuse_foreign(paths)
 
     def records(self, doing: str) -> Iterator[Record]:
         """Yield the requests; on a terminal with the progress of what is being done.
@@ -109,8 +114,13 @@ class Reading:
     def _tell(self, fault: str) -> None:
         if self._strict:
             raise Failed(fault)
-        if self.damages + self.rejected <= _MOST_SHOWN:
-            click.echo(f"podtrail: skipped {printable(fault)}", err=True)
+        show_skipped(fault, self.damages + self.rejected)
+
+
+def show_skipped(fault: str, number: int) -> None:
+    """Say what was skipped; of so many, the first ones are enough."""
+    if number <= _MOST_SHOWN:
+        click.echo(f"podtrail: skipped {printable(fault)}", err=True)
 
 
 def _silent(_damage: Damage) -> None:
@@ -125,10 +135,22 @@ def files() -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        raise (Failed if error.errno in _DISK_FAILS else Unusable)(f"{where}{error.strerror or error}") from None
+        raise (Failed if error.errno in _DISK_FAILS else Unusable)(in_words(error)) from None
     except ValueError as error:
         raise Unusable(str(error)) from None
+
+
+def in_words(error: OSError) -> str:
+    """Return what the system says, behind the name of the file where it has one."""
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}{error.strerror or error}"
+
+
+def refuse_foreign(read: Sequence[Path]) -> None:
+    """End with exit code 1 when a file is something else than a recording. OSError when it can't be opened."""
+    for path in read:
+        if what := foreign(path):
+            raise Failed(f"{path} is {what}")
 
 
 def refuse_overwriting(read: Sequence[Path], written: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, Final, TypeVar
 
 import click
 
+from podtrail.cli.reading import Failed, Unusable, in_words, refuse_overwriting
 from podtrail.cli.rebuilt import as_json, print_report
 from podtrail.config import printable
 from podtrail.reconstruction import (
@@ -73,8 +74,8 @@ def command(
     sources = [*logs, *pods, *nodes, *events]
     if not sources:
         raise click.UsageError("nothing to read: give at least one of --log, --pods, --events")
-    if output is not None and any(_same(output, source) for source in (*sources, *metrics)):
-        raise click.UsageError(f"{output} is read: write to another file")
+    if output is not None:
+        refuse_overwriting((*sources, *metrics), output)
     censuses = {
         name: Census() for name, given in (("log", logs), ("pods", pods), ("nodes", nodes), ("events", events)) if given
     }
@@ -87,12 +88,9 @@ def command(
     except BrokenPipeError:
         raise
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        click.echo(f"podtrail: {printable(f'{where}{error.strerror or error}')}", err=True)
-        sys.exit(1)
+        raise Failed(in_words(error)) from None
     except ValueError as error:  # the output's name tells no format
-        click.echo(f"podtrail: {printable(str(error))}", err=True)
-        sys.exit(2)
+        raise Unusable(str(error)) from None
     _report(censuses, correlator, counted, in_json=in_json)
 
 
@@ -104,10 +102,6 @@ def _report(censuses: dict[str, Census], correlator: Correlator, counted: list[C
     if not correlator.outcome.attempts:
         click.echo("podtrail: nothing that was read tells of an attempt", err=True)
         sys.exit(1)
-
-
-def _same(output: Path, source: Path) -> bool:
-    return output.exists() and source.exists() and output.samefile(source)
 
 
 def _logs(logs: _Paths, near: int, censuses: dict[str, Census]) -> Iterator[Iterator[Heard]]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from podtrail.cli.reading import Reading, refuse_overwriting, strict_option, to_option, writing
+from podtrail.cli.reading import Reading, recordings_argument, refuse_overwriting, strict_option, to_option, writing
 from podtrail.config.types import parse_duration
 from podtrail.otlp.rewriting import Rewriter
 from podtrail.recording.masking import Masking
@@ -20,7 +20,7 @@ def _duration(_context: click.Context, _option: click.Parameter, value: str) -> 
 
 
 @click.command("anonymize")
-@click.argument("recordings", nargs=-1, required=True, metavar="RECORDING...", type=click.Path(path_type=Path))
+@recordings_argument
 @to_option
 @click.option(
     "--key",

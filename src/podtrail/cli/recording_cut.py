@@ -6,7 +6,15 @@ from pathlib import Path
 import click
 
 from podtrail.cli.moments import Moment, moment_of
-from podtrail.cli.reading import Failed, Reading, refuse_overwriting, strict_option, to_option, writing
+from podtrail.cli.reading import (
+    Failed,
+    Reading,
+    recordings_argument,
+    refuse_overwriting,
+    strict_option,
+    to_option,
+    writing,
+)
 from podtrail.recording.selection import Criteria, TooMany, Window, chosen, linked, meeting
 from podtrail.story import several
 
@@ -31,7 +39,7 @@ def _pods(_context: click.Context, _option: click.Parameter, value: tuple[str, .
 
 
 @click.command("cut")
-@click.argument("recordings", nargs=-1, required=True, metavar="RECORDING...", type=click.Path(path_type=Path))
+@recordings_argument
 @to_option
 @click.option("--since", callback=moment_of, metavar="TIME", help="Traces that began then or later.")
 @click.option("--until", callback=moment_of, metavar="TIME", help="Traces that began before.")

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import click
 
-from podtrail.cli.reading import Reading, refuse_overwriting, strict_option, to_option, writing
+from podtrail.cli.reading import Reading, recordings_argument, refuse_overwriting, strict_option, to_option, writing
 from podtrail.story import several
 
 
 @click.command("merge")
-@click.argument("recordings", nargs=-1, required=True, metavar="RECORDING...", type=click.Path(path_type=Path))
+@recordings_argument
 @to_option
 @strict_option
 def command(recordings: tuple[Path, ...], to: Path, strict: bool) -> None:

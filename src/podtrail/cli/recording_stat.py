@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from podtrail.cli.reading import Reading, files, strict_option
+from podtrail.cli.reading import Reading, files, recordings_argument, strict_option
 from podtrail.cli.sizes import format_size
 from podtrail.config import printable
 from podtrail.config.types import SECOND, format_duration
@@ -21,7 +21,7 @@ _MILLISECOND = SECOND // 1000
 
 
 @click.command("stat")
-@click.argument("recordings", nargs=-1, required=True, metavar="RECORDING...", type=click.Path(path_type=Path))
+@recordings_argument
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--top", default=15, show_default=True, type=click.IntRange(min=1), help="Rows of a table.")
 @strict_option

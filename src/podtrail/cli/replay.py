@@ -1,22 +1,20 @@
 """`podtrail replay`: recorded traces through a configuration's processors, in virtual time."""
 
-import errno
 import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from podtrail.cli.foreign import foreign
 from podtrail.cli.options import config_options, replayed, reporting
 from podtrail.cli.progress import shown
+from podtrail.cli.reading import Failed, files, recordings_argument, refuse_foreign, refuse_overwriting, show_skipped
 from podtrail.cli.report import show_warnings
 from podtrail.cli.tally import Tally, policies
-from podtrail.config import printable
 from podtrail.otlp import Batch, write_request
 from podtrail.otlp.decisions import decision_line
 from podtrail.recording import Damage, Record, RecordingWriter
@@ -25,15 +23,9 @@ from podtrail.testing.replayer import Replayer, read_records
 if TYPE_CHECKING:
     from podtrail.cli.sending import Protocol
 
-_MOST_DAMAGES_SHOWN = 20
 _SPEED = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)x?")
-_DISK_FAILS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 _FAILED = "otelcol_processor_tail_sampling_sampling_policy_evaluation_error"
 _NOTHING = "podtrail: the recordings hold no request that can be read"
-
-
-class Unreadable(Exception):
-    """A place of a recording that can't be read, or holds what is not valid."""
 
 
 class SpeedOption(click.ParamType[float]):
@@ -57,7 +49,7 @@ SPEED = SpeedOption()
 
 
 @click.command("replay")
-@click.argument("recordings", nargs=-1, required=True, metavar="RECORDING...", type=click.Path(path_type=Path))
+@recordings_argument
 @config_options(required=False)
 @click.option("--endpoint", metavar="URL", help="Send the recordings there over OTLP instead of deciding here.")
 @click.option("--protocol", type=click.Choice(["grpc", "http"]), help="Of --endpoint: http for port 4318, else grpc.")
@@ -97,8 +89,8 @@ def command(
     else:
         mine = {"--config": config, "--set": assignments, "--feature-gates": gates}
         _refuse({**mine, "--output": output, "--decisions": decisions}, "does not go with --endpoint")
-    with _failing():
-        _refuse_foreign(recordings)
+    with files():
+        refuse_foreign(recordings)
         if endpoint is not None:
             sys.exit(_send(recordings, endpoint, protocol, 1.0 if speed is None else speed, strict, as_json))
         tally = Tally(policies(settings))
@@ -123,25 +115,6 @@ def command(
         )
 
 
-@contextmanager
-def _failing() -> Iterator[None]:
-    """End the command with a line where files, or what is in them, can't be used."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except Unreadable as error:
-        click.echo(f"podtrail: refused {printable(str(error))}", err=True)
-        sys.exit(1)
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        click.echo(f"podtrail: {printable(f'{where}{error.strerror or error}')}", err=True)
-        sys.exit(1 if error.errno in _DISK_FAILS else 2)
-    except ValueError as error:
-        click.echo(f"podtrail: {printable(str(error))}", err=True)
-        sys.exit(2)
-
-
 def _refuse(options: Mapping[str, object], why: str) -> None:
     for name, given in options.items():
         if given:
@@ -149,10 +122,10 @@ def _refuse(options: Mapping[str, object], why: str) -> None:
 
 
 def _read(recordings: Sequence[Path], tally: Tally, *, strict: bool) -> Iterator[Record]:
-    """Yield the requests and count them; what can't be read is named, or in strict mode is `Unreadable`."""
+    """Yield the requests and count them; what can't be read is named, or in strict mode is Failed."""
     for record in read_records(recordings, _refused if strict else _damaged(tally)):
         if strict and record.intake.rejected:
-            raise Unreadable(f"{record.position}: {record.intake.reason}")
+            raise Failed(f"refused {record.position}: {record.intake.reason}")
         tally.came(record)
         yield record
 
@@ -172,7 +145,7 @@ def _send(
     tally = Tally(())
     clock = Clock()
     begin = clock.now()
-    refused: list[Unreadable] = []
+    refused: list[Failed] = []
 
     def parcels() -> Iterator[Parcel]:
         first = None
@@ -183,7 +156,7 @@ def _send(
                 groups = record.intake.groups
                 if groups:
                     yield Parcel(due, write_request(groups), sum([group.span_count for group in groups]))
-        except Unreadable as error:
+        except Failed as error:
             refused.append(error)
 
     code = report(send(parcels(), settings, clock.now if speed else lambda: 0), as_json=as_json)
@@ -194,21 +167,12 @@ def _send(
     return code or int(not tally.requests)
 
 
-def _refuse_foreign(recordings: tuple[Path, ...]) -> None:
-    """End with exit code 1 when a file is no recording, before anything is written."""
-    for recording in recordings:
-        if what := foreign(recording):
-            click.echo(f"podtrail: {printable(f'{recording} is {what}')}", err=True)
-            sys.exit(1)
-
-
 def _refuse_overwriting(recordings: tuple[Path, ...], output: Path | None, decisions: Path | None) -> None:
     """End with a usage error rather than write over what is being read, or two things into one file."""
     if output is not None and decisions is not None and output.resolve() == decisions.resolve():
         raise click.UsageError(f"--output and --decisions are the same file: {output}")
     for written in filter(None, (output, decisions)):
-        if any(written.exists() and recording.exists() and written.samefile(recording) for recording in recordings):
-            raise click.UsageError(f"{written} is read: write to another file")
+        refuse_overwriting(recordings, written)
 
 
 def _sinks(stack: ExitStack, output: Path | None, decisions: Path | None) -> Iterator[Callable[[Batch], None]]:
@@ -232,13 +196,12 @@ def _sink(tally: Tally, sinks: list[Callable[[Batch], None]]) -> Callable[[str, 
 
 
 def _refused(damage: Damage) -> None:
-    raise Unreadable(str(damage))
+    raise Failed(f"refused {damage}")
 
 
 def _damaged(tally: Tally) -> Callable[[Damage], None]:
     def damaged(damage: Damage) -> None:
         tally.damages += 1
-        if tally.damages <= _MOST_DAMAGES_SHOWN:
-            click.echo(f"podtrail: skipped {printable(str(damage))}", err=True)
+        show_skipped(str(damage), tally.damages)
 
     return damaged

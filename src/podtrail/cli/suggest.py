@@ -10,7 +10,7 @@ from podtrail.backtest.keeping import parse_wish
 from podtrail.backtest.proposal import Wish
 from podtrail.backtest.suggestion import Unsuitable, suggest
 from podtrail.cli.amounts import PERCENTAGE, budget_of, share_of
-from podtrail.cli.reading import Failed, Reading, files, strict_option
+from podtrail.cli.reading import Failed, Reading, files, recordings_argument, strict_option
 from podtrail.story import visible
 
 
@@ -22,7 +22,7 @@ def _wish(_context: click.Context, _option: click.Parameter, value: tuple[str, .
 
 
 @click.command("suggest")
-@click.argument("recordings", nargs=-1, required=True, metavar="RECORDING...", type=click.Path(path_type=Path))
+@recordings_argument
 @click.option("--budget", required=True, callback=budget_of, metavar="AMOUNT", help='For example "2GB/day".')
 @click.option(
     "--keep",

@@ -12,6 +12,7 @@ import click
 
 from podtrail.cli.asking import Files, NobodyThere, Reply, ask_page
 from podtrail.cli.options import config_options, replayed, reporting
+from podtrail.cli.reading import show_skipped
 from podtrail.cli.report import show_warnings
 from podtrail.config import printable
 from podtrail.story import Question, visible
@@ -26,7 +27,6 @@ _STYLES: Final[Mapping[str, str]] = {
     "dim": "dim",
     "command": "bold",
 }
-_MOST_SKIPPED: Final = 20
 
 
 def _endpoint(_context: click.Context, _option: click.Parameter, value: str) -> str:
@@ -164,8 +164,7 @@ def _files(
     def skip(what: str) -> None:
         nonlocal skipped
         skipped += 1
-        if skipped <= _MOST_SKIPPED:
-            click.echo(f"podtrail: skipped {printable(what)}", err=True)
+        show_skipped(what, skipped)
 
     return Files(paths, settings, gates, skip)
 
