@@ -1,0 +1,1 @@
+"""What kube-scheduler reads before it schedules: KubeSchedulerConfiguration and feature gates."""
