@@ -1,8 +1,17 @@
 """What plugins leave for themselves and each other within one attempt."""
 
-from typing import TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 Value = TypeVar("Value")
+
+
+@runtime_checkable
+class Copyable(Protocol):
+    """A value that is changed in place (by `add_pod`, `remove_pod`) and so must be copied before something is tried."""
+
+    def clone(self) -> object:
+        """A copy that shares nothing that changes."""
+        ...
 
 
 class CycleState:
@@ -26,3 +35,13 @@ class CycleState:
         value = self._values[kind]
         assert isinstance(value, kind)
         return value
+
+    def clone(self) -> "CycleState":
+        """A copy to try things on."""
+        copy = CycleState()
+        copy._values = {
+            kind: value.clone() if isinstance(value, Copyable) else value for kind, value in self._values.items()
+        }
+        copy.skip_filter = set(self.skip_filter)
+        copy.skip_score = set(self.skip_score)
+        return copy

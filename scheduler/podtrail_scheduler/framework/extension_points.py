@@ -1,11 +1,12 @@
 """The extension points, in the order in which they run. A plugin has a `name` and the methods of those it serves.
 
 A method returns None for success. Nodes are what the cluster looked like when the attempt began; a plugin never
-changes them.
+changes them. `permit`, `pre_bind`, `bind` and `post_bind` may also be coroutine functions; they await only what the
+`Handle` gives them (its client, its clock), so that they run in virtual time as well.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from collections.abc import Awaitable, Hashable, Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from podtrail_scheduler.objects import Pod
 from podtrail_scheduler.queueing.entry import QueuedPod
@@ -16,6 +17,9 @@ from .node_info import NodeInfo
 from .status import Status
 
 MAX_SCORE = 100
+
+Answer = TypeVar("Answer")
+MaybeAsync = Answer | Awaitable[Answer]
 
 
 class Plugin(Protocol):
@@ -54,12 +58,31 @@ class QueueSortPlugin(Plugin, Protocol):
         ...
 
 
+class PreFilterResult(NamedTuple):
+    """Success, with the only nodes that are worth a look."""
+
+    node_names: frozenset[str]
+
+
 @runtime_checkable
 class PreFilterPlugin(Plugin, Protocol):
     """Looks at Pod and cluster once an attempt; Skip spares the plugin's Filter, a refusal ends the attempt."""
 
-    def pre_filter(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status | None:
+    def pre_filter(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status | PreFilterResult | None:
         """Prepares `filter`."""
+        ...
+
+
+@runtime_checkable
+class PreFilterExtensions(PreFilterPlugin, Protocol):
+    """Keeps what `pre_filter` wrote right while Pods are tried on and taken off nodes (preemption, nominations)."""
+
+    def add_pod(self, state: CycleState, pod: Pod, added: Pod, node: NodeInfo) -> Status | None:
+        """`added` is now counted on `node`."""
+        ...
+
+    def remove_pod(self, state: CycleState, pod: Pod, removed: Pod, node: NodeInfo) -> Status | None:
+        """`removed` is no longer counted on `node`."""
         ...
 
 
@@ -69,6 +92,24 @@ class FilterPlugin(Plugin, Protocol):
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """None when it fits."""
+        ...
+
+
+@runtime_checkable
+class LocalFilterPlugin(FilterPlugin, Protocol):
+    """A filter that looks at the Pod and at the one node only: its answers are remembered until the node changes."""
+
+    def filter_key(self, pod: Pod) -> Hashable:
+        """All of the Pod that the answer depends on: Pods of equal keys get equal answers from the same node."""
+        ...
+
+
+@runtime_checkable
+class ColumnFilterPlugin(FilterPlugin, Protocol):
+    """A filter that answers for many nodes at once, faster than one by one and to the same effect."""
+
+    def filter_nodes(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Sequence[Status | None]:
+        """An answer for each of `nodes`, in their order."""
         ...
 
 
@@ -110,11 +151,29 @@ class ScorePlugin(Plugin, Protocol):
 
 
 @runtime_checkable
+class LocalScorePlugin(ScorePlugin, Protocol):
+    """A score that looks at the Pod and at the one node only: it is remembered until the node changes."""
+
+    def score_key(self, pod: Pod) -> Hashable:
+        """All of the Pod that the score depends on: Pods of equal keys get equal scores from the same node."""
+        ...
+
+
+@runtime_checkable
+class ColumnScorePlugin(ScorePlugin, Protocol):
+    """A score that is found for many nodes at once, faster than one by one and to the same effect."""
+
+    def score_nodes(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Sequence[int]:
+        """A score for each of `nodes`, in their order."""
+        ...
+
+
+@runtime_checkable
 class NormalizeScorePlugin(ScorePlugin, Protocol):
     """Brings its scores to 0 to 100 when all are known."""
 
-    def normalize(self, scores: Sequence[int]) -> list[int]:
-        """The scores in the same order."""
+    def normalize(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], scores: Sequence[int]) -> list[int]:
+        """The scores in the order of `nodes`."""
         ...
 
 
@@ -142,7 +201,7 @@ class PermitResult(NamedTuple):
 class PermitPlugin(Plugin, Protocol):
     """Lets a Pod bind, refuses it, or has it wait."""
 
-    def permit(self, state: CycleState, pod: Pod, node_name: str) -> PermitResult:
+    def permit(self, state: CycleState, pod: Pod, node_name: str) -> "MaybeAsync[PermitResult]":
         """The answer."""
         ...
 
@@ -151,7 +210,7 @@ class PermitPlugin(Plugin, Protocol):
 class PreBindPlugin(Plugin, Protocol):
     """Does what must be done before a Pod can run on the node."""
 
-    def pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+    def pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> "MaybeAsync[Status | None]":
         """May take its time: other Pods are scheduled meanwhile."""
         ...
 
@@ -160,7 +219,7 @@ class PreBindPlugin(Plugin, Protocol):
 class BindPlugin(Plugin, Protocol):
     """Binds a Pod, or passes it to the next binder with Skip."""
 
-    def bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+    def bind(self, state: CycleState, pod: Pod, node_name: str) -> "MaybeAsync[Status | None]":
         """Binds."""
         ...
 
@@ -169,6 +228,6 @@ class BindPlugin(Plugin, Protocol):
 class PostBindPlugin(Plugin, Protocol):
     """Is told of a bound Pod."""
 
-    def post_bind(self, state: CycleState, pod: Pod, node_name: str) -> None:
+    def post_bind(self, state: CycleState, pod: Pod, node_name: str) -> "MaybeAsync[None]":
         """Cleans up."""
         ...

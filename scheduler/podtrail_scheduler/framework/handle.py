@@ -8,6 +8,7 @@ from podtrail_scheduler.nominator import Nominator
 from podtrail_scheduler.objects import Pod
 
 from .clock import Clock
+from .listers import Listers
 from .node_info import NodeInfo
 from .status import Status
 from .waiting import WaitingPod
@@ -26,6 +27,8 @@ class Handle:
     clock: Clock
     client: Client
     nodes: Callable[[], Sequence[NodeInfo]]
+    listers: Listers = field(default_factory=Listers)
+    """Volumes, claims, budgets, namespaces and the like."""
     nominator: Nominator = field(default_factory=Nominator)
     waiting: dict[str, WaitingPod] = field(default_factory=dict)
     """Pods that Permit has told to wait, by uid."""

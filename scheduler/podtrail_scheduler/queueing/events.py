@@ -1,10 +1,13 @@
-"""What happens in the cluster, as far as it may make a refused Pod schedulable, and the hints that tell."""
+"""What happens in the cluster, as far as it may make a refused Pod schedulable, and the hints that tell.
+
+The kinds are kube-scheduler's (`framework.ClusterEvent`): a resource and what was done to it.
+"""
 
 from collections.abc import Callable
-from enum import Enum
-from typing import NamedTuple
+from enum import Enum, IntFlag
+from typing import NamedTuple, Protocol
 
-from podtrail_scheduler.objects import Node, Pod
+from podtrail_scheduler.objects import Pod
 
 
 class Hint(Enum):
@@ -14,23 +17,96 @@ class Hint(Enum):
     QUEUE = "Queue"
 
 
-class ClusterEvent(Enum):
-    """Kinds of events."""
+class Resource(Enum):
+    """What something happened to. `POD` stands for the three kinds of Pods together."""
 
-    ASSIGNED_POD_ADD = "AssignedPodAdd"
-    ASSIGNED_POD_DELETE = "AssignedPodDelete"
-    NODE_ADD = "NodeAdd"
-    NODE_UPDATE = "NodeUpdate"
-    POD_UPDATE = "UnscheduledPodUpdate"
-    TIMEOUT = "UnschedulableTimeout"
+    POD = "Pod"
+    ASSIGNED_POD = "AssignedPod"
+    UNSCHEDULED_POD = "UnscheduledPod"
+    """A Pod without a node other than the one that waits."""
+    TARGET_POD = "TargetPod"
+    """The Pod that waits, itself."""
+    NODE = "Node"
+    PERSISTENT_VOLUME = "PersistentVolume"
+    PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
+    CSI_NODE = "storage.k8s.io/CSINode"
+    CSI_DRIVER = "storage.k8s.io/CSIDriver"
+    VOLUME_ATTACHMENT = "storage.k8s.io/VolumeAttachment"
+    CSI_STORAGE_CAPACITY = "storage.k8s.io/CSIStorageCapacity"
+    STORAGE_CLASS = "storage.k8s.io/StorageClass"
+    RESOURCE_CLAIM = "resource.k8s.io/ResourceClaim"
+    RESOURCE_SLICE = "resource.k8s.io/ResourceSlice"
+    DEVICE_CLASS = "resource.k8s.io/DeviceClass"
+    WILDCARD = "*"
+
+
+class Action(IntFlag):
+    """What was done to it; several at once are several bits."""
+
+    ADD = 1
+    DELETE = 2
+    UPDATE_NODE_ALLOCATABLE = 4
+    UPDATE_NODE_LABEL = 8
+    UPDATE_NODE_TAINT = 16
+    """The taints or `spec.unschedulable`."""
+    UPDATE_NODE_CONDITION = 32
+    UPDATE_NODE_ANNOTATION = 64
+    UPDATE_NODE_DECLARED_FEATURE = 128
+    UPDATE_POD_LABEL = 256
+    UPDATE_POD_SCALE_DOWN = 512
+    UPDATE_POD_SCALE_UP = 1024
+    UPDATE_POD_TOLERATION = 2048
+    UPDATE_POD_SCHEDULING_GATES_ELIMINATED = 4096
+    UPDATE_POD_GENERATED_RESOURCE_CLAIM = 8192
+    UPDATE = 16380
+    """Any of the updates above."""
+    ALL = 16383
+
+
+class ClusterEvent(NamedTuple):
+    """Kinds of events: to a plugin's registration, or of one happening."""
+
+    resource: Resource
+    action: Action
+    custom_label: str = ""
+
+    @property
+    def label(self) -> str:
+        """The text in logs and in `scheduler_queue_incoming_pods_total{event}`."""
+        if self.custom_label:
+            return self.custom_label
+        name = (
+            "Update"
+            if self.action == Action.UPDATE
+            else "".join(part.capitalize() for part in (self.action.name or "").split("_"))
+        )
+        return f"{self.resource.value}{name}"
+
+
+POD_ADD = ClusterEvent(Resource.UNSCHEDULED_POD, Action.ADD)
+ASSIGNED_POD_ADD = ClusterEvent(Resource.ASSIGNED_POD, Action.ADD)
+ASSIGNED_POD_DELETE = ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE)
+NODE_ADD = ClusterEvent(Resource.NODE, Action.ADD)
+NODE_DELETE = ClusterEvent(Resource.NODE, Action.DELETE)
+TIMEOUT = ClusterEvent(Resource.WILDCARD, Action.ALL, "UnschedulableTimeout")
+FORCE_ACTIVATE = ClusterEvent(Resource.WILDCARD, Action.ALL, "ForceActivate")
+
+
+class ApiObject(Protocol):
+    """Any of the objects of `podtrail_scheduler.objects`."""
+
+    @property
+    def key(self) -> str:
+        """Namespace and name, or the name of what has no namespace."""
+        ...
 
 
 class Happening(NamedTuple):
     """One event and the objects before and after it (None: there was or is none)."""
 
     event: ClusterEvent
-    old: Pod | Node | None = None
-    new: Pod | Node | None = None
+    old: ApiObject | None = None
+    new: ApiObject | None = None
 
 
 HintFunction = Callable[[Pod, Happening], Hint]
@@ -42,7 +118,7 @@ def always(pod: Pod, happening: Happening) -> Hint:  # noqa: ARG001
 
 
 class Registration(NamedTuple):
-    """An event that a plugin wants to hear of, and how it looks at it closer."""
+    """Events that a plugin wants to hear of (its actions may be several), and how it looks at one closer."""
 
     event: ClusterEvent
-    hint: HintFunction
+    hint: HintFunction = always

@@ -1,0 +1,43 @@
+"""The objects besides Pods and Nodes that plugins look up, as the watches last showed them."""
+
+from collections.abc import Iterable, Mapping
+from typing import TypeVar, cast
+
+from podtrail_scheduler.queueing.events import ApiObject
+
+Kind = TypeVar("Kind", bound=ApiObject)
+
+_NOTHING: Mapping[str, ApiObject] = {}
+
+
+class Listers:
+    """By type and key. Only whoever follows the watches changes it."""
+
+    def __init__(self, objects: Iterable[ApiObject] = ()) -> None:
+        self._objects: dict[type, dict[str, ApiObject]] = {}
+        self.versions: dict[type, int] = {}
+        """Counts the changes of each type, so that what was made of its objects is made anew only then."""
+        for each in objects:
+            self.put(each)
+
+    def get(self, kind: type[Kind], key: str) -> Kind | None:
+        """The object of that type and key (`namespace/name`, or `name`), None when there is none."""
+        return cast("Kind | None", self._objects.get(kind, _NOTHING).get(key))
+
+    def all(self, kind: type[Kind]) -> Iterable[Kind]:
+        """All objects of that type, in the order in which they came."""
+        return cast("Iterable[Kind]", self._objects.get(kind, _NOTHING).values())
+
+    def version(self, kind: type[Kind]) -> int:
+        """How often objects of that type have changed."""
+        return self.versions.get(kind, 0)
+
+    def put(self, item: ApiObject) -> None:
+        """Adds an object, or puts it in the place of its earlier self."""
+        self._objects.setdefault(type(item), {})[item.key] = item
+        self.versions[type(item)] = self.versions.get(type(item), 0) + 1
+
+    def remove(self, item: ApiObject) -> None:
+        """Removes the object of that type and key, if it is there."""
+        if self._objects.get(type(item), {}).pop(item.key, None) is not None:
+            self.versions[type(item)] = self.versions.get(type(item), 0) + 1
