@@ -1,0 +1,222 @@
+"""Requests to an API server: plain JSON mappings in and out, errors as types, a throttle, credentials kept fresh.
+
+The official client does configuration, TLS, transport and authentication; objects never become its model classes.
+
+    connection = await Connection.open(Path("kubeconfig"), agent="podtrail-scheduler/0.1.0")
+    pods = await connection.request("GET", "/api/v1/pods", query={"limit": "500"})
+    await connection.close()
+"""
+
+import asyncio
+import json
+import logging
+import platform
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+from urllib.parse import urlencode
+
+import aiohttp
+
+from .credentials import Credentials, library
+from .errors import ConnectionSettingsError, Refused, RequestFailed, Unreachable
+from .rate_limiter import RateLimiter
+
+REQUEST_TIMEOUT = 60.0
+"""Seconds for one request, as long as an API server takes at most."""
+
+CONNECT_TIMEOUT = 30.0
+"""Seconds to reach the API server, as in client-go."""
+
+MAX_RETRIES = 10
+"""How often a request is sent again when the API server says when to come back, as in client-go."""
+
+MAX_LINE = 16 << 20
+"""Bytes of one watch event; etcd takes objects of 1.5 MiB."""
+
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+
+_log = logging.getLogger(__name__)
+
+
+def user_agent(program: str, version: str, part: str = "") -> str:
+    """Names the client in the API server's audit log and spans, in the form that kube-scheduler uses."""
+    agent = f"{program}/{version} ({platform.system().lower()}/{platform.machine()})"
+    return f"{agent} {part}" if part else agent
+
+
+class _Asked(NamedTuple):
+    method: str
+    path: str
+    query: Mapping[str, str]
+    body: Mapping[str, Any] | None
+    headers: Mapping[str, str]
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+
+class Connection:
+    """One user's requests to one API server. Use `open`, and `close` at the end."""
+
+    def __init__(self, credentials: Credentials, agent: str, limiter: RateLimiter | None) -> None:
+        self._credentials = credentials
+        self._limiter = limiter
+        try:
+            self._client = library("client").ApiClient(credentials.configuration)
+        except OSError as error:  # ssl.SSLError among them
+            configuration = credentials.configuration
+            files = (configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)
+            raise ConnectionSettingsError(f"certificates {', '.join(filter(None, files))}: {error}") from error
+        self._client.user_agent = agent
+
+    @classmethod
+    async def open(
+        cls,
+        kubeconfig: Path | None = None,
+        master: str | None = None,
+        *,
+        agent: str,
+        limiter: RateLimiter | None = None,
+    ) -> Self:
+        """Reads the settings, connects to nothing yet.
+
+        `kubeconfig` None: the ServiceAccount of the Pod this runs in, unless `master` is given. `master` (a URL) takes
+        the place of the kubeconfig's server. `limiter` holds back requests, not watches. Raises
+        ConnectionSettingsError.
+        """
+        credentials = Credentials(kubeconfig, master)
+        await credentials.load()
+        return cls(credentials, agent, limiter)
+
+    @property
+    def server(self) -> str:
+        """The API server's URL."""
+        return str(self._credentials.configuration.host)
+
+    async def close(self) -> None:
+        """Closes what is open; watches end."""
+        await self._client.close()
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        content_type: str = "application/json",
+        limiter: RateLimiter | None = None,
+        retries: int = MAX_RETRIES,
+    ) -> Mapping[str, Any]:
+        """Sends one request and returns the object in the answer.
+
+        `limiter` takes the place of the connection's. An answer that says when to come back (429, or 5xx with
+        Retry-After) is waited for up to `retries` times. Raises Refused, Unreachable.
+        """
+        limiter = limiter or self._limiter
+        asked = _Asked(method, path, query or {}, body, {"Content-Type": content_type} | dict(headers or {}))
+        for remaining in range(retries, -1, -1):
+            if limiter is not None:
+                await limiter.wait()
+            try:
+                response = await self._send(asked, _whole())
+                async with response:
+                    with _telling(asked):
+                        text = await response.read()
+                return _object(text, asked)
+            except Refused as refused:
+                pause = refused.retry_after
+                if not remaining or pause is None or not (refused.code == 429 or refused.code >= 500):
+                    raise
+                _log.info("%s: sent again in %g s: %s", asked, pause, refused)
+                await asyncio.sleep(pause)
+        raise AssertionError("the last attempt returns or raises")
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, query: Mapping[str, str], *, idle: float
+    ) -> AsyncIterator[AsyncIterator[list[bytes]]]:
+        """Opens a watch; yields its lines as they come, all that one read gave at a time.
+
+        Raises, also while it is read, Refused and Unreachable; the latter when `idle` seconds brought nothing: a peer
+        that went away without a word looks like one that has nothing to say.
+        """
+        limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=idle)
+        asked = _Asked("GET", path, query, None, {})
+        response = await self._send(asked, limits)
+        async with response:
+            yield _lines(response, asked)
+
+    async def _send(self, asked: _Asked, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
+        """Returns an answer below 400, its body still to be read."""
+        await self._credentials.refresh(self._client.rest_client)
+        with _telling(asked):
+            response = await self._exchange(asked, limits)
+            if response.status == 401:
+                response.release()
+                await self._credentials.refresh(self._client.rest_client, refused=True)
+                response = await self._exchange(asked, limits)
+            if response.status >= 400:
+                async with response:
+                    raise Refused.from_answer(response.status, response.headers, await response.read())
+        return response
+
+    async def _exchange(self, asked: _Asked, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
+        url = self.server + asked.path + (f"?{urlencode(asked.query)}" if asked.query else "")
+        headers = self._client.default_headers | {"Accept": "application/json"} | asked.headers
+        await self._client.update_params_for_auth(headers, [], ["BearerToken"], url, asked.method, asked.body)
+        answer = await self._client.rest_client.request(
+            asked.method, url, headers=headers, body=asked.body, _request_timeout=limits
+        )
+        response: aiohttp.ClientResponse = answer.response
+        return response
+
+
+def _whole() -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(total=REQUEST_TIMEOUT, sock_connect=CONNECT_TIMEOUT)
+
+
+@contextmanager
+def _telling(asked: _Asked) -> Iterator[None]:
+    try:
+        yield
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        raise Unreachable(f"{asked}: {error or type(error).__name__}") from error
+
+
+def _object(text: bytes, asked: _Asked) -> Mapping[str, Any]:
+    try:
+        read = json.loads(text)
+    except ValueError as error:
+        raise Unreachable(f"{asked}: the answer is not JSON: {error}") from error
+    if not isinstance(read, dict):
+        raise Unreachable(f"{asked}: the answer is no object")
+    return read
+
+
+async def _lines(response: aiohttp.ClientResponse, asked: _Asked) -> AsyncIterator[list[bytes]]:
+    chunks, rest = response.content.iter_any(), b""
+    while True:
+        with _telling(asked):
+            chunk = await anext(chunks, b"")
+        if not chunk:
+            return
+        *lines, rest = (rest + chunk).split(b"\n")
+        if len(rest) > MAX_LINE:
+            raise Unreachable(f"{asked}: a line of more than {MAX_LINE} bytes")
+        if lines:
+            yield lines
+
+
+__all__ = [
+    "Connection",
+    "ConnectionSettingsError",
+    "Refused",
+    "RequestFailed",
+    "Unreachable",
+    "user_agent",
+]

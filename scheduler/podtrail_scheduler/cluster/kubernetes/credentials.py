@@ -1,0 +1,124 @@
+"""Where the API server is and who asks: kubeconfig, a Pod's ServiceAccount, or an address alone.
+
+Tokens and certificates rotate in their files, so they are read again every minute, and at once when the API server
+does not know us any more (401).
+"""
+
+import asyncio
+import logging
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from .errors import ConnectionSettingsError
+
+REFRESH_PERIOD = 60.0
+"""Seconds between two looks at tokens and certificates, as in client-go."""
+
+_IMPATIENT_PERIOD = 1.0
+_log = logging.getLogger(__name__)
+
+
+def library(module: str) -> Any:
+    """Imports a module of the Kubernetes client. Raises ConnectionSettingsError naming the extra it comes with."""
+    try:
+        return import_module(f"kubernetes.aio.{module}")
+    except ImportError as error:
+        raise ConnectionSettingsError(
+            f"a real API server needs the Kubernetes client ({error}): pip install 'podtrail[kubernetes]'"
+        ) from error
+
+
+class Credentials:
+    """Keeps one `Configuration` of the client library up to date."""
+
+    def __init__(self, kubeconfig: Path | None, master: str | None) -> None:
+        self.configuration: Any = library("client").Configuration()
+        # A cluster's own authority is often older than RFC 5280's strict reading, which Go does not ask for either.
+        self.configuration.disable_strict_ssl_verification = True
+        self._kubeconfig = kubeconfig
+        self._master = master
+        self._loader: Any = None
+        self._read_at: float | None = None
+        self._certificate: tuple[str, int] | None = None
+        self._reading = asyncio.Lock()
+
+    async def load(self) -> None:
+        """Reads everything for the first time. Raises ConnectionSettingsError."""
+        await self._read()
+        self._read_at = asyncio.get_running_loop().time()
+        self._certificate = self._certificate_now()
+
+    async def refresh(self, rest: Any, *, refused: bool = False) -> None:
+        """Reads tokens and certificates again when it is time to, sooner when the last ones were `refused`.
+
+        What can't be read now (a file in the middle of its rotation) is tried again a minute later; until then the
+        old ones are used.
+        """
+        async with self._reading:
+            now = asyncio.get_running_loop().time()
+            assert self._read_at is not None
+            if now - self._read_at < (_IMPATIENT_PERIOD if refused else REFRESH_PERIOD):
+                return
+            self._read_at = now
+            try:
+                await self._read()
+            except ConnectionSettingsError as error:
+                _log.warning("credentials are kept as they were: %s", error)
+                return
+            certificate = self._certificate_now()
+            if certificate is not None and certificate != self._certificate:
+                try:
+                    rest.ssl_context.load_cert_chain(self.configuration.cert_file, self.configuration.key_file)
+                except OSError as error:
+                    _log.warning("the client certificate is kept as it was: %s: %s", certificate[0], error)
+                    return
+                self._certificate = certificate
+
+    async def _read(self) -> None:
+        if self._kubeconfig is not None:
+            await self._read_kubeconfig(self._kubeconfig)
+        elif self._master is None:
+            self._read_service_account()
+        if self._master is not None:
+            self.configuration.host = self._master.rstrip("/")
+        key = self.configuration.api_key.get("BearerToken")
+        if key is not None:  # a file's last line may end, a header may not
+            self.configuration.api_key["BearerToken"] = key.strip()
+
+    async def _read_kubeconfig(self, path: Path) -> None:
+        if self._loader is None and not _is_file(path):
+            raise ConnectionSettingsError(f"kubeconfig {path}: no such file")
+        config = library("config")
+        try:
+            if self._loader is None:
+                self._loader = await config.load_kube_config(
+                    config_file=str(path), client_configuration=self.configuration, persist_config=False
+                )
+            else:
+                await self._loader.load_and_set(self.configuration)
+        except (config.ConfigException, OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+            # The library checks little: what is not a mapping or lacks a user shows as one of the last three.
+            raise ConnectionSettingsError(f"kubeconfig {path}: {error}") from error
+        except library("config.kube_config").yaml.YAMLError as error:
+            raise ConnectionSettingsError(f"kubeconfig {path}: not YAML: {error}") from error
+
+    def _read_service_account(self) -> None:
+        config = library("config")
+        try:
+            config.load_incluster_config(client_configuration=self.configuration, try_refresh_token=False)
+        except (config.ConfigException, OSError) as error:
+            raise ConnectionSettingsError(
+                f"no kubeconfig given, and no Pod's ServiceAccount to use: {error} Give --kubeconfig, or run in a Pod."
+            ) from error
+
+    def _certificate_now(self) -> tuple[str, int] | None:
+        path = self.configuration.cert_file
+        try:
+            return (path, Path(path).stat().st_mtime_ns) if path else None
+        except OSError:
+            return self._certificate
+
+
+def _is_file(path: Path) -> bool:
+    return path.is_file()
