@@ -12,7 +12,7 @@ from .framework.handle import Handle
 from .framework.runtime import Framework, Refused
 from .framework.waiting import WaitingPod
 from .objects import Pod
-from .queueing.events import ClusterEvent, Happening
+from .queueing.events import ASSIGNED_POD_DELETE, Happening
 from .queueing.queue import SchedulingQueue
 
 BINDING_THRESHOLD = 50 * MILLISECOND
@@ -88,4 +88,4 @@ class BindingCycle:
         """Gives the room back and tells those who wait for some."""
         now = self._framework.clock.now()
         if self._cache.forget(pod.uid):
-            self._queue.move(Happening(ClusterEvent.ASSIGNED_POD_DELETE, pod.on(node), None), now)
+            self._queue.move(Happening(ASSIGNED_POD_DELETE, pod.on(node), None), now)

@@ -22,7 +22,7 @@ from .framework.runtime import Framework
 from .framework.trial import fits
 from .objects import Node, Pod
 from .queueing.entry import QueuedPod
-from .queueing.events import ClusterEvent, Happening
+from .queueing.events import ASSIGNED_POD_ADD, ASSIGNED_POD_DELETE, NODE_ADD, NODE_UPDATE, ClusterEvent, Happening
 from .queueing.queue import SchedulingQueue
 from .scheduling_cycle import SchedulingCycle
 
@@ -58,7 +58,7 @@ class Scheduler:
         """The watch shows a new Pod."""
         if pod.node_name:
             self._cache.set_pod(pod)
-            self._move(ClusterEvent.ASSIGNED_POD_ADD, None, pod)
+            self._move(ASSIGNED_POD_ADD, None, pod)
         else:
             self.queue.add(pod, self._clock.now())
 
@@ -71,7 +71,7 @@ class Scheduler:
         if not old.node_name:
             self.queue.delete(new.uid)
             self._handle.nominator.withdraw(new.uid)
-            self._move(ClusterEvent.ASSIGNED_POD_ADD, old, new)
+            self._move(ASSIGNED_POD_ADD, old, new)
 
     def pod_deleted(self, pod: Pod) -> None:
         """The watch shows that a Pod is gone."""
@@ -81,17 +81,17 @@ class Scheduler:
             waiting.reject("", "pod deleted")
         if pod.node_name:
             self._cache.remove_pod(pod.uid)
-            self._move(ClusterEvent.ASSIGNED_POD_DELETE, pod, None)
+            self._move(ASSIGNED_POD_DELETE, pod, None)
 
     def node_added(self, node: Node) -> None:
         """The watch shows a new node."""
         self._cache.set_node(node)
-        self._move(ClusterEvent.NODE_ADD, None, node)
+        self._move(NODE_ADD, None, node)
 
     def node_updated(self, old: Node, new: Node) -> None:
         """The watch shows a changed node."""
         self._cache.set_node(new)
-        self._move(ClusterEvent.NODE_UPDATE, old, new)
+        self._move(NODE_UPDATE, old, new)
 
     def next_attempt(self) -> Iterator[Pause] | None:
         """Takes the next Pod from the queue; None when none is active."""

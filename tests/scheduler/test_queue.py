@@ -10,10 +10,10 @@ from podtrail_scheduler.durations import MINUTE, SECOND
 from podtrail_scheduler.framework.status import Status, unresolvable
 from podtrail_scheduler.objects import Node, Pod
 from podtrail_scheduler.queueing.entry import QueuedPod
-from podtrail_scheduler.queueing.events import ClusterEvent, Happening, Hint
+from podtrail_scheduler.queueing.events import NODE_ADD, Happening, Hint
 from podtrail_scheduler.queueing.queue import SchedulingQueue
 
-NODE_ADDED = Happening(ClusterEvent.NODE_ADD, None, Node("node-9"))
+NODE_ADDED = Happening(NODE_ADD, None, Node("node-9"))
 
 
 def likes_node_9(pod: Pod, happening: Happening) -> Hint:
@@ -25,7 +25,7 @@ def gated(pod: Pod) -> tuple[str, Status] | None:
 
 
 def make_queue() -> SchedulingQueue:
-    hints = {ClusterEvent.NODE_ADD: [("Fit", likes_node_9)]}
+    hints = {NODE_ADD: [("Fit", likes_node_9)]}
     return SchedulingQueue(lambda entry: (-entry.pod.priority, entry.queued_at), gated, hints)
 
 
@@ -86,7 +86,7 @@ def test_errors_back_off_by_the_number_of_errors_in_a_row(queue: SchedulingQueue
 def test_a_refused_pod_waits_until_its_plugin_is_hopeful(queue: SchedulingQueue) -> None:
     queue.add(pod(), 0)
     refuse(queue, now=0)
-    queue.move(Happening(ClusterEvent.NODE_ADD, None, Node("node-1")), now=1)
+    queue.move(Happening(NODE_ADD, None, Node("node-1")), now=1)
     assert place(queue) == "unschedulable"
     queue.move(NODE_ADDED, now=2)
     assert place(queue) == "backoff"

@@ -148,7 +148,7 @@ class FilterPhase:
             "scheduler.result": status.code.text,
             "scheduler.reason": status.message,
             "scheduler.nodes.count": len(names),
-            "scheduler.nodes.names": names[:NAMES_SHOWN],
+            "scheduler.nodes.names": tuple(names[:NAMES_SHOWN]),
         }
         if len(names) > NAMES_SHOWN:
             attributes["scheduler.nodes.names_cut"] = True

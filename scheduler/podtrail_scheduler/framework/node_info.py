@@ -27,7 +27,7 @@ class NodeInfo:
     def add(self, pod: Pod) -> None:
         """Counts `pod` in."""
         self.pods[pod.uid] = pod
-        if pod.affinity.pod_anti_affinity:
+        if pod.affinity.pod_anti_affinity.required:
             self.with_anti_affinity[pod.uid] = pod
         self._count(pod, 1)
 

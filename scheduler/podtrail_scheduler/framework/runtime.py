@@ -287,7 +287,7 @@ def _scores(
 ) -> Sequence[int]:
     score = plugin.score
     scores = [score(state, pod, node) for node in nodes]
-    return scores if normalizer is None else normalizer.normalize(scores)
+    return scores if normalizer is None else normalizer.normalize(state, pod, nodes, scores)
 
 
 def _explained(status: Status, point: str, plugin: str) -> Status:

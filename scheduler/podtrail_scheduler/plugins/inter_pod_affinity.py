@@ -11,7 +11,16 @@ from podtrail_scheduler.framework.cycle_state import CycleState
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import SKIP, Status, unresolvable, unschedulable
 from podtrail_scheduler.objects import Pod, PodAffinityTerm
-from podtrail_scheduler.queueing.events import ClusterEvent, Happening, Hint, Registration, always
+from podtrail_scheduler.queueing.events import (
+    ASSIGNED_POD_ADD,
+    ASSIGNED_POD_DELETE,
+    NODE_ADD,
+    NODE_UPDATE,
+    Happening,
+    Hint,
+    Registration,
+    always,
+)
 
 NO_AFFINITY = unresolvable("node(s) didn't match pod affinity rules")
 NO_ANTI_AFFINITY = unschedulable("node(s) didn't match pod anti-affinity rules")
@@ -37,7 +46,7 @@ class InterPodAffinity:
 
     def pre_filter(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status | None:
         """Skips when neither the Pod nor any other has terms that matter."""
-        wanted, unwanted = pod.affinity.pod_affinity, pod.affinity.pod_anti_affinity
+        wanted, unwanted = pod.affinity.pod_affinity.required, pod.affinity.pod_anti_affinity.required
         existing = _existing(pod, nodes)
         if not wanted and not unwanted and not existing:
             return SKIP
@@ -45,7 +54,7 @@ class InterPodAffinity:
         anti_affinity: Counter[Domain] = Counter()
         for term in unwanted:
             anti_affinity.update({(term.topology_key, each): n for each, n in _matching(pod, term, nodes).items()})
-        first = not any(affinity) and all(term.matches(pod, pod) for term in wanted)
+        first = not any(affinity) and all(_matches(term, pod, pod) for term in wanted)
         state.write(_Counts(affinity, anti_affinity, existing, first))
         return None
 
@@ -53,7 +62,7 @@ class InterPodAffinity:
         """Refuses a node in the wrong domain."""
         counts = state.read(_Counts)
         labels = node.node.labels
-        for term, matching in zip(pod.affinity.pod_affinity, counts.affinity, strict=True):
+        for term, matching in zip(pod.affinity.pod_affinity.required, counts.affinity, strict=True):
             value = labels.get(term.topology_key)
             if value is None or not (counts.first_of_its_kind or matching[value]):
                 return NO_AFFINITY
@@ -66,11 +75,18 @@ class InterPodAffinity:
     def events_to_register(self) -> Sequence[Registration]:
         """Pods that come where one is wanted or go where one is not, nodes that come or change."""
         return (
-            Registration(ClusterEvent.ASSIGNED_POD_ADD, _joins),
-            Registration(ClusterEvent.ASSIGNED_POD_DELETE, _leaves),
-            Registration(ClusterEvent.NODE_ADD, always),
-            Registration(ClusterEvent.NODE_UPDATE, always),
+            Registration(ASSIGNED_POD_ADD, _joins),
+            Registration(ASSIGNED_POD_DELETE, _leaves),
+            Registration(NODE_ADD, always),
+            Registration(NODE_UPDATE, always),
         )
+
+
+def _matches(term: PodAffinityTerm, owner: Pod, other: Pod) -> bool:
+    """Whether `other` is one that the term of `owner` is about."""
+    if term.label_selector is None or other.namespace not in (term.namespaces or {owner.namespace}):
+        return False
+    return term.label_selector.matches(other.labels)
 
 
 def _matching(pod: Pod, term: PodAffinityTerm, nodes: Sequence[NodeInfo]) -> Counter[str]:
@@ -79,7 +95,7 @@ def _matching(pod: Pod, term: PodAffinityTerm, nodes: Sequence[NodeInfo]) -> Cou
     for node in nodes:
         value = node.node.labels.get(term.topology_key)
         if value is not None:
-            matching = sum(term.matches(pod, other) for other in node.pods.values())
+            matching = sum(_matches(term, pod, other) for other in node.pods.values())
             if matching:
                 counts[value] += matching
     return counts
@@ -90,22 +106,22 @@ def _existing(pod: Pod, nodes: Sequence[NodeInfo]) -> Counter[Domain]:
     counts: Counter[Domain] = Counter()
     for node in nodes:
         for other in node.with_anti_affinity.values():
-            for term in other.affinity.pod_anti_affinity:
+            for term in other.affinity.pod_anti_affinity.required:
                 value = node.node.labels.get(term.topology_key)
-                if value is not None and term.matches(other, pod):
+                if value is not None and _matches(term, other, pod):
                     counts[term.topology_key, value] += 1
     return counts
 
 
 def _joins(pod: Pod, happening: Happening) -> Hint:
     assert isinstance(happening.new, Pod)
-    wanted = any(term.matches(pod, happening.new) for term in pod.affinity.pod_affinity)
+    wanted = any(_matches(term, pod, happening.new) for term in pod.affinity.pod_affinity.required)
     return Hint.QUEUE if wanted else Hint.SKIP
 
 
 def _leaves(pod: Pod, happening: Happening) -> Hint:
     other = happening.old
     assert isinstance(other, Pod)
-    ours = any(term.matches(pod, other) for term in pod.affinity.pod_anti_affinity)
-    theirs = any(term.matches(other, pod) for term in other.affinity.pod_anti_affinity)
+    ours = any(_matches(term, pod, other) for term in pod.affinity.pod_anti_affinity.required)
+    theirs = any(_matches(term, other, pod) for term in other.affinity.pod_anti_affinity.required)
     return Hint.QUEUE if ours or theirs else Hint.SKIP

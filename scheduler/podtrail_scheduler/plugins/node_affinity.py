@@ -8,7 +8,7 @@ from podtrail_scheduler.framework.extension_points import MAX_SCORE
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import SKIP, Status, unresolvable
 from podtrail_scheduler.objects import Node, Pod
-from podtrail_scheduler.queueing.events import ClusterEvent, Happening, Hint, Registration
+from podtrail_scheduler.queueing.events import NODE_ADD, NODE_UPDATE, Happening, Hint, Registration
 
 REFUSED = unresolvable("node(s) didn't match Pod's node affinity/selector")
 
@@ -33,9 +33,11 @@ class NodeAffinity:
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
         """The summed weight of the preferred terms that match."""
         labels = node.node.labels
-        return sum(each.weight for each in pod.affinity.node_affinity.preferred if each.preference.matches(labels))
+        return sum(
+            each.weight for each in pod.affinity.node_affinity.preferred if each.preference.matches(labels, node.name)
+        )
 
-    def normalize(self, scores: Sequence[int]) -> list[int]:
+    def normalize(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], scores: Sequence[int]) -> list[int]:
         """The best is 100."""
         best = max(scores)
         return [MAX_SCORE * score // best if best else 0 for score in scores]
@@ -43,8 +45,8 @@ class NodeAffinity:
     def events_to_register(self) -> Sequence[Registration]:
         """Nodes that come or change."""
         return (
-            Registration(ClusterEvent.NODE_ADD, _wanted_now),
-            Registration(ClusterEvent.NODE_UPDATE, _wanted_now),
+            Registration(NODE_ADD, _wanted_now),
+            Registration(NODE_UPDATE, _wanted_now),
         )
 
 
@@ -52,7 +54,7 @@ def _wanted(pod: Pod, node: Node) -> bool:
     if not pod.node_selector.items() <= node.labels.items():
         return False
     required = pod.affinity.node_affinity.required
-    return not required or any(term.matches(node.labels) for term in required)
+    return required is None or required.matches(node.labels, node.name)
 
 
 def _wanted_now(pod: Pod, happening: Happening) -> Hint:

@@ -7,7 +7,7 @@ from podtrail_scheduler.framework.cycle_state import CycleState
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import Status, unresolvable
 from podtrail_scheduler.objects import Node, Pod
-from podtrail_scheduler.queueing.events import ClusterEvent, Happening, Hint, Registration
+from podtrail_scheduler.queueing.events import NODE_ADD, Happening, Hint, Registration
 
 REFUSED = unresolvable("node(s) didn't match the requested node name")
 
@@ -23,7 +23,7 @@ class NodeName:
 
     def events_to_register(self) -> Sequence[Registration]:
         """The node that comes."""
-        return (Registration(ClusterEvent.NODE_ADD, _is_the_one),)
+        return (Registration(NODE_ADD, _is_the_one),)
 
 
 def _is_the_one(pod: Pod, happening: Happening) -> Hint:

@@ -7,7 +7,7 @@ from podtrail_scheduler.framework.cycle_state import CycleState
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import SKIP, Status, unschedulable
 from podtrail_scheduler.objects import Pod
-from podtrail_scheduler.queueing.events import ClusterEvent, Happening, Hint, Registration, always
+from podtrail_scheduler.queueing.events import ASSIGNED_POD_DELETE, NODE_ADD, Happening, Hint, Registration, always
 
 REFUSED = unschedulable("node(s) didn't have free ports for the requested pod ports")
 
@@ -28,8 +28,8 @@ class NodePorts:
     def events_to_register(self) -> Sequence[Registration]:
         """Pods that go, nodes that come."""
         return (
-            Registration(ClusterEvent.ASSIGNED_POD_DELETE, _frees_one),
-            Registration(ClusterEvent.NODE_ADD, always),
+            Registration(ASSIGNED_POD_DELETE, _frees_one),
+            Registration(NODE_ADD, always),
         )
 
 

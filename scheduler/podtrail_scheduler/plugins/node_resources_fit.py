@@ -9,7 +9,15 @@ from podtrail_scheduler.framework.node_info import DEFAULT_CPU, DEFAULT_MEMORY, 
 from podtrail_scheduler.framework.status import Status, unresolvable, unschedulable
 from podtrail_scheduler.objects import Node, Pod
 from podtrail_scheduler.quantities import CPU, MEMORY, PODS
-from podtrail_scheduler.queueing.events import ClusterEvent, Happening, Hint, Registration, always
+from podtrail_scheduler.queueing.events import (
+    ASSIGNED_POD_DELETE,
+    NODE_ADD,
+    NODE_UPDATE,
+    Happening,
+    Hint,
+    Registration,
+    always,
+)
 
 TOO_MANY_PODS = "Too many pods"
 
@@ -45,9 +53,9 @@ class NodeResourcesFit:
     def events_to_register(self) -> Sequence[Registration]:
         """Pods that go, nodes that come or grow."""
         return (
-            Registration(ClusterEvent.ASSIGNED_POD_DELETE, always),
-            Registration(ClusterEvent.NODE_ADD, _large_enough),
-            Registration(ClusterEvent.NODE_UPDATE, _grown),
+            Registration(ASSIGNED_POD_DELETE, always),
+            Registration(NODE_ADD, _large_enough),
+            Registration(NODE_UPDATE, _grown),
         )
 
 

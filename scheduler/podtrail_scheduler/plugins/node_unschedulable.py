@@ -7,7 +7,7 @@ from podtrail_scheduler.framework.cycle_state import CycleState
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import Status, unresolvable
 from podtrail_scheduler.objects import NO_SCHEDULE, Node, Pod, Taint
-from podtrail_scheduler.queueing.events import ClusterEvent, Happening, Hint, Registration
+from podtrail_scheduler.queueing.events import NODE_ADD, NODE_UPDATE, Happening, Hint, Registration
 
 CORDONED = Taint("node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
 REFUSED = unresolvable("node(s) were unschedulable")
@@ -25,8 +25,8 @@ class NodeUnschedulable:
     def events_to_register(self) -> Sequence[Registration]:
         """Nodes that come or change."""
         return (
-            Registration(ClusterEvent.NODE_ADD, _usable_now),
-            Registration(ClusterEvent.NODE_UPDATE, _usable_now),
+            Registration(NODE_ADD, _usable_now),
+            Registration(NODE_UPDATE, _usable_now),
         )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from podtrail_scheduler.framework.status import Status, unresolvable
 from podtrail_scheduler.objects import Pod
-from podtrail_scheduler.queueing.events import ClusterEvent, Happening, Hint, Registration
+from podtrail_scheduler.queueing.events import TARGET_POD_UPDATE, Happening, Hint, Registration
 
 NAME = "SchedulingGates"
 
@@ -23,7 +23,7 @@ class SchedulingGates:
 
     def events_to_register(self) -> Sequence[Registration]:
         """The Pod's own update."""
-        return (Registration(ClusterEvent.POD_UPDATE, _gates_gone),)
+        return (Registration(TARGET_POD_UPDATE, _gates_gone),)
 
 
 def _gates_gone(pod: Pod, happening: Happening) -> Hint:

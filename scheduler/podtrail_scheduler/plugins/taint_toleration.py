@@ -8,7 +8,7 @@ from podtrail_scheduler.framework.extension_points import MAX_SCORE
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import SKIP, Status, unresolvable
 from podtrail_scheduler.objects import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE, Node, Pod
-from podtrail_scheduler.queueing.events import ClusterEvent, Happening, Hint, Registration
+from podtrail_scheduler.queueing.events import NODE_ADD, NODE_UPDATE, Happening, Hint, Registration
 
 REFUSED = unresolvable("node(s) had untolerated taint(s)")
 
@@ -32,7 +32,7 @@ class TaintToleration:
         soft = [taint for taint in node.node.taints if taint.effect == PREFER_NO_SCHEDULE]
         return sum(not any(each.tolerates(taint) for each in pod.tolerations) for taint in soft)
 
-    def normalize(self, scores: Sequence[int]) -> list[int]:
+    def normalize(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], scores: Sequence[int]) -> list[int]:
         """None is 100, the most is 0."""
         most = max(scores)
         return [MAX_SCORE - MAX_SCORE * score // most if most else MAX_SCORE for score in scores]
@@ -40,8 +40,8 @@ class TaintToleration:
     def events_to_register(self) -> Sequence[Registration]:
         """Nodes that come or change."""
         return (
-            Registration(ClusterEvent.NODE_ADD, _tolerable_now),
-            Registration(ClusterEvent.NODE_UPDATE, _tolerable_now),
+            Registration(NODE_ADD, _tolerable_now),
+            Registration(NODE_UPDATE, _tolerable_now),
         )
 
 

@@ -82,12 +82,24 @@ class ClusterEvent(NamedTuple):
         )
         return f"{self.resource.value}{name}"
 
+    def covers(self, happened: "ClusterEvent") -> bool:
+        """Whether who registered for this hears of `happened`."""
+        return bool(self.action & happened.action) and (
+            self.resource is happened.resource
+            or Resource.WILDCARD in (self.resource, happened.resource)
+            or (self.resource is Resource.POD and happened.resource in _PODS)
+        )
+
+
+_PODS = frozenset((Resource.ASSIGNED_POD, Resource.UNSCHEDULED_POD, Resource.TARGET_POD))
 
 POD_ADD = ClusterEvent(Resource.UNSCHEDULED_POD, Action.ADD)
 ASSIGNED_POD_ADD = ClusterEvent(Resource.ASSIGNED_POD, Action.ADD)
 ASSIGNED_POD_DELETE = ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE)
 NODE_ADD = ClusterEvent(Resource.NODE, Action.ADD)
 NODE_DELETE = ClusterEvent(Resource.NODE, Action.DELETE)
+NODE_UPDATE = ClusterEvent(Resource.NODE, Action.UPDATE)
+TARGET_POD_UPDATE = ClusterEvent(Resource.TARGET_POD, Action.UPDATE)
 TIMEOUT = ClusterEvent(Resource.WILDCARD, Action.ALL, "UnschedulableTimeout")
 FORCE_ACTIVATE = ClusterEvent(Resource.WILDCARD, Action.ALL, "ForceActivate")
 

@@ -15,7 +15,7 @@ from podtrail_scheduler.framework.status import Status
 from podtrail_scheduler.objects import Pod
 
 from .entry import QueuedPod
-from .events import ClusterEvent, Happening, Hint, HintFunction
+from .events import TARGET_POD_UPDATE, ClusterEvent, Happening, Hint, HintFunction
 
 INITIAL_BACKOFF = 1 * SECOND
 MAX_BACKOFF = 10 * SECOND
@@ -81,7 +81,7 @@ class SchedulingQueue:
         elif uid in self._unschedulable:
             entry = self._unschedulable[uid]
             old, entry.pod = entry.pod, pod
-            if entry.gated or self._is_hopeful(entry, Happening(ClusterEvent.POD_UPDATE, old, pod)):
+            if entry.gated or self._is_hopeful(entry, Happening(TARGET_POD_UPDATE, old, pod)):
                 del self._unschedulable[uid]
                 self._requeue(entry, now)
 
@@ -144,7 +144,9 @@ class SchedulingQueue:
         concerned = entry.refused_by | entry.pending_on
         return any(
             plugin in concerned and hint(entry.pod, happening) is Hint.QUEUE
-            for plugin, hint in self._hints.get(happening.event, ())
+            for event, hints in self._hints.items()
+            if event.covers(happening.event)
+            for plugin, hint in hints
         )
 
     def _move(self, entries: Iterable[QueuedPod], now: int) -> None:

@@ -13,10 +13,10 @@ from podtrail_scheduler.objects import (
     HostPort,
     Node,
     NodeAffinity,
-    NodeSelectorRequirement,
     NodeSelectorTerm,
     Pod,
     PodAffinityTerm,
+    Requirement,
     Taint,
     Toleration,
 )
@@ -94,7 +94,7 @@ def test_taints_must_be_tolerated(taint: Taint, toleration: Toleration | None, p
     ],
 )
 def test_required_node_affinity_must_match(operator: str, values: tuple[str, ...], passes: bool) -> None:
-    term = NodeSelectorTerm((NodeSelectorRequirement("disk", operator, values),))
+    term = NodeSelectorTerm((Requirement("disk", operator, values),))
     pod = Pod("a", affinity=Affinity(NodeAffinity((term,))))
     status = NodeAffinityPlugin().filter(STATE, pod, node(labels={"disk": "ssd"}))
     assert status == (None if passes else Status(FOR_GOOD, ("node(s) didn't match Pod's node affinity/selector",)))
@@ -102,7 +102,7 @@ def test_required_node_affinity_must_match(operator: str, values: tuple[str, ...
 
 @pytest.mark.parametrize(("operator", "passes"), [("Gt", True), ("Lt", False)])
 def test_node_affinity_compares_integers(operator: str, passes: bool) -> None:
-    assert NodeSelectorRequirement("cores", operator, ("8",)).matches({"cores": "16"}) is passes
+    assert Requirement("cores", operator, ("8",)).matches({"cores": "16"}) is passes
 
 
 def test_the_node_selector_must_match() -> None:

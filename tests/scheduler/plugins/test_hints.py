@@ -12,7 +12,15 @@ from podtrail_scheduler.plugins.node_resources_fit import NodeResourcesFit
 from podtrail_scheduler.plugins.node_unschedulable import NodeUnschedulable
 from podtrail_scheduler.plugins.scheduling_gates import SchedulingGates
 from podtrail_scheduler.plugins.taint_toleration import TaintToleration
-from podtrail_scheduler.queueing.events import ClusterEvent, Happening, Hint
+from podtrail_scheduler.queueing.events import (
+    ASSIGNED_POD_ADD,
+    ASSIGNED_POD_DELETE,
+    NODE_ADD,
+    NODE_UPDATE,
+    TARGET_POD_UPDATE,
+    Happening,
+    Hint,
+)
 
 SMALL = Node("n", allocatable={"cpu": 1000, "pods": 10})
 LARGE = replace(SMALL, allocatable={"cpu": 4000, "pods": 10})
@@ -24,8 +32,8 @@ WEB = Pod("w", node_name="n", labels={"app": "web"}, host_ports=(HostPort(80),))
 NEAR_WEB = Pod("a", affinity=Affinity(pod_affinity=(PodAffinityTerm({"app": "web"}),)))
 FAR_FROM_WEB = Pod("a", affinity=Affinity(pod_anti_affinity=(PodAffinityTerm({"app": "web"}),)))
 
-ADD, UPDATE = ClusterEvent.NODE_ADD, ClusterEvent.NODE_UPDATE
-COMES, GOES = ClusterEvent.ASSIGNED_POD_ADD, ClusterEvent.ASSIGNED_POD_DELETE
+ADD, UPDATE = NODE_ADD, NODE_UPDATE
+COMES, GOES = ASSIGNED_POD_ADD, ASSIGNED_POD_DELETE
 
 
 @pytest.mark.parametrize(
@@ -48,7 +56,7 @@ COMES, GOES = ClusterEvent.ASSIGNED_POD_ADD, ClusterEvent.ASSIGNED_POD_DELETE
         (InterPodAffinity(), NEAR_WEB, Happening(COMES, None, replace(WEB, labels={})), False),
         (InterPodAffinity(), FAR_FROM_WEB, Happening(GOES, WEB, None), True),
         (InterPodAffinity(), FAR_FROM_WEB, Happening(GOES, replace(WEB, namespace="other"), None), False),
-        (SchedulingGates(), Pod("a"), Happening(ClusterEvent.POD_UPDATE, None, Pod("a")), True),
+        (SchedulingGates(), Pod("a"), Happening(TARGET_POD_UPDATE, None, Pod("a")), True),
     ],
 )
 def test_a_plugin_is_hopeful_only_when_its_own_objection_may_be_gone(

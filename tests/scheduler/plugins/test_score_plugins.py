@@ -8,10 +8,10 @@ from podtrail_scheduler.objects import (
     Affinity,
     Node,
     NodeAffinity,
-    NodeSelectorRequirement,
     NodeSelectorTerm,
     Pod,
     PreferredSchedulingTerm,
+    Requirement,
     Taint,
 )
 from podtrail_scheduler.plugins.balanced_allocation import BalancedAllocation
@@ -57,7 +57,7 @@ def test_fewer_soft_taints_score_higher() -> None:
 
 def test_preferred_node_affinity_adds_its_weights_up() -> None:
     plugin = NodeAffinityPlugin()
-    terms = [NodeSelectorTerm((NodeSelectorRequirement(key, "Exists"),)) for key in ("ssd", "gpu")]
+    terms = [NodeSelectorTerm((Requirement(key, "Exists"),)) for key in ("ssd", "gpu")]
     preferred = tuple(PreferredSchedulingTerm(weight, term) for weight, term in zip((20, 60), terms, strict=True))
     pod = Pod("a", affinity=Affinity(NodeAffinity(preferred=preferred)))
     nodes = [

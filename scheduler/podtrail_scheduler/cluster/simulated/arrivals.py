@@ -1,6 +1,6 @@
 """Makes nodes and Pods from a workload: when Pods come and of which kind follows from the seed."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from random import Random
 from typing import NamedTuple
 
@@ -9,17 +9,20 @@ from podtrail_scheduler.objects import (
     ZONE,
     Affinity,
     HostPort,
+    LabelSelector,
     Node,
     NodeAffinity,
-    NodeSelectorRequirement,
+    NodeSelector,
     NodeSelectorTerm,
     Pod,
+    PodAffinity,
     PodAffinityTerm,
+    Requirement,
     Taint,
     Toleration,
 )
 from podtrail_scheduler.quantities import parse_resources
-from podtrail_scheduler.workload import NodeGroup, PodKind, Workload
+from podtrail_scheduler.workload import NodeGroup, PodAffinityConfig, PodKind, Workload
 
 from .api_server import PodPlan
 
@@ -107,17 +110,15 @@ class _Maker:
 
 
 def _affinity(kind: PodKind) -> Affinity:
-    required: tuple[NodeSelectorTerm, ...] = ()
+    required = None
     if kind.node_affinity:
-        conditions = (
-            NodeSelectorRequirement(each.key, each.operator, tuple(each.values)) for each in kind.node_affinity
-        )
-        required = (NodeSelectorTerm(tuple(conditions)),)
-    return Affinity(
-        NodeAffinity(required),
-        tuple(PodAffinityTerm(each.match_labels, each.topology_key) for each in kind.pod_affinity),
-        tuple(PodAffinityTerm(each.match_labels, each.topology_key) for each in kind.pod_anti_affinity),
-    )
+        conditions = (Requirement(each.key, each.operator, tuple(each.values)) for each in kind.node_affinity)
+        required = NodeSelector((NodeSelectorTerm(tuple(conditions)),))
+    return Affinity(NodeAffinity(required), _terms(kind.pod_affinity), _terms(kind.pod_anti_affinity))
+
+
+def _terms(terms: Sequence[PodAffinityConfig]) -> PodAffinity:
+    return PodAffinity(tuple(PodAffinityTerm(LabelSelector(each.match_labels), each.topology_key) for each in terms))
 
 
 def _uid(random: Random) -> str:
