@@ -80,15 +80,40 @@ def test_what_is_inferred_says_how(runs: Any) -> None:
     assert "podtrail.inferred" not in next(span for span in spans_of(told) if span.name == "SchedulePod").attributes
 
 
-def test_ids_follow_from_uid_and_number_alone(runs: Any) -> None:
+def test_ids_follow_from_uid_and_number_where_that_is_certain(runs: Any) -> None:
     with_log = {
-        (one.identity.uid, one.identity.number): trace(one).trace_id for one in runs.of("v2-text", *ALL).attempts
+        (one.identity.uid, one.identity.number): one.identity.trace_id
+        for one in runs.of("v2-text", *ALL).attempts
+        if one.identity.counted
     }
-    bound = [one for one in runs.of("v2-text", "events").attempts if one.identity.number == 1]
-    assert bound
-    for one in bound:
-        assert with_log[one.identity.uid, 1] == trace(one).trace_id
+    without = [one.identity for one in runs.of("v2-text", "pods", "events").attempts if one.identity.counted]
+    assert len(without) > 300
+    for identity in without:
+        assert with_log.get((identity.uid, identity.number), identity.trace_id) == identity.trace_id
     assert max(Counter(with_log.values()).values()) == 1
+
+
+def test_whoever_begins_to_read_later_gives_no_attempt_the_id_of_another(runs: Any) -> None:
+    lines, pods = runs.lines("v2-text.log"), runs.lines("v2-text.pods.jsonl")
+    half = len(lines) // 2
+    whole = {(one.identity.uid, one.draft.end): one.identity for one in runs.of("v2-text", "log", "pods").attempts}
+    of_trace = {identity.trace_id: ended for ended, identity in whole.items()}
+    late = [one for one in runs.rebuild([lines[half:]], [pods]).attempts if "log" in one.draft.sources]
+    assert any(not one.identity.counted for one in late)
+    for one in late:
+        ended = (one.identity.uid, one.draft.end)
+        assert of_trace.get(one.identity.trace_id, ended) == ended
+
+
+def test_two_that_begin_late_agree_on_the_attempts_that_both_read(runs: Any) -> None:
+    lines, pods = runs.lines("v2-text.log"), runs.lines("v2-text.pods.jsonl")
+    first, second = (
+        {(one.identity.uid, one.draft.end): one.identity for one in runs.rebuild([lines[at:]], [pods]).attempts}
+        for at in (450, 500)
+    )
+    both = [ended for ended in first.keys() & second.keys() if not (first[ended].counted or second[ended].counted)]
+    assert len(both) > 10
+    assert all(first[ended].trace_id == second[ended].trace_id for ended in both)
 
 
 def test_an_attempt_links_to_the_one_before(runs: Any) -> None:

@@ -76,14 +76,14 @@ class Correlator:
         pod, new = self._book.see(seen)
         if new and seen.change != "ADDED":
             # It was so before the watch began: whatever made it so is not in it.
-            pod.node, pod.told = seen.node, hash((seen.reason, seen.message))
+            pod.node, pod.said = seen.node, hash((seen.reason, seen.message))
             return
         bound = bool(seen.node) and not pod.node and not new
         words = hash((seen.reason, seen.message))
-        told = bool(seen.reason) and words != pod.told
+        told = bool(seen.reason) and words != pod.said
         pod.node = seen.node or pod.node
         if seen.change != "DELETED":
-            pod.told = words
+            pod.said = words
         if bound or told:
             self._pods.append((seen, pod, bound))
 
@@ -109,14 +109,13 @@ class Correlator:
             yield self._rebuilt(draft)
 
     def _rebuilt(self, draft: Draft) -> Rebuilt:
-        pod = self._book.of(draft.uid) if draft.uid else None
-        identity = self._book.identify(draft)
+        pod = self._book.whose(draft)
+        identity = self._book.identify(draft, pod, self._log.covered)
         if not identity.profile and len(self._log.profiles) == 1:
             identity = identity._replace(profile=next(iter(self._log.profiles)))
             draft.inferred["profile"] = "the only one that the log names"
         if draft.wait is None and identity.number == 1 and identity.counted:
-            pod = pod or self._book.of(identity.uid)
-            if pod is not None and not pod.gated and draft.start - pod.since >= 0:
+            if pod.uid and not pod.gated and draft.start - pod.since >= 0:
                 draft.wait = draft.start - pod.since
                 draft.inferred["queue wait"] = "since the Pod was created; nothing tells when it became active"
         self.outcome.attempts[identity.profile, draft.result] += 1

@@ -142,18 +142,17 @@ class Draft:
 class Identity(NamedTuple):
     """Whose attempt it is, and which."""
 
-    key: str
-    """The Pod's uid; without one `namespace/name`, with a `#` and a number for a later Pod of that name."""
+    trace_id: bytes
     uid: str
     pod: str
     number: int
     counted: bool
-    """The Pod was seen from its beginning, so the number is the scheduler's own count."""
+    """The number is certain: all that was read tells of the Pod from its beginning."""
     profile: str
     parent: tuple[bytes, bytes] | None
     """Trace and span that an annotation of the Pod claims it was created in."""
-    before: tuple[str, int] | None
-    """Key and number of the attempt before, which may not have had the uid yet."""
+    before: bytes | None
+    """Trace id of the attempt before."""
 
 
 class Rebuilt(NamedTuple):

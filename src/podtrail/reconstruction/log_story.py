@@ -9,7 +9,7 @@ from podtrail.reconstruction.calendar import length
 from podtrail.reconstruction.draft import POINTS, Draft
 from podtrail.reconstruction.failed_scheduling import read_failure
 from podtrail.reconstruction.open_attempts import OpenAttempts
-from podtrail.reconstruction.pods import PodBook
+from podtrail.reconstruction.pods import FOREVER, PodBook
 from podtrail.reconstruction.scheduler_log import Told
 from podtrail.reconstruction.scheduling_queue import SchedulingQueue
 from podtrail.reconstruction.vocabulary import Kind
@@ -31,8 +31,15 @@ class LogStory:
         self.profiles: set[str] = set()
         self.first = 0
         self.newest = 0
+        self.begins = 0
+        """Lines of beginnings, which are logged from -v=3 on."""
         self.ends = 0
         """Lines of ends that are logged from -v=2 on: without any, the log is a quieter one."""
+
+    @property
+    def covered(self) -> int:
+        """Return since when the log tells of every attempt; one that has no ends does not."""
+        return self.first if self.ends else FOREVER
 
     def take(self, told: Told) -> None:
         """Take in what a line tells."""
@@ -51,6 +58,7 @@ class LogStory:
         self.attempts.give_way(told)
         draft = self.attempts.of(told)
         draft.begun = told.time
+        self.begins += 1
         draft.group = _name(told, "podGroup")
         self._queue.wait(draft, told.time)
 
@@ -180,7 +188,8 @@ class LogStory:
         draft.first = max(0, min(draft.first, told.time - delay))
 
     def _added(self, told: Told) -> None:
-        self._book.arrived(told.pod, told.time)
+        # At its start a scheduler is told of all Pods that are there.
+        self._book.arrived(told.pod, told.time, born=bool(self.ends or self.begins))
         self._queue.move(told.pod, told.time)
 
     def _removed(self, told: Told) -> None:

@@ -1,9 +1,11 @@
 """Pods by name and time: which of several of one name an attempt was for, how many it had, who it is."""
 
 from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from podtrail.reconstruction.draft import Draft, Identity
+from podtrail.reconstruction.identifiers import trace_id
 from podtrail.reconstruction.watch import PodSeen
 
 MOST_NAMES = 65_536
@@ -12,7 +14,10 @@ _LAG = 30_000_000
 """Nanoseconds by which a watch may be behind the scheduler."""
 _GONE = 5_000_000_000
 """Nanoseconds for which an attempt for a Pod may begin behind its deletion."""
-_FOREVER = 1 << 62
+FOREVER = 1 << 62
+_BORN = 10_000_000_000
+"""Nanoseconds by which a Pod's creation may precede its arrival: a watch that begins gives Pods that are there already
+as `ADDED`, too."""
 
 
 @dataclass(slots=True)
@@ -22,18 +27,21 @@ class Incarnation:
     pod: str
     uid: str
     since: int
-    until: int = _FOREVER
+    until: int = FOREVER
     generation: int = 0
-    counted: bool = False
+    created: int = 0
+    """Not after this; 0 when nothing tells since when it is there."""
     profile: str = ""
     parent: tuple[bytes, bytes] | None = None
     node: str = ""
-    told: int = 0
+    said: int = 0
     """What its condition said last, as a hash."""
     gated: bool = False
     attempts: int = 0
-    last: tuple[str, int] | None = None
-    """Key and number of its latest attempt."""
+    last: bytes | None = None
+    """The trace id of its latest attempt."""
+    told: int = 0
+    """When the latest of its attempts that were told ended."""
     settled: int = 0
     """The end of the attempt that the latest condition told of."""
     over: bool = False
@@ -54,15 +62,17 @@ class PodBook:
         self._names: OrderedDict[str, _Name] = OrderedDict()
         self._by_uid: OrderedDict[str, Incarnation] = OrderedDict()
         self.forgotten = 0
+        self._forgotten_since = 0
 
     def see(self, seen: PodSeen) -> tuple[Incarnation, bool]:
         """Take in what a watch shows; return the Pod and whether it is new."""
         known = self._by_uid.get(seen.uid)
         new = known is None or known.pod != seen.pod
         if known is None or known.pod != seen.pod:
-            live = seen.change == "ADDED"
+            live = seen.change == "ADDED" and seen.time - seen.created < _BORN
             since = seen.time if live else seen.created
-            known = self._add(Incarnation(seen.pod, seen.uid, since, counted=live))
+            created = seen.created if seen.created > self._forgotten_since else 0
+            known = self._add(Incarnation(seen.pod, seen.uid, since, created=created))
         if seen.change == "DELETED":
             known.until = min(known.until, seen.time)
         known.profile = seen.profile or known.profile
@@ -86,11 +96,12 @@ class PodBook:
                 latest.until = min(latest.until, time)
             self._add(Incarnation(pod, uid, since))
 
-    def arrived(self, pod: str, time: int) -> None:
-        """Take the scheduler's word that a Pod came to it."""
+    def arrived(self, pod: str, time: int, *, born: bool) -> None:
+        """Take the scheduler's word that a Pod came to it; not `born` when it may have been there before."""
         latest = self._latest(pod)
         if latest is None or (not latest.uid and latest.over):
-            self._add(Incarnation(pod, "", time, counted=True))
+            created = time if born and time > self._forgotten_since else 0
+            self._add(Incarnation(pod, "", time, created=created))
 
     def left(self, pod: str) -> None:
         """Take the scheduler's word that a Pod is bound or gone."""
@@ -107,18 +118,34 @@ class PodBook:
         """Return a Pod by its uid."""
         return self._by_uid.get(uid)
 
-    def identify(self, draft: Draft) -> Identity:
-        """Say whose attempt this is, and count it."""
+    def whose(self, draft: Draft) -> Incarnation:
+        """Return the Pod that an attempt was for."""
         pod = self._by_uid.get(draft.uid) if draft.uid else None
-        if pod is None or pod.pod != draft.pod:
-            pod = self._at(draft)
+        return self._at(draft) if pod is None or pod.pod != draft.pod else pod
+
+    def identify(self, draft: Draft, pod: Incarnation, covered: int) -> Identity:
+        """Say which of a Pod's attempts this is, and count it; from `covered` on the log tells of all."""
         pod.attempts += 1
         if draft.result == "Success" and not pod.uid:
             pod.over = True
+        whole = covered <= pod.created or (covered == FOREVER and pod.attempts == 1)
+        counted = bool(pod.created) and whole
         key = pod.uid or (f"{pod.pod}#{pod.generation}" if pod.generation else pod.pod)
-        before, pod.last = pod.last, (key, pod.attempts)
+        again = f"/{pod.attempts}" if draft.end <= pod.told else ""
+        trace = trace_id(key, str(pod.attempts) if counted else f"@{draft.end}{again}")
+        before, pod.last, pod.told = pod.last, trace, max(pod.told, draft.end)
         profile = draft.profile or pod.profile
-        return Identity(key, pod.uid, pod.pod, pod.attempts, pod.counted, profile, pod.parent, before)
+        return Identity(trace, pod.uid, pod.pod, pod.attempts, counted, profile, pod.parent, before)
+
+    def pods(self) -> Iterator[Incarnation]:
+        """Yield all Pods, those not heard of for longest first."""
+        for name in self._names.values():
+            yield from name.known
+
+    def restore(self, pods: Iterator[Incarnation]) -> None:
+        """Take the Pods that another book held."""
+        for pod in pods:
+            self._add(pod)
 
     def _at(self, draft: Draft) -> Incarnation:
         name = self._names.get(draft.pod)
@@ -153,7 +180,8 @@ class PodBook:
                 incarnation.attempts += one.attempts
                 incarnation.last = one.last or incarnation.last
                 incarnation.since = min(incarnation.since, one.since)
-                incarnation.counted = incarnation.counted or one.counted
+                incarnation.created = incarnation.created or one.created
+                incarnation.told = max(incarnation.told, one.told)
                 name.known.remove(one)
             self._remember(incarnation)
             name.known.sort(key=lambda one: one.since)
@@ -164,6 +192,7 @@ class PodBook:
             self.forgotten += len(gone.known)
             for one in gone.known:
                 self._by_uid.pop(one.uid, None)
+                self._forgotten_since = max(self._forgotten_since, one.since)
         return incarnation
 
     def _remember(self, incarnation: Incarnation) -> None:

@@ -7,7 +7,7 @@ from podtrail.otlp import ROOT_NAME, Event, Group, Link, Value, frame, resource_
 from podtrail.reconstruction.cycle_spans import CycleSpans
 from podtrail.reconstruction.draft import Draft, Identity, Rebuilt
 from podtrail.reconstruction.failed_scheduling import Failure, read_failure
-from podtrail.reconstruction.identifiers import span_id, trace_id, trace_of
+from podtrail.reconstruction.identifiers import span_id
 from podtrail.reconstruction.span_writer import ROOT, Inferred, SpanWriter
 
 _RESOURCE: Final = resource_header({"service.name": "kube-scheduler", "podtrail.reconstructed": True})
@@ -20,7 +20,7 @@ _IN_BINDING: Final = ("waitOnPermit", "preBind", "bind", "postBind")
 def trace(rebuilt: Rebuilt) -> Group:
     """Return an attempt's spans, the root last."""
     spans = list(_Trace(rebuilt).spans())
-    return Group(_RESOURCE, _SCOPE, trace_of(rebuilt.identity), frame(spans), len(spans))
+    return Group(_RESOURCE, _SCOPE, rebuilt.identity.trace_id, frame(spans), len(spans))
 
 
 class _Trace:
@@ -30,7 +30,7 @@ class _Trace:
         draft: Draft = rebuilt.draft
         self._draft = draft
         self._identity: Identity = rebuilt.identity
-        self._writer = SpanWriter(trace_of(rebuilt.identity), rebuilt.identity.profile)
+        self._writer = SpanWriter(rebuilt.identity.trace_id, rebuilt.identity.profile)
         self._start = min(draft.start, draft.end)
         failed = draft.result != "Success" and draft.message
         self._failure = read_failure(draft.message, draft.asked) if failed else Failure(unschedulable=False)
@@ -87,7 +87,7 @@ class _Trace:
         attributes: dict[str, Value] = {key: value for key, value in known.items() if value is not None}
         inferred = dict(draft.inferred)
         if not identity.counted:
-            inferred["attempts"] = "counted from the first one seen: the Pod's beginning was not"
+            inferred["attempts"] = "counted from the first one seen; there may have been others"
         if not draft.result:
             inferred["result"] = "not known"
         error = draft.message or "failed; no source gives the message" if draft.result not in ("", "Success") else ""
@@ -105,8 +105,7 @@ class _Trace:
     def _links(self) -> Iterator[Link]:
         identity = self._identity
         if identity.before is not None:
-            before = trace_id(*identity.before)
-            yield Link(before, span_id(before, ROOT), {"podtrail.link.type": "previous-attempt"})
+            yield Link(identity.before, span_id(identity.before, ROOT), {"podtrail.link.type": "previous-attempt"})
         if identity.parent:
             claimed, span = identity.parent
             yield Link(claimed, span, {"podtrail.link.type": "creation", "podtrail.link.trusted": False})
