@@ -1,0 +1,114 @@
+"""Cases of DynamicResources: devices in slices, classes and selectors in CEL, claims of one or several requests."""
+
+from random import Random
+from typing import Any
+
+from .builders import NAMESPACE, ZONE, container, node, pod
+from .case import Object
+from .nodes import Made
+
+_DRIVER = "gpu.example.com"
+_API = "resource.k8s.io/v1"
+_MODELS = ("a100", "h100", "t4")
+
+
+def dynamic_resources(rng: Random) -> Made:
+    """Pods with claims of their own and with a shared one, claims that are absent or ask for too much."""
+    mark = rng.randrange(10_000)
+    nodes = [node(f"n{i}", labels={ZONE: f"z{i % 2}"}) for i in range(rng.randint(1, 5))]
+    slices = [
+        _slice(rng, f"s{mark}-{i}", each["metadata"]["name"]) for i, each in enumerate(nodes) if rng.random() < 0.85
+    ]
+    if rng.random() < 0.3:
+        slices.append(_zonal_slice(rng, f"s{mark}-zone"))
+    claims = [_claim(rng, f"c{i}") for i in range(4)]
+    pods = []
+    for i in range(4):
+        names = [f"c{i}"] if rng.random() < 0.8 else [f"c{rng.randrange(4)}"]
+        if rng.random() < 0.1:
+            names.append("absent")
+        pods.append(with_resource_claims(f"p{i}", names))
+    return "dynamic-resources", [*_classes(), *slices, *claims, *nodes], pods
+
+
+def with_resource_claims(name: str, claims: list[str], **spec: Any) -> Object:
+    """A Pod whose container uses the claims."""
+    used = container()
+    used["resources"] = {"claims": [{"name": f"r{i}"} for i in range(len(claims))]}
+    listed = [{"name": f"r{i}", "resourceClaimName": claim} for i, claim in enumerate(claims)]
+    return pod(name, containers=[used], resourceClaims=listed, **spec)
+
+
+def _classes() -> list[Object]:
+    return [
+        _class("gpu", f'device.driver == "{_DRIVER}"'),
+        _class("big", f'device.capacity["{_DRIVER}"].memory.compareTo(quantity("40Gi")) >= 0'),
+    ]
+
+
+def _class(name: str, expression: str) -> Object:
+    spec = {"selectors": [{"cel": {"expression": expression}}]}
+    return {"apiVersion": _API, "kind": "DeviceClass", "metadata": {"name": name}, "spec": spec}
+
+
+def _slice(rng: Random, name: str, node_name: str) -> Object:
+    return _of_pool(rng, name, node_name, {"nodeName": node_name})
+
+
+def _zonal_slice(rng: Random, name: str) -> Object:
+    term = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["z0"]}]}
+    return _of_pool(rng, name, "zonal", {"nodeSelector": {"nodeSelectorTerms": [term]}})
+
+
+def _of_pool(rng: Random, name: str, pool: str, where: Object) -> Object:
+    devices = [
+        {
+            "name": f"d{i}",
+            "attributes": {
+                "model": {"string": rng.choice(_MODELS)},
+                "index": {"int": i},
+                "numa": {"int": rng.randrange(2)},
+                "ecc": {"bool": rng.random() < 0.5},
+            },
+            "capacity": {"memory": {"value": rng.choice(("16Gi", "40Gi", "80Gi"))}},
+        }
+        for i in range(rng.randint(1, 4))
+    ]
+    for device in devices:
+        if rng.random() < 0.1:
+            device["taints"] = [{"key": "broken", "value": "x", "effect": "NoSchedule"}]
+    spec = {"driver": _DRIVER, "pool": {"name": pool, "generation": 1, "resourceSliceCount": 1}, "devices": devices}
+    return {"apiVersion": _API, "kind": "ResourceSlice", "metadata": {"name": name}, "spec": {**spec, **where}}
+
+
+def _claim(rng: Random, name: str) -> Object:
+    requests: list[Object] = []
+    for i in range(rng.choice((1, 1, 1, 2))):
+        if rng.random() < 0.15:
+            requests.append({"name": f"q{i}", "firstAvailable": [{**_exactly(rng), "name": f"o{j}"} for j in range(2)]})
+        else:
+            requests.append({"name": f"q{i}", "exactly": _exactly(rng)})
+    devices: Object = {"requests": requests}
+    if rng.random() < 0.2:
+        devices["constraints"] = [{"matchAttribute": f"{_DRIVER}/{rng.choice(('model', 'numa'))}"}]
+    metadata = {"name": name, "namespace": NAMESPACE}
+    return {"apiVersion": _API, "kind": "ResourceClaim", "metadata": metadata, "spec": {"devices": devices}}
+
+
+def _exactly(rng: Random) -> Object:
+    asked: Object = {"deviceClassName": rng.choice(("gpu", "gpu", "big", "unknown" if rng.random() < 0.1 else "gpu"))}
+    if rng.random() < 0.1:
+        asked["allocationMode"] = "All"
+    else:
+        asked |= {"allocationMode": "ExactCount", "count": rng.choice((1, 1, 1, 2, 3))}
+    if rng.random() < 0.4:
+        expressions = (
+            f'device.attributes["{_DRIVER}"].model == "{rng.choice(_MODELS)}"',
+            f'device.attributes["{_DRIVER}"].index > 0 && !device.attributes["{_DRIVER}"].ecc',
+            f'device.attributes["{_DRIVER}"].model in ["a100", "h100"]',
+            f'device.capacity["{_DRIVER}"].memory.isGreaterThan(quantity("20Gi"))',
+        )
+        asked["selectors"] = [{"cel": {"expression": rng.choice(expressions)}}]
+    if rng.random() < 0.15:
+        asked["tolerations"] = [{"key": "broken", "operator": "Exists", "effect": "NoSchedule"}]
+    return asked

@@ -1,0 +1,39 @@
+"""The families of cases and how many each has."""
+
+from collections.abc import Callable
+from random import Random
+from typing import NamedTuple
+
+from . import claims, mixed, nodes, queue, resources, spreading, volumes
+
+
+class Family(NamedTuple):
+    """Makes a case of a plugin (or of all) from a generator of random numbers."""
+
+    make: Callable[[Random], nodes.Made]
+    cases: int
+
+
+FAMILIES: dict[str, Family] = {
+    "SchedulingGates": Family(queue.scheduling_gates, 6),
+    "PrioritySort": Family(queue.priority_sort, 6),
+    "NodeName": Family(nodes.node_name, 2),
+    "NodeUnschedulable": Family(nodes.node_unschedulable, 12),
+    "TaintToleration": Family(nodes.taint_toleration, 25),
+    "NodeAffinity": Family(nodes.node_affinity, 30),
+    "NodePorts": Family(resources.node_ports, 25),
+    "NodeResourcesFit": Family(resources.node_resources_fit, 40),
+    "NodeResourcesBalancedAllocation": Family(resources.balanced_allocation, 25),
+    "ImageLocality": Family(resources.image_locality, 20),
+    "PodTopologySpread": Family(spreading.pod_topology_spread, 50),
+    "InterPodAffinity": Family(spreading.inter_pod_affinity, 50),
+    "VolumeRestrictions": Family(volumes.volume_restrictions, 20),
+    "NodeVolumeLimits": Family(volumes.node_volume_limits, 20),
+    "VolumeBinding": Family(volumes.volume_binding, 40),
+    "VolumeZone": Family(volumes.volume_zone, 20),
+    "DynamicResources": Family(claims.dynamic_resources, 30),
+    "DefaultPreemption": Family(queue.default_preemption, 40),
+    "preemption": Family(queue.preemption_of_what_is_in_the_way, 30),
+    "mixed": Family(mixed.small, 40),
+    "large": Family(mixed.large, 15),
+}

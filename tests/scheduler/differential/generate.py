@@ -1,0 +1,22 @@
+"""All cases, the same in every run."""
+
+from random import Random
+
+from .case import Case, Object
+from .families import FAMILIES
+
+
+def case(family: str, number: int) -> Case:
+    """One case of a family."""
+    name = f"{family}/{number:02}"
+    profile, objects, pods = FAMILIES[family].make(Random(name))
+    return Case(name, profile, tuple(objects), tuple(_scheduled_by(profile, pod) for pod in pods))
+
+
+def cases() -> list[Case]:
+    """Those of every family."""
+    return [case(family, number) for family, kind in FAMILIES.items() for number in range(kind.cases)]
+
+
+def _scheduled_by(profile: str, pod: Object) -> Object:
+    return {**pod, "spec": {**pod["spec"], "schedulerName": profile}}

@@ -1,0 +1,96 @@
+"""Cases for kube-scheduler's own profile: a bit of everything."""
+
+from random import Random
+
+from .builders import NAMESPACES, ZONE, container, namespaces, node, pod, service
+from .case import Object
+from .nodes import Made
+from .profiles import DEFAULT
+from .spreading import affinity, selector
+
+_APPS = ("web", "db", "cache")
+_IMAGES = tuple(f"registry.example/{app}:v1" for app in _APPS)
+
+
+def small(rng: Random) -> Made:
+    """A few nodes, a few Pods."""
+    return _mixed(rng, rng.randint(1, 8), 5)
+
+
+def large(rng: Random) -> Made:
+    """Up to thirty nodes."""
+    return _mixed(rng, rng.randint(15, 30), 6)
+
+
+def _mixed(rng: Random, count: int, waiting: int) -> Made:
+    nodes = [_node(rng, i) for i in range(count)]
+    bound = [_pod(rng, f"b{i}", resident=True, on=f"n{rng.randrange(count)}") for i in range(rng.randint(0, 2 * count))]
+    services = [service(app, {"app": app}) for app in _APPS if rng.random() < 0.5]
+    pods = [_pod(rng, f"p{i}", resident=False) for i in range(waiting)]
+    return DEFAULT, [*namespaces(), *services, *nodes, *bound], pods
+
+
+def _node(rng: Random, number: int) -> Object:
+    labels = {"disk": rng.choice(("ssd", "hdd")), "kubernetes.io/os": "linux"}
+    if rng.random() < 0.95:
+        labels[ZONE] = f"z{rng.randrange(3)}"
+    taints = []
+    if rng.random() < 0.2:
+        taints.append({"key": "dedicated", "value": "db", "effect": "NoSchedule"})
+    if rng.random() < 0.2:
+        taints.append({"key": "slow", "effect": "PreferNoSchedule"})
+    return node(
+        f"n{number}",
+        cpu=rng.choice(("2", "4", "7900m")),
+        memory=rng.choice(("4Gi", "8Gi", "16000M")),
+        labels=labels,
+        taints=taints,
+        unschedulable=rng.random() < 0.05,
+        images={image: rng.randint(20, 900) << 20 for image in _IMAGES if rng.random() < 0.4},
+        extended={"example.com/gpu": "2"} if rng.random() < 0.2 else None,
+    )
+
+
+def _pod(rng: Random, name: str, *, resident: bool, on: str | None = None) -> Object:
+    app = rng.choice(_APPS)
+    requests = {"cpu": f"{rng.choice((100, 300, 700, 1100))}m", "memory": rng.choice(("128Mi", "500M", "2Gi"))}
+    if rng.random() < 0.15:
+        requests = {}
+    if not resident and rng.random() < 0.1:
+        requests["example.com/gpu"] = "1"
+    ports = [{"containerPort": 9000, "hostPort": 9000}] if not resident and rng.random() < 0.1 else []
+    spec: Object = {}
+    if rng.random() < (0.15 if resident else 0.35):
+        spec["affinity"] = affinity(rng)
+    if rng.random() < 0.3:
+        preferred = {
+            "weight": 10,
+            "preference": {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]},
+        }
+        spec.setdefault("affinity", {})["nodeAffinity"] = {
+            "preferredDuringSchedulingIgnoredDuringExecution": [preferred]
+        }
+    if rng.random() < 0.3:
+        spec["tolerations"] = [{"key": "dedicated", "operator": "Equal", "value": "db", "effect": "NoSchedule"}]
+    if not resident and rng.random() < 0.3:
+        spec["topologySpreadConstraints"] = [
+            {
+                "maxSkew": rng.randint(1, 2),
+                "topologyKey": rng.choice((ZONE, "kubernetes.io/hostname")),
+                "whenUnsatisfiable": rng.choice(("DoNotSchedule", "ScheduleAnyway")),
+                "labelSelector": selector(rng),
+            }
+        ]
+    if not resident and rng.random() < 0.15:
+        spec["nodeSelector"] = {"disk": "ssd"}
+    priority = 0 if resident else rng.choice((0, 0, 0, 100))
+    return pod(
+        name,
+        namespace=rng.choice(tuple(NAMESPACES)) if resident else "default",
+        labels={"app": app},
+        on=on,
+        priority=priority,
+        started="2026-01-01T00:00:00Z" if resident else None,
+        containers=[container("main", requests, image=rng.choice(_IMAGES), ports=ports)],
+        **spec,
+    )

@@ -1,0 +1,273 @@
+"""Cases of volumes. A Pod whose claims wait for it comes last: nobody binds them afterwards."""
+
+from random import Random
+from typing import Any
+
+from .builders import HOST, NAMESPACE, REGION, ZONE, expression, node, pod
+from .case import Object
+from .nodes import Made
+
+_BOUND = "pv.kubernetes.io/bind-completed"
+_DRIVERS = ("a.csi.example", "b.csi.example")
+
+
+def storage_class(name: str, provisioner: str, *, waits: bool = True, zones: tuple[str, ...] = ()) -> Object:
+    """A StorageClass; `zones` are those in which it can provision."""
+    built: Object = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": name},
+        "provisioner": provisioner,
+        "reclaimPolicy": "Delete",
+        "volumeBindingMode": "WaitForFirstConsumer" if waits else "Immediate",
+    }
+    if zones:
+        built["allowedTopologies"] = [{"matchLabelExpressions": [{"key": ZONE, "values": list(zones)}]}]
+    return built
+
+
+def claim(name: str, volume: str = "", *, size: str = "1Gi", **spec: Any) -> Object:
+    """A PersistentVolumeClaim, bound when `volume` is given."""
+    metadata: Object = {"name": name, "namespace": NAMESPACE}
+    whole = {"accessModes": ["ReadWriteOnce"], "volumeMode": "Filesystem", **spec}
+    whole["resources"] = {"requests": {"storage": size}}
+    if volume:
+        whole["volumeName"] = volume
+        metadata["annotations"] = {_BOUND: "yes"}
+    status = {"phase": "Bound" if volume else "Pending"}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": metadata,
+        "spec": whole,
+        "status": status,
+    }
+
+
+def volume(
+    name: str,
+    claimed_by: str = "",
+    *,
+    size: str = "1Gi",
+    labels: dict[str, str] | None = None,
+    nodes: list[Object] | None = None,
+    driver: str = _DRIVERS[0],
+    handle: str = "",
+    **spec: Any,
+) -> Object:
+    """A PersistentVolume of a CSI driver, usable from where the requirements `nodes` say."""
+    whole: Object = {
+        "capacity": {"storage": size},
+        "accessModes": ["ReadWriteOnce"],
+        "persistentVolumeReclaimPolicy": "Retain",
+        "volumeMode": "Filesystem",
+        "csi": {"driver": driver, "volumeHandle": handle or name},
+        **spec,
+    }
+    if claimed_by:
+        whole["claimRef"] = {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "namespace": NAMESPACE,
+            "name": claimed_by,
+        }
+    if nodes:
+        whole["nodeAffinity"] = {"required": {"nodeSelectorTerms": [{"matchExpressions": nodes}]}}
+    metadata: Object = {"name": name, "labels": labels} if labels else {"name": name}
+    status = {"phase": "Bound" if claimed_by else "Available"}
+    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": metadata, "spec": whole, "status": status}
+
+
+def with_claims(*claims: str) -> Object:
+    """The `volumes` of a Pod's spec."""
+    return {
+        "volumes": [{"name": f"v{i}", "persistentVolumeClaim": {"claimName": name}} for i, name in enumerate(claims)]
+    }
+
+
+def volume_restrictions(rng: Random) -> Made:
+    """Disks that only one Pod of a node may have, and claims that only one Pod may have."""
+    nodes = [node(f"n{i}") for i in range(rng.randint(1, 5))]
+    claims = [claim(f"c{i}", accessModes=["ReadWriteOncePod" if rng.random() < 0.7 else "ReadWriteOnce"]) for i in "01"]
+    bound = [
+        pod(f"b{i}", on=rng.choice(nodes)["metadata"]["name"], volumes=[_disk(rng, "d")])
+        for i in range(rng.randint(1, 6))
+    ]
+    if rng.random() < 0.6:
+        bound.append(pod("holder", on="n0", **with_claims("c0")))
+    pods = []
+    for i in range(3):
+        spec = with_claims(*rng.sample(("c0", "c1", "absent"), 1)) if rng.random() < 0.4 else {"volumes": []}
+        spec["volumes"] += [_disk(rng, f"d{j}") for j in range(rng.randint(0, 2))]
+        pods.append(pod(f"p{i}", **spec))
+    return "volume-restrictions", [*nodes, *claims, *bound], pods
+
+
+def _disk(rng: Random, name: str) -> Object:
+    kind, read_only = rng.randrange(4), rng.random() < 0.5
+    which = rng.choice("xy")
+    source: Object
+    if kind == 0:
+        source = {"gcePersistentDisk": {"pdName": which, "readOnly": read_only}}
+    elif kind == 1:
+        source = {"awsElasticBlockStore": {"volumeID": which}}
+    elif kind == 2:
+        portal = {"targetPortal": f"10.0.0.{rng.randint(1, 2)}:3260", "lun": rng.randint(0, 1)}
+        source = {"iscsi": {"iqn": f"iqn.2020-01.example:{which}", "readOnly": read_only, **portal}}
+    else:
+        monitors = rng.sample(("m1", "m2", "m3"), 2)
+        image = {"image": which, "pool": rng.choice(("rbd", "other")), "user": "admin", "keyring": "/etc/ceph/keyring"}
+        source = {"rbd": {"monitors": monitors, "readOnly": read_only, **image}}
+    return {"name": name, **source}
+
+
+def node_volume_limits(rng: Random) -> Made:
+    """How many volumes of a driver a node takes, told by its CSINode; one volume used twice counts once."""
+    mark = rng.randrange(10_000)
+    nodes = [node(f"n{i}") for i in range(rng.randint(1, 5))]
+    csi_nodes = [_csi_node(rng, each["metadata"]["name"]) for each in nodes if rng.random() < 0.9]
+    volumes, claims = [], []
+    for i in range(6):
+        handle = f"h{rng.randrange(5)}"
+        name = f"pv{mark}-{i}"
+        volumes.append(volume(name, f"c{i}", driver=rng.choice(_DRIVERS), handle=handle))
+        claims.append(claim(f"c{i}", name))
+    classes = [storage_class("slow", _DRIVERS[0]), storage_class("fast", _DRIVERS[1])]
+    claims += [claim("w0", storageClassName="slow"), claim("w1", storageClassName="fast")]
+    bound = [
+        pod(f"b{i}", on=rng.choice(nodes)["metadata"]["name"], **with_claims(f"c{rng.randrange(6)}"))
+        for i in range(rng.randint(1, 8))
+    ]
+    names = [each["metadata"]["name"] for each in claims] + (["absent"] if rng.random() < 0.2 else [])
+    pods = [pod(f"p{i}", **with_claims(*rng.sample(names, rng.randint(0, 3)))) for i in range(3)]
+    return "volume-limits", [*classes, *volumes, *claims, *csi_nodes, *nodes, *bound], pods
+
+
+def _csi_node(rng: Random, name: str) -> Object:
+    drivers = []
+    for driver in _DRIVERS:
+        if rng.random() < 0.85:
+            entry: Object = {"name": driver, "nodeID": name, "topologyKeys": None}
+            if rng.random() < 0.85:
+                entry["allocatable"] = {"count": rng.randint(0, 3)}
+            drivers.append(entry)
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSINode",
+        "metadata": {"name": name},
+        "spec": {"drivers": drivers},
+    }
+
+
+def volume_zone(rng: Random) -> Made:
+    """Volumes with zone labels, several zones in one of them, nodes with and without; claims that are not bound."""
+    mark = rng.randrange(10_000)
+    nodes = []
+    for i in range(rng.randint(2, 6)):
+        zone = rng.randrange(3)
+        labelled = rng.random() < 0.8
+        nodes.append(node(f"n{i}", labels={ZONE: f"z{zone}", REGION: f"r{zone // 2}"} if labelled else {}))
+    volumes, claims = [], []
+    for i in range(3):
+        labels = {rng.choice((ZONE, "failure-domain.beta.kubernetes.io/zone")): rng.choice(("z0", "z1", "z0__z2"))}
+        if rng.random() < 0.5:
+            labels[REGION] = rng.choice(("r0", "r1"))
+        volumes.append(volume(f"pv{mark}-{i}", f"c{i}", labels=labels))
+        claims.append(claim(f"c{i}", f"pv{mark}-{i}"))
+    claims += [
+        claim("waits", storageClassName="slow"),
+        claim("now", storageClassName="now"),
+        claim("classless", storageClassName=""),
+        claim("unknown", storageClassName="unknown"),
+        claim("dangling", "gone"),
+    ]
+    classes = [storage_class("slow", _DRIVERS[0]), storage_class("now", _DRIVERS[0], waits=False)]
+    usual = ("c0", "c1", "c2", "c0", "c1", "c2", "waits")
+    odd = ("now", "classless", "unknown", "dangling", "absent")
+    pods = []
+    for i in range(3):
+        names = {rng.choice(usual if rng.random() < 0.8 else odd) for _ in range(rng.randint(1, 2))}
+        pods.append(pod(f"p{i}", **with_claims(*sorted(names))))
+    return "volume-zone", [*classes, *volumes, *claims, *nodes], pods
+
+
+def volume_binding(rng: Random) -> Made:
+    """Bound claims and where their volumes are; then a Pod whose claims find volumes or are provisioned for."""
+    mark = rng.randrange(10_000)
+    nodes = [
+        node(f"n{i}", labels={ZONE: f"z{rng.randrange(3)}", "disk": rng.choice(("ssd", "hdd"))})
+        for i in range(rng.randint(2, 7))
+    ]
+    objects, pods = _bound_claims(rng, mark, len(nodes))
+    waiting, last = _waiting_claims(rng, mark, len(nodes))
+    return "volume-binding", [*objects, *waiting, *nodes], [*pods, last]
+
+
+def _somewhere(rng: Random, nodes: int) -> list[Object]:
+    if rng.random() < 0.4:
+        return [expression(HOST, "In", *(f"n{i}" for i in range(nodes) if rng.random() < 0.6), "nowhere")]
+    if rng.random() < 0.5:
+        return [expression(ZONE, rng.choice(("In", "NotIn")), f"z{rng.randrange(3)}")]
+    return [expression("disk", "In", "ssd"), expression(ZONE, "Exists")]
+
+
+def _bound_claims(rng: Random, mark: int, nodes: int) -> tuple[list[Object], list[Object]]:
+    objects, pods = [], []
+    for i in range(3):
+        where = _somewhere(rng, nodes) if rng.random() < 0.9 else None
+        objects.append(volume(f"pv{mark}-b{i}", f"b{i}", nodes=where))
+        objects.append(claim(f"b{i}", f"pv{mark}-b{i}"))
+    objects += [claim("dangling", "gone"), claim("now", storageClassName="now")]
+    for i in range(2):
+        names = rng.sample(("b0", "b1", "b2"), rng.randint(1, 2))
+        if rng.random() < 0.25:
+            names.append(rng.choice(("dangling", "now", "absent")))
+        pods.append(pod(f"p{i}", **with_claims(*names)))
+    return objects, pods
+
+
+def _waiting_claims(rng: Random, mark: int, nodes: int) -> tuple[list[Object], Object]:
+    zones = tuple(sorted({f"z{rng.randrange(3)}" for _ in range(2)})) if rng.random() < 0.5 else ()
+    objects = [
+        storage_class("static", "kubernetes.io/no-provisioner"),
+        storage_class("dynamic", _DRIVERS[0], zones=zones),
+        storage_class("counted", _DRIVERS[1]),
+        storage_class("now", _DRIVERS[0], waits=False),
+        _csi_driver(_DRIVERS[1]),
+    ]
+    for i in range(rng.randint(1, 6)):
+        size = rng.choice(("1Gi", "2Gi", "5Gi"))
+        labels = {"grade": rng.choice(("gold", "iron"))}
+        extra = {"storageClassName": rng.choice(("static", "static", "dynamic"))}
+        where = _somewhere(rng, nodes)
+        objects.append(volume(f"pv{mark}-s{i}", size=size, labels=labels, nodes=where, **extra))
+    objects += [_capacity(rng, f"cap{i}") for i in range(rng.randint(0, 3))]
+    names = []
+    for i in range(rng.randint(1, 3)):
+        spec: Object = {"storageClassName": rng.choice(("static", "static", "dynamic", "counted"))}
+        if rng.random() < 0.25:
+            spec["selector"] = {"matchLabels": {"grade": "gold"}}
+        if rng.random() < 0.15:
+            spec["accessModes"] = ["ReadWriteMany"]
+        objects.append(claim(f"w{i}", size=rng.choice(("500Mi", "2Gi", "3Gi")), **spec))
+        names.append(f"w{i}")
+    return objects, pod("last", **with_claims(*names, *(["b0"] if rng.random() < 0.3 else [])))
+
+
+def _csi_driver(name: str) -> Object:
+    spec = {"storageCapacity": True, "attachRequired": True}
+    return {"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": {"name": name}, "spec": spec}
+
+
+def _capacity(rng: Random, name: str) -> Object:
+    built = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSIStorageCapacity",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "storageClassName": "counted",
+        "nodeTopology": {"matchLabels": {ZONE: f"z{rng.randrange(3)}"}},
+        "capacity": rng.choice(("1Gi", "10Gi")),
+    }
+    if rng.random() < 0.3:
+        built["maximumVolumeSize"] = "1Gi"
+    return built
