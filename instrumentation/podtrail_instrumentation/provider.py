@@ -8,7 +8,7 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import SpanProcessor
 from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
 from opentelemetry.sdk.trace.id_generator import IdGenerator, RandomIdGenerator
-from opentelemetry.sdk.trace.sampling import ALWAYS_ON, ParentBased, Sampler
+from opentelemetry.sdk.trace.sampling import Sampler
 from opentelemetry.trace import NoOpTracerProvider, TracerProvider
 
 from .batching import BoundedBatchProcessor, SpanCounters
@@ -26,10 +26,9 @@ def tracer_provider(
     """
     if configuration is None:
         return NoOpTracerProvider()
-    from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
+    from .exporting import SpanExporter
 
-    exporter = OTLPSpanExporter(endpoint=configuration.address, insecure=True)
-    processor = BoundedBatchProcessor(exporter, counters)
+    processor = BoundedBatchProcessor(SpanExporter(endpoint=configuration.address, insecure=True), counters)
     return provider_around(processor, resource, sampler=sampler(configuration))
 
 
@@ -42,12 +41,9 @@ def provider_around(
 ) -> SdkTracerProvider:
     """A provider whose finished spans go to `processor`; samples everything unless told otherwise."""
     ids = id_generator or RandomIdGenerator()
-    provider: SdkTracerProvider
-    if isinstance(sampler, RateSampler):
-        provider = SparingTracerProvider(sampler, resource, ids)
-    else:
-        always = sampler or ParentBased(ALWAYS_ON)
-        provider = SdkTracerProvider(sampler=always, resource=resource, id_generator=ids, shutdown_on_exit=False)
+    if sampler is None or isinstance(sampler, RateSampler):
+        return SparingTracerProvider(processor, sampler or RateSampler(1), resource, ids)
+    provider = SdkTracerProvider(sampler=sampler, resource=resource, id_generator=ids, shutdown_on_exit=False)
     provider.add_span_processor(processor)
     return provider
 

@@ -28,6 +28,7 @@ from opentelemetry.trace import (
 )
 from opentelemetry.trace import Span as OtelSpan
 
+from .recorded import RecordedSpan
 from .steps import Fields, Operation, Step, describe
 
 Clock = Callable[[], int]
@@ -46,7 +47,7 @@ def log_long(text: str) -> None:
 class Span(Operation):
     """One operation. Made by `start`, ended once by `end`; ending it again does nothing."""
 
-    __slots__ = ("_clock", "_log", "_otel", "_root", "_tracer", "context", "recording")
+    __slots__ = ("_clock", "_context", "_log", "_otel", "_parent_context", "_root", "_tracer", "recording")
 
     def __init__(self, name: str, fields: Fields, clock: Clock, log: Log) -> None:
         super().__init__(name, fields, clock())
@@ -55,8 +56,8 @@ class Span(Operation):
         self._root = True
         self._tracer: Tracer | None = None
         self._otel: OtelSpan | None = None
-        self.context: Context | None = None
-        """The OpenTelemetry context with this span, or with its nearest traced ancestor; None when nothing traces."""
+        self._context: Context | None = None
+        self._parent_context: Context | None = None
         self.recording = False
         """Whether attributes and events go anywhere. Check it before building costly ones."""
 
@@ -64,12 +65,25 @@ class Span(Operation):
         """Starts a child of this span."""
         child = Span(name, attributes, self._clock, self._log)
         child._root = False
-        child.context = self.context
         self.items.append(child)
-        if self.recording:
+        above = self._otel
+        if not self.recording:
+            child._context = self.context
+        elif isinstance(above, RecordedSpan):
+            child._otel = above.child(name, attributes, child.started)
+            child._parent_context = self._context or self._parent_context
+            child.recording = True
+        else:
             assert self._tracer is not None
             child.record_with(self._tracer, self.context, (), SpanKind.INTERNAL)
         return child
+
+    @property
+    def context(self) -> Context | None:
+        """The OpenTelemetry context with this span, or with its nearest traced ancestor; None when nothing traces."""
+        if self._context is None and self._otel is not None:
+            self._context = set_span_in_context(self._otel, self._parent_context or NO_CONTEXT)
+        return self._context
 
     def record_with(self, tracer: Tracer, context: Context | None, links: Sequence[Link], kind: SpanKind) -> None:
         """Starts the OpenTelemetry span; for `start` and its like, once and at once."""
@@ -78,7 +92,7 @@ class Span(Operation):
             self.name, context, kind=kind, attributes=self.fields, links=links, start_time=self.started
         )
         self.recording = self._otel.is_recording()
-        self.context = set_span_in_context(self._otel, context)
+        self._parent_context = context
 
     def add_event(self, name: str, attributes: Fields = _NO_FIELDS, at: int | None = None) -> None:
         """Records an event of the OpenTelemetry span that is also a step in the log; now unless told otherwise."""

@@ -1,52 +1,37 @@
-"""A tracer provider that spares the component what asking the SDK about an unsampled root costs.
+"""A tracer provider that spares the component what the SDK costs, of unsampled roots and of recorded ones.
 
 Most roots are not sampled, and for each of them the SDK makes some twenty calls to come to two ids and a no. Here the
-sampler is asked first, and the SDK only when it said yes; it then goes on with the trace id for which that was said.
+sampler is asked first. A root that it samples is a `RecordedSpan`, whose children are made without asking again; the
+SDK makes the spans that have somebody else's parent.
 """
 
-import threading
 from collections.abc import Sequence
+from time import time_ns
 from typing import Any
 
 from opentelemetry.context import Context
 from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import SpanProcessor
 from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
 from opentelemetry.sdk.trace.id_generator import IdGenerator
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, NonRecordingSpan, Span, SpanContext, SpanKind, Tracer
 from opentelemetry.util.types import Attributes
 
+from .recorded import Origin, RecordedSpan
 from .sampling import RateSampler
 
 
-class _Ids(IdGenerator):
-    """The ids of another generator, except for a trace id that this thread has drawn already."""
-
-    def __init__(self, drawn_from: IdGenerator) -> None:
-        self.drawn_from = drawn_from
-        self._drawn = threading.local()
-
-    def put_back(self, trace_id: int) -> None:
-        """Has the next trace id of this thread be this one."""
-        self._drawn.trace_id = trace_id
-
-    def generate_trace_id(self) -> int:
-        trace_id: int | None = self._drawn.__dict__.pop("trace_id", None)
-        return self.drawn_from.generate_trace_id() if trace_id is None else trace_id
-
-    def generate_span_id(self) -> int:
-        return self.drawn_from.generate_span_id()
-
-    def is_trace_id_random(self) -> bool:
-        return self.drawn_from.is_trace_id_random()
-
-
 class SparingTracerProvider(SdkTracerProvider):
-    """The SDK's provider, its tracers asked only about what may be sampled."""
+    """The SDK's provider with one processor, its tracers asked only about what has a parent."""
 
-    def __init__(self, sampler: RateSampler, resource: Resource, id_generator: IdGenerator) -> None:
-        self._ids = _Ids(id_generator)
+    def __init__(
+        self, processor: SpanProcessor, sampler: RateSampler, resource: Resource, id_generator: IdGenerator
+    ) -> None:
         self._rate = sampler
-        super().__init__(sampler=sampler, resource=resource, id_generator=self._ids, shutdown_on_exit=False)
+        self._processor = processor
+        super().__init__(sampler=sampler, resource=resource, id_generator=id_generator, shutdown_on_exit=False)
+        self.add_span_processor(processor)
 
     def get_tracer(
         self,
@@ -57,14 +42,17 @@ class SparingTracerProvider(SdkTracerProvider):
     ) -> Tracer:
         """A tracer for a component, as the SDK's."""
         tracer = super().get_tracer(instrumenting_module_name, instrumenting_library_version, schema_url, attributes)
-        return _SparingTracer(tracer, self._rate, self._ids)
+        scope = InstrumentationScope(
+            instrumenting_module_name, instrumenting_library_version, schema_url, dict(attributes or {})
+        )
+        return _SparingTracer(tracer, self._rate, Origin(self._processor, self.resource, scope, self.id_generator))
 
 
 class _SparingTracer(Tracer):
-    def __init__(self, tracer: Tracer, sampler: RateSampler, ids: _Ids) -> None:
+    def __init__(self, tracer: Tracer, sampler: RateSampler, origin: Origin) -> None:
         self._tracer = tracer
         self._sampler = sampler
-        self._ids = ids
+        self._origin = origin
 
     def start_span(
         self,
@@ -78,11 +66,12 @@ class _SparingTracer(Tracer):
         set_status_on_exception: bool = True,
     ) -> Span:
         if context is not None and not context:
-            ids = self._ids
-            trace_id = ids.drawn_from.generate_trace_id()
+            ids = self._origin.ids
+            trace_id = ids.generate_trace_id()
             if not self._sampler.samples_root(trace_id):
-                return NonRecordingSpan(SpanContext(trace_id, ids.drawn_from.generate_span_id(), is_remote=False))
-            ids.put_back(trace_id)
+                return NonRecordingSpan(SpanContext(trace_id, ids.generate_span_id(), is_remote=False))
+            started = time_ns() if start_time is None else start_time
+            return RecordedSpan(self._origin, trace_id, None, name, attributes or {}, started, kind, links or ())
         return self._tracer.start_span(
             name, context, kind, attributes, links, start_time, record_exception, set_status_on_exception
         )

@@ -4,8 +4,8 @@
 from collections.abc import Sequence
 
 from opentelemetry.context import Context
-from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
+from podtrail_instrumentation.encoding import encode as encode_part
 
 SPANS_A_REQUEST = 512
 
@@ -50,4 +50,4 @@ def _end(span: ReadableSpan) -> int:
 def encode(spans: Sequence[ReadableSpan]) -> list[bytes]:
     """The spans as serialized `ExportTraceServiceRequest` messages of at most 512 spans."""
     parts = (spans[start : start + SPANS_A_REQUEST] for start in range(0, len(spans), SPANS_A_REQUEST))
-    return [encode_spans(part).SerializeToString() for part in parts]
+    return [encode_part(part) for part in parts]
