@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from podtrail.config.types import MILLISECOND, Model, PositiveDuration
-from podtrail_receivers.otlp_json_file.matching import means
+from podtrail_receivers.files.matching import means
 
 
 class Config(Model):

@@ -8,21 +8,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from podtrail.component import Context, Refused, StartError
+from podtrail.component import Context, StartError
 from podtrail.component.contracts import Consume
 from podtrail.config.types import SECOND
 from podtrail.otlp import Batch
 from podtrail.recording import Damage, Position, Record, read_recording
+from podtrail_receivers.files.matching import matching
+from podtrail_receivers.files.tail import Following
+from podtrail_receivers.handing_over import HandingOver
 from podtrail_receivers.otlp_json_file.config import Config
-from podtrail_receivers.otlp_json_file.matching import matching
-from podtrail_receivers.otlp_json_file.tail import Identity, Tail, identity
+from podtrail_receivers.otlp_json_file.tail import RecordingTail
 
 _AHEAD = 4_096
 """Spans that are read ahead of the pipelines, give or take a request."""
 _REPORTED = 20
 """Damages that are logged one by one; the rest is only counted."""
-_RETRY_AFTER = 1.0
-"""Seconds after which a refused request is offered again, when the pipeline does not say."""
 _TRANSPORT = "file"
 
 
@@ -38,11 +38,11 @@ class FileReceiver:
         self._id = context.id
         self._log = context.log
         self._files: list[Path] = []
-        self._tails: dict[Identity, Tail] = {}
+        self._following = Following(config.include, config.exclude, RecordingTail, self._unreadable)
         self._damages = 0
         metrics = context.metrics
         labels = ("receiver", "transport")
-        self._accepted = metrics.counter("otelcol_receiver_accepted_spans", "Spans that the pipelines took.", labels)
+        self._hand_over = HandingOver(context, _TRANSPORT)
         self._rejected = metrics.counter(
             "podtrail_receiver_rejected_spans", "Invalid spans, rejected alone as a partial success.", labels
         )
@@ -61,15 +61,13 @@ class FileReceiver:
         """Find the files. StartError when one can't be read, or a pattern finds none and none is waited for."""
         self._files = await asyncio.to_thread(self._found)
         if self._config.follow:
-            await asyncio.to_thread(self._look, at_end=self._config.start_at == "end")
+            await asyncio.to_thread(self._following.look, at_end=self._config.start_at == "end")
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for tail in self._tails.values():
-            tail.abandon()
-        self._tails.clear()
+        self._following.abandon()
 
     async def run(self, consume: Consume) -> None:
         """Read all files and end, or follow them until cancelled."""
@@ -108,44 +106,24 @@ class FileReceiver:
             self._log.warning("%s: rejected %s", item.position, item.intake.reason)
             self._rejected.add(item.intake.rejected, self._id, _TRANSPORT)
         batch = Batch(item.intake.groups, arrived=item.arrival)
-        if not batch.groups:
-            return
-        while True:
-            try:
-                await consume(batch)
-            except Refused as refused:
-                await asyncio.sleep(_RETRY_AFTER if refused.after is None else refused.after)
-            else:
-                self._accepted.add(batch.span_count, self._id, _TRANSPORT)
-                return
+        if batch.groups:
+            await self._hand_over(batch, consume)
 
     async def _follow(self, consume: Consume) -> None:
         while True:
             busy = False
-            for tail in self._tails.values():
-                async for item in _ahead(tail.read()):
+            for recording in self._following.readers.values():
+                async for item in _ahead(recording.read()):
                     busy = True
                     await self._take(item, consume)
             if not busy:
                 await asyncio.sleep(self._config.poll_interval / SECOND)
-            for gone in await asyncio.to_thread(self._look, at_end=False):
-                async for item in _ahead(self._tails[gone].close()):
+            for gone in await asyncio.to_thread(self._following.look, at_end=False):
+                async for item in _ahead(gone.close()):
                     await self._take(item, consume)
-                del self._tails[gone]
 
-    def _look(self, *, at_end: bool) -> list[Identity]:
-        """Open the files that are new; return those that are no longer there."""
-        there: set[Identity] = set()
-        for path in matching(self._config.include, self._config.exclude):
-            try:
-                found = identity(path)
-                if found not in self._tails:
-                    self._tails[found] = Tail(path, at_end=at_end)
-            except OSError as error:
-                self._log.warning("can't read %s: %s", path, error.strerror)
-            else:
-                there.add(found)
-        return [found for found in self._tails if found not in there]
+    def _unreadable(self, path: Path, error: OSError) -> None:
+        self._log.warning("can't read %s: %s", path, error.strerror)
 
 
 def _what_is(pattern: str) -> str:

@@ -8,11 +8,11 @@ from typing import Self
 
 from podtrail_scheduler import TracedSimulation, Workload
 
-from podtrail.component import Consume, Context, GatedPod, Refused
+from podtrail.component import Consume, Context, GatedPod
 from podtrail.otlp import Batch, read_request
+from podtrail_receivers.handing_over import HandingOver
 
 _NANOSECONDS = 1_000_000_000
-_RETRY_AFTER = 1.0
 
 
 class SchedulerSource:
@@ -28,18 +28,10 @@ class SchedulerSource:
         self._workload = workload
         self._speed = speed
         self._begins = begins
-        self._id = context.id
         self._log = context.log
         self._tell = context.tell
         self._gated: dict[str, GatedPod] = {}
-        self._accepted = context.metrics.counter(
-            "otelcol_receiver_accepted_spans", "Spans that the pipelines took.", ("receiver", "transport")
-        )
-        self._refused = context.metrics.counter(
-            "otelcol_receiver_refused_spans",
-            "Spans that the pipelines refused; their sender keeps them.",
-            ("receiver", "transport"),
-        )
+        self._hand_over = HandingOver(context, "inprocess")
 
     async def __aenter__(self) -> Self:
         return self
@@ -56,7 +48,7 @@ class SchedulerSource:
         began = time.monotonic()
         for delivery in simulation.run():
             for request in delivery.requests:
-                await self._hand_over(request, consume)
+                await self._hand_over(Batch(read_request(request).groups, arrived=0), consume)
             self._tell_gated(simulation)
             if self._speed:
                 due = began + (delivery.now - simulated_from) / _NANOSECONDS / self._speed
@@ -82,16 +74,3 @@ class SchedulerSource:
             if self._gated.get(uid) != fact:
                 self._gated[uid] = fact
                 self._tell(fact)
-
-    async def _hand_over(self, request: bytes, consume: Consume) -> None:
-        intake = read_request(request)
-        batch = Batch(intake.groups, arrived=0)
-        while True:
-            try:
-                await consume(batch)
-            except Refused as refused:
-                self._refused.add(batch.span_count, self._id, "inprocess")
-                await asyncio.sleep(refused.after or _RETRY_AFTER)
-            else:
-                self._accepted.add(batch.span_count, self._id, "inprocess")
-                return

@@ -1,0 +1,1 @@
+"""Following files that others write: which are meant, and what they gain."""
