@@ -3,10 +3,15 @@
 import re
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import lru_cache
 
 CPU = "cpu"
 MEMORY = "memory"
 PODS = "pods"
+EPHEMERAL_STORAGE = "ephemeral-storage"
+HUGE_PAGES = "hugepages-"
+ATTACHABLE_VOLUMES = "attachable-volumes-"
+NANO = 10**9
 
 _SUFFIXES = {
     "n": Fraction(1, 10**9),
@@ -24,8 +29,6 @@ def parse_quantity(text: str | float) -> Fraction:
     match = _QUANTITY.fullmatch(str(text).strip())
     suffix = match[2] if match else ""
     exponent = match[3] if match else None
-    if match and suffix in ("e", "E") and exponent is None:
-        match = None
     if match is None or suffix not in _SUFFIXES:
         raise ValueError(f"{text!r} is no quantity; write a number with a suffix such as m, k, M, G, Ki, Mi or Gi")
     return Fraction(match[1]) * _SUFFIXES[suffix] * Fraction(10) ** int(exponent or 0)
@@ -33,8 +36,34 @@ def parse_quantity(text: str | float) -> Fraction:
 
 def parse_resources(quantities: Mapping[str, str | int | float]) -> dict[str, int]:
     """Resource names to amounts: cpu in thousandths of a core, everything else in whole units (bytes), rounded up."""
-    amounts = {}
-    for name, text in quantities.items():
-        value = parse_quantity(text) * (1000 if name == CPU else 1)
-        amounts[name] = -(-value.numerator // value.denominator)
-    return amounts
+    return {name: amount(name, nano_units(text)) for name, text in quantities.items()}
+
+
+@lru_cache(maxsize=8192)
+def nano_units(text: str | float) -> int:
+    """A quantity in billionths, the finest that Kubernetes keeps, rounded up: sums of these are exact."""
+    value = parse_quantity(text) * NANO
+    return -(-value.numerator // value.denominator)
+
+
+def amount(name: str, billionths: int) -> int:
+    """What `billionths` of the resource `name` count as: thousandths for cpu, else whole units, rounded up."""
+    return -(-billionths // 1_000_000) if name == CPU else -(-billionths // NANO)
+
+
+@lru_cache(maxsize=1024)
+def is_extended(name: str) -> bool:
+    """Whether `name` is an extended resource: of a domain that is not Kubernetes' own."""
+    return "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")
+
+
+@lru_cache(maxsize=1024)
+def is_scalar(name: str) -> bool:
+    """Whether the scheduler counts `name` besides cpu, memory, ephemeral storage and Pods."""
+    return is_extended(name) or name.startswith((HUGE_PAGES, ATTACHABLE_VOLUMES)) or "kubernetes.io/" in name
+
+
+@lru_cache(maxsize=1024)
+def is_counted(name: str) -> bool:
+    """Whether requests and room of the resource `name` matter to the scheduler at all."""
+    return name in (CPU, MEMORY, EPHEMERAL_STORAGE) or is_scalar(name)

@@ -37,7 +37,7 @@ class Toleration:
             return False
         if self.key and self.key != taint.key:
             return False
-        return self.operator == "Exists" or (bool(self.key) and self.value == taint.value)
+        return self.operator == "Exists" or (self.operator in ("Equal", "") and self.value == taint.value)
 
 
 @dataclass(frozen=True, slots=True)

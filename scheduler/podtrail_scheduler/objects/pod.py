@@ -166,6 +166,8 @@ class Pod:
     conditions: Mapping[str, tuple[str, str, str]] = field(default_factory=dict)
     """Status, reason and message by type."""
     host_network: bool = False
+    required_node_features: frozenset[str] = frozenset()
+    """What a node must have in `status.declaredFeatures`."""
 
     @cached_property
     def key(self) -> str:

@@ -50,5 +50,5 @@ class PodSelecting:
 
     @property
     def key(self) -> str:
-        """Namespace and name."""
-        return f"{self.namespace}/{self.name}"
+        """Kind, namespace and name: the kinds share this type."""
+        return f"{self.kind}/{self.namespace}/{self.name}"

@@ -1,0 +1,144 @@
+"""Pods."""
+
+from collections.abc import Mapping
+
+from podtrail_scheduler.objects.node import Toleration
+from podtrail_scheduler.objects.pod import Affinity, HostPort, OwnerReference, Pod, PodResourceClaim, Volume
+
+from .affinity import affinity, spread_constraint
+from .features import required_features
+from .reading import Json, flag, inner, items, labels, moment, part, text, whole
+from .resources import container, demand
+
+_NO_AFFINITY = Affinity()
+_DEFAULT_GRACE = 30
+# Sources that no plugin looks at.
+_OF_NO_CONCERN = frozenset(
+    ("configMap", "secret", "emptyDir", "projected", "downwardAPI", "hostPath", "nfs", "gitRepo")
+)
+
+
+def decode_pod(pod: Json) -> Pod:
+    """A Pod of the API's JSON. Raises ValueError with the path of what scheduling needs and cannot read."""
+    metadata = part(pod, "metadata")
+    spec = part(pod, "spec")
+    status = part(pod, "status")
+    containers = items(spec, "containers", container, "spec")
+    init = items(spec, "initContainers", container, "spec") if "initContainers" in spec else ()
+    wanted = demand(spec, status, containers, init)
+    volumes = items(spec, "volumes", _volume, "spec")
+    return Pod(
+        name=text(metadata, "name", "metadata"),
+        namespace=text(metadata, "namespace", "metadata", "default"),
+        uid=text(metadata, "uid", "metadata"),
+        labels=labels(metadata, "labels", "metadata"),
+        annotations=labels(metadata, "annotations", "metadata"),
+        creation_timestamp=moment(metadata, "creationTimestamp", "metadata") or 0,
+        deletion_timestamp=moment(metadata, "deletionTimestamp", "metadata"),
+        requests=wanted.requests,
+        node_selector=labels(spec, "nodeSelector", "spec"),
+        tolerations=items(spec, "tolerations", _toleration, "spec"),
+        affinity=inner(spec, "affinity", affinity, "spec") or _NO_AFFINITY,
+        host_ports=_host_ports(spec),
+        images=_images(spec),
+        priority=whole(spec, "priority", "spec") or 0,
+        preemption_policy=text(spec, "preemptionPolicy", "spec", "PreemptLowerPriority"),
+        scheduling_gates=items(spec, "schedulingGates", _name, "spec") if "schedulingGates" in spec else (),
+        node_name=text(spec, "nodeName", "spec"),
+        nominated_node_name=text(status, "nominatedNodeName", "status"),
+        scheduler_name=text(spec, "schedulerName", "spec", "default-scheduler"),
+        resource_version=text(metadata, "resourceVersion", "metadata"),
+        owner=_controller(metadata),
+        nonzero_requests=wanted.nonzero,
+        topology_spread=items(spec, "topologySpreadConstraints", spread_constraint, "spec"),
+        volumes=tuple(each for each in volumes if each.claim_name or each.ephemeral or each.kind),
+        resource_claims=items(spec, "resourceClaims", _claim, "spec"),
+        claim_statuses=dict(items(status, "resourceClaimStatuses", _claim_status, "status")),
+        phase=text(status, "phase", "status", "Pending"),
+        start_time=moment(status, "startTime", "status") or 0,
+        termination_grace_period=_grace(spec),
+        conditions=_conditions(status),
+        host_network=flag(spec, "hostNetwork", "spec"),
+        required_node_features=required_features(spec),
+    )
+
+
+def _name(each: Json) -> str:
+    return text(each, "name")
+
+
+def _grace(spec: Json) -> int:
+    found = whole(spec, "terminationGracePeriodSeconds", "spec")
+    return _DEFAULT_GRACE if found is None else found
+
+
+def _toleration(each: Json) -> Toleration:
+    return Toleration(
+        text(each, "key"),
+        text(each, "operator") or "Equal",
+        text(each, "value"),
+        text(each, "effect"),
+        whole(each, "tolerationSeconds"),
+    )
+
+
+def _host_ports(spec: Json) -> tuple[HostPort, ...]:
+    """Of sidecars and containers: other init containers are gone when the Pod runs."""
+    sidecars = [each for each in spec.get("initContainers") or () if each.get("restartPolicy") == "Always"]
+    return tuple(
+        port
+        for each in (*sidecars, *(spec.get("containers") or ()))
+        if "ports" in each
+        for port in items(each, "ports", _port, "spec.containers")
+        if port.port > 0
+    )
+
+
+def _port(each: Json) -> HostPort:
+    return HostPort(whole(each, "hostPort") or 0, text(each, "protocol") or "TCP", text(each, "hostIP"))
+
+
+def _images(spec: Json) -> tuple[str, ...]:
+    return (
+        *(text(each, "image") for each in spec.get("initContainers") or ()),
+        *(text(each, "image") for each in spec.get("containers") or ()),
+        *(text(part(each, "image"), "reference") for each in spec.get("volumes") or () if each.get("image")),
+    )
+
+
+def _volume(each: Json) -> Volume:
+    name = text(each, "name")
+    kind = next((key for key, source in each.items() if key != "name" and source is not None), "")
+    if kind in _OF_NO_CONCERN:
+        return Volume(name)
+    source = part(each, kind)
+    if kind == "persistentVolumeClaim":
+        return Volume(name, claim_name=text(source, "claimName", kind), read_only=flag(source, "readOnly", kind))
+    if kind == "ephemeral":
+        return Volume(name, ephemeral=True)
+    return Volume(name, kind=kind, source=source)
+
+
+def _claim(each: Json) -> PodResourceClaim:
+    return PodResourceClaim(
+        text(each, "name"), text(each, "resourceClaimName"), text(each, "resourceClaimTemplateName")
+    )
+
+
+def _claim_status(each: Json) -> tuple[str, str]:
+    return text(each, "name"), text(each, "resourceClaimName")
+
+
+def _controller(metadata: Json) -> OwnerReference | None:
+    for each in metadata.get("ownerReferences") or ():
+        if each.get("controller"):
+            return OwnerReference(text(each, "kind"), text(each, "name"), text(each, "uid"), text(each, "apiVersion"))
+    return None
+
+
+def _conditions(status: Json) -> Mapping[str, tuple[str, str, str]]:
+    return dict(items(status, "conditions", _condition, "status"))
+
+
+def _condition(each: Json) -> tuple[str, tuple[str, str, str]]:
+    return text(each, "type"), (text(each, "status"), text(each, "reason"), text(each, "message"))
