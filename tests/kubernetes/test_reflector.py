@@ -1,6 +1,7 @@
 """A reflector on a real API server tells a consistent story of each object."""
 
 import asyncio
+import logging
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -26,15 +27,20 @@ QUICK = Timing(first_back_off=0.01, longest_back_off=0.1)
 CONFIG_MAPS = "/api/v1/namespaces/{}/configmaps"
 
 
-class Reflected:
-    """A reflector that runs, and what it gave so far."""
+class Reflected(logging.Handler):
+    """A reflector that runs, what it gives, and whether it logged a failure."""
 
     def __init__(self, reflector: Reflector) -> None:
+        super().__init__(logging.WARNING)
         self.reflector = reflector
+        self.failure = asyncio.Event()
         self._changes: asyncio.Queue[Change] = asyncio.Queue()
 
     async def take(self, change: Change) -> None:
         await self._changes.put(change)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.failure.set()
 
     async def next(self) -> Change:
         return await asyncio.wait_for(self._changes.get(), 60)
@@ -45,9 +51,11 @@ async def reflected(kubeconfig: Path, resource: Resource, **options: Any) -> Asy
     connection = await Connection.open(kubeconfig, agent="podtrail-tests")
     it = Reflected(Reflector(connection, resource, random.Random(1), timing=QUICK, **options))
     task = asyncio.create_task(it.reflector.run(it.take))
+    logging.getLogger("podtrail_scheduler").addHandler(it)
     try:
         yield it
     finally:
+        logging.getLogger("podtrail_scheduler").removeHandler(it)
         task.cancel()
         await asyncio.wait([task])
         await connection.close()
@@ -163,8 +171,7 @@ def test_what_may_not_be_read_yet_is_tried_until_it_may(control_plane: Any, name
 
     async def test() -> None:
         async with reflected(control_plane.user("watcher"), Resource(path)) as it:
-            while it.reflector.last_failure is None:
-                await asyncio.sleep(0.01)
+            await it.failure.wait()
             assert "configmaps is forbidden" in str(it.reflector.last_failure)
             await asyncio.to_thread(allow)
             assert names(await it.next()) == ["secretive"]

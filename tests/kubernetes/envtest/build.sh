@@ -11,7 +11,7 @@ folder=$(cd "$folder" && pwd)
 export CGO_ENABLED=0 GOFLAGS="-mod=readonly -trimpath -buildvcs=false"
 version=$(go list -m -f '{{.Version}}' k8s.io/kubernetes)
 IFS=. read -r major minor _ <<<"${version#v}"
-# The version that the binaries tell; without it the API server does not start.
+# The version that the binaries tell.
 flags="-s -w"
 for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
   flags+=" -X $package.gitVersion=$version -X $package.gitMajor=$major -X $package.gitMinor=$minor"

@@ -1,0 +1,351 @@
+"""What a real API server can't be made to do at will, said byte by byte: a reflector comes through it."""
+
+import asyncio
+import itertools
+import json
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from podtrail_scheduler.cluster.kubernetes.connection import Connection
+from podtrail_scheduler.cluster.kubernetes.reflector import (
+    Change,
+    Deleted,
+    Listed,
+    Reflector,
+    Resource,
+    Timing,
+)
+
+PODS = "/api/v1/pods"
+QUICK = Timing(first_back_off=0.001, longest_back_off=0.01)
+Answer = Callable[[asyncio.StreamWriter], Awaitable[None]]
+
+
+def says(code: int, body: Any, **headers: str) -> Answer:
+    """A whole answer."""
+
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        text = json.dumps(body).encode()
+        extra = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
+        writer.write(f"HTTP/1.1 {code} X\r\nContent-Length: {len(text)}\r\n{extra}\r\n".encode() + text)
+
+    return answer
+
+
+def lists(*items: Any, version: str, token: str = "") -> Answer:
+    metadata = {"resourceVersion": version, "continue": token}
+    return says(200, {"kind": "PodList", "apiVersion": "v1", "metadata": metadata, "items": items})
+
+
+def watches(*events: Any, end: bytes | None = None) -> Answer:
+    """A watch: after its events it stays silent, or says `end` and hangs up."""
+
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for event in events:
+            line = json.dumps(event).encode() + b"\n"
+            writer.write(b"%x\r\n%s\r\n" % (len(line), line))
+        if end is not None:
+            writer.write(end)
+            writer.close()
+
+    return answer
+
+
+ENDS = b"0\r\n\r\n"
+BREAKS_OFF = b'40\r\n{"type":"MODI'
+
+
+def hangs_up(writer: asyncio.StreamWriter) -> Awaitable[None]:
+    writer.transport.abort()
+    return asyncio.sleep(0)
+
+
+def pod(name: str, version: str, uid: str = "") -> dict[str, Any]:
+    return {"metadata": {"name": name, "namespace": "default", "uid": uid or f"uid-{name}", "resourceVersion": version}}
+
+
+def event(kind: str, *arguments: str) -> dict[str, Any]:
+    return {"type": kind, "object": pod(*arguments)}
+
+
+def bookmark(version: str) -> dict[str, Any]:
+    return {"type": "BOOKMARK", "object": {"kind": "Pod", "metadata": {"resourceVersion": version}}}
+
+
+def status(code: int, reason: str, message: str = "no") -> dict[str, Any]:
+    return {"kind": "Status", "code": code, "reason": reason, "message": message}
+
+
+class Story:
+    """A reflector on a server that follows a script: what it was given, and what it asked for."""
+
+    def __init__(self, answers: Iterable[Answer]) -> None:
+        self._answers = iter(answers)
+        self._asked = asyncio.Condition()
+        self._changes: asyncio.Queue[Change] = asyncio.Queue()
+        self._writers: list[asyncio.StreamWriter] = []
+        self.asked: list[dict[str, str]] = []
+        self.authorization: list[str] = []
+        self.exhausted = asyncio.Event()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.append(writer)
+        while not writer.is_closing():
+            try:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode()
+            except (asyncio.IncompleteReadError, ConnectionError):
+                break
+            line, *headers = head.splitlines()
+            self.asked.append({name: values[0] for name, values in parse_qs(urlsplit(line.split()[1]).query).items()})
+            self.authorization += [h.partition(": ")[2] for h in headers if h.lower().startswith("authorization:")]
+            async with self._asked:
+                self._asked.notify_all()
+            answer = next(self._answers, None)
+            if answer is None:
+                self.exhausted.set()
+                return  # silence
+            await answer(writer)
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Returns when a request made it true."""
+        async with self._asked:
+            await self._asked.wait_for(condition)
+
+    def close(self) -> None:
+        for writer in self._writers:
+            writer.close()
+
+    async def take(self, change: Change) -> None:
+        await self._changes.put(change)
+
+    async def next(self) -> Change:
+        return await asyncio.wait_for(self._changes.get(), 60)
+
+    async def told(self, count: int) -> list[tuple[str, str]]:
+        """The next changes: their kind, name and resourceVersion."""
+        found = []
+        for _ in range(count):
+            change = await self.next()
+            assert not isinstance(change, Listed)
+            metadata = change.object["metadata"]
+            found.append((type(change).__name__, f"{metadata['name']}@{metadata['resourceVersion']}"))
+        return found
+
+    @property
+    def versions(self) -> list[str]:
+        """Where each watch began, `list` for a list."""
+        return [query["resourceVersion"] if "watch" in query else "list" for query in self.asked]
+
+
+@asynccontextmanager
+async def story(
+    *answers: Answer, script: Iterable[Answer] = (), timing: Timing = QUICK, kubeconfig: Path | None = None
+) -> AsyncIterator[tuple[Story, Reflector]]:
+    it = Story(script or answers)
+    server = await asyncio.start_server(it.serve, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    connection = await Connection.open(kubeconfig, url, agent="podtrail-tests")
+    reflector = Reflector(connection, Resource(PODS), random.Random(1), timing=timing)
+    task = asyncio.create_task(reflector.run(it.take))
+    try:
+        yield it, reflector
+        assert not task.done()
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+        await connection.close()
+        it.close()
+        server.close()
+
+
+def run(test: Callable[[], Awaitable[None]]) -> None:
+    async def whole() -> None:
+        await asyncio.wait_for(test(), 60)
+
+    asyncio.run(whole())
+
+
+def test_a_watch_goes_on_where_a_bookmark_said_it_was() -> None:
+    async def test() -> None:
+        async with story(lists(version="5"), watches(bookmark("9"), end=ENDS)) as (it, _):
+            assert await it.next() == Listed([])
+            await it.exhausted.wait()
+            assert it.versions == ["list", "5", "9"]
+            assert it.asked[1]["allowWatchBookmarks"] == "true"
+
+    run(test)
+
+
+def test_an_expired_version_in_the_stream_has_everything_listed_and_compared() -> None:
+    async def test() -> None:
+        before = [pod("kept", "1"), pod("changed", "2"), pod("gone", "3"), pod("recreated", "4", "old")]
+        after = [pod("kept", "1"), pod("changed", "7"), pod("recreated", "8", "new"), pod("new", "9")]
+        expired = {"type": "ERROR", "object": status(410, "Expired", "The resourceVersion is too old.")}
+        async with story(lists(*before, version="5"), watches(expired, end=ENDS), lists(*after, version="9")) as (
+            it,
+            r,
+        ):
+            assert isinstance(await it.next(), Listed)
+            gone, old = await it.next(), await it.next()
+            assert gone == Deleted(pod("gone", "3"), inferred=True)
+            assert old == Deleted(pod("recreated", "4", "old"), inferred=True)
+            assert await it.told(3) == [("Modified", "changed@7"), ("Added", "recreated@8"), ("Added", "new@9")]
+            await it.exhausted.wait()
+            assert it.versions == ["list", "5", "list", "9"]
+            assert (r.counters.expired, r.counters.failures, r.last_failure) == (1, 0, None)
+
+    run(test)
+
+
+def test_an_expired_version_at_the_start_of_a_watch_has_everything_listed() -> None:
+    async def test() -> None:
+        async with story(lists(version="5"), says(410, status(410, "Expired")), lists(pod("a", "6"), version="7")) as (
+            it,
+            _,
+        ):
+            await it.next()
+            assert await it.told(1) == [("Added", "a@6")]
+
+    run(test)
+
+
+def test_an_expired_continue_token_starts_the_list_anew() -> None:
+    async def test() -> None:
+        a, b = pod("a", "1"), pod("b", "2")
+        halves = lists(a, version="5", token="rest"), says(410, status(410, "Expired"))
+        async with story(*halves, lists(a, version="6", token="rest"), lists(b, version="6")) as (it, reflector):
+            listed = await it.next()
+            assert isinstance(listed, Listed)
+            assert [each["metadata"]["name"] for each in listed.objects] == ["a", "b"]
+            assert [query.get("continue") for query in it.asked[:4]] == [None, "rest", None, "rest"]
+            assert reflector.counters.expired == 1
+
+    run(test)
+
+
+def test_a_server_that_always_says_expired_is_not_asked_without_pause() -> None:
+    async def test() -> None:
+        expired = [answer for _ in range(3) for answer in (lists(version="5"), says(410, status(410, "Expired")))]
+        slow, loop = Timing(first_back_off=0.2, longest_back_off=0.2), asyncio.get_running_loop()
+        async with story(*expired, timing=slow) as (it, _):
+            await it.until(lambda: len(it.asked) == 4)
+            start = loop.time()
+            await it.until(lambda: len(it.asked) == 5)
+            assert loop.time() - start > 0.19
+
+    run(test)
+
+
+def test_a_half_open_connection_is_given_up_and_what_was_missed_is_told() -> None:
+    async def test() -> None:
+        silent = Timing(idle=0.05, first_back_off=0.001, longest_back_off=0.01)
+        script = lists(version="5"), watches(), lists(pod("a", "6"), version="7")
+        async with story(*script, timing=silent) as (it, reflector):
+            await it.next()
+            assert await it.told(1) == [("Added", "a@6")]
+            assert reflector.counters.failures >= 1
+
+    run(test)
+
+
+def test_a_line_that_breaks_off_is_asked_for_again() -> None:
+    async def test() -> None:
+        script = lists(version="5"), watches(event("ADDED", "a", "6"), end=BREAKS_OFF)
+        async with story(*script, watches(event("MODIFIED", "a", "8"))) as (it, _):
+            await it.next()
+            assert await it.told(2) == [("Added", "a@6"), ("Modified", "a@8")]
+            assert it.versions == ["list", "5", "6"]
+
+    run(test)
+
+
+def test_a_connection_that_is_reset_before_an_answer_is_tried_again() -> None:
+    async def test() -> None:
+        async with story(hangs_up, lists(version="5"), hangs_up, watches(event("ADDED", "a", "6"))) as (it, _):
+            assert await it.next() == Listed([])
+            assert await it.told(1) == [("Added", "a@6")]
+            assert "list" not in it.versions[2:]
+
+    run(test)
+
+
+def test_rubbish_in_the_stream_ends_the_watch_and_not_the_reflector() -> None:
+    async def test() -> None:
+        rubbish = [{"type": "ADDED"}, [], {"type": "WAT", "object": pod("a", "6")}, {"type": "ADDED", "object": {}}]
+        script = [answer for each in rubbish for answer in (lists(version="5"), watches(each, end=ENDS))]
+        async with story(*script, lists(pod("a", "6"), version="6")) as (it, reflector):
+            await it.next()
+            assert await it.told(1) == [("Added", "a@6")]
+            assert reflector.counters.failures == len(rubbish)
+
+    run(test)
+
+
+def test_a_throttled_watch_comes_again_no_earlier_than_the_server_says() -> None:
+    async def test() -> None:
+        throttled = says(429, status(429, "TooManyRequests"), Retry_After="1")
+        async with story(lists(version="5"), throttled, watches(event("ADDED", "a", "6"))) as (it, _):
+            await it.next()
+            start = asyncio.get_running_loop().time()
+            assert await it.told(1) == [("Added", "a@6")]
+            assert asyncio.get_running_loop().time() - start > 0.95
+            assert it.versions == ["list", "5", "5"]
+
+    run(test)
+
+
+def test_events_that_repeat_or_contradict_what_is_known_tell_no_nonsense() -> None:
+    async def test() -> None:
+        events = [
+            event("ADDED", "a", "1"),  # known from the list
+            event("ADDED", "a", "6"),  # a change, whatever its name
+            event("DELETED", "b", "7"),  # never heard of
+            event("MODIFIED", "c", "8"),  # new, whatever its name
+            event("MODIFIED", "a", "9", "another"),  # its deletion was missed
+            event("DELETED", "a", "10", "uid-a"),  # and comes late
+            event("DELETED", "c", "11"),
+        ]
+        async with story(lists(pod("a", "1"), version="5"), watches(*events)) as (it, reflector):
+            await it.next()
+            assert await it.told(5) == [
+                ("Modified", "a@6"),
+                ("Added", "c@8"),
+                ("Deleted", "a@6"),
+                ("Added", "a@9"),
+                ("Deleted", "c@11"),
+            ]
+            assert reflector.counters.repeated == 3
+
+    run(test)
+
+
+def test_a_token_that_was_rotated_is_read_again_when_the_old_one_is_refused(tmp_path: Path) -> None:
+    token, kubeconfig = tmp_path / "token", tmp_path / "kubeconfig"
+    token.write_text("old\n")
+    kubeconfig.write_text(
+        json.dumps(
+            {
+                "current-context": "it",
+                "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
+                "clusters": [{"name": "it", "cluster": {"server": "http://127.0.0.1:1"}}],
+                "users": [{"name": "it", "user": {"tokenFile": str(token)}}],
+            }
+        )
+    )
+
+    async def rotated(writer: asyncio.StreamWriter) -> None:
+        await asyncio.to_thread(token.write_text, "new\n")
+        await says(401, status(401, "Unauthorized"))(writer)
+
+    async def test() -> None:
+        script = itertools.chain([rotated], itertools.repeat(says(401, status(401, "Unauthorized"))))
+        async with story(script=script, kubeconfig=kubeconfig) as (it, _):
+            await it.until(lambda: "Bearer new" in it.authorization)
+            assert it.authorization[0] == "Bearer old"
+
+    run(test)
