@@ -40,6 +40,10 @@ class Cache:
         self._assumed.add(pod.uid)
         self._add(pod.on(node_name))
 
+    def is_assumed(self, uid: str) -> bool:
+        """Whether the Pod is assumed on a node and the watch has not shown it there yet."""
+        return uid in self._assumed
+
     def forget(self, uid: str) -> bool:
         """Undoes `assume`; False when the Pod was bound or removed in the meantime."""
         if uid not in self._assumed:

@@ -21,9 +21,10 @@ from .framework.profile import Profile
 from .framework.runtime import Framework
 from .framework.trial import fits
 from .objects import Node, Pod
+from .queueing.changes import node_scheduling_properties_change
 from .queueing.entry import QueuedPod
-from .queueing.events import ASSIGNED_POD_ADD, ASSIGNED_POD_DELETE, NODE_ADD, NODE_UPDATE, ClusterEvent, Happening
-from .queueing.queue import SchedulingQueue
+from .queueing.events import ASSIGNED_POD_ADD, ASSIGNED_POD_DELETE, NODE_ADD, ClusterEvent, Happening
+from .queueing.queue import ProfileQueueing, SchedulingQueue
 from .scheduling_cycle import SchedulingCycle
 
 
@@ -41,7 +42,9 @@ class Scheduler:
         log: Log = log_long,
     ) -> None:
         self.profile = profile
-        self.queue = SchedulingQueue(profile.queue_sort.sort_key, profile.held_back_by, profile.hints)
+        self.queue = SchedulingQueue(
+            profile.queue_sort.sort_key, {profile.name: ProfileQueueing(profile.pre_enqueue, profile.hints)}
+        )
         self.propagation = PropagationCounters("kube-scheduler", profile.name, "Pod")
         self._handle = handle
         self._clock = handle.clock
@@ -65,7 +68,8 @@ class Scheduler:
     def pod_updated(self, old: Pod, new: Pod) -> None:
         """The watch shows a changed Pod; one that was bound leaves the queue."""
         if not new.node_name:
-            self.queue.update(new, self._clock.now())
+            if not self._cache.is_assumed(new.uid):
+                self.queue.update(old, new, self._clock.now())
             return
         self._cache.set_pod(new)
         if not old.node_name:
@@ -91,7 +95,8 @@ class Scheduler:
     def node_updated(self, old: Node, new: Node) -> None:
         """The watch shows a changed node."""
         self._cache.set_node(new)
-        self._move(NODE_UPDATE, old, new)
+        for event in node_scheduling_properties_change(old, new):
+            self._move(event, old, new)
 
     def next_attempt(self) -> Iterator[Pause] | None:
         """Takes the next Pod from the queue; None when none is active."""
@@ -143,7 +148,6 @@ class Scheduler:
         """Puts the Pod back into the queue, unless it is gone, and writes why into its status."""
         entry, now = attempt.entry, self._clock.now()
         entry.refused_by, entry.pending_on = failure.refused_by, failure.pending_on
-        entry.errors = entry.errors + 1 if failure.result == "Error" else 0
         entry.message = failure.message
         current = self._handle.client.get_pod(attempt.pod.uid)
         if current is None or current.deletion_timestamp is not None or current.node_name:

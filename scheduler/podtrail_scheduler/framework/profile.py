@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
 from podtrail_scheduler.objects import Pod
-from podtrail_scheduler.queueing.events import ClusterEvent, HintFunction
-from podtrail_scheduler.queueing.queue import Hints
+from podtrail_scheduler.queueing.events import hints_of
 
 from .extension_points import (
     BindPlugin,
@@ -64,7 +63,8 @@ class Profile:
         self.post_bind = _serving(plugins, PostBindPlugin)  # type: ignore[type-abstract]
         self.names = tuple(plugin.name for plugin in plugins)
         self.weights = {each.plugin.name: each.weight for each in enabled}
-        self.hints = _hints(plugins)
+        hinting = _serving(plugins, EventsPlugin)  # type: ignore[type-abstract]
+        self.hints = hints_of(hinting, [plugin.name for plugin in plugins if not isinstance(plugin, EventsPlugin)])
         if not self.bind:
             raise ValueError(f"profile {name} needs a plugin that binds")
 
@@ -79,12 +79,3 @@ class Profile:
 
 def _serving(plugins: Sequence[Plugin], kind: type[Kind]) -> list[Kind]:
     return [plugin for plugin in plugins if isinstance(plugin, kind)]
-
-
-def _hints(plugins: Sequence[Plugin]) -> Hints:
-    hints: dict[ClusterEvent, list[tuple[str, HintFunction]]] = {}
-    for plugin in plugins:
-        if isinstance(plugin, EventsPlugin):
-            for registration in plugin.events_to_register():
-                hints.setdefault(registration.event, []).append((plugin.name, registration.hint))
-    return hints

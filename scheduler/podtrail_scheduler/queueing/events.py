@@ -3,8 +3,9 @@
 The kinds are kube-scheduler's (`framework.ClusterEvent`): a resource and what was done to it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum, IntFlag
+from functools import cache
 from typing import NamedTuple, Protocol
 
 from podtrail_scheduler.objects import Pod
@@ -73,22 +74,29 @@ class ClusterEvent(NamedTuple):
     @property
     def label(self) -> str:
         """The text in logs and in `scheduler_queue_incoming_pods_total{event}`."""
-        if self.custom_label:
-            return self.custom_label
-        name = (
-            "Update"
-            if self.action == Action.UPDATE
-            else "".join(part.capitalize() for part in (self.action.name or "").split("_"))
-        )
-        return f"{self.resource.value}{name}"
+        return self.custom_label or _label(self.resource, self.action)
+
+    @property
+    def is_wildcard(self) -> bool:
+        """Whether it concerns every Pod, whichever plugins refused it."""
+        return self.resource is Resource.WILDCARD and self.action == Action.ALL
 
     def covers(self, happened: "ClusterEvent") -> bool:
-        """Whether who registered for this hears of `happened`."""
-        return bool(self.action & happened.action) and (
-            self.resource is happened.resource
-            or Resource.WILDCARD in (self.resource, happened.resource)
-            or (self.resource is Resource.POD and happened.resource in _PODS)
+        """Whether who registered for this hears of `happened`, which must be as specific or more."""
+        return self.is_wildcard or (
+            happened.action in self.action
+            and (
+                self.resource is happened.resource
+                or self.resource is Resource.WILDCARD
+                or (self.resource is Resource.POD and happened.resource in _PODS)
+            )
         )
+
+
+@cache
+def _label(resource: Resource, action: Action) -> str:
+    name = "Update" if action == Action.UPDATE else "All" if action == Action.ALL else (action.name or "")
+    return f"{resource.value}{''.join(part[:1].upper() + part[1:].lower() for part in name.split('_'))}"
 
 
 _PODS = frozenset((Resource.ASSIGNED_POD, Resource.UNSCHEDULED_POD, Resource.TARGET_POD))
@@ -122,6 +130,11 @@ class Happening(NamedTuple):
 
 
 HintFunction = Callable[[Pod, Happening], Hint]
+Hints = Mapping[ClusterEvent, Sequence[tuple[str, HintFunction]]]
+"""What the plugins of a profile registered: for each kind of event their names and hints."""
+
+HINT_FAULTS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""Errors of a hint after which its Pod is tried again, so that no fault of a plugin strands it."""
 
 
 def always(pod: Pod, happening: Happening) -> Hint:  # noqa: ARG001
@@ -134,3 +147,35 @@ class Registration(NamedTuple):
 
     event: ClusterEvent
     hint: HintFunction = always
+
+
+class Hinting(Protocol):
+    """A plugin that registers for events."""
+
+    @property
+    def name(self) -> str:
+        """The plugin's name."""
+        ...
+
+    def events_to_register(self) -> Sequence[Registration]:
+        """The events and hints."""
+        ...
+
+
+_EVERYTHING = tuple(
+    Registration(ClusterEvent(resource, Action.ALL))
+    for resource in Resource
+    if resource not in (Resource.POD, Resource.WILDCARD)
+)
+
+
+def hints_of(hinting: Iterable[Hinting], others: Iterable[str] = ()) -> Hints:
+    """The hints of plugins; `others` have no say of their own: every event may help against their refusals."""
+    hints: dict[ClusterEvent, list[tuple[str, HintFunction]]] = {}
+    for plugin in hinting:
+        for registration in plugin.events_to_register():
+            hints.setdefault(registration.event, []).append((plugin.name, registration.hint))
+    for name in others:
+        for registration in _EVERYTHING:
+            hints.setdefault(registration.event, []).append((name, registration.hint))
+    return hints

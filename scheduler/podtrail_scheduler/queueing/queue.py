@@ -3,172 +3,337 @@
 A refused Pod waits in the unschedulable pool until an event that a plugin which refused it asked for makes that
 plugin hopeful, or five minutes are over; then it finishes its back-off and is active again. Events that come while a
 Pod is being tried are remembered and looked at when it comes back. A Pod that PreEnqueue holds back is gated: it sits
-in the unschedulable pool and flushing does not move it. Times are unix nanoseconds, given by the caller.
+in the unschedulable pool until PreEnqueue lets it pass. Times are unix nanoseconds, given by the caller.
 """
 
-import heapq
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import count
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 from podtrail_scheduler.durations import MINUTE, SECOND
-from podtrail_scheduler.framework.status import Status
 from podtrail_scheduler.objects import Pod
 
+from .backoff import BackoffQueue
+from .changes import pod_scheduling_properties_change
 from .entry import QueuedPod
-from .events import TARGET_POD_UPDATE, ClusterEvent, Happening, Hint, HintFunction
+from .events import FORCE_ACTIVATE, POD_ADD, TIMEOUT, Happening, Hints
+from .heap import EntryHeap
+from .in_flight import InFlight
+from .interest import Interest, Strategy
+from .pre_enqueue import PreEnqueue, PreEnqueuePlugin, PreEnqueueReporter
+from .unschedulable import UnschedulablePool
 
-INITIAL_BACKOFF = 1 * SECOND
-MAX_BACKOFF = 10 * SECOND
-MAX_UNSCHEDULABLE = 5 * MINUTE
+SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
+BACKOFF_COMPLETE = "BackoffComplete"
+POP_FROM_BACKOFF = "PopFromBackoffQ"
 
-Hints = Mapping[ClusterEvent, Sequence[tuple[str, HintFunction]]]
-PreEnqueue = Callable[[Pod], tuple[str, Status] | None]
+
+@dataclass(frozen=True, slots=True)
+class QueueSettings:
+    """Lengths of time in nanoseconds; kube-scheduler's defaults."""
+
+    initial_backoff: int = 1 * SECOND
+    max_backoff: int = 10 * SECOND
+    """0: Pods come back at once."""
+    max_unschedulable: int = 5 * MINUTE
+    """How long a Pod stays in the unschedulable pool if no event helps."""
+    pop_from_backoff: bool = True
+    """The feature gate SchedulerPopFromBackoffQ: with nothing active, Pods are popped before their back-off is over."""
+
+
+class ProfileQueueing(NamedTuple):
+    """What the queue needs of a profile."""
+
+    pre_enqueue: Sequence[PreEnqueuePlugin]
+    hints: Hints
+
+
+class Nominations(Protocol):
+    """Who hopes for which node; kept up by the queue as Pods come, change and go."""
+
+    def observe(self, old: Pod | None, new: Pod) -> None:
+        """A Pod without a node came (`old` None) or changed."""
+        ...
+
+    def withdraw(self, uid: str) -> None:
+        """The Pod is gone."""
+        ...
 
 
 class SchedulingQueue:
     """Every Pod that has no node yet and is not being tried is in exactly one place of it."""
 
-    def __init__(self, sort_key: Callable[[QueuedPod], tuple[int, ...]], pre_enqueue: PreEnqueue, hints: Hints) -> None:
-        """`pre_enqueue` gives the plugin that holds a Pod back and its status, None when there is none."""
-        self._sort_key = sort_key
-        self._pre_enqueue = pre_enqueue
-        self._hints = hints
-        self._order = count()
-        self._heap: list[tuple[tuple[int, ...], int, QueuedPod]] = []
-        self._active: dict[str, QueuedPod] = {}
-        self._backoff: dict[str, QueuedPod] = {}
-        self._unschedulable: dict[str, QueuedPod] = {}
-        self._in_flight: dict[str, int] = {}
-        self._happenings: list[Happening] = []
+    def __init__(
+        self,
+        sort_key: Callable[[QueuedPod], tuple[int, ...]],
+        profiles: Mapping[str, ProfileQueueing],
+        settings: QueueSettings | None = None,
+        *,
+        nominations: Nominations | None = None,
+        reporter: PreEnqueueReporter | None = None,
+    ) -> None:
+        """`profiles` are by scheduler name and share one order, `sort_key`."""
+        self._settings = settings or QueueSettings()
+        self._interest = Interest({name: profile.hints for name, profile in profiles.items()})
+        self._pre_enqueue = PreEnqueue({name: each.pre_enqueue for name, each in profiles.items()}, reporter)
+        self._nominations = nominations
+        self._active = EntryHeap(sort_key)
+        self._backoff = BackoffQueue(
+            self._settings.initial_backoff,
+            self._settings.max_backoff,
+            sort_key,
+            pop_from_backoff=self._settings.pop_from_backoff,
+        )
+        self._unschedulable = UnschedulablePool()
+        self._in_flight = InFlight()
+        self.incoming: Counter[tuple[str, str]] = Counter()
+        """Pods that entered a queue, by queue and event (`scheduler_queue_incoming_pods_total`)."""
+        self.rejections: Counter[tuple[str, str]] = Counter()
+        """Pods that a plugin refused, by plugin and profile (`scheduler_unschedulable_pods`)."""
 
     def add(self, pod: Pod, now: int) -> None:
         """A Pod without a node was created."""
-        self._enqueue(QueuedPod(pod, queued_at=now), now)
+        if self._nominations is not None:
+            self._nominations.observe(None, pod)
+        self._to_active(QueuedPod(pod, queued_at=now), POD_ADD.label, now)
 
     def pop(self) -> QueuedPod | None:
         """The next Pod to try, its attempt counted; call `done` or `give_back` when the attempt is over."""
-        while self._heap:
-            entry = heapq.heappop(self._heap)[2]
-            if self._active.get(entry.pod.uid) is entry:
-                del self._active[entry.pod.uid]
-                entry.attempts += 1
-                self._in_flight[entry.pod.uid] = len(self._happenings)
-                return entry
+        while (entry := self._pop()) is not None:
+            if entry.pod.uid in self._in_flight:
+                continue
+            entry.attempts += 1
+            self._in_flight.take_off(entry)
+            self._uncount(entry)
+            return entry
         return None
 
     def done(self, uid: str) -> None:
         """The attempt of this Pod is over and it does not come back."""
-        self._landed(uid)
+        self._in_flight.land(uid)
 
     def give_back(self, entry: QueuedPod, now: int) -> None:
-        """Returns a Pod whose attempt failed; `refused_by`, `pending_on` and `errors` say how."""
-        happened = self._landed(entry.pod.uid)
-        entry.queued_at = now
-        if not entry.refused_by and not entry.pending_on:
-            self._backoff[entry.pod.uid] = entry
-        elif any(self._is_hopeful(entry, happening) for happening in happened):
-            self._requeue(entry, now)
-        else:
-            self._unschedulable[entry.pod.uid] = entry
+        """Returns a Pod whose attempt failed; `refused_by` and `pending_on` say by whom, neither is an error.
 
-    def update(self, pod: Pod, now: int) -> None:
-        """A Pod without a node changed; a gated one is asked again whether it may go."""
-        uid = pod.uid
+        Raises ValueError when the Pod is in the queue already.
+        """
+        uid = entry.pod.uid
+        if uid in self:
+            self.done(uid)
+            raise ValueError(f"Pod {entry.pod.key} is already present in the queue")
+        if entry.rejectors:
+            entry.unschedulable_count += 1
+            entry.errors = 0
+        else:
+            entry.errors += 1
+        entry.queued_at = now
+        entry.backoff_expiration = None
+        entry.flushed, entry.flushed_at = False, 0
+        self._count(entry)
+        strategy = self._strategy_of_returning(entry)
+        self.done(uid)
+        self._requeue(entry, strategy, SCHEDULE_ATTEMPT_FAILURE, now)
+
+    def update(self, old: Pod, new: Pod, now: int) -> None:
+        """A Pod without a node changed; one that is neither queued nor in flight is taken as new."""
+        uid = new.uid
+        events = pod_scheduling_properties_change(old, new, target=True)
+        if uid in self._in_flight:
+            for event in events:
+                self._in_flight.note(Happening(event, old, new))
+            return
+        entry = self.get(uid)
+        if entry is None:
+            self.add(new, now)
+            return
+        if self._nominations is not None:
+            self._nominations.observe(old, new)
+        entry.pod = new
         if uid in self._active:
-            self._active[uid].pod = pod
+            self._active.put(entry)
         elif uid in self._backoff:
-            self._backoff[uid].pod = pod
-        elif uid in self._unschedulable:
-            entry = self._unschedulable[uid]
-            old, entry.pod = entry.pod, pod
-            if entry.gated or self._is_hopeful(entry, Happening(TARGET_POD_UPDATE, old, pod)):
-                del self._unschedulable[uid]
-                self._requeue(entry, now)
+            self._backoff.put(entry)
+        else:
+            self._retry_after_update(entry, [Happening(event, old, new) for event in events], now)
 
     def delete(self, uid: str) -> None:
-        """A Pod without a node is gone."""
-        for place in (self._active, self._backoff, self._unschedulable):
-            place.pop(uid, None)
+        """A Pod without a node is gone, or has one now."""
+        if self._nominations is not None:
+            self._nominations.withdraw(uid)
+        entry = self._active.remove(uid) or self._backoff.remove(uid) or self._unschedulable.remove(uid)
+        if entry is not None:
+            self._uncount(entry)
 
-    def move(self, happening: Happening, now: int) -> None:
-        """Something happened: Pods that a plugin is now hopeful about get another attempt."""
-        if self._in_flight:
-            self._happenings.append(happening)
-        hopeful = [
-            entry for entry in self._unschedulable.values() if not entry.gated and self._is_hopeful(entry, happening)
-        ]
-        self._move(hopeful, now)
+    def activate(self, uids: Iterable[str], now: int) -> None:
+        """Has Pods tried again at once, whatever refused them; those in flight when they come back."""
+        for uid in uids:
+            from_backoff = uid in self._backoff
+            entry = self._backoff.remove(uid) or self._unschedulable.get(uid)
+            if entry is not None:
+                self._to_active(entry, FORCE_ACTIVATE.label, now, from_backoff=from_backoff)
+            elif (flying := self._in_flight.get(uid)) is not None:
+                self._in_flight.note(Happening(FORCE_ACTIVATE, None, flying.pod))
+
+    def move(self, happening: Happening, now: int, concerned: Callable[[Pod], bool] | None = None) -> None:
+        """Something happened: those `concerned` (all) that a plugin is now hopeful about get another attempt."""
+        event = happening.event
+        if event.is_wildcard:
+            candidates = list(self._unschedulable)
+        else:
+            plugins = self._interest.plugins(event)
+            if not plugins:
+                return
+            found = self._unschedulable.refused_by_any(plugins)
+            candidates = [entry for entry in found if not entry.gated or entry.gating_plugin in plugins]
+        if concerned is not None:
+            candidates = [entry for entry in candidates if concerned(entry.pod)]
+        self._move(candidates, happening, now)
 
     def flush_backoff(self, now: int) -> None:
-        """Makes those active whose back-off is over; due every second."""
-        over = [entry for entry in self._backoff.values() if self.backoff_ends(entry) <= now]
-        for entry in sorted(over, key=self.backoff_ends):
-            del self._backoff[entry.pod.uid]
-            self._enqueue(entry, now)
+        """Makes those active whose back-off is over; due every second, on the second."""
+        for entry in self._backoff.pop_completed(now):
+            self._to_active(entry, BACKOFF_COMPLETE, now, from_backoff=True)
 
     def flush_unschedulable(self, now: int) -> None:
-        """Retries those that have waited five minutes for an event; due every 30 seconds."""
-        waiting = self._unschedulable.values()
-        self._move([each for each in waiting if not each.gated and now - each.queued_at > MAX_UNSCHEDULABLE], now)
+        """Retries those that have waited in the unschedulable pool for too long; due every 30 seconds."""
+        late = now - self._settings.max_unschedulable
+        waiting = [entry for entry in self._unschedulable if max(entry.queued_at, entry.flushed_at) < late]
+        for entry in waiting:
+            entry.flushed, entry.flushed_at = True, now
+        if waiting:
+            self._move(waiting, Happening(TIMEOUT), now)
+
+    def deadline(self) -> int | None:
+        """When `flush_backoff` next has work."""
+        return self._backoff.deadline()
 
     def backoff_ends(self, entry: QueuedPod) -> int:
-        """When `entry` may be active again: one second after its first failure, doubled each time, at most ten."""
-        failures = entry.errors or entry.attempts
-        return entry.queued_at + (min(INITIAL_BACKOFF << min(failures - 1, 10), MAX_BACKOFF) if failures else 0)
+        """When the back-off of `entry` is over, 0 when it has none."""
+        return self._backoff.expiration(entry)
+
+    def report_failed(self, uid: str) -> None:
+        """A PreEnqueue rejection could not be written to the Pod's status: the next one is reported again."""
+        entry = self.get(uid) or self._in_flight.get(uid)
+        if entry is not None:
+            entry.last_pre_enqueue_rejection = ""
 
     def pending(self) -> dict[str, list[QueuedPod]]:
         """Who is where: active, backoff, unschedulable, gated (the labels of `scheduler_pending_pods`)."""
-        waiting = self._unschedulable.values()
         return {
-            "active": list(self._active.values()),
-            "backoff": list(self._backoff.values()),
-            "unschedulable": [entry for entry in waiting if not entry.gated],
-            "gated": [entry for entry in waiting if entry.gated],
+            "active": list(self._active),
+            "backoff": list(self._backoff),
+            "unschedulable": [entry for entry in self._unschedulable if not entry.gated],
+            "gated": [entry for entry in self._unschedulable if entry.gated],
         }
+
+    def lengths(self) -> dict[str, int]:
+        """How many are where, with the keys of `pending`."""
+        gated = self._unschedulable.gated
+        return {
+            "active": len(self._active),
+            "backoff": len(self._backoff),
+            "unschedulable": len(self._unschedulable) - gated,
+            "gated": gated,
+        }
+
+    @property
+    def in_flight_events(self) -> Mapping[str, int]:
+        """Events and popped Pods that are kept for attempts under way (`scheduler_inflight_events`)."""
+        return self._in_flight.counts
+
+    def get(self, uid: str) -> QueuedPod | None:
+        """The Pod of that uid, None when it is not queued."""
+        return self._active.get(uid) or self._backoff.get(uid) or self._unschedulable.get(uid)
+
+    def is_in_flight(self, uid: str) -> bool:
+        """Whether the Pod was popped and neither `done` nor given back."""
+        return uid in self._in_flight
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._active or uid in self._backoff or uid in self._unschedulable
 
-    def _landed(self, uid: str) -> list[Happening]:
-        """What happened since `uid` was popped; forgotten once no attempt under way began before it."""
-        began = self._in_flight.pop(uid)
-        happened = self._happenings[began:]
-        if not self._in_flight:
-            self._happenings.clear()
-        elif oldest := min(self._in_flight.values()):
-            del self._happenings[:oldest]
-            self._in_flight = {each: position - oldest for each, position in self._in_flight.items()}
-        return happened
+    def _pop(self) -> QueuedPod | None:
+        entry = self._active.pop()
+        if entry is None and self._settings.pop_from_backoff:
+            entry = self._backoff.pop()
+            if entry is not None:
+                self.incoming["active", POP_FROM_BACKOFF] += 1
+        return entry
 
-    def _is_hopeful(self, entry: QueuedPod, happening: Happening) -> bool:
-        concerned = entry.refused_by | entry.pending_on
-        return any(
-            plugin in concerned and hint(entry.pod, happening) is Hint.QUEUE
-            for event, hints in self._hints.items()
-            if event.covers(happening.event)
-            for plugin, hint in hints
-        )
+    def _strategy_of_returning(self, entry: QueuedPod) -> Strategy:
+        best = Strategy.SKIP
+        if not entry.rejectors or entry.pod.uid not in self._in_flight:
+            return Strategy.AFTER_BACKOFF
+        for happening in self._in_flight.since_take_off(entry.pod.uid):
+            best = max(best, self._interest.strategy(entry, happening))
+            if best is Strategy.IMMEDIATELY or (best and not entry.pending_on):
+                break
+        return best
 
-    def _move(self, entries: Iterable[QueuedPod], now: int) -> None:
+    def _retry_after_update(self, entry: QueuedPod, happenings: Iterable[Happening], now: int) -> None:
+        for happening in happenings:
+            strategy = self._interest.strategy(entry, happening)
+            if strategy is not Strategy.SKIP:
+                self._requeue(entry, strategy, happening.event.label, now)
+                if not entry.gated:
+                    return
+
+    def _move(self, entries: Iterable[QueuedPod], happening: Happening, now: int) -> None:
         for entry in entries:
-            del self._unschedulable[entry.pod.uid]
-            self._requeue(entry, now)
+            strategy = self._interest.strategy(entry, happening)
+            if strategy is not Strategy.SKIP:
+                self._unschedulable.remove(entry.pod.uid)
+                self._requeue(entry, strategy, happening.event.label, now)
+        self._in_flight.note(happening)
 
-    def _requeue(self, entry: QueuedPod, now: int) -> None:
-        if not entry.pending_on and self.backoff_ends(entry) > now:
-            self._backoff[entry.pod.uid] = entry
+    def _requeue(self, entry: QueuedPod, strategy: Strategy, event: str, now: int) -> None:
+        if strategy is Strategy.SKIP:
+            self._to_unschedulable(entry, event)
+        elif strategy is Strategy.AFTER_BACKOFF and self._backoff.is_backing_off(entry, now):
+            self._to_backoff(entry, event, now)
         else:
-            self._enqueue(entry, now)
+            self._to_active(entry, event, now)
 
-    def _enqueue(self, entry: QueuedPod, now: int) -> None:
-        held = self._pre_enqueue(entry.pod)
-        if held is not None:
-            plugin, status = held
-            entry.gated, entry.refused_by, entry.message = True, frozenset((plugin,)), status.message
-            self._unschedulable[entry.pod.uid] = entry
+    def _to_active(self, entry: QueuedPod, event: str, now: int, *, from_backoff: bool = False) -> None:
+        if not (from_backoff and self._settings.pop_from_backoff) and self._is_held_back(entry, event, now):
             return
-        if entry.gated:
-            entry.gated, entry.refused_by, entry.message = False, frozenset(), ""
+        if entry.initial_attempt is None:
+            entry.initial_attempt = now
         entry.active_since = now
-        self._active[entry.pod.uid] = entry
-        heapq.heappush(self._heap, (self._sort_key(entry), next(self._order), entry))
+        self._active.put(entry)
+        self.incoming["active", event] += 1
+
+    def _to_backoff(self, entry: QueuedPod, event: str, now: int) -> None:
+        if self._settings.pop_from_backoff and self._is_held_back(entry, event, now):
+            return
+        entry.active_since = now
+        self._unschedulable.remove(entry.pod.uid)
+        self._backoff.put(entry)
+        self.incoming["backoff", event] += 1
+
+    def _is_held_back(self, entry: QueuedPod, event: str, now: int) -> bool:
+        """Asks PreEnqueue, with `entry` taken out of the unschedulable pool, or back in it when it must wait."""
+        was_there = self._unschedulable.remove(entry.pod.uid) is not None
+        rejected_by = self._pre_enqueue.run(entry, now)
+        if rejected_by:
+            self.rejections[rejected_by, entry.pod.scheduler_name] += 1
+        if not entry.gated:
+            return False
+        entry.flushed = False
+        self._unschedulable.put(entry)
+        if not was_there:
+            self.incoming["unschedulable", event] += 1
+        return True
+
+    def _to_unschedulable(self, entry: QueuedPod, event: str) -> None:
+        self._unschedulable.put(entry)
+        self.incoming["unschedulable", event] += 1
+
+    def _count(self, entry: QueuedPod) -> None:
+        for plugin in entry.rejectors:
+            self.rejections[plugin, entry.pod.scheduler_name] += 1
+
+    def _uncount(self, entry: QueuedPod) -> None:
+        for plugin in entry.rejectors:
+            self.rejections[plugin, entry.pod.scheduler_name] -= 1

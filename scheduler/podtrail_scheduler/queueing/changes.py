@@ -1,0 +1,63 @@
+"""What an update of a Pod or a Node may mean to scheduling, as events that are as specific as can be."""
+
+from collections.abc import Mapping
+
+from podtrail_scheduler.objects import Node, Pod
+
+from .events import Action, ClusterEvent, Resource
+
+
+def pod_scheduling_properties_change(old: Pod, new: Pod, *, target: bool) -> list[ClusterEvent]:
+    """The events of a Pod's update; `target` when it is told to the waiting Pod itself.
+
+    An update of nothing that scheduling reads is the general Update, heard by who registered for all of them.
+    """
+    resource = Resource.ASSIGNED_POD if new.node_name else Resource.TARGET_POD if target else Resource.UNSCHEDULED_POD
+    return [ClusterEvent(resource, action) for action in _pod_actions(old, new)] or [
+        ClusterEvent(resource, Action.UPDATE)
+    ]
+
+
+def node_scheduling_properties_change(old: Node, new: Node) -> list[ClusterEvent]:
+    """The events of a Node's update; none when nothing changed that scheduling reads, as with heartbeats."""
+    return [ClusterEvent(Resource.NODE, action) for action in _node_actions(old, new)]
+
+
+def _pod_actions(old: Pod, new: Pod) -> list[Action]:
+    actions = []
+    if old.labels != new.labels:
+        actions.append(Action.UPDATE_POD_LABEL)
+    if _any_lower(old.requests, new.requests):
+        actions.append(Action.UPDATE_POD_SCALE_DOWN)
+    if _any_lower(new.requests, old.requests):
+        actions.append(Action.UPDATE_POD_SCALE_UP)
+    if old.scheduling_gates and not new.scheduling_gates:
+        actions.append(Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
+    if len(old.tolerations) != len(new.tolerations):
+        actions.append(Action.UPDATE_POD_TOLERATION)
+    if old.claim_statuses != new.claim_statuses:
+        actions.append(Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM)
+    return actions
+
+
+def _any_lower(before: Mapping[str, int], after: Mapping[str, int]) -> bool:
+    return any(name not in after or amount > after[name] for name, amount in before.items())
+
+
+def _node_actions(old: Node, new: Node) -> list[Action]:
+    actions = []
+    if old.unschedulable and not new.unschedulable:
+        actions.append(Action.UPDATE_NODE_TAINT)
+    if old.allocatable != new.allocatable:
+        actions.append(Action.UPDATE_NODE_ALLOCATABLE)
+    if old.labels != new.labels:
+        actions.append(Action.UPDATE_NODE_LABEL)
+    if old.taints != new.taints:
+        actions.append(Action.UPDATE_NODE_TAINT)
+    if dict(old.conditions) != dict(new.conditions):
+        actions.append(Action.UPDATE_NODE_CONDITION)
+    if old.annotations != new.annotations:
+        actions.append(Action.UPDATE_NODE_ANNOTATION)
+    if old.declared_features != new.declared_features:
+        actions.append(Action.UPDATE_NODE_DECLARED_FEATURE)
+    return actions

@@ -1,0 +1,84 @@
+"""Runs PreEnqueue before a Pod becomes active and tells of what it said (KEP-5501)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from podtrail_scheduler.framework.status import Status
+from podtrail_scheduler.objects import Pod
+
+from .entry import QueuedPod
+
+POD_SCHEDULED = "PodScheduled"
+
+
+class PreEnqueuePlugin(Protocol):
+    """What the queue needs of such a plugin."""
+
+    @property
+    def name(self) -> str:
+        """The plugin's name."""
+        ...
+
+    def pre_enqueue(self, pod: Pod) -> Status | None:
+        """Whether `pod` may be scheduled at all yet."""
+        ...
+
+
+class PreEnqueueReporter(Protocol):
+    """Is told what changes in a Pod's readiness; there is none unless SchedulerPreEnqueuePodStatus is on."""
+
+    def rejected(self, pod: Pod, message: str, now: int) -> None:
+        """A plugin rejects `pod` for a reason that its status does not show yet."""
+        ...
+
+    def passed(self, pod: Pod, now: int) -> None:
+        """`pod`, rejected before, passes all plugins."""
+        ...
+
+
+class PreEnqueue:
+    """The plugins of each profile by name of the profile."""
+
+    def __init__(
+        self, plugins: Mapping[str, Sequence[PreEnqueuePlugin]], reporter: PreEnqueueReporter | None = None
+    ) -> None:
+        self._plugins = plugins
+        self._reporter = reporter
+
+    def run(self, entry: QueuedPod, now: int) -> str:
+        """Sets whether `entry` is gated; returns the plugin that rejects it and did not do so before, or nothing.
+
+        The plugin that gated it last is asked first. The first rejection ends the round.
+        """
+        plugins = self._plugins.get(entry.pod.scheduler_name, ())
+        if not plugins:
+            entry.gating_plugin = ""
+            return ""
+        ordered = sorted(plugins, key=lambda plugin: plugin.name != entry.gating_plugin) if entry.gated else plugins
+        for plugin in ordered:
+            status = plugin.pre_enqueue(entry.pod)
+            if status is not None:
+                return self._gate(entry, plugin.name, status.message, now)
+        entry.gating_plugin = ""
+        if self._reporter is not None and entry.last_pre_enqueue_rejection:
+            entry.last_pre_enqueue_rejection = ""
+            self._reporter.passed(entry.pod, now)
+        return ""
+
+    def _gate(self, entry: QueuedPod, plugin: str, message: str, now: int) -> str:
+        newly = "" if plugin in entry.rejectors else plugin
+        entry.refused_by |= {plugin}
+        entry.gating_plugin = plugin
+        entry.message = message
+        if self._reporter is not None:
+            known = entry.last_pre_enqueue_rejection or condition_message(entry.pod)
+            entry.last_pre_enqueue_rejection = message
+            if known != message:
+                self._reporter.rejected(entry.pod, message, now)
+        return newly
+
+
+def condition_message(pod: Pod) -> str:
+    """The message of the condition PodScheduled as long as it is False, empty without."""
+    condition = pod.conditions.get(POD_SCHEDULED)
+    return condition[2] if condition is not None and condition[0] == "False" else ""
