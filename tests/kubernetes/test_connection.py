@@ -1,0 +1,226 @@
+"""A connection: settings that can't be used are named, errors are types, the server's wishes are kept."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from podtrail_scheduler.cluster.kubernetes.connection import (
+    Connection,
+    ConnectionSettingsError,
+    Refused,
+    Unreachable,
+    user_agent,
+)
+from podtrail_scheduler.cluster.kubernetes.rate_limiter import RateLimiter, TokenBucket
+
+
+def run(test: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async def whole() -> None:
+        await asyncio.wait_for(test(), 60)
+
+    asyncio.run(whole())
+
+
+@asynccontextmanager
+async def served(handle: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> AsyncIterator[str]:
+    """The address of a server that answers everything with `handle`."""
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", handle)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    host, port = runner.addresses[0][:2]
+    try:
+        yield f"http://{host}:{port}"
+    finally:
+        await runner.cleanup()
+
+
+def status(code: int, reason: str, **details: Any) -> web.Response:
+    body = {"kind": "Status", "code": code, "reason": reason, "message": f"because {reason}", "details": details}
+    return web.json_response(body, status=code)
+
+
+def test_a_refusal_has_the_code_reason_and_message_of_the_status() -> None:
+    async def handle(_: web.Request) -> web.Response:
+        return status(409, "Conflict")
+
+    async def test() -> None:
+        async with served(handle) as url:
+            connection = await Connection.open(master=url, agent="tests")
+            with pytest.raises(Refused, match=r"^because Conflict$") as refused:
+                await connection.request("POST", "/api/v1/pods", {})
+            assert (refused.value.code, refused.value.reason, refused.value.retry_after) == (409, "Conflict", None)
+            await connection.close()
+
+    run(test)
+
+
+def test_a_proxys_answer_is_a_refusal_too() -> None:
+    async def handle(_: web.Request) -> web.Response:
+        return web.Response(status=502, text="<h1>Bad gateway</h1>")
+
+    async def test() -> None:
+        async with served(handle) as url:
+            connection = await Connection.open(master=url, agent="tests")
+            with pytest.raises(Refused, match=r"^the server answered with code 502: <h1>Bad gateway</h1>$"):
+                await connection.request("GET", "/api/v1/pods")
+            await connection.close()
+
+    run(test)
+
+
+def test_an_answer_that_says_when_to_come_back_is_waited_for() -> None:
+    seen: list[str] = []
+
+    async def handle(request: web.Request) -> web.Response:
+        seen.append(await request.text())
+        if len(seen) == 1:
+            return status(429, "TooManyRequests", retryAfterSeconds=1)
+        return web.json_response({"kind": "Pod"})
+
+    async def test() -> None:
+        async with served(handle) as url:
+            connection = await Connection.open(master=url, agent="tests")
+            start = asyncio.get_running_loop().time()
+            assert await connection.request("POST", "/api/v1/pods", {"a": 1}) == {"kind": "Pod"}
+            assert asyncio.get_running_loop().time() - start > 0.95
+            assert [json.loads(text) for text in seen] == [{"a": 1}, {"a": 1}]
+            await connection.close()
+
+    run(test)
+
+
+def test_a_server_that_is_not_there_is_unreachable() -> None:
+    async def test() -> None:
+        connection = await Connection.open(master="http://127.0.0.1:1", agent="tests")
+        with pytest.raises(Unreachable, match=r"^GET /api/v1/pods: "):
+            await connection.request("GET", "/api/v1/pods")
+        await connection.close()
+
+    run(test)
+
+
+def test_requests_carry_agent_content_type_and_trace_context() -> None:
+    seen: list[Any] = []
+
+    async def handle(request: web.Request) -> web.Response:
+        seen.append(request.headers)
+        return web.json_response({})
+
+    async def test() -> None:
+        async with served(handle) as url:
+            agent = user_agent("podtrail-scheduler", "1.2", "leader-election")
+            connection = await Connection.open(master=url, agent=agent)
+            trace = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
+            await connection.request("PATCH", "/x", {}, headers=trace, content_type="application/merge-patch+json")
+            await connection.close()
+        (headers,) = seen
+        assert headers["User-Agent"].startswith("podtrail-scheduler/1.2 (")
+        assert headers["User-Agent"].endswith(") leader-election")
+        assert headers["traceparent"] == trace["traceparent"]
+        assert headers["Content-Type"] == "application/merge-patch+json"
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        pytest.param(None, "no such file", id="missing"),
+        pytest.param("a: [", "not YAML", id="no YAML"),
+        pytest.param("a: 1", "current-context", id="empty"),
+        pytest.param("- 1", "", id="a list"),
+        pytest.param(
+            "current-context: a\ncontexts: [{name: b, context: {}}]\nclusters: []\nusers: []",
+            "Expected object with name a in",
+            id="no such context",
+        ),
+    ],
+)
+def test_a_kubeconfig_that_cannot_be_used_is_named_with_what_is_wrong(
+    tmp_path: Path, text: str | None, said: str
+) -> None:
+    path = tmp_path / "kubeconfig"
+    if text is not None:
+        path.write_text(text)
+
+    async def test() -> None:
+        with pytest.raises(ConnectionSettingsError) as told:
+            await Connection.open(path, agent="tests")
+        assert str(told.value).startswith(f"kubeconfig {path}: ")
+        assert said in str(told.value)
+
+    run(test)
+
+
+def test_outside_of_a_pod_without_a_kubeconfig_both_ways_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+
+    async def test() -> None:
+        with pytest.raises(ConnectionSettingsError, match=r"Give --kubeconfig, or run in a Pod\.$"):
+            await Connection.open(agent="tests")
+
+    run(test)
+
+
+def test_the_bucket_gives_a_burst_and_then_a_token_each_time_it_fills() -> None:
+    bucket = TokenBucket(10.0, 2)
+    assert [bucket.reserve(5.0) for _ in range(4)] == pytest.approx([0.0, 0.0, 0.1, 0.2])
+    assert bucket.reserve(5.3) == pytest.approx(0.0)
+    assert [TokenBucket(-1.0, 1).reserve(0.0) for _ in range(3)] == [0.0] * 3
+
+
+def test_one_users_throttle_does_not_hold_back_another() -> None:
+    async def handle(_: web.Request) -> web.Response:
+        return web.json_response({})
+
+    async def test() -> None:
+        async with served(handle) as url:
+            connection = await Connection.open(master=url, agent="tests", limiter=RateLimiter(0.001, 1))
+            await connection.request("GET", "/binding")
+            throttled = asyncio.create_task(connection.request("GET", "/binding"))
+            await connection.request("GET", "/status", limiter=RateLimiter(1.0, 1))
+            assert not throttled.done()
+            throttled.cancel()
+            await asyncio.wait([throttled])
+            await connection.close()
+
+    run(test)
+
+
+@pytest.mark.control_plane
+def test_a_certificate_and_a_token_are_accepted_by_the_api_server(
+    control_plane: Any, namespace: str, tmp_path: Path
+) -> None:
+    accounts = f"/api/v1/namespaces/{namespace}/serviceaccounts"
+    control_plane.api.create(accounts, {"metadata": {"name": "me"}})
+
+    def token() -> str:
+        answer = control_plane.api.create(f"{accounts}/me/token", {"spec": {"expirationSeconds": 600}})
+        return str(answer["status"]["token"])
+
+    file = tmp_path / "token"
+    file.write_text(token())
+    with_token = control_plane.write_kubeconfig(tmp_path / "kubeconfig", {"tokenFile": str(file)})
+
+    async def who(connection: Connection) -> str:
+        review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+        answer = await connection.request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", review)
+        return str(answer["status"]["userInfo"]["username"])
+
+    async def test() -> None:
+        admin = await Connection.open(control_plane.kubeconfig, agent="tests")
+        assert await who(admin) == "admin"
+        await admin.close()
+        me = await Connection.open(with_token, agent="tests")
+        assert await who(me) == f"system:serviceaccount:{namespace}:me"
+        await me.close()
+
+    run(test)
