@@ -1,87 +1,141 @@
 """A node with the Pods on it and what they take."""
 
+from collections.abc import Mapping
 from itertools import count
 
 from podtrail_scheduler.objects import HostPort, Node, Pod, PodAffinity
 from podtrail_scheduler.quantities import CPU, MEMORY
 
+from .image_states import ImageStates
+
 # What a container that asks for nothing is counted as when nodes are scored.
 DEFAULT_CPU = 100
 DEFAULT_MEMORY = 200 * 1024**2
 
+ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - it is compared, nothing listens
+
 _generations = count(1)
 _NO_TERMS = PodAffinity()
+
+
+def nonzero_requests(pod: Pod) -> tuple[int, int]:
+    """What the Pod counts as in scores: cpu in thousandths, memory in bytes."""
+    if pod.nonzero_requests is not None:
+        return pod.nonzero_requests
+    return pod.requests.get(CPU, DEFAULT_CPU), pod.requests.get(MEMORY, DEFAULT_MEMORY)
 
 
 class NodeInfo:
     """Sums are kept up to date with the Pods, so that a filter reads and adds nothing up."""
 
     __slots__ = (
-        "cpu",
+        "claims",
         "generation",
-        "memory",
+        "images",
         "name",
         "node",
+        "nonzero_cpu",
+        "nonzero_memory",
         "pods",
         "pods_with_affinity",
         "pods_with_required_anti_affinity",
         "ports",
         "requested",
-        "with_anti_affinity",
     )
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, images: ImageStates | None = None) -> None:
+        """`images` is shared by the nodes of a cluster."""
         self.node = node
         self.name = node.name
-        self.pods: dict[str, Pod] = {}
-        self.with_anti_affinity: dict[str, Pod] = {}
-        self.pods_with_affinity: dict[str, Pod] = {}
-        """Those with any term of Pod affinity or anti-affinity."""
-        self.pods_with_required_anti_affinity = self.with_anti_affinity
+        self.images = ImageStates() if images is None else images
+        self.images.add(node)
         self.generation = next(_generations)
         """Another number after each change, and on each node."""
+        self.pods: dict[str, Pod] = {}
+        """By uid."""
+        self.pods_with_affinity: dict[str, Pod] = {}
+        """Those with any term of Pod affinity or anti-affinity."""
+        self.pods_with_required_anti_affinity: dict[str, Pod] = {}
         self.requested: dict[str, int] = {}
-        self.ports: dict[HostPort, int] = {}
-        self.cpu = 0
-        self.memory = 0
-        """Like `requested`, with the defaults for Pods that ask for nothing (`cpu` in thousandths)."""
+        self.nonzero_cpu = 0
+        """Like `requested`, with the defaults for containers that ask for nothing; thousandths."""
+        self.nonzero_memory = 0
+        self.ports: dict[tuple[str, int], dict[str, int]] = {}
+        """How many Pods have a protocol and port, by host address."""
+        self.claims: dict[str, int] = {}
+        """How many volumes use a PersistentVolumeClaim, by its key."""
+
+    def set_node(self, node: Node) -> None:
+        """The node has changed; the Pods stay."""
+        self.images.remove(self.node)
+        self.images.add(node)
+        self.node = node
+        self.generation = next(_generations)
+
+    def leave(self) -> None:
+        """The node is gone: its images count no more."""
+        self.images.remove(self.node)
 
     def add(self, pod: Pod) -> None:
         """Counts `pod` in."""
-        self.pods[pod.uid] = pod
-        if pod.affinity.pod_anti_affinity.required:
-            self.with_anti_affinity[pod.uid] = pod
-        if pod.affinity.pod_affinity != _NO_TERMS or pod.affinity.pod_anti_affinity != _NO_TERMS:
-            self.pods_with_affinity[pod.uid] = pod
-        self.generation = next(_generations)
+        uid, affinity = pod.uid, pod.affinity
+        self.pods[uid] = pod
+        if affinity.pod_affinity != _NO_TERMS or affinity.pod_anti_affinity != _NO_TERMS:
+            self.pods_with_affinity[uid] = pod
+            if affinity.pod_anti_affinity.required:
+                self.pods_with_required_anti_affinity[uid] = pod
         self._count(pod, 1)
 
     def remove(self, pod: Pod) -> None:
         """Counts the Pod with the uid of `pod` out."""
-        self._count(self.pods.pop(pod.uid), -1)
-        self.with_anti_affinity.pop(pod.uid, None)
-        self.pods_with_affinity.pop(pod.uid, None)
-        self.generation = next(_generations)
+        uid = pod.uid
+        self._count(self.pods.pop(uid), -1)
+        self.pods_with_affinity.pop(uid, None)
+        self.pods_with_required_anti_affinity.pop(uid, None)
+
+    def has_port_free(self, port: HostPort) -> bool:
+        """Whether no Pod has the port at that address, or at any address."""
+        addresses = self.ports.get((port.protocol, port.port))
+        if not addresses:
+            return True
+        wanted = port.host_ip or ANY_ADDRESS
+        return wanted != ANY_ADDRESS and wanted not in addresses and ANY_ADDRESS not in addresses
 
     def clone(self) -> "NodeInfo":
         """A copy to try things on."""
-        copy = NodeInfo(self.node)
-        copy.pods = dict(self.pods)
-        copy.with_anti_affinity = copy.pods_with_required_anti_affinity = dict(self.with_anti_affinity)
-        copy.pods_with_affinity = dict(self.pods_with_affinity)
-        copy.requested = dict(self.requested)
-        copy.ports = dict(self.ports)
-        copy.cpu, copy.memory = self.cpu, self.memory
+        copy = NodeInfo.__new__(NodeInfo)
+        copy.node, copy.name, copy.images, copy.generation = self.node, self.name, self.images, self.generation
+        copy.pods = self.pods.copy()
+        copy.pods_with_affinity = self.pods_with_affinity.copy()
+        copy.pods_with_required_anti_affinity = self.pods_with_required_anti_affinity.copy()
+        copy.requested = self.requested.copy()
+        copy.nonzero_cpu, copy.nonzero_memory = self.nonzero_cpu, self.nonzero_memory
+        copy.ports = {port: addresses.copy() for port, addresses in self.ports.items()}
+        copy.claims = self.claims.copy()
         return copy
 
     def _count(self, pod: Pod, sign: int) -> None:
-        for name, amount in pod.requests.items():
-            self.requested[name] = self.requested.get(name, 0) + sign * amount
+        self.generation = next(_generations)
+        _change(self.requested, pod.requests, sign)
+        cpu, memory = nonzero_requests(pod)
+        self.nonzero_cpu += sign * cpu
+        self.nonzero_memory += sign * memory
         for port in pod.host_ports:
-            left = self.ports.get(port, 0) + sign
-            if left:
-                self.ports[port] = left
-            else:
-                del self.ports[port]
-        self.cpu += sign * pod.requests.get(CPU, DEFAULT_CPU)
-        self.memory += sign * pod.requests.get(MEMORY, DEFAULT_MEMORY)
+            place = port.protocol, port.port
+            addresses = self.ports.setdefault(place, {})
+            _change(addresses, {port.host_ip or ANY_ADDRESS: 1}, sign)
+            if not addresses:
+                del self.ports[place]
+        for volume in pod.volumes:
+            if volume.claim_name:
+                _change(self.claims, {f"{pod.namespace}/{volume.claim_name}": 1}, sign)
+
+
+def _change(sums: dict[str, int], amounts: Mapping[str, int], sign: int) -> None:
+    """Adds or takes away; what comes to nothing is left out."""
+    for name, amount in amounts.items():
+        total = sums.get(name, 0) + sign * amount
+        if total:
+            sums[name] = total
+        else:
+            sums.pop(name, None)
