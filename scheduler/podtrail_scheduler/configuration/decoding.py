@@ -1,0 +1,181 @@
+"""Strict decoding of a document into the dataclasses of this package, with the errors of Kubernetes' JSON decoder.
+
+Unknown fields are gathered; the first value of a wrong type ends the decoding. Keys are gone through in sorted order,
+as kube-scheduler converts YAML to JSON first.
+"""
+
+import base64
+import binascii
+import dataclasses
+import difflib
+import json
+from collections.abc import Mapping, Sequence
+from types import NoneType, UnionType
+from typing import Annotated, Any, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from .document import Located
+from .errors import ConfigurationError, Problem
+from .go_duration import parse_go_duration
+from .wire import RAW, key_of
+
+_BITS = {"int32": 32, "int64": 64}
+_PACKAGES = {
+    "LeaderElectionConfiguration": "v1alpha1",
+    "ClientConnectionConfiguration": "v1alpha1",
+}
+_GO_NAMES = {"DefaultConstraint": "TopologySpreadConstraint", "Tracing": "TracingConfiguration"}
+
+Decoded = TypeVar("Decoded")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Place:
+    """Where the decoder is: path in the document, fields as Go names them, and the struct around."""
+
+    path: str = ""
+    fields: tuple[str, ...] = ()
+    struct: str = ""
+
+    def key(self, struct: str, key: str) -> "_Place":
+        return _Place(f"{self.path}.{key}" if self.path else key, (*self.fields, key), struct)
+
+    def index(self, index: int) -> "_Place":
+        return _Place(f"{self.path}[{index}]", self.fields, self.struct)
+
+
+class Decoder:
+    """Decodes one document; afterwards `unknown` has its unknown fields. `below` stands before paths in problems."""
+
+    def __init__(self, file: str, below: str = "") -> None:
+        self.unknown: list[Problem] = []
+        self._file = file
+        self._below = below
+
+    def decode(self, kind: type[Decoded], document: Located, also: Sequence[str] = ("apiVersion", "kind")) -> Decoded:
+        """The dataclass; keys in `also` are passed over. Raises ConfigurationError at the first wrong type."""
+        decoded: Decoded = self._struct(kind, document, _Place(), also)
+        return decoded
+
+    def _value(self, kind: Any, given: Located, place: _Place) -> Any:
+        annotation = ""
+        if get_origin(kind) is Annotated:
+            kind, annotation = get_args(kind)
+        if annotation == RAW:
+            return given.plain
+        if isinstance(annotation, type):
+            self._struct(annotation, given, place)
+            return given.plain
+        if dataclasses.is_dataclass(kind):
+            return self._struct(kind, given, place)
+        origin = get_origin(kind)
+        if origin is tuple:
+            (inner, _) = get_args(kind)
+            if not isinstance(given.value, list):
+                self._mismatch(given, f"[]{_go_type(inner)}", place)
+            return tuple(
+                _zero(inner) if each.value is None else self._value(inner, each, place.index(number))
+                for number, each in enumerate(given.value)
+            )
+        if origin is Mapping:
+            return self._labels(given, place)
+        return self._scalar(kind, str(annotation), given, place)
+
+    def _struct(self, kind: Any, given: Located, place: _Place, also: Sequence[str] = ()) -> Any:
+        if given.value is None:
+            return kind()
+        if not isinstance(given.value, dict):
+            self._mismatch(given, _go_type(kind), place)
+        hints = get_type_hints(kind, include_extras=True)
+        fields = {key_of(each): each for each in dataclasses.fields(kind)}
+        found = {}
+        for key in sorted(given.value):
+            value = given.value[key]
+            if key not in fields:
+                if key not in also:
+                    self._note_unknown(place.key("", key).path, value, fields)
+                continue
+            if value.value is not None:
+                name = fields[key].name
+                found[name] = self._value(_present(hints[name]), value, place.key(_go_name(kind), key))
+        return kind(**found)
+
+    def _labels(self, given: Located, place: _Place) -> Any:
+        if not isinstance(given.value, dict):
+            self._mismatch(given, "map[string]string", place)
+        return {key: self._scalar(str, "", each, place) for key, each in sorted(given.value.items())}
+
+    def _scalar(self, kind: type, annotation: str, given: Located, place: _Place) -> Any:
+        value = given.value
+        if annotation == "duration":
+            return self._duration(given, place)
+        if kind is bytes:
+            return self._bytes(given, place)
+        if kind is int and annotation in _BITS and isinstance(value, int | float) and not isinstance(value, bool):
+            limit = 2 ** (_BITS[annotation] - 1)
+            if isinstance(value, int) and -limit <= value < limit:
+                return value
+            self._mismatch(given, annotation, place, f"number {json.dumps(value)}")
+        elif kind is float and isinstance(value, int | float) and not isinstance(value, bool):
+            return float(value)
+        if kind not in (str, bool) or type(value) is not kind:
+            self._mismatch(given, annotation or _go_type(kind), place)
+        return value
+
+    def _duration(self, given: Located, place: _Place) -> Any:
+        if not isinstance(given.value, str):
+            self._mismatch(given, "string", place)
+        try:
+            return parse_go_duration(given.value)
+        except ValueError as error:
+            self._refuse(str(error), given, place, "write a number with its unit, such as 500ms, 15s or 1h30m")
+
+    def _bytes(self, given: Located, place: _Place) -> Any:
+        if not isinstance(given.value, str):
+            self._mismatch(given, "[]uint8", place)
+        try:
+            return base64.b64decode(given.value, validate=True)
+        except binascii.Error as error:
+            self._refuse(f"illegal base64 data: {error}", given, place, "PEM in base64 is wanted here")
+
+    def _note_unknown(self, path: str, given: Located, known: Mapping[str, object]) -> None:
+        near = difflib.get_close_matches(path.rpartition(".")[2], known, 1, 0.6)
+        remedy = f"did you mean {near[0]}?" if near else f"known here: {', '.join(known)}"
+        message = f"unknown field {json.dumps(path)}"
+        self.unknown.append(Problem(message, self._full(path), given.line, given.column, remedy))
+
+    def _mismatch(self, given: Located, wanted: str, place: _Place, found: str = "") -> NoReturn:
+        target = f"struct field {place.struct}.{'.'.join(place.fields)}" if place.struct else "value"
+        message = f"json: cannot unmarshal {found or given.kind} into Go {target} of type {wanted}"
+        self._refuse(message, given, place, f"{wanted} is wanted here")
+
+    def _refuse(self, message: str, given: Located, place: _Place, remedy: str) -> NoReturn:
+        problem = Problem(message, self._full(place.path), given.line, given.column, remedy)
+        raise ConfigurationError(message, [problem], self._file)
+
+    def _full(self, path: str) -> str:
+        return f"{self._below}.{path}" if self._below and path else self._below or path
+
+
+def _present(kind: Any) -> Any:
+    """The type without None."""
+    if get_origin(kind) in (Union, UnionType):
+        (inner,) = (each for each in get_args(kind) if each is not NoneType)
+        return inner
+    return kind
+
+
+def _zero(kind: Any) -> Any:
+    bare = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+    return bare()
+
+
+def _go_name(kind: type) -> str:
+    return _GO_NAMES.get(kind.__name__, kind.__name__)
+
+
+def _go_type(kind: Any) -> str:
+    if get_origin(kind) is Annotated:
+        return str(get_args(kind)[1])
+    if kind in (str, bool, float):
+        return {str: "string", bool: "bool", float: "float32"}[kind]
+    return f"{_PACKAGES.get(kind.__name__, 'v1')}.{_go_name(kind)}"

@@ -1,0 +1,150 @@
+"""A YAML (or JSON) document as the values of JSON, each with the place where it was written."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from .errors import ConfigurationError, Problem
+
+_MERGE = "tag:yaml.org,2002:merge"
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A value of JSON: a scalar, a list of these or a mapping to these, with its line and column, from 1."""
+
+    value: "bool | int | float | str | list[Located] | dict[str, Located] | None"
+    line: int
+    column: int
+
+    @property
+    def kind(self) -> str:
+        """What JSON calls it, with the number itself where Go names it."""
+        match self.value:
+            case None:
+                return "null"
+            case bool():
+                return "bool"
+            case int() | float():
+                return "number"
+            case str():
+                return "string"
+            case list():
+                return "array"
+        return "object"
+
+    @property
+    def plain(self) -> Any:
+        """The value without places."""
+        match self.value:
+            case list():
+                return [each.plain for each in self.value]
+            case dict():
+                return {key: each.plain for key, each in self.value.items()}
+        return self.value
+
+    def at(self, path: str) -> "Located":
+        """The value at a path like `profiles[0].plugins`, or the innermost that exists on the way to it."""
+        here = self
+        for step in path.replace("[", ".[").split("."):
+            inner: Located | None = None
+            if step.startswith("[") and isinstance(here.value, list):
+                index = int(step[1:-1])
+                inner = here.value[index] if index < len(here.value) else None
+            elif isinstance(here.value, dict):
+                inner = here.value.get(step)
+            if inner is None:
+                break
+            here = inner
+        return here
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """A key that stands twice in one mapping."""
+
+    key: str
+    line: int
+    column: int
+
+
+def parse(text: str, file: str) -> tuple[Located, list[Repeated]]:
+    """The document and the keys that are repeated in it; raises ConfigurationError when it is not YAML."""
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
+        message = f"yaml: {error.problem or error.context}"
+        raise ConfigurationError(message, [Problem(message, "", line, column)], file) from error
+    except yaml.reader.ReaderError as error:
+        message = f"yaml: {error.reason}"
+        raise ConfigurationError(message, [Problem(message)], file) from error
+    if node is None:
+        return Located(None, 1, 1), []
+    reader = _Reader(file)
+    return reader.read(node, ()), reader.repeated
+
+
+class _Reader:
+    """Turns composed nodes into values; scalars by YAML's core types, as PyYAML resolves them."""
+
+    def __init__(self, file: str) -> None:
+        self.repeated: list[Repeated] = []
+        self._file = file
+        self._scalars = yaml.constructor.SafeConstructor()
+
+    def read(self, node: yaml.Node, inside: tuple[int, ...]) -> Located:
+        line, column = node.start_mark.line + 1, node.start_mark.column + 1
+        if id(node) in inside:
+            self._refuse("yaml: anchor value contains itself", node)
+        if isinstance(node, yaml.SequenceNode):
+            return Located([self.read(each, (*inside, id(node))) for each in node.value], line, column)
+        if isinstance(node, yaml.MappingNode):
+            return Located(self._mapping(node, (*inside, id(node))), line, column)
+        assert isinstance(node, yaml.ScalarNode)
+        return Located(self._scalar(node), line, column)
+
+    def _mapping(self, node: yaml.MappingNode, inside: tuple[int, ...]) -> dict[str, Located]:
+        own: dict[str, Located] = {}
+        merged: dict[str, Located] = {}
+        for key, value in node.value:
+            if key.tag == _MERGE:
+                for source in value.value if isinstance(value, yaml.SequenceNode) else [value]:
+                    read = self.read(source, inside).value
+                    if not isinstance(read, dict):
+                        self._refuse("yaml: map merge requires map or sequence of maps as the value", source)
+                        continue
+                    merged = {**read, **merged}
+                continue
+            if not isinstance(key, yaml.ScalarNode):
+                self._refuse("yaml: invalid map key", key)
+                continue
+            scalar = self._scalar(key)
+            name = scalar if isinstance(scalar, str) else str(key.value)
+            if name in own:
+                self.repeated.append(Repeated(name, key.start_mark.line + 1, key.start_mark.column + 1))
+            own[name] = self.read(value, inside)
+        return {**merged, **own}
+
+    def _scalar(self, node: yaml.ScalarNode) -> bool | int | float | str | None:
+        kind = node.tag.removeprefix("tag:yaml.org,2002:")
+        make: Mapping[str, Any] = {
+            "null": self._scalars.construct_yaml_null,
+            "bool": self._scalars.construct_yaml_bool,
+            "int": self._scalars.construct_yaml_int,
+            "float": self._scalars.construct_yaml_float,
+        }
+        if kind not in make:
+            return str(node.value)
+        try:
+            scalar: bool | int | float | None = make[kind](node)
+        except ValueError:
+            return str(node.value)
+        return scalar
+
+    def _refuse(self, message: str, node: yaml.Node) -> None:
+        problem = Problem(message, "", node.start_mark.line + 1, node.start_mark.column + 1)
+        raise ConfigurationError(message, [problem], self._file)

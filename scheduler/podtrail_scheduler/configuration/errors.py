@@ -1,0 +1,88 @@
+"""What is wrong with a configuration: kube-scheduler's own words, and where in the file it stands."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong; `line` and `column` count from 1, 0 when it stands nowhere; `remedy` may be empty."""
+
+    message: str
+    path: str = ""
+    line: int = 0
+    column: int = 0
+    remedy: str = ""
+
+    def located(self, file: str) -> str:
+        """The problem behind `FILE:LINE:COLUMN`."""
+        place = f"{file}:{self.line}:{self.column}" if self.line else file
+        path = f"{self.path}: " if self.path and not self.message.startswith(self.path) else ""
+        return f"{place}: {path}{self.message}" + (f" ({self.remedy})" if self.remedy else "")
+
+
+class ConfigurationError(Exception):
+    """A configuration that is refused. `message` is all that kube-scheduler would say of it, problems are located."""
+
+    def __init__(self, message: str, problems: Sequence[Problem], file: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.problems = tuple(problems)
+        self.file = file
+
+    def __str__(self) -> str:
+        return "\n".join(problem.located(self.file or "configuration") for problem in self.problems)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One refused value of a field (`field.Error` of the API machinery)."""
+
+    path: str
+    kind: str
+    detail: str = ""
+    value: Any = None
+
+    def __str__(self) -> str:
+        body = self.kind if self.kind in ("Required value", "Forbidden") else f"{self.kind}: {_shown(self.value)}"
+        return f"{self.path}: {body}" + (f": {self.detail}" if self.detail else "")
+
+
+def invalid(path: str, value: Any, detail: str) -> FieldError:
+    """A value that cannot be."""
+    return FieldError(path, "Invalid value", detail, value)
+
+
+def required(path: str, detail: str = "") -> FieldError:
+    """A value that is missing."""
+    return FieldError(path, "Required value", detail)
+
+
+def forbidden(path: str, detail: str) -> FieldError:
+    """A value where there may be none."""
+    return FieldError(path, "Forbidden", detail)
+
+
+def duplicate(path: str, value: Any) -> FieldError:
+    """A value that is there already."""
+    return FieldError(path, "Duplicate value", "", value)
+
+
+def unsupported(path: str, value: str, supported: Sequence[str]) -> FieldError:
+    """A value that is none of those there are."""
+    detail = "supported values: " + ", ".join(map(json.dumps, supported))
+    return FieldError(path, "Unsupported value", detail, value)
+
+
+def aggregate(errors: Sequence[FieldError]) -> str:
+    """Several errors in one text, each once, as Kubernetes' aggregates print them."""
+    texts = list(dict.fromkeys(map(str, errors)))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)

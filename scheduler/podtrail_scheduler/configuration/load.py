@@ -1,0 +1,168 @@
+"""Reads a KubeSchedulerConfiguration as kube-scheduler does: strict decoding, defaults, then validation."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from .args import ARGS, PluginArgs
+from .decoding import Decoder
+from .defaults import complete, complete_args, default_args
+from .document import Located, parse
+from .errors import ConfigurationError, FieldError, Problem, aggregate
+from .features import SCHEDULER_TRACING, FeatureGates
+from .types import API_VERSION, KIND, KubeSchedulerConfiguration, PluginConfig
+from .validation import validate
+
+_SCHEME = 'in scheme "pkg/runtime/scheme.go:111"'
+_GROUP = API_VERSION.partition("/")[0]
+_NO_MAPPING = (
+    "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type struct "
+    '{{ APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }}'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a configuration was written, to say where what is wrong with it stands."""
+
+    file: str = ""
+    document: Located | None = None
+
+    def problem(self, error: FieldError) -> Problem:
+        """The error at the place of its path, or of the innermost part of it that was written."""
+        if self.document is None:
+            return Problem(str(error), error.path)
+        place = self.document.at(error.path)
+        return Problem(str(error), error.path, place.line, place.column)
+
+    def refuse(self, errors: Sequence[FieldError], before: str = "") -> ConfigurationError:
+        """The error to raise for these; `before` stands before what kube-scheduler would say."""
+        return ConfigurationError(before + aggregate(errors), [self.problem(each) for each in errors], self.file)
+
+
+def load(path: str, features: FeatureGates) -> tuple[KubeSchedulerConfiguration, Source]:
+    """The decoded and completed configuration of a file, not yet validated (see `check`).
+
+    Raises ConfigurationError, also when the file cannot be read.
+    """
+    try:
+        text = Path(path).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror.lower() if isinstance(error, OSError) and error.strerror else str(error)
+        message = f"open {path}: {reason}"
+        raise ConfigurationError(message, [Problem(message)], path) from error
+    return read(text, path, features)
+
+
+def read(text: str, file: str, features: FeatureGates) -> tuple[KubeSchedulerConfiguration, Source]:
+    """The decoded and completed configuration of a document, not yet validated. Raises ConfigurationError."""
+    document, repeated = parse(text, file)
+    _check_kind(document, text, file)
+    decoder = Decoder(file)
+    given = decoder.decode(KubeSchedulerConfiguration, document)
+    strict = [(each.message, each) for each in decoder.unknown]
+    if repeated:
+        lines = [f"line {each.line}: key {json.dumps(each.key)} already set in map" for each in repeated]
+        together = "\n  ".join(["yaml: unmarshal errors:", *lines])
+        problems = [
+            Problem(f"key {json.dumps(each.key)} already set in map", "", each.line, each.column) for each in repeated
+        ]
+        strict = [(together, problems[0]), *(("", each) for each in problems[1:]), *strict]
+    profiles = []
+    for index, profile in enumerate(given.profiles):
+        configs = []
+        for number, config in enumerate(profile.plugin_config):
+            path = f"profiles[{index}].pluginConfig[{number}]"
+            args, unknown = _args(config, document.at(path), path, file, features)
+            configs.append(replace(config, args=args))
+            strict += unknown
+        profiles.append(replace(profile, plugin_config=tuple(configs)))
+    if strict:
+        message = "strict decoding error: " + ", ".join(text for text, _ in strict if text)
+        raise ConfigurationError(message, [problem for _, problem in strict], file)
+    return complete(replace(given, profiles=tuple(profiles)), features), Source(file, document)
+
+
+def check(configuration: KubeSchedulerConfiguration, features: FeatureGates, source: Source) -> list[str]:
+    """Raises ConfigurationError with all that is wrong; returns warnings."""
+    if errors := validate(configuration, features):
+        raise source.refuse(errors)
+    if configuration.tracing is not None and not features.enabled(SCHEDULER_TRACING):
+        return [f"tracing is configured but has no effect: the feature gate {SCHEDULER_TRACING} is disabled"]
+    return []
+
+
+def default_configuration(features: FeatureGates) -> KubeSchedulerConfiguration:
+    """The configuration without any file."""
+    return complete(KubeSchedulerConfiguration(), features)
+
+
+def _args(
+    config: PluginConfig, entry: Located, path: str, file: str, features: FeatureGates
+) -> tuple[PluginArgs | dict[str, object] | None, list[tuple[str, Problem]]]:
+    given = entry.value.get("args") if isinstance(entry.value, dict) else None
+    if config.name not in ARGS or given is None or given.value is None:
+        default = default_args(config.name, features)
+        return (default, []) if default is not None else (given.plain if given else None, [])
+    before = f"decoding .{path}: "
+    inside = f"decoding args for plugin {config.name}: "
+    if message := _wrong_kind(config.name, given, inside):
+        problem = Problem(before + message, f"{path}.args", given.line, given.column)
+        raise ConfigurationError(before + message, [problem], file)
+    decoder = Decoder(file, f"{path}.args")
+    try:
+        args = decoder.decode(ARGS[config.name], given)
+    except ConfigurationError as error:
+        raise ConfigurationError(before + inside + error.message, error.problems, file) from error
+    shaped = isinstance(given.value, dict) and bool((shape := given.value.get("shape")) and shape.value)
+    default = default_args(config.name, features)
+    assert default is not None
+    args = complete_args(_gated(args, default, given), features, shaped=shaped)
+    strict = [(each.message, each) for each in decoder.unknown]
+    if strict:
+        unknown = ", ".join(text for text, _ in strict)
+        message = f"{before}strict decoding error: {inside}strict decoding error: {unknown}"
+        strict = [(message, strict[0][1]), *(("", each) for _, each in strict[1:])]
+    return args, strict
+
+
+def _gated(args: PluginArgs, default: PluginArgs, given: Located) -> PluginArgs:
+    """Timeouts that were not given are unset when their gate is off."""
+    names = {"filter_timeout": "filterTimeout", "binding_timeout": "bindingTimeout"}
+    unset = {
+        name: getattr(default, name)
+        for name, key in names.items()
+        if hasattr(default, name) and isinstance(given.value, dict) and key not in given.value
+    }
+    return replace(args, **unset) if unset else args
+
+
+def _wrong_kind(name: str, given: Located, inside: str) -> str:
+    if not isinstance(given.value, dict):
+        return inside + _NO_MAPPING.format(given.kind)
+    kind, wanted = given.value.get("kind"), f"{name}Args"
+    if kind is None or kind.value in (None, "", wanted):
+        return ""
+    if kind.value in {f"{each}Args" for each in ARGS}:
+        return f"args for plugin {name} were not of type {wanted}.{_GROUP}, got {kind.value}.{_GROUP}"
+    return f"{inside}no kind {json.dumps(kind.value)} is registered for version {json.dumps(API_VERSION)} {_SCHEME}"
+
+
+def _check_kind(document: Located, text: str, file: str) -> None:
+    message, remedy = "", f"apiVersion: {API_VERSION} and kind: {KIND} are wanted"
+    if document.value is None:
+        message = f"Object 'Kind' is missing in '{text}'"
+    elif not isinstance(document.value, dict):
+        message = _NO_MAPPING.format(document.kind)
+    else:
+        kind = (document.value.get("kind") or document).plain
+        version = (document.value.get("apiVersion") or document).plain
+        if not isinstance(kind, str) or not kind:
+            message = f"Object 'Kind' is missing in '{text}'"
+        elif not isinstance(version, str) or not version:
+            message = f"Object 'apiVersion' is missing in '{text}'"
+        elif (version, kind) != (API_VERSION, KIND):
+            message = f"no kind {json.dumps(kind)} is registered for version {json.dumps(version)} {_SCHEME}"
+    if message:
+        raise ConfigurationError(message, [Problem(message, "", document.line, document.column, remedy)], file)
