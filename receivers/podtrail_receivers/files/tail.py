@@ -50,6 +50,14 @@ class Tail:
         self.file.close()
 
 
+def _written(path: Path) -> int:
+    """Return when a file was last written, so that of a rotated one the older parts are read first."""
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
+
+
 class HasTail(Protocol):
     """Whatever reads a file through a tail."""
 
@@ -82,7 +90,7 @@ class Following(Generic[Reader]):
     def look(self, *, at_end: bool) -> list[Reader]:
         """Open the files that are new; take out and return the readers of those that are no longer there."""
         there: set[Identity] = set()
-        for path in matching(self._include, self._exclude):
+        for path in sorted(matching(self._include, self._exclude), key=_written):
             try:
                 found = Identity.of(path)
                 if found not in self.readers:

@@ -1,25 +1,30 @@
-"""The `scheduler` receiver: an instrumented scheduler (KEP-5927) on a simulated cluster, run in process.
+"""The `scheduler` receiver: attempts of a stock kube-scheduler, or of an instrumented one on a simulated cluster.
 
-Its spans go through the real SDK with a provider of its own; `OTEL_EXPORTER_OTLP_*` mean nothing to it. It waits for
-the pipelines, so none of its spans is lost.
+`kube_scheduler` rebuilds the attempts of a kube-scheduler that runs beside podtrail. Without it an instrumented
+scheduler (KEP-5927) runs in process; its spans go through a provider of its own, `OTEL_EXPORTER_OTLP_*` mean nothing
+to it. Either waits for the pipelines, so none of its spans is lost.
 """
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Self
 
 from podtrail_scheduler.workload import Workload
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from podtrail.component import Context, Factory
 from podtrail.config.types import Model
+from podtrail_receivers.scheduler.kube_scheduler.config import KubeSchedulerConfig
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NANOSECONDS = 1_000
 
 
 class Config(Model):
-    """Run a scheduler on a simulated cluster."""
+    """See into a stock kube-scheduler, or run a scheduler on a simulated cluster."""
 
+    kube_scheduler: KubeSchedulerConfig | None = Field(
+        None, description="Where a stock kube-scheduler is seen. Absent: a simulation runs, as the other keys say."
+    )
     speed: float = Field(
         60.0, ge=0, allow_inf_nan=False, description="Simulated seconds a second; 0: as fast as the pipelines take it."
     )
@@ -39,6 +44,13 @@ class Config(Model):
             _moment(text)
         return text
 
+    @model_validator(mode="after")
+    def _check_one_source(self) -> Self:
+        simulated = self.model_fields_set & {"speed", "start", "workload"}
+        if self.kube_scheduler is not None and simulated:
+            raise ValueError(f"{', '.join(sorted(simulated))}: a simulation's, of no use with kube_scheduler")
+        return self
+
     @property
     def begins(self) -> int | None:
         """When simulated time begins, in Unix nanoseconds; None: so that it ends about now."""
@@ -56,6 +68,10 @@ def _moment(text: str) -> int:
 
 
 def _create(config: Config, context: Context) -> Any:
+    if config.kube_scheduler is not None:
+        from podtrail_receivers.scheduler.kube_scheduler.receiver import KubeSchedulerReceiver
+
+        return KubeSchedulerReceiver(config.kube_scheduler, context)
     from podtrail_receivers.scheduler.source import SchedulerSource
 
     return SchedulerSource(config.workload, config.speed, config.begins, context)

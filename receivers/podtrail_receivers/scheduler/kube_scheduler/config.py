@@ -1,0 +1,125 @@
+"""Configuration of the `scheduler` receiver's source that watches a stock kube-scheduler from beside it."""
+
+import os
+from pathlib import Path
+from typing import Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import Field, field_validator, model_validator
+
+from podtrail.config.types import MILLISECOND, SECOND, Model, PositiveDuration, TlsClientSettings
+
+SERVICE_ACCOUNT_TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"  # noqa: S105 - a path
+STDIN = "-"
+
+
+class LogConfig(Model):
+    """The log of kube-scheduler: text or JSON, of versions 1.20 to 1.38, plain or as a container runtime frames it."""
+
+    include: tuple[str, ...] = Field(
+        min_length=1,
+        description="Files: paths, or patterns with `*`, `?`, `[…]` and `**`; rotated ones are recognized. "
+        "`-`: standard input.",
+    )
+    exclude: tuple[str, ...] = Field((), description="Files of these not to read: paths or patterns.")
+    follow: bool = Field(True, description="Go on as files grow, rotate and appear; otherwise read what is there.")
+    start_at: Literal["beginning", "end"] = Field(
+        "beginning",
+        description="With `follow`: where to begin in files that are there at the start. An attempt that is told again "
+        "after a restart has the same trace and span ids.",
+    )
+    poll_interval: PositiveDuration = Field(
+        200 * MILLISECOND, description="With `follow`: how often to look for what is new."
+    )
+
+    @model_validator(mode="after")
+    def _check_stdin(self) -> Self:
+        if STDIN in self.include and len(self.include) > 1:
+            raise ValueError(f"include: `{STDIN}` is standard input and stands alone")
+        return self
+
+
+class WatchConfig(Model):
+    """What is listed and watched at the API server; the ServiceAccount needs get, list and watch on these."""
+
+    pods: bool = Field(
+        True, description="Pods: uids, creation and queue wait, conditions, nominations, traceparent annotations."
+    )
+    nodes: bool = Field(True, description="Nodes, counted: how many came, changed and went.")
+    events: bool = Field(True, description="Events of events.k8s.io/v1 about Pods: reasons where there is no log.")
+
+    @model_validator(mode="after")
+    def _check_any(self) -> Self:
+        if not (self.pods or self.events):
+            raise ValueError("nothing tells of attempts: watch pods, events or both, or leave `watch` out")
+        return self
+
+
+class KubernetesConfig(Model):
+    """How the API server is reached."""
+
+    auth_type: Literal["serviceAccount", "kubeConfig"] = Field(
+        "serviceAccount", description="Who asks: the Pod's ServiceAccount, or the user of a kubeconfig."
+    )
+    kubeconfig: str = Field("", description="With `kubeConfig`: its path; empty: $KUBECONFIG, else ~/.kube/config.")
+
+    @model_validator(mode="after")
+    def _check_kubeconfig(self) -> Self:
+        if self.kubeconfig and self.auth_type != "kubeConfig":
+            raise ValueError("kubeconfig is read with auth_type: kubeConfig only")
+        return self
+
+    def path(self) -> Path | None:
+        """Return the kubeconfig's path; None for the ServiceAccount."""
+        if self.auth_type == "serviceAccount":
+            return None
+        return Path(self.kubeconfig or os.environ.get("KUBECONFIG", "") or "~/.kube/config").expanduser()
+
+
+class MetricsConfig(Model):
+    """The scheduler's own `/metrics`: how many attempts it counted, those that left no other trace included."""
+
+    endpoint: str = Field("https://127.0.0.1:10259/metrics", description="The page's URL.")
+    tls: TlsClientSettings | None = Field(
+        None,
+        description="TLS of an https endpoint. Absent: on loopback the certificate is not verified, for "
+        "kube-scheduler signs its own.",
+    )
+    token_file: str = Field(
+        SERVICE_ACCOUNT_TOKEN,
+        description="A file with the bearer token, read each time; passed over where there is none. Empty: no token.",
+    )
+    collection_interval: PositiveDuration = Field(15 * SECOND, description="How often to read it.")
+
+    @field_validator("endpoint")
+    @classmethod
+    def _check_endpoint(cls, text: str) -> str:
+        url = urlsplit(text)
+        if url.scheme not in ("http", "https") or not url.hostname:
+            raise ValueError(f"{text!r} is no URL: write for example https://127.0.0.1:10259/metrics")
+        return text
+
+
+class KubeSchedulerConfig(Model):
+    """Rebuild the attempts of a stock kube-scheduler. Each source is optional; together they tell the most."""
+
+    log: LogConfig | None = Field(None, description="Its log. From -v=2 on it tells of every attempt.")
+    watch: WatchConfig | None = Field(None, description="Watches of Pods, Nodes and Events.")
+    kubernetes: KubernetesConfig = Field(
+        default_factory=KubernetesConfig, description="With `watch`: how the API server is reached."
+    )
+    metrics: MetricsConfig | None = Field(None, description="Its `/metrics`.")
+    profiles: tuple[str, ...] = Field(
+        (), description="Only attempts of these profiles (`schedulerName` of Pods); empty: of all."
+    )
+
+    @model_validator(mode="after")
+    def _check_sources(self) -> Self:
+        if self.log is None and self.watch is None:
+            raise ValueError("nothing tells of attempts: give log, watch or both")
+        return self
+
+    @property
+    def finite(self) -> bool:
+        """Whether its sources come to an end: a log that is not followed, and nothing else."""
+        return self.watch is None and self.log is not None and (not self.log.follow or STDIN in self.log.include)

@@ -1,0 +1,95 @@
+"""The scheduler's own count of its attempts, read from its `/metrics` now and then."""
+
+import asyncio
+import ipaddress
+import ssl
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from podtrail.component import Context
+from podtrail.config.types import SECOND
+from podtrail.reconstruction import read_attempts
+from podtrail_receivers.scheduler.kube_scheduler.config import MetricsConfig
+
+if TYPE_CHECKING:
+    import aiohttp
+
+_TIMEOUT = 10.0
+
+
+class MetricsPage:
+    """Counts attempts by result since podtrail first read the page, across restarts of the scheduler."""
+
+    def __init__(self, config: MetricsConfig, context: Context) -> None:
+        self.counted: Counter[str] = Counter()
+        """By result, since the first reading; empty until the second."""
+        self._config = config
+        self._log = context.log
+        self._last: Counter[tuple[str, str]] | None = None
+        self._failing = ""
+        self._tls: ssl.SSLContext | bool = True
+
+    def open(self) -> None:
+        """Read certificates. StartError when one can't be read."""
+        from podtrail.transport.tls_client import ssl_context
+
+        if self._config.tls is not None:
+            self._tls = ssl_context(self._config.tls)
+        elif _is_loopback(urlsplit(self._config.endpoint).hostname or ""):
+            self._tls = False
+
+    async def run(self) -> None:
+        """Read the page until cancelled; a page that can't be read is told once, until it can again."""
+        import aiohttp
+
+        timeout = aiohttp.ClientTimeout(total=_TIMEOUT)
+        async with aiohttp.ClientSession(timeout=timeout) as session:
+            while True:
+                try:
+                    page = await self._fetch(session)
+                except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                    self._fails(str(error) or type(error).__name__)
+                else:
+                    self._fails("")
+                    self.count(page)
+                await asyncio.sleep(self._config.collection_interval / SECOND)
+
+    async def _fetch(self, session: "aiohttp.ClientSession") -> bytes:
+        headers = await self._headers()
+        async with session.get(self._config.endpoint, headers=headers, ssl=self._tls) as answer:
+            answer.raise_for_status()
+            return await answer.read()
+
+    def count(self, page: bytes) -> None:
+        """Take in a page: what was counted since the one before. A count that fell began anew with the scheduler."""
+        now = Counter({(one.profile, one.result): one.attempts for one in read_attempts(page.splitlines())})
+        if self._last is not None:
+            for key, attempts in now.items():
+                before = self._last[key]
+                self.counted[key[1]] += attempts - before if attempts >= before else attempts
+        self._last = now
+
+    async def _headers(self) -> dict[str, str]:
+        if not self._config.token_file:
+            return {}
+        try:
+            token = await asyncio.to_thread(Path(self._config.token_file).read_text)
+        except FileNotFoundError:
+            return {}
+        return {"Authorization": f"Bearer {token.strip()}"}
+
+    def _fails(self, why: str) -> None:
+        if why and why != self._failing:
+            self._log.warning("can't read %s: %s", self._config.endpoint, why)
+        self._failing = why
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
