@@ -13,7 +13,7 @@ class QueuedPod:
     queued_at: int
     """When it entered the queue or came back from an attempt: back-off counts from here."""
     active_since: int = 0
-    """Since when it could be popped: when it last entered the active queue, or the back-off queue and left from there."""
+    """Since when it could be popped: when it last entered the active queue, or the back-off queue to leave it there."""
     initial_attempt: int | None = None
     """When it first entered the active queue, where `scheduler_pod_scheduling_sli_duration_seconds` begins."""
     attempts: int = 0

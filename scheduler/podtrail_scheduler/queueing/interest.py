@@ -1,6 +1,6 @@
 """Which plugins of which profiles look at an event, and what they think of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -10,8 +10,6 @@ from .events import HINT_FAULTS, ClusterEvent, Happening, Hint, HintFunction, Hi
 Looking = Mapping[str, Sequence[HintFunction]]
 """Hints by plugin."""
 
-_NOBODY: Looking = {}
-
 
 class Strategy(IntEnum):
     """What an event means to a refused Pod."""
@@ -19,6 +17,9 @@ class Strategy(IntEnum):
     SKIP = 0
     AFTER_BACKOFF = 1
     IMMEDIATELY = 2
+
+
+_AFTER_BACKOFF = Strategy.AFTER_BACKOFF
 
 
 class Interest:
@@ -34,25 +35,26 @@ class Interest:
         return self._of(event).plugins
 
     def strategy(self, entry: QueuedPod, happening: Happening) -> Strategy:
-        """The best that a plugin which refused the Pod hopes for: only their hints are asked."""
-        rejectors = entry.rejectors
-        if not rejectors:
-            return Strategy.AFTER_BACKOFF
+        """What `happening` means to `entry`."""
+        return self.judge(happening)(entry)
+
+    def judge(self, happening: Happening) -> Callable[[QueuedPod], Strategy]:
+        """What `happening` means to Pods, one after the other: the best that a plugin which refused it hopes for.
+
+        Only the hints of those plugins are asked.
+        """
         if happening.event.is_wildcard:
-            concerned = happening.new is None or getattr(happening.new, "uid", None) == entry.pod.uid
-            return Strategy.AFTER_BACKOFF if concerned else Strategy.SKIP
-        if entry.pod.scheduler_name not in self._hints:
-            return Strategy.AFTER_BACKOFF
-        best = Strategy.SKIP
-        for plugin, hints in self._of(happening.event).by_profile.get(entry.pod.scheduler_name, _NOBODY).items():
-            if plugin not in rejectors or not _hopeful(hints, entry, happening):
-                continue
-            if plugin in entry.pending_on:
-                return Strategy.IMMEDIATELY
-            if not entry.pending_on:
-                return Strategy.AFTER_BACKOFF
-            best = Strategy.AFTER_BACKOFF
-        return best
+            only = getattr(happening.new, "uid", None) if happening.new is not None else None
+            return lambda entry: (
+                Strategy.SKIP if only is not None and entry.rejectors and entry.pod.uid != only else _AFTER_BACKOFF
+            )
+        audience = self._of(happening.event).by_profile
+
+        def judged(entry: QueuedPod) -> Strategy:
+            looking = audience.get(entry.pod.scheduler_name)
+            return _AFTER_BACKOFF if looking is None or not entry.rejectors else _best(looking, entry, happening)
+
+        return judged
 
     def _of(self, event: ClusterEvent) -> "_Audience":
         known = self._looking.get(event)
@@ -75,6 +77,20 @@ def _looking(hints: Hints, event: ClusterEvent) -> Looking:
             for plugin, hint in plugins:
                 found.setdefault(plugin, []).append(hint)
     return found
+
+
+def _best(looking: Looking, entry: QueuedPod, happening: Happening) -> Strategy:
+    best = Strategy.SKIP
+    rejectors, pending_on = entry.rejectors, entry.pending_on
+    for plugin, hints in looking.items():
+        if plugin not in rejectors or not _hopeful(hints, entry, happening):
+            continue
+        if plugin in pending_on:
+            return Strategy.IMMEDIATELY
+        if not pending_on:
+            return _AFTER_BACKOFF
+        best = _AFTER_BACKOFF
+    return best
 
 
 def _hopeful(hints: Sequence[HintFunction], entry: QueuedPod, happening: Happening) -> bool:

@@ -280,8 +280,9 @@ class SchedulingQueue:
                     return
 
     def _move(self, entries: Iterable[QueuedPod], happening: Happening, now: int) -> None:
+        judge = self._interest.judge(happening)
         for entry in entries:
-            strategy = self._interest.strategy(entry, happening)
+            strategy = judge(entry)
             if strategy is not Strategy.SKIP:
                 self._unschedulable.remove(entry.pod.uid)
                 self._requeue(entry, strategy, happening.event.label, now)

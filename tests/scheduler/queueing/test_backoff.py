@@ -1,0 +1,88 @@
+"""Back-off: its length, its windows, and who may leave before it is over (KEP-5142)."""
+
+import pytest
+from podtrail_scheduler.durations import MILLISECOND, SECOND
+
+
+def backoffs(bench, start: int, attempts: int, by: tuple[str, ...]) -> list[int]:
+    """The lengths of a Pod's back-offs in seconds, one for each attempt."""
+    bench.add()
+    lengths = []
+    for _ in range(attempts):
+        entry = bench.refuse(by=by)
+        lengths.append((bench.queue.backoff_ends(entry) - start) // SECOND)
+        bench.queue.activate(["a"], start)
+    return lengths
+
+
+def test_backoff_is_a_second_doubled_each_time_up_to_ten(bench, start) -> None:
+    assert backoffs(bench, start, 6, ("Fit",)) == [1, 2, 4, 8, 10, 10]
+
+
+def test_errors_back_off_by_the_number_of_errors_in_a_row(bench, start) -> None:
+    assert backoffs(bench, start, 3, ()) == [1, 2, 4]
+    entry = bench.refuse()
+    assert (entry.errors, entry.unschedulable_count) == (0, 1)
+    assert bench.queue.backoff_ends(entry) == start + SECOND
+
+
+def test_backoff_is_configurable(make_bench, start) -> None:
+    bench = make_bench(initial_backoff=3 * SECOND, max_backoff=5 * SECOND)
+    assert backoffs(bench, start, 3, ("Fit",)) == [3, 5, 5]
+
+
+def test_a_maximum_of_nothing_is_no_backoff(make_bench, start) -> None:
+    bench = make_bench(max_backoff=0)
+    bench.add()
+    bench.refuse(by=())
+    assert bench.place() == "active"
+
+
+def test_a_window_is_flushed_as_a_whole_when_it_is_over(bench, start) -> None:
+    for name, failed_after in (("a", 100), ("b", 900)):
+        bench.add(name)
+        bench.refuse(at=start + failed_after * MILLISECOND, by=())
+    assert bench.queue.deadline() == start + 2 * SECOND
+    bench.queue.flush_backoff(start + 2 * SECOND - 1)
+    assert bench.queue.lengths()["backoff"] == 2
+    bench.queue.flush_backoff(start + 2 * SECOND)
+    assert bench.queue.lengths()["active"] == 2
+    assert bench.queue.deadline() is None
+
+
+def test_an_idle_scheduler_pops_from_backoff_the_most_important_of_a_window(bench, start, node_added) -> None:
+    for name, priority in (("low", 1), ("high", 2)):
+        bench.add(name, priority=priority)
+        bench.refuse(at=start + 500 * MILLISECOND - 100 * priority)
+    bench.queue.move(node_added, start + 600 * MILLISECOND)
+    assert bench.queue.lengths()["backoff"] == 2
+    assert [bench.pop().pod.name for _ in range(2)] == ["high", "low"]
+
+
+def test_nobody_is_popped_from_backoff_while_somebody_is_active(bench, start, node_added) -> None:
+    bench.add("a")
+    bench.refuse()
+    bench.queue.move(node_added, start)
+    bench.add("b")
+    assert bench.pop().pod.name == "b"
+
+
+def test_pods_that_failed_with_an_error_are_not_popped_from_backoff(bench, start) -> None:
+    bench.add()
+    bench.refuse(by=())
+    assert bench.place() == "backoff"
+    assert bench.queue.pop() is None
+
+
+@pytest.mark.parametrize("failed_after", [0, 1, 999 * MILLISECOND])
+def test_without_popping_from_backoff_it_ends_to_the_nanosecond(make_bench, start, failed_after, node_added) -> None:
+    bench = make_bench(pop_from_backoff=False)
+    bench.add()
+    bench.refuse(at=start + failed_after)
+    bench.queue.move(node_added, start + failed_after)
+    assert bench.queue.pop() is None
+    ends = start + failed_after + SECOND
+    bench.queue.flush_backoff(ends)
+    assert bench.place() == "backoff"
+    bench.queue.flush_backoff(ends + 1)
+    assert bench.place() == "active"

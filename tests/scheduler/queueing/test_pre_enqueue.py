@@ -1,0 +1,114 @@
+"""PreEnqueue: who gates a Pod, and what is told of it (KEP-5501)."""
+
+from dataclasses import replace
+
+import pytest
+from podtrail_scheduler.framework.status import unschedulable
+from podtrail_scheduler.objects import Pod
+from podtrail_scheduler.queueing.events import Action, ClusterEvent, Happening, Registration, Resource
+
+CLAIM_ADDED = Happening(ClusterEvent(Resource.RESOURCE_CLAIM, Action.ADD), None, None)
+
+
+class Claims:
+    """Holds Pods back as long as it has a reason."""
+
+    name = "Claims"
+    reason = "waiting for a claim"
+
+    def events_to_register(self):
+        return (Registration(ClusterEvent(Resource.RESOURCE_CLAIM, Action.ADD)),)
+
+    def pre_enqueue(self, pod: Pod):
+        return unschedulable(self.reason) if self.reason else None
+
+
+class Reporter:
+    def __init__(self) -> None:
+        self.told = []
+
+    def rejected(self, pod: Pod, message: str, now: int) -> None:
+        self.told.append(message)
+
+    def passed(self, pod: Pod, now: int) -> None:
+        self.told.append("passed")
+
+
+@pytest.fixture
+def claims() -> Claims:
+    return Claims()
+
+
+@pytest.fixture
+def reporter() -> Reporter:
+    return Reporter()
+
+
+@pytest.fixture
+def held(make_bench, claims, reporter):
+    return make_bench([claims], reporter=reporter)
+
+
+def test_an_event_of_the_gating_plugin_lets_the_pod_pass(held, claims, start) -> None:
+    held.add()
+    assert held.place() == "gated"
+    claims.reason = ""
+    held.queue.move(CLAIM_ADDED, start)
+    assert held.place() == "active"
+
+
+def test_a_pod_freed_by_one_plugin_may_be_held_by_the_next(held, start) -> None:
+    pod = held.add(scheduling_gates=("quota",))
+    held.queue.update(pod, replace(pod, scheduling_gates=()), start)
+    [entry] = held.queue.pending()["gated"]
+    assert (entry.gating_plugin, entry.refused_by) == ("Claims", {"Claims", "SchedulingGates"})
+    assert +held.queue.rejections == {
+        ("Claims", "default-scheduler"): 1,
+        ("SchedulingGates", "default-scheduler"): 1,
+    }
+
+
+def test_the_plugin_that_gated_a_pod_is_asked_first(held, start) -> None:
+    held.add()
+    asked = held.gates.asked
+    held.queue.move(CLAIM_ADDED, start)
+    assert held.gates.asked == asked
+
+
+def test_a_pod_is_asked_on_its_way_to_backoff_and_not_again_on_its_way_out(make_bench, start, node_added) -> None:
+    bench = make_bench()
+    bench.add()
+    bench.refuse()
+    asked = bench.gates.asked
+    bench.queue.move(node_added, start)
+    assert (bench.place(), bench.gates.asked) == ("backoff", asked + 1)
+    bench.pop()
+    assert bench.gates.asked == asked + 1
+
+
+def test_each_new_reason_is_reported_once(held, claims, reporter, start) -> None:
+    held.add()
+    held.queue.move(CLAIM_ADDED, start)
+    claims.reason = "waiting for another claim"
+    held.queue.move(CLAIM_ADDED, start)
+    claims.reason = ""
+    held.queue.move(CLAIM_ADDED, start)
+    assert reporter.told == ["waiting for a claim", "waiting for another claim", "passed"]
+
+
+def test_a_reason_that_the_pods_status_shows_is_not_reported(held, reporter) -> None:
+    held.add(conditions={"PodScheduled": ("False", "NotReadyForScheduling", "waiting for a claim")})
+    assert reporter.told == []
+
+
+def test_a_report_that_failed_is_made_again_at_the_next_rejection(held, reporter, start) -> None:
+    held.add()
+    held.queue.report_failed("a")
+    held.queue.move(CLAIM_ADDED, start)
+    assert reporter.told == ["waiting for a claim"] * 2
+
+
+def test_a_pod_that_was_never_held_back_is_not_reported(make_bench, reporter) -> None:
+    bench = make_bench(reporter=reporter)
+    bench.add()
+    assert reporter.told == []
