@@ -1,3 +1,4 @@
+# ruff: noqa: ARG002 - a plugin is given what its extension point has, used or not
 """DefaultBinder: binds through the API server, the trace context's annotations in the same request."""
 
 from podtrail_scheduler.client import ApiError
@@ -12,13 +13,13 @@ class DefaultBinder:
 
     name = "DefaultBinder"
 
-    def __init__(self, handle: Handle) -> None:
+    def __init__(self, handle: Handle, args: None = None) -> None:
         self._client = handle.client
 
-    def bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+    async def bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
         """An error with the API server's answer when it refuses."""
         try:
-            self._client.bind(pod, node_name, state.binding_annotations)
+            await self._client.bind(pod, node_name, state.binding_annotations)
         except ApiError as refused:
             return error(str(refused))
         return None

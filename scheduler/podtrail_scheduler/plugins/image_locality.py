@@ -1,12 +1,16 @@
 # ruff: noqa: ARG002 - a plugin is given what its extension point has, used or not
-"""ImageLocality: prefers nodes that have the Pod's images already."""
+"""ImageLocality: prefers nodes that have the Pod's images already.
+
+An image counts with its size times the share of nodes that have it, so that one node with all of it does not draw
+everything.
+"""
 
 from collections.abc import Sequence
 
 from podtrail_scheduler.framework.cycle_state import CycleState
 from podtrail_scheduler.framework.extension_points import MAX_SCORE
+from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
-from podtrail_scheduler.framework.status import SKIP, Status
 from podtrail_scheduler.objects import Pod
 
 MIN_BYTES = 23 * 1024**2
@@ -18,13 +22,33 @@ class ImageLocality:
 
     name = "ImageLocality"
 
-    def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status | None:
-        """Skips when no node has any of them."""
-        known = any(image in node.node.images for image in pod.images for node in nodes)
-        return None if known else SKIP
+    def __init__(self, handle: Handle, args: None = None) -> None:
+        self._nodes = handle.nodes
 
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
         """0 up to 23 MiB, 100 from 1000 MiB an image."""
-        present = sum(node.node.images.get(image, 0) for image in pod.images)
+        return self.score_nodes(state, pod, (node,))[0]
+
+    def score_nodes(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[int]:
+        """As `score`; the nodes of a cluster share their `ImageStates`."""
+        total = len(self._nodes())
+        worth = []
+        for image in pod.images:
+            name = normalized(image)
+            known = nodes[0].images.get(name) if nodes else None
+            if known is not None:
+                worth.append((name, int(float(known.size) * (known.nodes / total))))
+        if not worth:
+            return [0] * len(nodes)
         most = MAX_BYTES_PER_IMAGE * len(pod.images)
-        return MAX_SCORE * (min(max(present, MIN_BYTES), most) - MIN_BYTES) // (most - MIN_BYTES)
+        scores = []
+        for node in nodes:
+            images = node.node.images
+            present = min(max(sum(bytes_ for name, bytes_ in worth if name in images), MIN_BYTES), most)
+            scores.append(MAX_SCORE * (present - MIN_BYTES) // (most - MIN_BYTES))
+        return scores
+
+
+def normalized(image: str) -> str:
+    """The name with the tag that is meant when there is none."""
+    return f"{image}:latest" if image.rfind(":") <= image.rfind("/") else image

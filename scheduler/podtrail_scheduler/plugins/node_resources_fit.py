@@ -1,78 +1,116 @@
-# ruff: noqa: ARG002 - a plugin is given what its extension point has, used or not
-"""NodeResourcesFit: what a Pod asks for must be free on the node; the emptier the node, the better (LeastAllocated)."""
+# ruff: noqa: ARG001, ARG002 - a plugin is given what its extension point has, used or not
+"""NodeResourcesFit: what a Pod asks for must be free on the node; scores by how full that makes it."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
+from podtrail_scheduler.configuration.args import NodeResourcesFitArgs
 from podtrail_scheduler.framework.cycle_state import CycleState
-from podtrail_scheduler.framework.extension_points import MAX_SCORE
-from podtrail_scheduler.framework.node_info import DEFAULT_CPU, DEFAULT_MEMORY, NodeInfo
+from podtrail_scheduler.framework.handle import Handle
+from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import Status, unresolvable, unschedulable
 from podtrail_scheduler.objects import Node, Pod
-from podtrail_scheduler.quantities import CPU, MEMORY, PODS
-from podtrail_scheduler.queueing.events import (
-    ASSIGNED_POD_DELETE,
-    NODE_ADD,
-    NODE_UPDATE,
-    Happening,
-    Hint,
-    Registration,
-    always,
-)
+from podtrail_scheduler.quantities import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_extended
+from podtrail_scheduler.queueing.events import Action, ClusterEvent, Happening, Hint, Registration, Resource
+
+from .resource_allocation import ScoredResources
+from .scoring_strategies import scorer
 
 TOO_MANY_PODS = "Too many pods"
+_BASIC = (CPU, MEMORY, EPHEMERAL_STORAGE)
 
 
 class NodeResourcesFit:
-    """Filters and scores by resources; extended ones (such as GPUs) filter only."""
+    """Filters and scores by resources."""
 
     name = "NodeResourcesFit"
 
+    def __init__(self, handle: Handle, args: NodeResourcesFitArgs | None = None) -> None:
+        args = args or NodeResourcesFitArgs()
+        self._ignored = frozenset(args.ignored_resources)
+        self._ignored_groups = frozenset(args.ignored_resource_groups)
+        self._resources = ScoredResources(args.scoring_strategy.resources, nonzero=True)
+        self._score = scorer(args.scoring_strategy)
+
+    def filter_key(self, pod: Pod) -> Hashable:
+        """What the Pod asks for."""
+        return tuple(pod.requests.items())
+
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
-        """Refuses a node that lacks something; without hope when even the empty node would."""
-        allocatable, requested = node.node.allocatable, node.requested
-        short = [
-            name
-            for name, amount in pod.requests.items()
-            if amount and amount > allocatable.get(name, 0) - requested.get(name, 0)
-        ]
-        full = len(node.pods) >= allocatable.get(PODS, 0)
-        if not short and not full:
-            return None
-        reasons = [TOO_MANY_PODS] * full + [f"Insufficient {name}" for name in short]
+        """Refuses a node that lacks something, without hope when even the empty node would."""
+        allocatable = node.node.allocatable
+        full = len(node.pods) + 1 > allocatable.get(PODS, 0)
+        short = self._short(pod, allocatable, node.requested)
+        if not short:
+            return unschedulable(TOO_MANY_PODS) if full else None
+        reasons = [TOO_MANY_PODS] if full else []
+        reasons += [f"Insufficient {name}" for name in short]
         if any(pod.requests[name] > allocatable.get(name, 0) for name in short):
             return unresolvable(*reasons)
         return unschedulable(*reasons)
 
+    def score_key(self, pod: Pod) -> Hashable:
+        """What the Pod asks for of the resources that are scored."""
+        return self._resources.wanted(pod)
+
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
-        """The mean of the free shares of CPU and memory, in hundredths, with the Pod on the node."""
-        allocatable = node.node.allocatable
-        cpu = _free(node.cpu + pod.requests.get(CPU, DEFAULT_CPU), allocatable.get(CPU, 0))
-        memory = _free(node.memory + pod.requests.get(MEMORY, DEFAULT_MEMORY), allocatable.get(MEMORY, 0))
-        return (cpu + memory) // 2
+        """0 to 100, as the strategy counts the node with the Pod on it."""
+        return self._score(self._resources.of(self._resources.wanted(pod), node))
 
     def events_to_register(self) -> Sequence[Registration]:
-        """Pods that go, nodes that come or grow."""
+        """Pods that go or shrink, nodes that come or grow, and the Pod's own shrinking."""
+        node_changes = Action.ADD | Action.UPDATE_NODE_ALLOCATABLE
         return (
-            Registration(ASSIGNED_POD_DELETE, always),
-            Registration(NODE_ADD, _large_enough),
-            Registration(NODE_UPDATE, _grown),
+            Registration(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE), _leaves_room),
+            Registration(ClusterEvent(Resource.NODE, node_changes), self._large_enough_now),
+            Registration(ClusterEvent(Resource.ASSIGNED_POD, Action.UPDATE_POD_SCALE_DOWN), _shrinks),
+            Registration(ClusterEvent(Resource.TARGET_POD, Action.UPDATE_POD_SCALE_DOWN)),
         )
 
+    def _short(self, pod: Pod, allocatable: Mapping[str, int], requested: Mapping[str, int]) -> list[str]:
+        """The resources that there is too little of: cpu, memory and ephemeral storage first."""
+        requests = pod.requests
+        short = [
+            name
+            for name in requests
+            if requests[name] > allocatable.get(name, 0) - requested.get(name, 0) and requests[name]
+        ]
+        if len(short) > 1:
+            short.sort(key=lambda name: _BASIC.index(name) if name in _BASIC else len(_BASIC))
+        if short and (self._ignored or self._ignored_groups):
+            return [name for name in short if not self._ignores(name)]
+        return short
 
-def _free(requested: int, allocatable: int) -> int:
-    return (allocatable - requested) * MAX_SCORE // allocatable if requested <= allocatable and allocatable else 0
+    def _ignores(self, name: str) -> bool:
+        return is_extended(name) and (name in self._ignored or name.split("/", 1)[0] in self._ignored_groups)
+
+    def _large_enough_now(self, pod: Pod, happening: Happening) -> Hint:
+        old, new = happening.old, happening.new
+        assert isinstance(new, Node)
+        if not _fits_when_empty(pod, new):
+            return Hint.SKIP
+        return Hint.SKIP if isinstance(old, Node) and not _grown(pod, old, new) else Hint.QUEUE
 
 
-def _large_enough(pod: Pod, happening: Happening) -> Hint:
-    node = happening.new
-    assert isinstance(node, Node)
-    fits = all(amount <= node.allocatable.get(name, 0) for name, amount in pod.requests.items())
-    return Hint.QUEUE if fits else Hint.SKIP
+def _fits_when_empty(pod: Pod, node: Node) -> bool:
+    room = node.allocatable
+    return room.get(PODS, 0) >= 1 and all(amount <= room.get(name, 0) for name, amount in pod.requests.items())
 
 
-def _grown(pod: Pod, happening: Happening) -> Hint:
+def _grown(pod: Pod, old: Node, new: Node) -> bool:
+    names = (PODS, *(name for name, amount in pod.requests.items() if amount))
+    return any(new.allocatable.get(name, 0) > old.allocatable.get(name, 0) for name in names)
+
+
+def _leaves_room(pod: Pod, happening: Happening) -> Hint:
+    gone = happening.old
+    assert isinstance(gone, Pod)
+    return Hint.QUEUE if gone.node_name or gone.nominated_node_name else Hint.SKIP
+
+
+def _shrinks(pod: Pod, happening: Happening) -> Hint:
     old, new = happening.old, happening.new
-    assert isinstance(old, Node)
-    assert isinstance(new, Node)
-    grown = any(new.allocatable.get(name, 0) > old.allocatable.get(name, 0) for name in (*pod.requests, PODS))
-    return _large_enough(pod, happening) if grown else Hint.SKIP
+    assert isinstance(old, Pod)
+    assert isinstance(new, Pod)
+    names = [name for name, amount in pod.requests.items() if amount]
+    less = any(old.requests.get(name, 0) > new.requests.get(name, 0) for name in names)
+    return Hint.QUEUE if new.node_name and less else Hint.SKIP

@@ -1,15 +1,16 @@
-# ruff: noqa: ARG002 - a plugin is given what its extension point has, used or not
+# ruff: noqa: ARG001, ARG002 - a plugin is given what its extension point has, used or not
 """NodeUnschedulable: keeps Pods off cordoned nodes unless they tolerate the taint of the same meaning."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from podtrail_scheduler.framework.cycle_state import CycleState
+from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import Status, unresolvable
-from podtrail_scheduler.objects import NO_SCHEDULE, Node, Pod, Taint
-from podtrail_scheduler.queueing.events import NODE_ADD, NODE_UPDATE, Happening, Hint, Registration
+from podtrail_scheduler.objects import NO_SCHEDULE, UNSCHEDULABLE_TAINT, Node, Pod, Taint
+from podtrail_scheduler.queueing.events import Action, ClusterEvent, Happening, Hint, Registration, Resource
 
-CORDONED = Taint("node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
+CORDONED = Taint(UNSCHEDULABLE_TAINT, effect=NO_SCHEDULE)
 REFUSED = unresolvable("node(s) were unschedulable")
 
 
@@ -18,24 +19,36 @@ class NodeUnschedulable:
 
     name = "NodeUnschedulable"
 
+    def __init__(self, handle: Handle, args: None = None) -> None:
+        """Needs neither."""
+
+    def filter_key(self, pod: Pod) -> Hashable:
+        """Whether the Pod bears cordoned nodes."""
+        return _bears_cordons(pod)
+
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """Refuses a cordoned node."""
-        return None if _may_use(pod, node.node) else REFUSED
+        return REFUSED if node.node.unschedulable and not _bears_cordons(pod) else None
 
     def events_to_register(self) -> Sequence[Registration]:
-        """Nodes that come or change."""
+        """Nodes that come or are uncordoned, and the Pod's own tolerations."""
         return (
-            Registration(NODE_ADD, _usable_now),
-            Registration(NODE_UPDATE, _usable_now),
+            Registration(ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT), _uncordoned),
+            Registration(ClusterEvent(Resource.TARGET_POD, Action.UPDATE_POD_TOLERATION), _bears_now),
         )
 
 
-def _may_use(pod: Pod, node: Node) -> bool:
-    return not node.unschedulable or any(each.tolerates(CORDONED) for each in pod.tolerations)
+def _bears_cordons(pod: Pod) -> bool:
+    return any(each.tolerates(CORDONED) for each in pod.tolerations)
 
 
-def _usable_now(pod: Pod, happening: Happening) -> Hint:
+def _uncordoned(pod: Pod, happening: Happening) -> Hint:
     old, new = happening.old, happening.new
     assert isinstance(new, Node)
-    was_usable = isinstance(old, Node) and _may_use(pod, old)
-    return Hint.QUEUE if _may_use(pod, new) and not was_usable else Hint.SKIP
+    was_usable = isinstance(old, Node) and not old.unschedulable
+    return Hint.QUEUE if not new.unschedulable and not was_usable else Hint.SKIP
+
+
+def _bears_now(pod: Pod, happening: Happening) -> Hint:
+    assert isinstance(happening.new, Pod)
+    return Hint.QUEUE if _bears_cordons(happening.new) else Hint.SKIP

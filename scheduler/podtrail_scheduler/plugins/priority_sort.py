@@ -1,5 +1,6 @@
-"""PrioritySort: the highest priority first, among equals the one that has waited longest in the active queue."""
+"""PrioritySort: the highest priority first, among equals the one that has waited longest since its last attempt."""
 
+from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.queueing.entry import QueuedPod
 
 
@@ -7,6 +8,9 @@ class PrioritySort:
     """Orders the active queue."""
 
     name = "PrioritySort"
+
+    def __init__(self, handle: Handle, args: None = None) -> None:
+        """Needs neither."""
 
     def sort_key(self, entry: QueuedPod) -> tuple[int, ...]:
         """Smallest first."""

@@ -26,18 +26,18 @@ DEFAULT_SCHEDULER = "default-scheduler"
 def default_profile(handle: Handle, additional: Sequence[Plugin] = ()) -> Profile:
     """The profile `default-scheduler`, with `additional` plugins behind the default ones, weight 1."""
     enabled = [
-        Enabled(SchedulingGates()),
-        Enabled(PrioritySort()),
-        Enabled(NodeUnschedulable()),
-        Enabled(NodeName()),
-        Enabled(TaintToleration(), 3),
-        Enabled(NodeAffinity(), 2),
-        Enabled(NodePorts()),
-        Enabled(NodeResourcesFit()),
+        Enabled(SchedulingGates(handle)),
+        Enabled(PrioritySort(handle)),
+        Enabled(NodeUnschedulable(handle)),
+        Enabled(NodeName(handle)),
+        Enabled(TaintToleration(handle), 3),
+        Enabled(NodeAffinity(handle), 2),
+        Enabled(NodePorts(handle)),
+        Enabled(NodeResourcesFit(handle)),
         Enabled(InterPodAffinity(), 2),
         Enabled(DefaultPreemption(handle)),
-        Enabled(BalancedAllocation()),
-        Enabled(ImageLocality()),
+        Enabled(BalancedAllocation(handle)),
+        Enabled(ImageLocality(handle)),
         *(Enabled(plugin) for plugin in additional),
         Enabled(DefaultBinder(handle)),
     ]

@@ -1,16 +1,19 @@
 # ruff: noqa: ARG002 - a plugin is given what its extension point has, used or not
 """TaintToleration: keeps Pods off nodes with taints they do not tolerate; fewer soft taints score better."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from podtrail_scheduler.framework.cycle_state import CycleState
-from podtrail_scheduler.framework.extension_points import MAX_SCORE
+from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
-from podtrail_scheduler.framework.status import SKIP, Status, unresolvable
+from podtrail_scheduler.framework.status import Status, unresolvable
 from podtrail_scheduler.objects import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE, Node, Pod
-from podtrail_scheduler.queueing.events import NODE_ADD, NODE_UPDATE, Happening, Hint, Registration
+from podtrail_scheduler.queueing.events import Action, ClusterEvent, Happening, Hint, Registration, Resource
+
+from .scoring import shares_below_worst
 
 REFUSED = unresolvable("node(s) had untolerated taint(s)")
+_HARD = (NO_SCHEDULE, NO_EXECUTE)
 
 
 class TaintToleration:
@@ -18,39 +21,42 @@ class TaintToleration:
 
     name = "TaintToleration"
 
+    def __init__(self, handle: Handle, args: None = None) -> None:
+        """Needs neither."""
+
+    def filter_key(self, pod: Pod) -> Hashable:
+        """The Pod's tolerations."""
+        return pod.tolerations
+
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """Refuses a node with an untolerated NoSchedule or NoExecute taint."""
-        return None if not node.node.taints or _tolerated(pod, node.node) else REFUSED
+        return REFUSED if node.node.taints and not _tolerated(pod, node.node) else None
 
-    def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status | None:
-        """Skips when there is no soft taint to count."""
-        soft = (taint for node in nodes for taint in node.node.taints if taint.effect == PREFER_NO_SCHEDULE)
-        return None if any(True for _ in soft) else SKIP
+    def score_key(self, pod: Pod) -> Hashable:
+        """The Pod's tolerations."""
+        return pod.tolerations
 
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
         """The number of soft taints that the Pod does not tolerate."""
-        soft = [taint for taint in node.node.taints if taint.effect == PREFER_NO_SCHEDULE]
-        return sum(not any(each.tolerates(taint) for each in pod.tolerations) for taint in soft)
+        return sum(
+            taint.effect == PREFER_NO_SCHEDULE and not any(each.tolerates(taint) for each in pod.tolerations)
+            for taint in node.node.taints
+        )
 
     def normalize(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], scores: Sequence[int]) -> list[int]:
-        """None is 100, the most is 0."""
-        most = max(scores)
-        return [MAX_SCORE - MAX_SCORE * score // most if most else MAX_SCORE for score in scores]
+        """No such taint is 100, the most is 0."""
+        return shares_below_worst(scores)
 
     def events_to_register(self) -> Sequence[Registration]:
-        """Nodes that come or change."""
+        """Nodes that come or lose taints, and the Pod's own tolerations."""
         return (
-            Registration(NODE_ADD, _tolerable_now),
-            Registration(NODE_UPDATE, _tolerable_now),
+            Registration(ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT), _tolerable_now),
+            Registration(ClusterEvent(Resource.TARGET_POD, Action.UPDATE_POD_TOLERATION)),
         )
 
 
 def _tolerated(pod: Pod, node: Node) -> bool:
-    return all(
-        any(each.tolerates(taint) for each in pod.tolerations)
-        for taint in node.taints
-        if taint.effect in (NO_SCHEDULE, NO_EXECUTE)
-    )
+    return all(any(each.tolerates(taint) for each in pod.tolerations) for taint in node.taints if taint.effect in _HARD)
 
 
 def _tolerable_now(pod: Pod, happening: Happening) -> Hint:
