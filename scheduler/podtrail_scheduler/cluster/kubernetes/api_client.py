@@ -1,0 +1,106 @@
+"""The scheduler's requests to a real API server: binding, status, deletion.
+
+Each carries the current span's `traceparent`, so that the API server's spans of it (KEP-647) join the attempt.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from podtrail_scheduler.client import ApiError, PodCondition
+from podtrail_scheduler.objects import Pod
+
+from .connection import STRATEGIC_MERGE_PATCH, Connection
+from .errors import Refused, RequestFailed
+from .rate_limiter import RateLimiter
+
+_propagator = TraceContextTextMapPropagator()
+
+
+class ApiClient:
+    """Implements podtrail_scheduler.client.Client.
+
+    `pod` looks a Pod up in what the watch showed; `status_limiter` holds back writes to Pod statuses, which must not
+    take the place of bindings.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        pod: Callable[[str], Pod | None],
+        now: Callable[[], int],
+        status_limiter: RateLimiter,
+    ) -> None:
+        self._connection = connection
+        self._pod = pod
+        self._now = now
+        self._status_limiter = status_limiter
+
+    def get_pod(self, uid: str) -> Pod | None:
+        """The Pod as the watch last showed it, None when it is gone. No request."""
+        return self._pod(uid)
+
+    async def bind(self, pod: Pod, node_name: str, annotations: Mapping[str, str]) -> None:
+        """Binds and merges `annotations` into the Pod, in one request. Raises ApiError."""
+        metadata: dict[str, Any] = {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid}
+        if annotations:
+            metadata["annotations"] = dict(annotations)
+        body = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": metadata,
+            "target": {"kind": "Node", "name": node_name},
+        }
+        await self._send("POST", f"{_path(pod)}/binding", body)
+
+    async def patch_pod_status(self, pod: Pod, condition: PodCondition | None, nominated_node: str | None) -> None:
+        """Writes a condition (None: none) and the node that the Pod hopes for (None: as before, empty: none).
+
+        What the Pod already says is not written again. Raises ApiError.
+        """
+        status: dict[str, Any] = {}
+        if condition is not None:
+            before = pod.conditions.get(condition.type)
+            if before != (condition.status, condition.reason, condition.message):
+                changed = before is None or before[0] != condition.status
+                transition = {"lastTransitionTime": _timestamp(self._now())} if changed else {}
+                status["conditions"] = [condition._asdict() | {"lastProbeTime": None} | transition]
+        if nominated_node is not None and nominated_node != pod.nominated_node_name:
+            status["nominatedNodeName"] = nominated_node or None
+        if not status:
+            return
+        body = {"metadata": {"uid": pod.uid}, "status": status}
+        await self._send("PATCH", f"{_path(pod)}/status", body, STRATEGIC_MERGE_PATCH, self._status_limiter)
+
+    async def delete_pod(self, pod: Pod) -> None:
+        """Has a Pod terminate, with its grace; no other one of its name. Raises ApiError."""
+        await self._send("DELETE", _path(pod), {"preconditions": {"uid": pod.uid}})
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any],
+        content_type: str = "application/json",
+        limiter: RateLimiter | None = None,
+    ) -> Mapping[str, Any]:
+        headers: dict[str, str] = {}
+        _propagator.inject(headers)
+        try:
+            return await self._connection.request(
+                method, path, body, headers=headers, content_type=content_type, limiter=limiter
+            )
+        except Refused as refused:
+            raise ApiError(refused.message, refused.reason, refused.code) from refused
+        except RequestFailed as failure:
+            raise ApiError(str(failure)) from failure
+
+
+def _path(pod: Pod) -> str:
+    return f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
+
+
+def _timestamp(nanoseconds: int) -> str:
+    return datetime.fromtimestamp(nanoseconds // 1_000_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

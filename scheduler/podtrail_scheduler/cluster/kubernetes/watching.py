@@ -1,0 +1,194 @@
+"""What the scheduler knows of the cluster: reflectors of every kind that scheduling reads, decoded and handed on."""
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from podtrail_scheduler.objects import Node, Pod
+from podtrail_scheduler.objects.decoding import decode
+from podtrail_scheduler.queueing.events import ApiObject
+
+from .connection import Connection
+from .errors import Refused
+from .reflector import Added, Change, Deleted, Listed, Modified, Reflector, Resource
+
+_log = logging.getLogger(__name__)
+
+
+class Kind(NamedTuple):
+    """A kind to watch: the group and version that serve it, its collection, which of its objects matter."""
+
+    group: str
+    """`v1` for the core, otherwise group and version."""
+    collection: str
+    field_selector: str = ""
+
+    @property
+    def root(self) -> str:
+        """The path of the group and version."""
+        return f"/apis/{self.group}" if "/" in self.group else f"/api/{self.group}"
+
+
+KINDS: Sequence[Kind] = (
+    Kind("v1", "nodes"),
+    Kind("v1", "pods", "status.phase!=Succeeded,status.phase!=Failed"),
+    Kind("v1", "namespaces"),
+    Kind("v1", "persistentvolumes"),
+    Kind("v1", "persistentvolumeclaims"),
+    Kind("v1", "services"),
+    Kind("v1", "replicationcontrollers"),
+    Kind("apps/v1", "replicasets"),
+    Kind("apps/v1", "statefulsets"),
+    Kind("policy/v1", "poddisruptionbudgets"),
+    Kind("storage.k8s.io/v1", "storageclasses"),
+    Kind("storage.k8s.io/v1", "csinodes"),
+    Kind("storage.k8s.io/v1", "csidrivers"),
+    Kind("storage.k8s.io/v1", "csistoragecapacities"),
+    Kind("storage.k8s.io/v1", "volumeattachments"),
+)
+"""What kube-scheduler's informers watch. What an older API server does not have is told, and done without."""
+
+
+class Observer(Protocol):
+    """Who is told of the cluster's changes, from one task."""
+
+    def pod_added(self, pod: Pod) -> None: ...
+
+    def pod_updated(self, old: Pod, new: Pod) -> None: ...
+
+    def pod_deleted(self, pod: Pod) -> None: ...
+
+    def node_added(self, node: Node) -> None: ...
+
+    def node_updated(self, old: Node, new: Node) -> None: ...
+
+    def node_deleted(self, node: Node) -> None: ...
+
+    def object_added(self, item: ApiObject) -> None: ...
+
+    def object_updated(self, old: ApiObject, new: ApiObject) -> None: ...
+
+    def object_deleted(self, item: ApiObject) -> None: ...
+
+
+class Mirror:
+    """The objects of one kind as the watch last showed them, by namespace and name."""
+
+    def __init__(
+        self,
+        added: Callable[[Any], None],
+        updated: Callable[[Any, Any], None],
+        deleted: Callable[[Any], None],
+    ) -> None:
+        self._objects: dict[tuple[str, str], Any] = {}
+        self._added = added
+        self._updated = updated
+        self._deleted = deleted
+        self.synced = asyncio.Event()
+        self.unreadable = 0
+
+    def objects(self) -> Iterable[Any]:
+        """All of them."""
+        return self._objects.values()
+
+    async def take(self, change: Change) -> None:
+        """Follows the reflector."""
+        match change:
+            case Listed(objects):
+                for each in objects:
+                    self._put(each)
+                self.synced.set()
+            case Added(each) | Modified(each):
+                self._put(each)
+            case Deleted(each):
+                gone = self._objects.pop(_key(each), None)
+                if gone is not None:
+                    self._deleted(gone)
+
+    def _put(self, each: Mapping[str, Any]) -> None:
+        try:
+            new = decode(each)
+        except ValueError as error:
+            self.unreadable += 1
+            _log.error("%s %s cannot be read and stays as it was: %s", each.get("kind"), _key(each), error)
+            return
+        old = self._objects.get(_key(each))
+        self._objects[_key(each)] = new
+        if old is None:
+            self._added(new)
+        else:
+            self._updated(old, new)
+
+
+class Watching:
+    """Runs the reflectors. `pods` is the mirror that tells who is where."""
+
+    def __init__(self, connection: Connection, observer: Observer, rng: random.Random) -> None:
+        self._connection = connection
+        self._observer = observer
+        self._rng = rng
+        self._pods: dict[str, Pod] = {}
+        self.mirrors: dict[str, Mirror] = {}
+        self.reflectors: dict[str, Reflector] = {}
+
+    def pod(self, uid: str) -> Pod | None:
+        """The Pod as the watch last showed it, None when it is gone."""
+        return self._pods.get(uid)
+
+    async def run(self, kinds: Sequence[Kind] = KINDS) -> None:
+        """Watches until cancelled. Raises what the observer raises."""
+        served = [kind for kind in kinds if await self._is_served(kind)]
+        for kind in served:
+            path = f"{kind.root}/{kind.collection}"
+            self.mirrors[kind.collection] = self._mirror(kind)
+            resource = Resource(path, kind.field_selector)
+            self.reflectors[kind.collection] = Reflector(self._connection, resource, self._rng)
+        async with asyncio.TaskGroup() as group:
+            for name, reflector in self.reflectors.items():
+                group.create_task(reflector.run(self.mirrors[name].take), name=f"watch {name}")
+
+    async def synced(self) -> None:
+        """Returns when everything has been listed once."""
+        for mirror in self.mirrors.values():
+            await mirror.synced.wait()
+
+    async def _is_served(self, kind: Kind) -> bool:
+        try:
+            known = await self._connection.request("GET", kind.root)
+        except Refused as refused:
+            if refused.code != 404:
+                raise
+            known = {}
+        if any(each.get("name") == kind.collection for each in known.get("resources") or ()):
+            return True
+        _log.warning("the API server has no %s in %s; scheduling goes on without", kind.collection, kind.group)
+        return False
+
+    def _mirror(self, kind: Kind) -> Mirror:
+        to = self._observer
+        match kind.collection:
+            case "pods":
+                return Mirror(self._pod_added, self._pod_updated, self._pod_deleted)
+            case "nodes":
+                return Mirror(to.node_added, to.node_updated, to.node_deleted)
+            case _:
+                return Mirror(to.object_added, to.object_updated, to.object_deleted)
+
+    def _pod_added(self, pod: Pod) -> None:
+        self._pods[pod.uid] = pod
+        self._observer.pod_added(pod)
+
+    def _pod_updated(self, old: Pod, new: Pod) -> None:
+        self._pods[new.uid] = new
+        self._observer.pod_updated(old, new)
+
+    def _pod_deleted(self, pod: Pod) -> None:
+        del self._pods[pod.uid]
+        self._observer.pod_deleted(pod)
+
+
+def _key(each: Mapping[str, Any]) -> tuple[str, str]:
+    metadata = each.get("metadata") or {}
+    return metadata.get("namespace", ""), metadata.get("name", "")
