@@ -2,6 +2,8 @@
 
 from dataclasses import fields, replace
 
+from podtrail_scheduler.durations import SECOND
+
 from . import features as gates
 from .args import (
     ARGS,
@@ -52,6 +54,7 @@ _DEFAULT_PLUGINS = (
     Plugin("DefaultBinder"),
     Plugin("NodeDeclaredFeatures"),
 )
+EXTENDER_TIMEOUT = 5 * SECOND
 _GATED = {"DynamicResources": gates.DYNAMIC_RESOURCE_ALLOCATION, "NodeDeclaredFeatures": gates.NODE_DECLARED_FEATURES}
 
 
@@ -66,9 +69,19 @@ def complete(given: KubeSchedulerConfiguration, features: FeatureGates) -> KubeS
     if len(profiles) == 1 and profiles[0].scheduler_name is None:
         profiles = (replace(profiles[0], scheduler_name=DEFAULT_SCHEDULER_NAME),)
     contention = given.enable_contention_profiling
+    ignored = tuple(
+        resource.name
+        for extender in given.extenders
+        for resource in extender.managed_resources
+        if resource.ignored_by_scheduler
+    )
+    completed = tuple(_complete_profile(profile, features) for profile in profiles)
     return replace(
         given,
-        profiles=tuple(_complete_profile(profile, features) for profile in profiles),
+        profiles=tuple(_ignoring(ignored, profile) for profile in completed) if ignored else completed,
+        extenders=tuple(
+            replace(extender, http_timeout=extender.http_timeout or EXTENDER_TIMEOUT) for extender in given.extenders
+        ),
         leader_election=_non_zero(given.leader_election),
         client_connection=replace(
             given.client_connection,
@@ -135,6 +148,19 @@ def _complete_profile(given: KubeSchedulerProfile, features: FeatureGates) -> Ku
         if (args := default_args(name, features)) is not None
     ]
     return replace(given, plugins=plugins, plugin_config=(*given.plugin_config, *added))
+
+
+def _ignoring(resources: tuple[str, ...], given: KubeSchedulerProfile) -> KubeSchedulerProfile:
+    """The profile whose NodeResourcesFit ignores what extenders look after alone."""
+    return replace(
+        given,
+        plugin_config=tuple(
+            replace(each, args=replace(each.args, ignored_resources=resources))
+            if isinstance(each.args, NodeResourcesFitArgs)
+            else each
+            for each in given.plugin_config
+        ),
+    )
 
 
 def merge(default: PluginSet, custom: PluginSet) -> PluginSet:

@@ -1,5 +1,9 @@
-"""A YAML (or JSON) document as the values of JSON, each with the place where it was written."""
+"""A YAML (or JSON) document as the values of JSON, each with the place where it was written.
 
+Where Go's YAML takes a plain scalar for something else than PyYAML (`y`, `1e3`, `1:30`), it is as in Go.
+"""
+
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +13,8 @@ import yaml
 from .errors import ConfigurationError, Problem
 
 _MERGE = "tag:yaml.org,2002:merge"
+_ONE_LETTER = {"y": True, "Y": True, "n": False, "N": False}
+_FLOAT = re.compile(r"[-+]?(\.\d+|\d+(\.\d*)?)[eE][-+]?\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +76,11 @@ class Repeated:
     column: int
 
 
+def is_plain_text(text: str) -> bool:
+    """Whether Go's YAML, too, takes a plain scalar for the text that PyYAML takes it for."""
+    return text not in _ONE_LETTER and not _FLOAT.fullmatch(text)
+
+
 def parse(text: str, file: str) -> tuple[Located, list[Repeated]]:
     """The document and the keys that are repeated in it; raises ConfigurationError when it is not YAML."""
     try:
@@ -84,22 +95,23 @@ def parse(text: str, file: str) -> tuple[Located, list[Repeated]]:
         raise ConfigurationError(message, [Problem(message)], file) from error
     if node is None:
         return Located(None, 1, 1), []
-    reader = _Reader(file)
+    reader = _Reader(text, file)
     return reader.read(node, ()), reader.repeated
 
 
 class _Reader:
-    """Turns composed nodes into values; scalars by YAML's core types, as PyYAML resolves them."""
+    """Turns composed nodes into values; scalars by YAML's core types."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, text: str, file: str) -> None:
         self.repeated: list[Repeated] = []
+        self._text = text
         self._file = file
         self._scalars = yaml.constructor.SafeConstructor()
 
     def read(self, node: yaml.Node, inside: tuple[int, ...]) -> Located:
         line, column = node.start_mark.line + 1, node.start_mark.column + 1
         if id(node) in inside:
-            self._refuse("yaml: anchor value contains itself", node)
+            self._refuse(f"yaml: anchor '{self._anchor(node)}' value contains itself", node)
         if isinstance(node, yaml.SequenceNode):
             return Located([self.read(each, (*inside, id(node))) for each in node.value], line, column)
         if isinstance(node, yaml.MappingNode):
@@ -131,6 +143,13 @@ class _Reader:
 
     def _scalar(self, node: yaml.ScalarNode) -> bool | int | float | str | None:
         kind = node.tag.removeprefix("tag:yaml.org,2002:")
+        if node.style is None and kind in ("str", "int", "float"):
+            if node.value in _ONE_LETTER:
+                return _ONE_LETTER[node.value]
+            if _FLOAT.fullmatch(node.value):
+                return float(node.value)
+            if ":" in node.value:
+                return str(node.value)
         make: Mapping[str, Any] = {
             "null": self._scalars.construct_yaml_null,
             "bool": self._scalars.construct_yaml_bool,
@@ -144,6 +163,13 @@ class _Reader:
         except ValueError:
             return str(node.value)
         return scalar
+
+    def _anchor(self, node: yaml.Node) -> str:
+        for event in yaml.parse(self._text, Loader=yaml.SafeLoader):
+            place = event.start_mark
+            if isinstance(event, yaml.CollectionStartEvent) and place and place.index == node.start_mark.index:
+                return str(event.anchor)
+        return ""
 
     def _refuse(self, message: str, node: yaml.Node) -> None:
         problem = Problem(message, "", node.start_mark.line + 1, node.start_mark.column + 1)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import yaml
 
 from . import affinity, args, types
+from .document import is_plain_text
 from .go_duration import format_go_duration
 from .wire import key_of
 
@@ -34,11 +35,25 @@ _ALWAYS: Mapping[type, frozenset[str]] = {
 }
 
 
+class _Dumper(yaml.SafeDumper):
+    """Quotes what Go's YAML would not take for a text."""
+
+    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - PyYAML's
+        return True
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, None if is_plain_text(text) else '"')
+
+
+_Dumper.add_representer(str, _represent_text)
+
+
 def encode(configuration: types.KubeSchedulerConfiguration) -> str:
     """The YAML that kube-scheduler writes: every default, args of enabled plugins by name."""
     document = {"apiVersion": types.API_VERSION, "kind": types.KIND, **_fields(configuration)}
     document["profiles"] = [_profile(profile) for profile in configuration.profiles]
-    return yaml.safe_dump(document, sort_keys=True, width=2**31)
+    return yaml.dump(document, Dumper=_Dumper, sort_keys=True, width=2**31)
 
 
 def _profile(profile: types.KubeSchedulerProfile) -> dict[str, Any]:

@@ -30,6 +30,7 @@ EXTENSION_POINTS = (
     "pre_enqueue",
     "queue_sort",
 )
+_KEYS = {each.name: key_of(each) for each in fields(Plugins)}
 _MAX_SCORE = 100
 _LARGEST_TOTAL = 2**63 - 1
 
@@ -83,14 +84,8 @@ def resolve(
 
     Raises ConfigurationError with what kube-scheduler says when it makes its profiles.
     """
-    ignored = tuple(
-        resource.name
-        for extender in configuration.extenders
-        for resource in extender.managed_resources
-        if resource.ignored_by_scheduler
-    )
     return tuple(
-        _resolve(profile, index, configuration, ignored, serves, features, source)
+        _resolve(profile, index, configuration, serves, features, source)
         for index, profile in enumerate(configuration.profiles)
     )
 
@@ -99,7 +94,6 @@ def _resolve(
     profile: KubeSchedulerProfile,
     index: int,
     configuration: KubeSchedulerConfiguration,
-    ignored: tuple[str, ...],
     serves: Mapping[str, Collection[str]],
     features: FeatureGates,
     source: Source,
@@ -109,13 +103,12 @@ def _resolve(
     needed = _needed(profile.plugins)
     args = {config.name: config.args for config in profile.plugin_config if config.args is not None}
     fit = args.get("NodeResourcesFit")
-    if isinstance(fit, NodeResourcesFitArgs):
-        if "NodeResourcesFit" in needed and (errors := validate_args(fit, "", features)):
-            raise _refused_fit(profile, index, before, errors, source)
-        if ignored:
-            args["NodeResourcesFit"] = replace(fit, ignored_resources=ignored)
+    errors = validate_args(fit, "", features) if isinstance(fit, NodeResourcesFitArgs) else []
+    if errors and "NodeResourcesFit" in needed:
+        raise _refused_fit(profile, index, before, errors, source)
     try:
-        points = {point: tuple(_point(point, profile.plugins, serves)) for point in EXTENSION_POINTS}
+        own = {point: _own(point, profile.plugins, serves) for point in EXTENSION_POINTS}
+        points = {point: tuple(_expand(point, names, profile.plugins, serves)) for point, names in own.items()}
         _check_points(points, name)
         weights = _weights(profile.plugins, serves)
     except _Refused as refused:
@@ -157,43 +150,54 @@ def _needed(plugins: Plugins) -> tuple[str, ...]:
     return tuple(dict.fromkeys(plugin.name for each in sets for plugin in each.enabled))
 
 
-def _point(point: str, plugins: Plugins, serves: Mapping[str, Collection[str]]) -> Iterator[str]:
-    own: PluginSet = getattr(plugins, point)
-    key = next(key_of(each) for each in fields(Plugins) if each.name == point)
-    kind = key[0].upper() + key[1:] + "Plugin"
+def _own(point: str, plugins: Plugins, serves: Mapping[str, Collection[str]]) -> list[str]:
+    key = _KEYS[point]
     names: list[str] = []
-    for index, plugin in enumerate(own.enabled):
-        _check_exists(plugin, kind, f"{key}.enabled[{index}]", serves)
+    for index, plugin in enumerate(getattr(plugins, point).enabled):
+        path = f"{key}.enabled[{index}]"
+        _check_exists(plugin, point, path, serves)
         if point not in serves[plugin.name]:
-            raise _Refused(f'plugin "{plugin.name}" does not extend {kind} plugin', f"{key}.enabled[{index}]")
+            raise _Refused(f'plugin "{plugin.name}" does not extend {_kind(point)} plugin', path)
         if plugin.name in names:
-            raise _Refused(f'plugin "{plugin.name}" already registered as "{kind}"', f"{key}.enabled[{index}]")
+            raise _Refused(f'plugin "{plugin.name}" already registered as "{_kind(point)}"', path)
         names.append(plugin.name)
-    disabled = {each.name for each in own.disabled}
+    return names
+
+
+def _expand(point: str, own: list[str], plugins: Plugins, serves: Mapping[str, Collection[str]]) -> Iterator[str]:
+    sets: PluginSet = getattr(plugins, point)
+    disabled = {each.name for each in sets.disabled}
     if "*" in disabled:
-        yield from names
+        yield from own
         return
     everywhere: list[str] = []
+    again = set()
     for plugin in plugins.multi_point.enabled:
-        _check_exists(plugin, kind, "multiPoint", serves)
-        if point not in serves[plugin.name] or plugin.name in disabled or plugin.name in names:
+        _check_exists(plugin, point, "multiPoint", serves)
+        if point not in serves[plugin.name] or plugin.name in disabled:
+            continue
+        if plugin.name in own:
+            again.add(plugin.name)
             continue
         if plugin.name in everywhere:
-            raise _Refused(f'plugin "{plugin.name}" already registered as "{kind}"', "multiPoint")
+            raise _Refused(f'plugin "{plugin.name}" already registered as "{_kind(point)}"', "multiPoint")
         everywhere.append(plugin.name)
-    both = {each.name for each in plugins.multi_point.enabled}
-    yield from (name for name in names if name in both)
+    yield from (name for name in own if name in again)
     yield from everywhere
-    yield from (name for name in names if name not in both)
+    yield from (name for name in own if name not in again)
 
 
-def _check_exists(plugin: Plugin, kind: str, path: str, serves: Mapping[str, Collection[str]]) -> None:
+def _kind(point: str) -> str:
+    return _KEYS[point][0].upper() + _KEYS[point][1:] + "Plugin"
+
+
+def _check_exists(plugin: Plugin, point: str, path: str, serves: Mapping[str, Collection[str]]) -> None:
     if plugin.name in serves:
         return
     remedy = (
         f"install a package with the entry point podtrail_scheduler.plugins, or --plugin {plugin.name}=MODULE:CLASS"
     )
-    raise _Refused(f'{kind} "{plugin.name}" does not exist', path, remedy)
+    raise _Refused(f'{_kind(point)} "{plugin.name}" does not exist', path, remedy)
 
 
 def _check_points(points: Mapping[str, tuple[str, ...]], name: str) -> None:
