@@ -86,24 +86,34 @@ class Following(Generic[Reader]):
         self._open_file = open_file
         self._unreadable = unreadable
         self.readers: dict[Identity, Reader] = {}
+        self._abandoned = False
 
     def look(self, *, at_end: bool) -> list[Reader]:
         """Open the files that are new; take out and return the readers of those that are no longer there."""
         there: set[Identity] = set()
         for path in sorted(matching(self._include, self._exclude), key=_written):
             try:
-                found = Identity.of(path)
-                if found not in self.readers:
-                    tail = Tail(path, at_end=at_end)
-                    self.readers[tail.identity] = self._open_file(tail)
+                there.add(self._known(path, at_end=at_end))
             except OSError as error:
                 self._unreadable(path, error)
-            else:
-                there.add(found)
         return [self.readers.pop(found) for found in [*self.readers] if found not in there]
 
+    def _known(self, path: Path, *, at_end: bool) -> Identity:
+        """Return which file a path names, opened if it is new."""
+        found = Identity.of(path)
+        if found in self.readers:
+            return found
+        tail = Tail(path, at_end=at_end)
+        # The file may have been renamed since, or all may have been abandoned while a thread looked.
+        if tail.identity in self.readers or self._abandoned:
+            tail.close()
+        else:
+            self.readers[tail.identity] = self._open_file(tail)
+        return tail.identity
+
     def abandon(self) -> None:
-        """Let go of all files."""
+        """Let go of all files, for good."""
+        self._abandoned = True
         for reader in self.readers.values():
             reader.tail.close()
         self.readers.clear()

@@ -1,0 +1,311 @@
+"""The `scheduler` receiver beside a stock kube-scheduler: what files, standard input and its metrics tell, live."""
+
+import asyncio
+import gzip
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from podtrail_receivers.scheduler import FACTORY
+from pydantic import ValidationError
+
+from podtrail.component import Context, Refused, StartError
+from podtrail.otlp import Batch, SpanView, split
+from podtrail.reconstruction import read_attempts
+
+DATA = Path(__file__).parents[1] / "data" / "kube-scheduler"
+LEGS = ("v2-text", "v5-json", "v10-text")
+DEADLINE = 60.0
+
+
+def log_of(leg: str) -> bytes:
+    return gzip.decompress((DATA / f"{leg}.log.gz").read_bytes())
+
+
+def counted(leg: str) -> Counter[str]:
+    """Attempts by result as the scheduler counted them."""
+    counts: Counter[str] = Counter()
+    for one in read_attempts((DATA / f"{leg}.prom").read_bytes().splitlines()):
+        counts[one.result] += one.attempts
+    return +counts
+
+
+class Sink:
+    """A pipeline's end: the roots that came, by what they say; refuses as often as told."""
+
+    def __init__(self, refusals: int = 0) -> None:
+        self.roots: list[Mapping[str, Any]] = []
+        self.trace_ids: list[bytes] = []
+        self.refusals = refusals
+        self._changed = asyncio.Condition()
+
+    async def __call__(self, batch: Batch) -> None:
+        if self.refusals:
+            self.refusals -= 1
+            raise Refused("full", after=0.0)
+        async with self._changed:
+            for group in batch.groups:
+                views = [SpanView(span) for span in split(group.spans)]
+                self.roots += [dict(view.attributes) for view in views if view.name == "SchedulePod"]
+                self.trace_ids += [group.trace_id]
+            self._changed.notify_all()
+
+    @property
+    def results(self) -> Counter[str]:
+        return Counter(root["scheduler.result"] for root in self.roots)
+
+    async def until(self, done: Callable[[], bool]) -> None:
+        async with asyncio.timeout(DEADLINE), self._changed:
+            await self._changed.wait_for(done)
+
+
+def receiver(context: Context | None = None, **settings: Any) -> Any:
+    config = FACTORY.Config.model_validate({"kube_scheduler": settings})
+    return FACTORY.create(config, context or Context(id="scheduler"))
+
+
+@asynccontextmanager
+async def running(sink: Sink, context: Context | None = None, **settings: Any) -> AsyncIterator[None]:
+    async with receiver(context, **settings) as source:
+        work = asyncio.create_task(source.run(sink))
+        try:
+            yield
+        finally:
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+
+
+async def read(sink: Sink, context: Context | None = None, **log: Any) -> None:
+    async with receiver(context, log={"follow": False} | log) as source:
+        assert source.finite
+        async with asyncio.timeout(DEADLINE):
+            await source.run(sink)
+
+
+def value(context: Context, name: str, **labels: str) -> float:
+    wanted = ",".join(sorted(f"{key}={text}" for key, text in labels.items()))
+    return context.metrics.snapshot().get(name, {}).get(wanted, 0)
+
+
+@pytest.mark.parametrize("leg", LEGS)
+def test_a_log_that_is_read_once_gives_every_attempt_that_the_scheduler_counted(leg: str, tmp_path: Path) -> None:
+    (tmp_path / "kube-scheduler.log").write_bytes(log_of(leg))
+
+    async def main() -> None:
+        sink, context = Sink(refusals=2), Context(id="s")
+        await read(sink, context, include=[str(tmp_path / "*.log")])
+        assert sink.results == counted(leg)
+        assert len(set(sink.trace_ids)) == len(sink.trace_ids)
+        for result, attempts in counted(leg).items():
+            rebuilt = value(context, "podtrail_receiver_kube_scheduler_attempts", receiver="s", result=result)
+            assert rebuilt == attempts
+        assert value(context, "otelcol_receiver_refused_spans", receiver="s", transport="inprocess") > 0
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("leg", LEGS)
+def test_a_log_that_grows_in_pieces_and_is_rotated_meanwhile_gives_the_same(leg: str, tmp_path: Path) -> None:
+    path, whole = tmp_path / "kube-scheduler.log", log_of(leg)
+    cut = whole.rindex(b"\n", 0, len(whole) // 2) + 1
+
+    async def main() -> None:
+        sink, context = Sink(), Context(id="s")
+        path.touch()
+        async with running(sink, context, log={"include": [f"{path}*"], "poll_interval": "10ms"}):
+            with path.open("ab", buffering=0) as file:
+                for at in range(0, cut, 50_021):
+                    file.write(whole[at : min(at + 50_021, cut)])
+                    await asyncio.sleep(0)
+            path.rename(tmp_path / "kube-scheduler.log.1")
+            path.write_bytes(whole[cut:])
+            await sink.until(lambda: sink.results == counted(leg))
+
+    asyncio.run(main())
+
+
+def test_a_log_cut_short_by_copy_and_truncate_is_read_on_from_its_beginning(tmp_path: Path) -> None:
+    path, lines = tmp_path / "kube-scheduler.log", log_of("v2-text").splitlines(keepends=True)
+    half = len(lines) // 2
+
+    async def main() -> None:
+        sink, context = Sink(), Context(id="s")
+        path.write_bytes(b"".join(lines[:half]))
+        async with running(sink, context, log={"include": [str(path)], "poll_interval": "10ms"}):
+            read_so_far = {"receiver": "s", "source": "log"}
+
+            def lines_read() -> float:
+                name = "podtrail_receiver_kube_scheduler_lines"
+                kinds = ("used", "other", "continued", "unknown")
+                return sum(value(context, name, kind=kind, **read_so_far) for kind in kinds)
+
+            await _until(lambda: lines_read() >= half)
+            os.truncate(path, 0)
+            for part in (lines[half : half + 1], lines[half + 1 :]):
+                before = lines_read()
+                with path.open("ab") as file:
+                    file.writelines(part)
+                await _until(lambda before=before: lines_read() > before)  # type: ignore[misc]
+            await sink.until(lambda: sink.results == counted("v2-text"))
+
+    asyncio.run(main())
+
+
+async def _until(done: Callable[[], bool]) -> None:
+    async with asyncio.timeout(DEADLINE):
+        while not done():  # noqa: ASYNC110 - a metric tells nobody that it changed
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    "framed",
+    [
+        lambda line: b"2026-11-21T11:12:05.000000001Z stderr F " + line,
+        lambda line: json.dumps(
+            {"log": line.decode() + "\n", "stream": "stderr", "time": "2026-11-21T11:12:05Z"}
+        ).encode(),
+    ],
+    ids=["CRI", "Docker"],
+)
+def test_a_containers_log_is_unwrapped(framed: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    lines = [framed(line) for line in log_of("v2-text").splitlines()]
+    (tmp_path / "0.log").write_bytes(b"\n".join(lines) + b"\n")
+
+    async def main() -> None:
+        sink = Sink()
+        await read(sink, include=[str(tmp_path / "0.log")])
+        assert sink.results == counted("v2-text")
+
+    asyncio.run(main())
+
+
+def test_two_replicas_and_a_restart_tell_the_same_story_once(tmp_path: Path) -> None:
+    (tmp_path / "kube-scheduler.log").write_bytes(log_of("v5-json"))
+
+    async def main() -> None:
+        first, second = Sink(), Sink()
+        for sink in (first, second):
+            await read(sink, include=[str(tmp_path / "*.log")])
+        assert first.trace_ids == second.trace_ids
+
+    asyncio.run(main())
+
+
+def test_only_the_profiles_that_are_asked_for_are_told(tmp_path: Path) -> None:
+    (tmp_path / "kube-scheduler.log").write_bytes(log_of("v5-json"))
+
+    async def main() -> None:
+        sink = Sink()
+        log = {"follow": False, "include": [str(tmp_path / "*.log")]}
+        async with receiver(log=log, profiles=["nobody"]) as source:
+            await source.run(sink)
+        assert not sink.roots
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("through", ["pipe", "file"])
+def test_standard_input_is_read_by_a_running_podtrail(through: str, tmp_path: Path) -> None:
+    output, log = tmp_path / "out.jsonl", tmp_path / "in.log"
+    log.write_bytes(log_of("v2-text"))
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        "receivers: {scheduler: {kube_scheduler: {log: {include: ['-']}}}}\n"
+        f"exporters: {{recording: {{path: {output}}}}}\n"
+        "service: {pipelines: {traces: {receivers: [scheduler], exporters: [recording]}}}\n"
+    )
+    command = [sys.executable, "-m", "podtrail", "run", "--config", str(config), "--exit-when-done"]
+    with log.open("rb") as file:
+        if through == "pipe":
+            done = subprocess.run(command, input=file.read(), stderr=subprocess.PIPE, timeout=DEADLINE * 2, check=True)
+        else:
+            done = subprocess.run(command, stdin=file, stderr=subprocess.PIPE, timeout=DEADLINE * 2, check=True)
+    assert b"323 Success, 125 Unschedulable, 11 Error" in done.stderr
+    assert output.stat().st_size > 0
+
+
+def test_what_each_source_would_tell_is_said_at_the_start(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "kube-scheduler.log").write_bytes(b"")
+    with caplog.at_level("INFO"):
+        asyncio.run(read(Sink(), include=[str(tmp_path / "*.log")]))
+    assert "kube-scheduler is seen through log: every attempt from -v=2 on" in caplog.text
+    assert "not configured: watch::pods, which would tell uids" in caplog.text
+
+
+def test_a_log_that_is_not_there_is_waited_for_only_when_followed(tmp_path: Path) -> None:
+    async def main() -> None:
+        with pytest.raises(StartError, match=r"kube_scheduler::log::include: no file matches .*nothing\.log"):
+            await read(Sink(), include=[str(tmp_path / "nothing.log")])
+        sink = Sink()
+        async with running(sink, log={"include": [str(tmp_path / "*.log")], "poll_interval": "10ms"}):
+            (tmp_path / "late.log").write_bytes(log_of("v2-text"))
+            await sink.until(lambda: sink.results == counted("v2-text"))
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({}, "nothing tells of attempts: give log, watch or both"),
+        ({"log": {"include": []}}, "at least 1 item"),
+        ({"log": {"include": ["-", "a"]}}, "standard input and stands alone"),
+        ({"watch": {"pods": False, "events": False}}, "watch pods, events or both"),
+        ({"log": {"include": ["a"]}, "metrics": {"endpoint": "localhost:10259"}}, "is no URL: write for example https"),
+        ({"watch": {}, "kubernetes": {"kubeconfig": "a"}}, "auth_type: kubeConfig"),
+    ],
+)
+def test_a_configuration_that_makes_no_sense_is_refused(settings: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ValidationError, match=complaint):
+        FACTORY.Config.model_validate({"kube_scheduler": settings})
+
+
+def test_a_simulations_keys_beside_kube_scheduler_are_refused() -> None:
+    with pytest.raises(ValidationError, match="speed: a simulation's, of no use with kube_scheduler"):
+        FACTORY.Config.model_validate({"kube_scheduler": {"log": {"include": ["a"]}}, "speed": 1})
+
+
+@asynccontextmanager
+async def page(answer: Callable[[web.Request], Awaitable[web.Response]]) -> AsyncIterator[str]:
+    application = web.Application()
+    application.router.add_get("/metrics", answer)
+    runner = web.AppRunner(application)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}/metrics"
+    finally:
+        await runner.cleanup()
+
+
+def test_what_the_scheduler_counts_is_told_across_its_restarts(tmp_path: Path) -> None:
+    (tmp_path / "kube-scheduler.log").write_bytes(b"")
+    (tmp_path / "token").write_text("secret\n")
+    answers = [5, None, 12, 3]  # a page that fails in between, and a scheduler that begins anew
+
+    async def answer(request: web.Request) -> web.Response:
+        assert request.headers["Authorization"] == "Bearer secret"
+        attempts = answers.pop(0) if len(answers) > 1 else answers[0]
+        if attempts is None:
+            return web.Response(status=503)
+        labels = 'profile="default-scheduler",result="unschedulable"'
+        return web.Response(text=f"scheduler_schedule_attempts_total{{{labels}}} {attempts}\n")
+
+    async def main() -> None:
+        context = Context(id="s")
+        name, labels = "podtrail_receiver_kube_scheduler_attempts_counted", {"receiver": "s", "result": "Unschedulable"}
+        async with page(answer) as endpoint:
+            metrics = {"endpoint": endpoint, "collection_interval": "10ms", "token_file": str(tmp_path / "token")}
+            async with running(Sink(), context, log={"include": [str(tmp_path / "*.log")]}, metrics=metrics):
+                await _until(lambda: value(context, name, **labels) == 7 + 3)
+
+    asyncio.run(main())
