@@ -8,7 +8,6 @@ from podtrail_scheduler.framework.profile import Enabled, Profile
 
 from .balanced_allocation import BalancedAllocation
 from .default_binder import DefaultBinder
-from .default_preemption import DefaultPreemption
 from .image_locality import ImageLocality
 from .inter_pod_affinity import InterPodAffinity
 from .node_affinity import NodeAffinity
@@ -16,6 +15,7 @@ from .node_name import NodeName
 from .node_ports import NodePorts
 from .node_resources_fit import NodeResourcesFit
 from .node_unschedulable import NodeUnschedulable
+from .preemption import DefaultPreemption
 from .priority_sort import PrioritySort
 from .scheduling_gates import SchedulingGates
 from .taint_toleration import TaintToleration
