@@ -1,12 +1,13 @@
-"""One scheduling attempt of one Pod: its record, and the spans around it."""
+"""One scheduling attempt of one Pod: what it came to, and the spans around it."""
 
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from podtrail_instrumentation import Span
 
+from .framework.calling import Refused
 from .framework.cycle_state import CycleState
 from .framework.diagnosis import Refusal, fit_message
-from .framework.runtime import Refused
 from .framework.waiting import WaitingPod
 from .objects import Pod
 from .queueing.entry import QueuedPod
@@ -36,31 +37,44 @@ class Failure(NamedTuple):
     message: str
     refused_by: frozenset[str] = frozenset()
     pending_on: frozenset[str] = frozenset()
-    nominated_node: str | None = None
+    nominated_node: str | None = ""
     """The node that preemption makes room on; empty to give up an earlier one, None to leave it."""
 
 
-class Attempt(NamedTuple):
+@dataclass(slots=True, eq=False)
+class Attempt:
     """An attempt under way."""
 
     entry: QueuedPod
     pod: Pod
     root: Span
     state: CycleState
-
-
-class Choice(NamedTuple):
-    """What the scheduling cycle came to: a node (and perhaps a wait before binding), or a failure."""
-
     node: str = ""
-    failure: Failure | None = None
+    """The chosen node."""
     waiting: WaitingPod | None = None
+    evaluated: int = 0
+    """How many nodes were looked at."""
+    feasible: int = 0
+    explanation: "Explanation | None" = None
 
 
-def failure_on_node(refused: Refused, node: str) -> Failure:
-    """The failure when a plugin turned a Pod down on the node that was chosen for it."""
-    result = refused.status.result
-    if result == "Error":
-        return Failure(result, refused.status.message)
-    message = fit_message(1, [Refusal(refused.plugin, refused.status, [node])])
-    return Failure(result, message, frozenset((refused.plugin,)), nominated_node="")
+@dataclass(slots=True)
+class Explanation:
+    """Who said what about the nodes, for those who ask why: kept on demand."""
+
+    feasible: list[str] = field(default_factory=list)
+    scores: dict[str, dict[str, int]] = field(default_factory=dict)
+    """By plugin and node, weighted."""
+    totals: dict[str, int] = field(default_factory=dict)
+    """By node."""
+
+
+def failed_on_node(refused: Refused, node: str) -> Failure:
+    """The failure when a plugin turned a Pod down on the node that was chosen for it, at Reserve or Permit."""
+    status = refused.status
+    if not status.rejected:
+        return Failure("Error", status.message)
+    message = fit_message(1, [Refusal(refused.plugin, status, [node])])
+    if status.pending:
+        return Failure("Unschedulable", message, pending_on=frozenset((refused.plugin,)))
+    return Failure("Unschedulable", message, frozenset((refused.plugin,)))

@@ -1,91 +1,104 @@
 """The binding cycle: from a reserved node to a bound Pod, while other Pods are already being scheduled."""
 
-from collections.abc import Generator
-from contextlib import nullcontext
+from collections.abc import Callable
 
 from podtrail_instrumentation import PropagationCounters, Span, inject_span_context
 
-from .attempt import Attempt, Choice, Failure, failure_on_node
-from .cache import Cache
+from .attempt import Attempt, Failure, failed_on_node
+from .client import ApiError
 from .durations import MILLISECOND
+from .framework.calling import Refused
 from .framework.handle import Handle
-from .framework.runtime import Framework, Refused
-from .framework.waiting import WaitingPod
-from .objects import Pod
-from .queueing.events import ASSIGNED_POD_DELETE, Happening
-from .queueing.queue import SchedulingQueue
+from .framework.runtime import Framework
+from .framework.status import error
+from .scheduling_cycle import ExtenderError, Extenders
 
 BINDING_THRESHOLD = 50 * MILLISECOND
-_NOBODY_CALLED = nullcontext()
-
-Pause = int | WaitingPod
 
 
 class BindingCycle:
-    """Waits for permission, binds, and undoes everything when that fails."""
+    """Waits for permission, binds, and undoes what was reserved when that fails."""
 
-    def __init__(self, framework: Framework, cache: Cache, handle: Handle, queue: SchedulingQueue) -> None:
+    def __init__(
+        self,
+        framework: Framework,
+        handle: Handle,
+        *,
+        permitted: Callable[[Attempt], None],
+        counters: PropagationCounters | None,
+        extenders: Extenders | None = None,
+    ) -> None:
+        """`permitted` is called when no refusal can come any more, only failures; `counters` None: no tracing."""
         self._framework = framework
-        self._cache = cache
         self._handle = handle
-        self._queue = queue
+        self._permitted = permitted
+        self._counters = counters
+        self._extenders = extenders
         self._attributes = {"scheduler.phase": "bindingCycle", "scheduler.profile": framework.profile.name}
 
-    def run(
-        self, attempt: Attempt, choice: Choice, counters: PropagationCounters | None
-    ) -> Generator[Pause, None, Failure | None]:
-        """Yields while time passes; returns None when the Pod is bound. With `counters` the trace goes along."""
+    async def run(self, attempt: Attempt) -> Failure | None:
+        """None when the Pod is bound."""
         span = attempt.root.start("bindingCycle", self._attributes)
-        span.set_attributes({"scheduler.selected_node": choice.node})
-        refused = None
-        if choice.waiting is not None:
-            refused = yield from self._wait(span, choice.waiting)
-        if refused is None:
-            refused = yield from self._run(span, attempt, choice.node, counters)
-        failure = None
-        if refused is not None:
-            failure = failure_on_node(refused, choice.node)
-            with attempt.root.active():
-                self._framework.run_unreserve(span, attempt.state, attempt.pod, choice.node)
-            self._forget(attempt.pod, choice.node)
-            if failure.result == "Error":
+        failure = await self._run(attempt, span)
+        if failure is not None:
+            self._framework.run_unreserve(span, attempt.state, attempt.pod, attempt.node)
+        if span.recording:
+            result = failure.result if failure is not None else "Success"
+            span.set_attributes({"scheduler.selected_node": attempt.node, "scheduler.result": result})
+            if failure is not None and failure.result == "Error":
                 span.fail(failure.message)
-        span.set_attributes({"scheduler.result": failure.result if failure else "Success"})
         span.end(BINDING_THRESHOLD)
         return failure
 
-    def _wait(self, span: Span, waiting: WaitingPod) -> Generator[Pause, None, Refused | None]:
-        phase = self._framework.start_phase(span, "waitOnPermit")
-        self._handle.waiting[waiting.uid] = waiting
-        yield waiting
-        del self._handle.waiting[waiting.uid]
-        refused = Refused(waiting.refused_by, waiting.status) if waiting.status is not None else None
-        self._framework.end_phase(phase, refused)
-        return refused
-
-    def _run(
-        self, span: Span, attempt: Attempt, node: str, counters: PropagationCounters | None
-    ) -> Generator[Pause, None, Refused | None]:
-        state, pod, clock = attempt.state, attempt.pod, self._framework.clock
-        with attempt.root.active() if self._framework.profile.pre_bind else _NOBODY_CALLED:
-            refused = self._framework.run_pre_bind(span, state, pod, node)
-        yield clock.now()
-        if refused is not None:
-            return refused
-        if counters is not None:
-            state.binding_annotations.update(
-                inject_span_context(pod.annotations, attempt.root.span_context, counters=counters)
-            )
-        with attempt.root.active():
-            refused = self._framework.run_bind(span, state, pod, node)
-        yield clock.now()
+    async def _run(self, attempt: Attempt, span: Span) -> Failure | None:
+        framework, state, pod, node = self._framework, attempt.state, attempt.pod, attempt.node
+        has_work = bool(framework.profile.pre_bind) and framework.run_pre_bind_pre_flight(state, pod, node)
+        if isinstance(has_work, Refused):
+            return _failure(has_work)
+        if has_work or attempt.waiting is not None:
+            self._handle.clock.spawn(self._announce(attempt))
+        if attempt.waiting is not None:
+            self._handle.waiting[pod.uid] = attempt.waiting
+            refused = await framework.wait_on_permit(span, attempt.waiting)
+            del self._handle.waiting[pod.uid]
+            if refused is not None:
+                return failed_on_node(refused, node)
+        self._permitted(attempt)
+        refused = await framework.run_pre_bind(span, state, pod, node) if has_work else None
         if refused is None:
-            with attempt.root.active() if self._framework.profile.post_bind else _NOBODY_CALLED:
-                self._framework.run_post_bind(span, state, pod, node)
+            refused = await self._bind(attempt, span)
+        if refused is not None:
+            return _failure(refused)
+        if framework.profile.post_bind:
+            await framework.run_post_bind(span, state, pod, node)
+        return None
+
+    async def _announce(self, attempt: Attempt) -> None:
+        """Tells others which node it will be, while that takes time."""
+        try:
+            await self._handle.client.patch_pod_status(attempt.pod, None, attempt.node)
+        except ApiError as refusal:
+            attempt.root.add_event("nomination failed", {"scheduler.reason": str(refusal)})
+
+    async def _bind(self, attempt: Attempt, span: Span) -> Refused | None:
+        framework, state, pod, node = self._framework, attempt.state, attempt.pod, attempt.node
+        if self._counters is not None:
+            context = attempt.root.span_context
+            state.binding_annotations.update(inject_span_context(pod.annotations, context, counters=self._counters))
+        phase = framework.caller.start_phase(span, "bind")
+        if phase.recording:
+            phase.set_attributes({"scheduler.selected_node": node})
+        refused: Refused | None = None
+        try:
+            bound = self._extenders is not None and await self._extenders.bind(pod, node)
+        except ExtenderError as failed:
+            bound, refused = True, Refused("", error(str(failed)))
+        if not bound:
+            refused = await framework.run_bind(phase, state, pod, node)
+        framework.caller.end_phase(phase, refused)
         return refused
 
-    def _forget(self, pod: Pod, node: str) -> None:
-        """Gives the room back and tells those who wait for some."""
-        now = self._framework.clock.now()
-        if self._cache.forget(pod.uid):
-            self._queue.move(Happening(ASSIGNED_POD_DELETE, pod.on(node), None), now)
+
+def _failure(refused: Refused) -> Failure:
+    """A failure behind Permit: whatever it was, no plugin's hint brings the Pod back, only back-off."""
+    return Failure(refused.status.result, refused.status.message)

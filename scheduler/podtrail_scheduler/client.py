@@ -1,30 +1,55 @@
 """What the scheduler asks of the API server."""
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from .objects import Pod
 
 
 class ApiError(Exception):
-    """The API server refused a request; the text is its answer."""
+    """The API server refused a request, or could not be asked; the text is its answer.
+
+    `reason` is the Status's (`NotFound`, `Conflict`, ...), `code` the HTTP status, 0 without an answer.
+    """
+
+    def __init__(self, message: str, reason: str = "", code: int = 0) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.code = code
+
+
+class PodCondition(NamedTuple):
+    """A condition to write into a Pod's status."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+
+
+POD_SCHEDULED = "PodScheduled"
+DISRUPTION_TARGET = "DisruptionTarget"
 
 
 class Client(Protocol):
-    """Requests that take as long as they take (`bind`) or go out in the background (the others)."""
+    """Requests take as long as they take, and raise ApiError."""
 
     def get_pod(self, uid: str) -> Pod | None:
-        """The Pod as the watch last showed it, None when it is gone."""
+        """The Pod as the watch last showed it, None when it is gone. No request."""
         ...
 
-    def bind(self, pod: Pod, node_name: str, annotations: Mapping[str, str]) -> None:
-        """Binds and merges `annotations` into the Pod, in one request. Raises ApiError."""
+    async def bind(self, pod: Pod, node_name: str, annotations: Mapping[str, str]) -> None:
+        """Binds and merges `annotations` into the Pod, in one request."""
         ...
 
-    def delete_pod(self, pod: Pod, reason: str) -> None:
+    async def patch_pod_status(self, pod: Pod, condition: PodCondition | None, nominated_node: str | None) -> None:
+        """Writes a condition (None: none) and the node that the Pod hopes for (None: as before, empty: none)."""
+        ...
+
+    async def remove_pod_condition(self, pod: Pod, condition: str) -> None:
+        """Takes the condition of that type out of a Pod's status."""
+        ...
+
+    async def delete_pod(self, pod: Pod) -> None:
         """Has a Pod terminate, with its grace."""
-        ...
-
-    def patch_status(self, pod: Pod, message: str, nominated_node: str | None) -> None:
-        """Tells in the Pod's status why it is not scheduled, and which node it hopes for (None: as before)."""
         ...

@@ -1,8 +1,7 @@
 """Pods that wait for room which preemption makes on a node, so that nobody of lower priority takes it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection
 
-from .framework.node_info import NodeInfo
 from .objects import Pod
 
 
@@ -32,18 +31,21 @@ class Nominator:
         """The Pods that hope for the node."""
         return list(self._by_node.get(node_name, {}).values())
 
-    def with_nominated(self, pod: Pod, nodes: Sequence[NodeInfo]) -> Sequence[NodeInfo]:
-        """The nodes as `pod` must see them: Pods of its priority or more that hope for a node count as being there."""
-        if not self._by_node:
-            return nodes
-        return [self._counted(pod, node) if node.name in self._by_node else node for node in nodes]
+    @property
+    def nodes(self) -> Collection[str]:
+        """The nodes that somebody hopes for."""
+        return self._by_node.keys()
 
-    def _counted(self, pod: Pod, node: NodeInfo) -> NodeInfo:
-        ahead = [other for other in self.on(node.name) if other.priority >= pod.priority and other.uid != pod.uid]
-        ahead = [other for other in ahead if other.uid not in node.pods]
-        if not ahead:
-            return node
-        copy = node.clone()
-        for other in ahead:
-            copy.add(other)
-        return copy
+    def observe(self, old: Pod | None, new: Pod) -> None:
+        """A Pod without a node came (`old` None) or changed.
+
+        What its status says counts; an update that says nothing, as before, leaves the hope that is known here only.
+        """
+        hoped = self._nodes.get(new.uid, "")
+        node_name = new.nominated_node_name
+        if not node_name and (old is None or not old.nominated_node_name):
+            node_name = hoped
+        if node_name:
+            self.nominate(new, node_name)
+        else:
+            self.withdraw(new.uid)

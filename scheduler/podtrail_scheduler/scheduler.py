@@ -1,179 +1,246 @@
-"""The scheduler: takes Pods from the queue one after the other, and binds those that found a node in the background.
+"""The scheduler: takes Pods from the queue one after the other, and binds those that found a node in the background."""
 
-An attempt is a generator that yields whenever time has passed: unix nanoseconds at which it wants to go on, or the
-`WaitingPod` that must be decided first. Between its yields nothing else happens, so whoever drives it decides what
-runs at the same time: the next attempt may begin when this one has yielded for the first time.
-"""
-
-from collections.abc import Callable, Iterator
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from random import Random
 
 from opentelemetry.trace import Tracer
 from podtrail_instrumentation import Log, PropagationCounters, Span, log_long, start_reconcile_span
 
-from .attempt import ROOT_THRESHOLD, Attempt, AttemptRecord, Choice, Failure
-from .binding_cycle import BindingCycle, Pause
+from .attempt import ROOT_THRESHOLD, Attempt, AttemptRecord, Explanation, Failure
+from .binding_cycle import BindingCycle
 from .cache import Cache
-from .durations import MILLISECOND
+from .client import POD_SCHEDULED, ApiError, PodCondition
+from .durations import MILLISECOND, SECOND
+from .framework.calling import Durations
 from .framework.cycle_state import CycleState
 from .framework.handle import Handle
 from .framework.profile import Profile
 from .framework.runtime import Framework
-from .framework.trial import fits
-from .objects import Node, Pod
-from .queueing.changes import node_scheduling_properties_change
+from .objects import Pod
 from .queueing.entry import QueuedPod
-from .queueing.events import ASSIGNED_POD_ADD, ASSIGNED_POD_DELETE, NODE_ADD, ClusterEvent, Happening
-from .queueing.queue import ProfileQueueing, SchedulingQueue
-from .scheduling_cycle import SchedulingCycle
+from .queueing.events import ASSIGNED_POD_DELETE, Happening
+from .queueing.queue import ProfileQueueing, QueueSettings, SchedulingQueue
+from .scheduling_cycle import Extenders, SchedulingCycle, Turn
+from .watching import Watching
+
+FLUSH_BACKOFF = SECOND
+FLUSH_UNSCHEDULABLE = 30
+"""Every how many flushes of the back-off queue the unschedulable pool is flushed."""
+
+_logger = logging.getLogger("podtrail_scheduler")
 
 
-class Scheduler:
-    """One profile on one cluster. `tracer` None is the feature gate `SchedulerTracing` switched off."""
+class _ProfileRun:
+    """The two cycles of a profile."""
+
+    def __init__(self, framework: Framework, handle: Handle, cycle: SchedulingCycle, binding: BindingCycle) -> None:
+        self.framework = framework
+        self.handle = handle
+        self.cycle = cycle
+        self.binding = binding
+        self.propagation = PropagationCounters("kube-scheduler", framework.profile.name, "Pod")
+
+
+class Scheduler(Watching):
+    """Some profiles on one cluster. `tracer` None is the feature gate `SchedulerTracing` switched off."""
 
     def __init__(
         self,
-        profile: Profile,
-        handle: Handle,
+        profiles: Sequence[tuple[Profile, Handle]],
         cache: Cache,
         *,
         tracer: Tracer | None,
         on_attempt: Callable[[AttemptRecord], None],
+        settings: QueueSettings | None = None,
+        extenders: Extenders | None = None,
+        seed: str = "",
+        durations: Callable[[str], Durations] | None = None,
+        explain: Callable[[Pod, Explanation], None] | None = None,
         log: Log = log_long,
     ) -> None:
-        self.profile = profile
-        self.queue = SchedulingQueue(
-            profile.queue_sort.sort_key, {profile.name: ProfileQueueing(profile.pre_enqueue, profile.hints)}
+        """`seed` decides draws among equal nodes; `explain` is shown the scores of each attempt."""
+        handle = profiles[0][1]
+        queue = SchedulingQueue(
+            profiles[0][0].queue_sort.sort_key,
+            {profile.name: ProfileQueueing(profile.pre_enqueue, profile.hints) for profile, _ in profiles},
+            settings,
+            nominations=handle.nominator,
         )
-        self.propagation = PropagationCounters("kube-scheduler", profile.name, "Pod")
-        self._handle = handle
-        self._clock = handle.clock
-        self._cache = cache
-        self._framework = Framework(profile, handle.clock)
-        self._cycle = SchedulingCycle(self._framework, cache, handle.nominator)
-        self._binding = BindingCycle(self._framework, cache, handle, self.queue)
+        super().__init__(queue, cache, handle, frozenset(profile.name for profile, _ in profiles))
         self._tracer = tracer
         self._on_attempt = on_attempt
+        self._explain = explain
         self._log = log
-        handle.fits = lambda pod, node, nodes: fits(profile, pod, node, nodes)
+        self.under_way = 0
+        """How many attempts have begun and not ended."""
+        turn, random = Turn(), Random(seed)  # noqa: S311, reproducible on purpose
+        self._profiles: dict[str, _ProfileRun] = {}
+        for profile, own in profiles:
+            measured = durations(profile.name) if durations is not None else None
+            framework = Framework(
+                profile, handle.clock, cache.table, handle.nominator, trial=own.trial, durations=measured
+            )
+            own.activate = self._activate
+            counters = PropagationCounters("kube-scheduler", profile.name, "Pod")
+            binding = BindingCycle(
+                framework,
+                own,
+                permitted=self._permitted,
+                counters=counters if tracer is not None else None,
+                extenders=extenders,
+            )
+            run = _ProfileRun(framework, own, SchedulingCycle(framework, cache, turn, random, extenders), binding)
+            run.propagation = counters
+            self._profiles[profile.name] = run
 
-    def pod_added(self, pod: Pod) -> None:
-        """The watch shows a new Pod."""
-        if pod.node_name:
-            self._cache.set_pod(pod)
-            self._move(ASSIGNED_POD_ADD, None, pod)
-        else:
-            self.queue.add(pod, self._clock.now())
+    @property
+    def propagation(self) -> Mapping[str, PropagationCounters]:
+        """What was read from and written to Pods' annotations, by profile."""
+        return {name: run.propagation for name, run in self._profiles.items()}
 
-    def pod_updated(self, old: Pod, new: Pod) -> None:
-        """The watch shows a changed Pod; one that was bound leaves the queue."""
-        if not new.node_name:
-            if not self._cache.is_assumed(new.uid):
-                self.queue.update(old, new, self._clock.now())
-            return
-        self._cache.set_pod(new)
-        if not old.node_name:
-            self.queue.delete(new.uid)
-            self._handle.nominator.withdraw(new.uid)
-            self._move(ASSIGNED_POD_ADD, old, new)
+    @property
+    def profiles(self) -> Mapping[str, Profile]:
+        """By scheduler name."""
+        return {name: run.framework.profile for name, run in self._profiles.items()}
 
-    def pod_deleted(self, pod: Pod) -> None:
-        """The watch shows that a Pod is gone."""
-        self._handle.nominator.withdraw(pod.uid)
-        self.queue.delete(pod.uid)
-        if (waiting := self._handle.waiting.get(pod.uid)) is not None:
-            waiting.reject("", "pod deleted")
-        if pod.node_name:
-            self._cache.remove_pod(pod.uid)
-            self._move(ASSIGNED_POD_DELETE, pod, None)
+    async def run(self, until: int | None = None) -> None:
+        """Schedules for ever, beginning no attempt from `until` on; flushes the queue in the background."""
+        clock = self.handle.clock
+        clock.spawn(self._flush())
+        while until is None or clock.now() < until:
+            if await self.schedule_one():
+                await clock.sleep(0)
+            else:
+                await self.something_to_do()
 
-    def node_added(self, node: Node) -> None:
-        """The watch shows a new node."""
-        self._cache.set_node(node)
-        self._move(NODE_ADD, None, node)
-
-    def node_updated(self, old: Node, new: Node) -> None:
-        """The watch shows a changed node."""
-        self._cache.set_node(new)
-        for event in node_scheduling_properties_change(old, new):
-            self._move(event, old, new)
-
-    def next_attempt(self) -> Iterator[Pause] | None:
-        """Takes the next Pod from the queue; None when none is active."""
+    async def schedule_one(self) -> bool:
+        """Takes the next Pod through its scheduling cycle and has it bound in the background; False when none is active."""
         entry = self.queue.pop()
-        return None if entry is None else self._attempt(entry)
-
-    def _attempt(self, entry: QueuedPod) -> Iterator[Pause]:
-        attempt = Attempt(entry, entry.pod, self._start_root(entry), CycleState())
-        with attempt.root.active():
-            choice = self._cycle.run(attempt)
-        yield self._clock.now()
-        failure = choice.failure
+        if entry is None:
+            return False
+        run = self._profiles.get(entry.pod.scheduler_name)
+        if run is None or self._need_not(entry, run):
+            self.queue.done(entry.pod.uid)
+            return True
+        self.under_way += 1
+        attempt = Attempt(entry, entry.pod, self._start_root(entry, run), CycleState())
+        if self._explain is not None:
+            attempt.explanation = Explanation()
+        failure = await run.cycle.run(attempt)
+        if attempt.explanation is not None and self._explain is not None:
+            self._explain(attempt.pod, attempt.explanation)
         if failure is None:
-            counters = self.propagation if self._tracer is not None else None
-            failure = yield from self._binding.run(attempt, choice, counters)
-        if failure is None:
-            self._bound(attempt.pod.uid)
+            self.handle.clock.spawn(self._bind(attempt, run))
         else:
-            self._failed(attempt, failure)
-        self._end(attempt, choice, failure)
+            self._failed(attempt, failure, run)
+            self._end(attempt, failure)
+        return True
 
-    def _bound(self, uid: str) -> None:
-        self._handle.nominator.withdraw(uid)
-        self.queue.done(uid)
-        if self._handle.client.get_pod(uid) is None:
-            self._cache.forget(uid)  # deleted while it was bound: the watch will not show it on a node
+    async def _flush(self) -> None:
+        number = 0
+        while True:
+            await self.handle.clock.sleep(FLUSH_BACKOFF)
+            number += 1
+            now = self.handle.clock.now()
+            self.queue.flush_backoff(now)
+            if number % FLUSH_UNSCHEDULABLE == 0:
+                self.queue.flush_unschedulable(now)
+            self.wake()
 
-    def _start_root(self, entry: QueuedPod) -> Span:
+    def _need_not(self, entry: QueuedPod, run: _ProfileRun) -> bool:
+        """Whether the Pod is going, or found its node in an attempt that it was queued again during."""
         pod = entry.pod
+        if pod.deletion_timestamp is not None:
+            note = f"skip schedule deleting pod: {pod.key}"
+            run.handle.event(pod, None, "Warning", "FailedScheduling", "Scheduling", note)
+            return True
+        return self.cache.is_assumed(pod.uid)
+
+    def _permitted(self, attempt: Attempt) -> None:
+        self.queue.done(attempt.pod.uid)
+
+    async def _bind(self, attempt: Attempt, run: _ProfileRun) -> None:
+        failure = await run.binding.run(attempt)
+        pod, now = attempt.pod, self.handle.clock.now()
+        if failure is None:
+            run.handle.event(
+                pod, None, "Normal", "Scheduled", "Binding", f"Successfully assigned {pod.key} to {attempt.node}"
+            )
+            if self.handle.client.get_pod(pod.uid) is None:
+                self.cache.forget(pod.uid)  # deleted while it was bound: the watch will not show it on a node
+        else:
+            freed = Happening(ASSIGNED_POD_DELETE, pod.on(attempt.node), None) if self.cache.forget(pod.uid) else None
+            if freed is not None and failure.result == "Error":
+                self.queue.move(freed, now)
+            self._failed(attempt, failure, run)
+            if freed is not None and failure.result != "Error":
+                self.queue.move(freed, now, lambda other: other.uid != pod.uid)
+        self._end(attempt, failure)
+        self.wake()
+
+    def _start_root(self, entry: QueuedPod, run: _ProfileRun) -> Span:
+        pod, now = entry.pod, self.handle.clock.now
         return start_reconcile_span(
             "SchedulePod",
             pod.annotations,
             tracer=self._tracer,
-            clock=self._clock.now,
+            clock=now,
             attributes={
                 "k8s.pod.name": pod.name,
                 "k8s.pod.namespace": pod.namespace,
                 "k8s.namespace.name": pod.namespace,
                 "k8s.pod.uid": pod.uid,
-                "scheduler.queue_wait_ms": (self._clock.now() - entry.active_since) // MILLISECOND,
-                "scheduler.profile": self._framework.profile.name,
+                "scheduler.queue_wait_ms": (now() - entry.active_since) // MILLISECOND,
+                "scheduler.profile": run.framework.profile.name,
                 "scheduler.attempts": entry.attempts,
             },
-            counters=self.propagation,
+            counters=run.propagation,
             log=self._log,
         )
 
-    def _failed(self, attempt: Attempt, failure: Failure) -> None:
-        """Puts the Pod back into the queue, unless it is gone, and writes why into its status."""
-        entry, now = attempt.entry, self._clock.now()
+    def _failed(self, attempt: Attempt, failure: Failure, run: _ProfileRun) -> None:
+        """Puts the Pod back into the queue, unless it is gone, and writes why into its status and an Event."""
+        entry, clock = attempt.entry, self.handle.clock
         entry.refused_by, entry.pending_on = failure.refused_by, failure.pending_on
         entry.message = failure.message
-        current = self._handle.client.get_pod(attempt.pod.uid)
-        if current is None or current.deletion_timestamp is not None or current.node_name:
+        pod = self.handle.client.get_pod(attempt.pod.uid)
+        if pod is None or pod.node_name:
             self.queue.done(attempt.pod.uid)
             return
-        entry.pod = current
-        if failure.nominated_node is not None:
-            entry.pod = replace(current, nominated_node_name=failure.nominated_node)
-            self._handle.nominator.withdraw(current.uid)
-            if failure.nominated_node:
-                self._handle.nominator.nominate(entry.pod, failure.nominated_node)
-        self.queue.give_back(entry, now)
-        self._handle.client.patch_status(entry.pod, failure.message, failure.nominated_node)
+        entry.pod = pod
+        self.queue.give_back(entry, clock.now())
+        hope = pod.nominated_node_name if failure.nominated_node is None else failure.nominated_node
+        self.handle.nominator.observe(pod, replace(pod, nominated_node_name=hope))
+        reason = "Unschedulable" if failure.result == "Unschedulable" else "SchedulerError"
+        run.handle.event(pod, None, "Warning", "FailedScheduling", "Scheduling", failure.message)
+        condition = PodCondition(POD_SCHEDULED, "False", reason, failure.message)
+        changed = pod.conditions.get(POD_SCHEDULED) != ("False", reason, failure.message)
+        nominated = hope if hope != pod.nominated_node_name else None
+        if changed or nominated is not None:
+            clock.spawn(self._patch(pod, condition if changed else None, nominated))
 
-    def _end(self, attempt: Attempt, choice: Choice, failure: Failure | None) -> None:
+    async def _patch(self, pod: Pod, condition: PodCondition | None, nominated_node: str | None) -> None:
+        try:
+            await self.handle.client.patch_pod_status(pod, condition, nominated_node)
+        except ApiError as refusal:
+            _logger.error("Error updating pod %s: %s", pod.key, refusal)
+
+    def _end(self, attempt: Attempt, failure: Failure | None) -> None:
         root = attempt.root
         result = failure.result if failure is not None else "Success"
         if root.recording:
-            root.set_attributes({"scheduler.result": result})
+            told = {"scheduler.result": result}
             if failure is None:
-                root.set_attributes({"scheduler.selected_node": choice.node})
+                told["scheduler.selected_node"] = attempt.node
             else:
                 root.fail(failure.message)
                 if failure.nominated_node:
-                    root.set_attributes({"scheduler.nominated_node": failure.nominated_node})
+                    told["scheduler.nominated_node"] = failure.nominated_node
+            root.set_attributes(told)
         root.end(ROOT_THRESHOLD)
+        self.under_way -= 1
         assert root.ended is not None
         self._on_attempt(
             AttemptRecord(
@@ -181,12 +248,13 @@ class Scheduler:
                 attempt.entry.attempts,
                 result,
                 failure.message if failure is not None else "",
-                failure.refused_by if failure is not None else frozenset(),
-                choice.node if failure is None else "",
+                (failure.refused_by | failure.pending_on) if failure is not None else frozenset(),
+                attempt.node if failure is None else "",
                 root.started,
                 root.ended,
             )
         )
 
-    def _move(self, event: ClusterEvent, old: Pod | Node | None, new: Pod | Node | None) -> None:
-        self.queue.move(Happening(event, old, new), self._clock.now())
+    def _activate(self, pods: Sequence[Pod]) -> None:
+        self.queue.activate([pod.uid for pod in pods], self.handle.clock.now())
+        self.wake()

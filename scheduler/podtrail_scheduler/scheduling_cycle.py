@@ -1,110 +1,216 @@
 """The scheduling cycle: one Pod at a time, from the queue to a chosen node with everything reserved on it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Protocol
 
 from podtrail_instrumentation import Span
 
-from .attempt import Attempt, Choice, Failure, failure_on_node
+from .attempt import Attempt, Explanation, Failure, failed_on_node
 from .cache import Cache
+from .framework.calling import Refused
 from .framework.diagnosis import Diagnosis
 from .framework.filtering import FilterPhase, nodes_wanted
-from .framework.node_info import NodeInfo
-from .framework.runtime import Framework, Refused
-from .framework.status import Code
-from .nominator import Nominator
+from .framework.runtime import Framework, Prepared
+from .framework.scoring import ScorePhase
+from .framework.status import unresolvable
+from .objects import Pod
 
 CYCLE_THRESHOLD = 50_000_000
 
 
-class SchedulingCycle:
-    """Remembers only where the last search for nodes stopped, so that the next one starts there."""
+class Extenders(Protocol):
+    """What other processes have to say about nodes (HTTP extenders)."""
 
-    def __init__(self, framework: Framework, cache: Cache, nominator: Nominator) -> None:
+    filters: bool
+    """Whether any of them filters."""
+    prioritizes: bool
+    """Whether any of them scores."""
+
+    async def filter(self, pod: Pod, nodes: Sequence[str], diagnosis: Diagnosis) -> Sequence[str]:
+        """Those of `nodes` that they let pass; `diagnosis` is told of the others. Raises ExtenderError."""
+        ...
+
+    async def prioritize(self, pod: Pod, nodes: Sequence[str]) -> Mapping[str, int]:
+        """What they add to the scores of nodes, weighted."""
+        ...
+
+    async def bind(self, pod: Pod, node_name: str) -> bool:
+        """Binds, if one of them does so for this Pod. Raises ExtenderError."""
+        ...
+
+
+class ExtenderError(Exception):
+    """An extender that may not be ignored failed."""
+
+
+class Turn:
+    """Where the last search for nodes stopped, so that the next one, of whichever profile, starts there."""
+
+    def __init__(self) -> None:
+        self.next_node = 0
+
+
+class SchedulingCycle:
+    """The cycle of one profile."""
+
+    def __init__(
+        self, framework: Framework, cache: Cache, turn: Turn, random: Random, extenders: Extenders | None = None
+    ) -> None:
         self._framework = framework
         self._cache = cache
-        self._nominator = nominator
-        self._next_node = 0
-        self._attributes = {"scheduler.phase": "schedulingCycle", "scheduler.profile": framework.profile.name}
+        self._turn = turn
+        self._random = random
+        self._extenders = extenders
+        profile = framework.profile
+        self._attributes = {"scheduler.phase": "schedulingCycle", "scheduler.profile": profile.name}
+        self._scores = bool(profile.score) or (extenders is not None and extenders.prioritizes)
+        self._all_wanted = self._scores or (extenders is not None and extenders.filters)
 
-    def run(self, attempt: Attempt) -> Choice:
+    async def run(self, attempt: Attempt) -> Failure | None:
         """Chooses a node, assumes the Pod there, reserves and asks for permission."""
         span = attempt.root.start("schedulingCycle", self._attributes)
-        choice = self._choose(attempt, span)
-        span.set_attributes({"scheduler.result": choice.failure.result if choice.failure else "Success"})
-        if choice.failure is not None and choice.failure.result == "Error":
-            span.fail(choice.failure.message)
+        failure = await self._run(attempt, span)
+        if span.recording:
+            span.set_attributes({"scheduler.result": failure.result if failure else "Success"})
+            if failure is not None and failure.result == "Error":
+                span.fail(failure.message)
         span.end(CYCLE_THRESHOLD)
-        return choice
+        return failure
 
-    def _choose(self, attempt: Attempt, span: Span) -> Choice:
+    async def _run(self, attempt: Attempt, span: Span) -> Failure | None:
         state, pod = attempt.state, attempt.pod
         nodes = self._cache.nodes()
         diagnosis = Diagnosis(len(nodes))
         if not nodes:
-            return Choice(failure=Failure("Unschedulable", diagnosis.message()))
-        refused = self._framework.run_pre_filter(span, state, pod, nodes)
+            return Failure("Unschedulable", diagnosis.message())
+        prepared = self._framework.run_pre_filter(span, state, pod, nodes)
+        diagnosis.refused_by.update(prepared.restricting)
+        refused = prepared.refused
         if refused is not None:
-            return self._refused_early(attempt, span, diagnosis, refused)
-        feasible, refused = self._feasible(attempt, span, diagnosis, nodes)
-        if refused is not None:
-            return Choice(failure=Failure("Error", refused.status.message))
-        if not feasible:
-            return Choice(failure=self._make_room(attempt, span, diagnosis))
-        chosen = feasible[0]
-        if len(feasible) > 1:
-            chosen, refused = self._framework.run_score(span, state, pod, feasible)
-            if refused is not None:
-                return Choice(failure=Failure("Error", refused.status.message))
-        return self._take(attempt, span, chosen.name)
-
-    def _refused_early(self, attempt: Attempt, span: Span, diagnosis: Diagnosis, refused: Refused) -> Choice:
-        if refused.status.code is Code.ERROR:
-            return Choice(failure=Failure("Error", refused.status.message))
-        diagnosis.pre_filter_message = refused.status.message
-        diagnosis.refused_by.add(refused.plugin)
-        return Choice(failure=self._make_room(attempt, span, diagnosis))
-
-    def _feasible(
-        self, attempt: Attempt, span: Span, diagnosis: Diagnosis, nodes: Sequence[NodeInfo]
-    ) -> tuple[list[NodeInfo], Refused | None]:
-        phase = FilterPhase(self._framework, span, attempt.state, attempt.pod)
-        found: list[NodeInfo] = []
-        nominated = self._cache.node(attempt.pod.nominated_node_name)
-        if nominated is not None:
-            found = phase.search(self._nominator.with_nominated(attempt.pod, [nominated]), 1)
+            if not refused.status.rejected:
+                return Failure("Error", refused.status.message)
+            diagnosis.absent = refused.status
+            diagnosis.pre_filter_message = refused.status.message
+            diagnosis.blame(refused.plugin, refused.status)
+            return self._make_room(attempt, span, diagnosis)
+        try:
+            found, failed = await self._feasible(attempt, span, diagnosis, prepared)
+        except ExtenderError as refusal:
+            return Failure("Error", str(refusal))
+        if failed is not None:
+            return Failure("Error", failed.status.message)
         if not found:
-            start = self._next_node % len(nodes)
-            rotated = nodes if not start else [*nodes[start:], *nodes[:start]]
-            before = phase.evaluated
-            if nominated is not None:
-                rotated = [node for node in rotated if node is not nominated]
-            found = phase.search(self._nominator.with_nominated(attempt.pod, rotated), nodes_wanted(len(nodes)))
-            self._next_node = (start + phase.evaluated - before) % len(nodes)
+            return self._make_room(attempt, span, diagnosis)
+        if len(found) == 1:
+            chosen = self._cache.nodes()[found[0]].name
+            if attempt.explanation is not None:
+                attempt.explanation.feasible = [chosen]
+        else:
+            chosen, failed = await self._best(attempt, span, found)
+            if failed is not None:
+                return Failure("Error", failed.status.message)
+        return await self._take(attempt, span, chosen)
+
+    async def _feasible(
+        self, attempt: Attempt, span: Span, diagnosis: Diagnosis, prepared: Prepared
+    ) -> tuple[list[int], Refused | None]:
+        phase = FilterPhase(self._framework, span, attempt.state, attempt.pod)
+        table = self._framework.table
+        tried = table.index.get(attempt.pod.nominated_node_name)
+        found: list[int] = []
+        if tried is not None:
+            found = phase.search([tried], 1)
+            if found and self._extenders is not None and self._extenders.filters:
+                found = await self._ask_extenders(attempt.pod, found, diagnosis)
+        if not found and phase.failed is None:
+            order, total = self._order(prepared, tried, diagnosis)
+            profile = self._framework.profile
+            wanted = nodes_wanted(total, profile.percentage_of_nodes_to_score) if self._all_wanted else 1
+            for part in order:
+                if len(found) < wanted:
+                    found += phase.search(part, wanted - len(found))
+            self._turn.next_node = (self._turn.next_node + phase.evaluated) % len(table.infos)
+            if found and phase.failed is None and self._extenders is not None and self._extenders.filters:
+                found = await self._ask_extenders(attempt.pod, found, diagnosis)
+                phase.feasible = len(found)
+        attempt.evaluated, attempt.feasible = phase.evaluated, len(found)
         return found, phase.end(diagnosis)
+
+    def _order(
+        self, prepared: Prepared, tried: int | None, diagnosis: Diagnosis
+    ) -> tuple[Sequence[Sequence[int]], int]:
+        """The nodes to look at, in parts, and how many they are; `tried` was looked at already."""
+        table = self._framework.table
+        if prepared.node_names is None:
+            total = len(table.infos)
+            start = self._turn.next_node % total
+            parts: Sequence[Sequence[int]] = [range(start, total), range(start)]
+        else:
+            named = sorted(table.index[name] for name in prepared.node_names if name in table.index)
+            plugins = " ".join(sorted(prepared.restricting))
+            diagnosis.absent = unresolvable(f"node(s) didn't satisfy plugin(s) [{plugins}]")
+            total = len(named)
+            start = self._turn.next_node % total if total else 0
+            parts = [named[start:], named[:start]]
+        if tried is not None:
+            parts = [[each for each in part if each != tried] for part in parts]
+        return parts, total
+
+    async def _ask_extenders(self, pod: Pod, found: Sequence[int], diagnosis: Diagnosis) -> list[int]:
+        assert self._extenders is not None
+        table = self._framework.table
+        names = await self._extenders.filter(pod, [table.infos[index].name for index in found], diagnosis)
+        return [table.index[name] for name in names if name in table.index]
+
+    async def _best(self, attempt: Attempt, span: Span, found: Sequence[int]) -> tuple[str, Refused | None]:
+        phase = ScorePhase(self._framework, attempt.state, attempt.pod, found)
+        phase.observed = attempt.explanation is not None
+        if self._scores:
+            refused = phase.pre_score(span) or phase.score(span)
+            if refused is not None:
+                return "", refused
+        if self._extenders is not None and self._extenders.prioritizes:
+            phase.add(await self._extenders.prioritize(attempt.pod, phase.names))
+        if attempt.explanation is not None:
+            _explain(attempt.explanation, phase)
+        best = phase.best(self._random)
+        span.add_event("Prioritizing done")
+        return best, None
 
     def _make_room(self, attempt: Attempt, span: Span, diagnosis: Diagnosis) -> Failure:
         nominated_node: str | None = ""
         if self._framework.profile.post_filter:
-            statuses = dict(diagnosis.statuses())
+            statuses = diagnosis.statuses(self._framework.table.index)
             result = self._framework.run_post_filter(span, attempt.state, attempt.pod, statuses)
             if result.status is not None:
-                if result.status.code is Code.ERROR:
-                    return Failure("Error", result.status.message)
                 diagnosis.post_filter_message = result.status.message
             nominated_node = result.nominated_node
         return Failure(
-            "Unschedulable", diagnosis.message(), frozenset(diagnosis.refused_by), nominated_node=nominated_node
+            "Unschedulable",
+            diagnosis.message(),
+            frozenset(diagnosis.refused_by),
+            frozenset(diagnosis.pending_on),
+            nominated_node,
         )
 
-    def _take(self, attempt: Attempt, span: Span, node: str) -> Choice:
+    async def _take(self, attempt: Attempt, span: Span, node: str) -> Failure | None:
         state, pod = attempt.state, attempt.pod
+        attempt.node = node
         self._cache.assume(pod, node)
-        waiting = None
+        self._framework.nominator.withdraw(pod.uid)
         refused = self._framework.run_reserve(span, state, pod, node)
         if refused is None:
-            waiting, refused = self._framework.run_permit(span, state, pod, node)
+            attempt.waiting, refused = await self._framework.run_permit(span, state, pod, node)
         if refused is None:
-            return Choice(node, waiting=waiting)
+            return None
         self._framework.run_unreserve(span, state, pod, node)
         self._cache.forget(pod.uid)
-        return Choice(node, failure_on_node(refused, node))
+        return failed_on_node(refused, node)
+
+
+def _explain(explanation: Explanation, phase: ScorePhase) -> None:
+    names = phase.names
+    explanation.feasible = names
+    explanation.totals = dict(zip(names, phase.sums(), strict=True))
+    explanation.scores = {plugin: dict(zip(names, scores, strict=True)) for plugin, scores in phase.by_plugin.items()}

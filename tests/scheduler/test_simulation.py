@@ -8,6 +8,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.sdk.trace import ReadableSpan
 from podtrail_scheduler import AttemptRecord, Delivery, Simulation, TracedSimulation, Workload
 from podtrail_scheduler.durations import SECOND
+from podtrail_scheduler.plugins.registry import DEFAULT_SCHEDULER
 from podtrail_scheduler.workload import DEFAULT_PLUGINS
 
 Simulate = Callable[[Mapping[str, object]], tuple[Simulation, list[AttemptRecord], list[ReadableSpan]]]
@@ -171,7 +172,7 @@ def test_texts_about_long_attempts_go_where_they_are_wanted() -> None:
 
 def test_the_configuration_knows_the_names_of_the_default_plugins() -> None:
     simulation = Simulation(Workload.model_validate({"faults": {}}))
-    assert simulation.scheduler.profile.names == DEFAULT_PLUGINS
+    assert simulation.scheduler.profiles[DEFAULT_SCHEDULER].names == DEFAULT_PLUGINS
 
 
 def test_moments_never_go_backwards_and_come_when_the_attempt_is_over() -> None:

@@ -17,12 +17,13 @@ class Copyable(Protocol):
 class CycleState:
     """Values by their type, so that a reader knows what it gets, and the plugins that asked to be skipped."""
 
-    __slots__ = ("_values", "binding_annotations", "skip_filter", "skip_score")
+    __slots__ = ("_values", "binding_annotations", "skip_filter", "skip_pre_bind", "skip_score")
 
     def __init__(self) -> None:
         self._values: dict[type, object] = {}
         self.skip_filter: set[str] = set()
         self.skip_score: set[str] = set()
+        self.skip_pre_bind: set[str] = set()
         self.binding_annotations: dict[str, str] = {}
         """What the binder writes on the Pod with the same request that binds it."""
 

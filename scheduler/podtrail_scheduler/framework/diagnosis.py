@@ -1,12 +1,13 @@
 """Why a Pod fits nowhere: which plugin refused which nodes with which reasons, and the text made of it."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from .status import Status
+from .status import Code, Status, unresolvable
 
 NO_NODES = "no nodes available to schedule pods"
+_UNTOLD = unresolvable()
 
 
 class Refusal(NamedTuple):
@@ -23,25 +24,43 @@ class Diagnosis:
     def __init__(self, nodes_total: int) -> None:
         self.nodes_total = nodes_total
         self.refusals: list[Refusal] = []
+        self.absent = _UNTOLD
+        """The status of the nodes that were not looked at."""
         self.pre_filter_message = ""
         self.post_filter_message = ""
         self.refused_by: set[str] = set()
+        self.pending_on: set[str] = set()
 
-    def statuses(self) -> Iterator[tuple[str, Status]]:
-        """Each refused node with its status."""
+    def add(self, refusal: Refusal) -> None:
+        """A plugin refused nodes."""
+        self.refusals.append(refusal)
+        self.blame(refusal.plugin, refusal.status)
+
+    def blame(self, plugin: str, status: Status) -> None:
+        """Notes whose hints are to be asked when something happens."""
+        if plugin and status.rejected:
+            (self.pending_on if status.code is Code.PENDING else self.refused_by).add(plugin)
+
+    def statuses(self, nodes: Iterable[str]) -> dict[str, Status]:
+        """The status of each of `nodes`, those that nobody looked at included."""
+        statuses = dict.fromkeys(nodes, self.absent)
         for refusal in self.refusals:
-            for node in refusal.nodes:
-                yield node, refusal.status
+            statuses.update(dict.fromkeys(refusal.nodes, refusal.status))
+        return statuses
 
     def message(self) -> str:
         """The text of the FailedScheduling event: `0/3 nodes are available: 3 Insufficient cpu. preemption: ...`."""
         if not self.nodes_total:
             return NO_NODES
-        return fit_message(self.nodes_total, self.refusals, self.pre_filter_message, self.post_filter_message)
+        refusals = self.refusals
+        untold = self.nodes_total - len({name for refusal in refusals for name in refusal.nodes})
+        if untold and self.absent.reasons:
+            refusals = [*refusals, Refusal("", self.absent, [""] * untold)]
+        return fit_message(self.nodes_total, refusals, self.pre_filter_message, self.post_filter_message)
 
 
 def fit_message(
-    nodes_total: int, refusals: list[Refusal], pre_filter_message: str = "", post_filter_message: str = ""
+    nodes_total: int, refusals: Sequence[Refusal], pre_filter_message: str = "", post_filter_message: str = ""
 ) -> str:
     """`0/N nodes are available:`, then the count of each reason, sorted as text, or what PreFilter said instead."""
     text = f"0/{nodes_total} nodes are available:"

@@ -216,6 +216,15 @@ class PreBindPlugin(Plugin, Protocol):
 
 
 @runtime_checkable
+class PreBindPreFlight(PreBindPlugin, Protocol):
+    """Says beforehand whether `pre_bind` has anything to do, so that others can be told which node it will be."""
+
+    def pre_bind_pre_flight(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Success when it has, Skip when not; `pre_bind` is then not called."""
+        ...
+
+
+@runtime_checkable
 class BindPlugin(Plugin, Protocol):
     """Binds a Pod, or passes it to the next binder with Skip."""
 

@@ -6,23 +6,29 @@ from dataclasses import dataclass, field
 from podtrail_scheduler.client import Client
 from podtrail_scheduler.nominator import Nominator
 from podtrail_scheduler.objects import Pod
+from podtrail_scheduler.queueing.events import ApiObject
 
 from .clock import Clock
 from .listers import Listers
 from .node_info import NodeInfo
-from .status import Status
+from .trial import Trial
 from .waiting import WaitingPod
 
-Fits = Callable[[Pod, NodeInfo, Sequence[NodeInfo]], Status | None]
+EventWriter = Callable[[ApiObject, ApiObject | None, str, str, str, str], None]
+"""Object, related object, type (Normal or Warning), reason, action, note."""
 
 
-def _fits_not_yet(pod: Pod, node: NodeInfo, nodes: Sequence[NodeInfo]) -> Status | None:
-    raise RuntimeError(f"asked whether {pod.key} fits {node.name} of {len(nodes)} before the profile was complete")
+def _no_events(regarding: ApiObject, related: ApiObject | None, kind: str, reason: str, action: str, note: str) -> None:
+    """Writes no Event."""
+
+
+def _activate_nobody(pods: Sequence[Pod]) -> None:
+    """There is no queue."""
 
 
 @dataclass
 class Handle:
-    """Given to each plugin that asks for it when it is made."""
+    """Given to each plugin when it is made; each profile has its own."""
 
     clock: Clock
     client: Client
@@ -32,5 +38,9 @@ class Handle:
     nominator: Nominator = field(default_factory=Nominator)
     waiting: dict[str, WaitingPod] = field(default_factory=dict)
     """Pods that Permit has told to wait, by uid."""
-    fits: Fits = _fits_not_yet
-    """Whether a Pod fits a (changed) node among nodes, by all filters and without spans: for trying things out."""
+    trial: Trial = field(default_factory=Trial)
+    """The profile's filters on a supposed state of the cluster."""
+    event: EventWriter = _no_events
+    """Writes an Event of this profile's scheduler, in the background."""
+    activate: Callable[[Sequence[Pod]], None] = _activate_nobody
+    """Has Pods that wait in the queue be tried again at once."""

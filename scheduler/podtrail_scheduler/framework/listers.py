@@ -1,6 +1,6 @@
 """The objects besides Pods and Nodes that plugins look up, as the watches last showed them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar, cast
 
 from podtrail_scheduler.queueing.events import ApiObject
@@ -17,6 +17,7 @@ class Listers:
         self._objects: dict[type, dict[str, ApiObject]] = {}
         self.versions: dict[type, int] = {}
         """Counts the changes of each type, so that what was made of its objects is made anew only then."""
+        self._subscribers: list[Callable[[], None]] = []
         for each in objects:
             self.put(each)
 
@@ -35,9 +36,22 @@ class Listers:
     def put(self, item: ApiObject) -> None:
         """Adds an object, or puts it in the place of its earlier self."""
         self._objects.setdefault(type(item), {})[item.key] = item
-        self.versions[type(item)] = self.versions.get(type(item), 0) + 1
+        self._changed(type(item))
 
     def remove(self, item: ApiObject) -> None:
         """Removes the object of that type and key, if it is there."""
         if self._objects.get(type(item), {}).pop(item.key, None) is not None:
-            self.versions[type(item)] = self.versions.get(type(item), 0) + 1
+            self._changed(type(item))
+
+    def subscribe(self, subscriber: Callable[[], None]) -> None:
+        """Calls `subscriber` after each change, so that who waits for one need not poll."""
+        self._subscribers.append(subscriber)
+
+    def unsubscribe(self, subscriber: Callable[[], None]) -> None:
+        """Ends a subscription."""
+        self._subscribers.remove(subscriber)
+
+    def _changed(self, kind: type) -> None:
+        self.versions[kind] = self.versions.get(kind, 0) + 1
+        for subscriber in tuple(self._subscribers):
+            subscriber()

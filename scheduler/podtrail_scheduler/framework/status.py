@@ -56,6 +56,11 @@ class Status(NamedTuple):
         return self.code in _REJECTED
 
     @property
+    def pending(self) -> bool:
+        """Whether it waits for something outside, so that back-off is of no use."""
+        return self.code is Code.PENDING
+
+    @property
     def result(self) -> str:
         """The attempt's `scheduler.result` that follows from it: Success, Unschedulable or Error."""
         if self.rejected:

@@ -1,26 +1,75 @@
-"""Running the filters on a supposed state of the cluster, as preemption does."""
+"""Running the filters on a supposed state of the cluster, as preemption does and nominated Pods require."""
 
 from collections.abc import Sequence
 
+from podtrail_scheduler.nominator import Nominator
 from podtrail_scheduler.objects import Pod
 
 from .cycle_state import CycleState
+from .extension_points import FilterPlugin, PreFilterExtensions
 from .node_info import NodeInfo
-from .profile import Profile
-from .status import Code, Status
+from .status import Status, error
 
 
-def fits(profile: Profile, pod: Pod, node: NodeInfo, nodes: Sequence[NodeInfo]) -> Status | None:
-    """The first refusal of `node` among `nodes`, None when `pod` fits."""
-    state = CycleState()
-    skipped = set()
-    for prepared in profile.pre_filter:
-        status = prepared.pre_filter(state, pod, nodes)
-        if status is not None and status.code is Code.SKIP:
-            skipped.add(prepared.name)
-        elif status is not None:
-            return status
-    for plugin in profile.filter:
-        if plugin.name not in skipped and (status := plugin.filter(state, pod, node)) is not None:
-            return status
-    return None
+class Trial:
+    """The filters of one profile, and what keeps their state right; without spans, metrics or memory."""
+
+    def __init__(self, nominator: Nominator | None = None) -> None:
+        self._nominator = nominator or Nominator()
+        self._filters: Sequence[FilterPlugin] = ()
+        self._extensions: Sequence[PreFilterExtensions] = ()
+
+    def serve(
+        self, nominator: Nominator, filters: Sequence[FilterPlugin], extensions: Sequence[PreFilterExtensions]
+    ) -> None:
+        """Says which plugins there are; the scheduler calls this once, when all of them have been made."""
+        self._nominator, self._filters, self._extensions = nominator, filters, extensions
+
+    def add_pod(self, state: CycleState, pod: Pod, added: Pod, node: NodeInfo) -> Status | None:
+        """Counts `added` on `node` (which has it already) in what PreFilter wrote for `pod`."""
+        for plugin in self._extensions:
+            if plugin.name not in state.skip_filter:
+                status = plugin.add_pod(state, pod, added, node)
+                if status is not None:
+                    return error(f'running AddPod on PreFilter plugin "{plugin.name}": {status.message}')
+        return None
+
+    def remove_pod(self, state: CycleState, pod: Pod, removed: Pod, node: NodeInfo) -> Status | None:
+        """Counts `removed` out, which `node` no longer has."""
+        for plugin in self._extensions:
+            if plugin.name not in state.skip_filter:
+                status = plugin.remove_pod(state, pod, removed, node)
+                if status is not None:
+                    return error(f'running RemovePod on PreFilter plugin "{plugin.name}": {status.message}')
+        return None
+
+    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> tuple[str, Status] | None:
+        """The first plugin that refuses `node` and its answer, None when `pod` fits."""
+        for plugin in self._filters:
+            if plugin.name not in state.skip_filter:
+                status = plugin.filter(state, pod, node)
+                if status is not None:
+                    if not status.rejected:
+                        status = error(f'running "{plugin.name}" filter plugin: {status.message}')
+                    return plugin.name, status
+        return None
+
+    def filter_with_nominated(self, state: CycleState, pod: Pod, node: NodeInfo) -> tuple[str, Status] | None:
+        """As `filter`; Pods of at least its priority that are nominated to the node must not stand in the way.
+
+        The Pod must fit with them on the node and without them: they may end up elsewhere.
+        """
+        ahead = [
+            each for each in self._nominator.on(node.name) if each.priority >= pod.priority and each.uid != pod.uid
+        ]
+        if ahead:
+            supposed, beside = node.clone(), state.clone()
+            for each in ahead:
+                supposed.add(each)
+                failed = self.add_pod(beside, pod, each, supposed)
+                if failed is not None:
+                    return "", failed
+            refused = self.filter(beside, pod, supposed)
+            if refused is not None:
+                return refused
+        return self.filter(state, pod, node)

@@ -4,43 +4,67 @@ from collections.abc import Mapping
 
 from podtrail_instrumentation.steps import go_duration
 
-from .status import Status, unschedulable
+from podtrail_scheduler.objects import Pod
+
+from .clock import Clock
+from .status import Status, error, unschedulable
 
 
 class WaitingPod:
     """A Pod that is allowed when every plugin it waits for has said so, and refused when one says no or time is up."""
 
-    def __init__(self, uid: str, since: int, timeouts: Mapping[str, int]) -> None:
-        """`since` is unix nanoseconds, `timeouts` each plugin's patience in nanoseconds."""
-        self.uid = uid
+    def __init__(self, pod: Pod, node_name: str, clock: Clock, timeouts: Mapping[str, int]) -> None:
+        """Waits from now on; `timeouts` is each plugin's patience in nanoseconds."""
+        self.pod = pod
+        self.node_name = node_name
         self.refused_by = ""
         self.status: Status | None = None
         """None when allowed (or still waiting), else why not."""
-        self._since = since
+        self._clock = clock
+        self._since = clock.now()
         self._timeouts = dict(timeouts)
+        self._decision = clock.signal()
 
     @property
     def decided(self) -> bool:
         """Whether there is nothing left to wait for."""
         return not self._timeouts or self.status is not None
 
-    def deadlines(self) -> list[int]:
-        """When `expire` may have something to do."""
-        return [self._since + timeout for timeout in self._timeouts.values()]
+    @property
+    def pending_plugins(self) -> list[str]:
+        """The plugins that have not allowed it yet."""
+        return list(self._timeouts)
 
     def allow(self, plugin: str) -> None:
         """`plugin` has no objection any more."""
-        self._timeouts.pop(plugin, None)
-
-    def reject(self, plugin: str, message: str) -> None:
-        """`plugin` refuses the Pod."""
         if not self.decided:
-            self.status, self.refused_by = unschedulable(message), plugin
+            self._timeouts.pop(plugin, None)
+            self._tell()
 
-    def expire(self, now: int) -> None:
-        """Refuses the Pod for the first plugin whose patience has ended by `now`."""
-        for plugin, timeout in self._timeouts.items():
-            if self._since + timeout <= now:
-                waited = go_duration(timeout)
+    def reject(self, plugin: str, message: str) -> bool:
+        """`plugin` refuses the Pod; False when that was too late."""
+        return self._stop(plugin, unschedulable(message))
+
+    def preempt(self, plugin: str, message: str) -> bool:
+        """The Pod gives way to one of higher priority, which is no refusal: it is tried again after back-off."""
+        return self._stop(plugin, error(message))
+
+    async def wait(self) -> None:
+        """Returns when it is decided, or when the first plugin's patience has ended."""
+        while not self.decided:
+            plugin, patience = min(self._timeouts.items(), key=lambda each: each[1])
+            self._decision = self._clock.signal()
+            if not await self._decision.wait(self._since + patience - self._clock.now()):
+                waited = go_duration(patience)
                 self.reject(plugin, f"rejected due to timeout after waiting {waited} at plugin {plugin}")
-                return
+
+    def _stop(self, plugin: str, status: Status) -> bool:
+        if self.decided:
+            return False
+        self.status, self.refused_by = status, plugin
+        self._tell()
+        return True
+
+    def _tell(self) -> None:
+        if self.decided:
+            self._decision.set()

@@ -1,7 +1,14 @@
-"""The default profile: which plugins, in which order, with which weights (as kube-scheduler's)."""
+"""All plugins there are, the default profile, and profiles made from a configuration.
 
-from collections.abc import Sequence
+Plugins of others are found by the entry point group `podtrail_scheduler.plugins` (the entry point's name is the
+plugin's) or named as `module:Class`; each is made with its handle and its args, as the default ones are.
+"""
 
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from importlib.metadata import entry_points
+
+from podtrail_scheduler.configuration.expansion import ProfileConfiguration
 from podtrail_scheduler.framework.extension_points import Plugin
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.profile import Enabled, Profile
@@ -9,36 +16,121 @@ from podtrail_scheduler.framework.profile import Enabled, Profile
 from .balanced_allocation import BalancedAllocation
 from .default_binder import DefaultBinder
 from .image_locality import ImageLocality
-from .inter_pod_affinity import InterPodAffinity
 from .node_affinity import NodeAffinity
+from .node_declared_features import NodeDeclaredFeatures
 from .node_name import NodeName
 from .node_ports import NodePorts
 from .node_resources_fit import NodeResourcesFit
 from .node_unschedulable import NodeUnschedulable
+from .node_volume_limits import NodeVolumeLimits
+from .pod_affinity import InterPodAffinity
 from .preemption import DefaultPreemption
 from .priority_sort import PrioritySort
 from .scheduling_gates import SchedulingGates
 from .taint_toleration import TaintToleration
+from .topology_spread import PodTopologySpread
+from .volume_restrictions import VolumeRestrictions
+from .volume_zone import VolumeZone
 
 DEFAULT_SCHEDULER = "default-scheduler"
+GROUP = "podtrail_scheduler.plugins"
+
+Make = Callable[..., Plugin]
+"""A plugin's class: called with a `Handle` and the plugin's args (None: none were given)."""
+
+DEFAULT_WEIGHTS = {
+    "TaintToleration": 3,
+    "NodeAffinity": 2,
+    "PodTopologySpread": 2,
+    "InterPodAffinity": 2,
+    "DynamicResources": 2,
+}
+
+_DEFAULT: Sequence[Make] = (
+    SchedulingGates,
+    PrioritySort,
+    NodeUnschedulable,
+    NodeName,
+    TaintToleration,
+    NodeAffinity,
+    NodePorts,
+    NodeResourcesFit,
+    VolumeRestrictions,
+    NodeVolumeLimits,
+    VolumeZone,
+    PodTopologySpread,
+    InterPodAffinity,
+    DefaultPreemption,
+    BalancedAllocation,
+    ImageLocality,
+    DefaultBinder,
+)
+
+IN_TREE: Mapping[str, Make] = {make.name: make for make in (*_DEFAULT, NodeDeclaredFeatures)}  # type: ignore[attr-defined]
+
+_METHODS = {
+    "pre_enqueue": "pre_enqueue",
+    "queue_sort": "sort_key",
+    "pre_filter": "pre_filter",
+    "filter": "filter",
+    "post_filter": "post_filter",
+    "pre_score": "pre_score",
+    "score": "score",
+    "reserve": "reserve",
+    "permit": "permit",
+    "pre_bind": "pre_bind",
+    "bind": "bind",
+    "post_bind": "post_bind",
+}
+
+
+class PluginNotFoundError(Exception):
+    """A plugin that was named could not be imported; the text says which and why."""
+
+
+def available(named: Mapping[str, str] | None = None) -> dict[str, Make]:
+    """Every plugin by name: the default ones, those of installed packages, and those `named` as `module:Class`."""
+    found = dict(IN_TREE)
+    for entry_point in entry_points(group=GROUP):
+        found[entry_point.name] = _imported(entry_point.name, entry_point.value)
+    for name, reference in (named or {}).items():
+        found[name] = _imported(name, reference)
+    return found
+
+
+def extension_points(makers: Mapping[str, Make]) -> dict[str, frozenset[str]]:
+    """Which extension points each plugin serves, by the methods its class has."""
+    return {
+        name: frozenset(point for point, method in _METHODS.items() if hasattr(make, method))
+        for name, make in makers.items()
+    }
+
+
+def make_profile(handle: Handle, configuration: ProfileConfiguration, makers: Mapping[str, Make]) -> Profile:
+    """The profile of a configuration; ValueError when a plugin does not take its args or calls itself otherwise."""
+    enabled = []
+    for name in configuration.plugins:
+        plugin = makers[name](handle, configuration.args.get(name))
+        if plugin.name != name:
+            raise ValueError(f"profile {configuration.scheduler_name}: plugin {name!r} calls itself {plugin.name!r}")
+        enabled.append(Enabled(plugin, configuration.weights.get(name, 1)))
+    points = {point: getattr(configuration.points, point) for point in _METHODS}
+    return Profile(configuration.scheduler_name, enabled, points, configuration.percentage_of_nodes_to_score)
 
 
 def default_profile(handle: Handle, additional: Sequence[Plugin] = ()) -> Profile:
-    """The profile `default-scheduler`, with `additional` plugins behind the default ones, weight 1."""
-    enabled = [
-        Enabled(SchedulingGates(handle)),
-        Enabled(PrioritySort(handle)),
-        Enabled(NodeUnschedulable(handle)),
-        Enabled(NodeName(handle)),
-        Enabled(TaintToleration(handle), 3),
-        Enabled(NodeAffinity(handle), 2),
-        Enabled(NodePorts(handle)),
-        Enabled(NodeResourcesFit(handle)),
-        Enabled(InterPodAffinity(), 2),
-        Enabled(DefaultPreemption(handle)),
-        Enabled(BalancedAllocation(handle)),
-        Enabled(ImageLocality(handle)),
-        *(Enabled(plugin) for plugin in additional),
-        Enabled(DefaultBinder(handle)),
-    ]
-    return Profile(DEFAULT_SCHEDULER, enabled)
+    """The profile `default-scheduler`, with `additional` plugins before the binder, weight 1."""
+    *first, binder = (make(handle, None) for make in _DEFAULT)
+    enabled = [Enabled(plugin, DEFAULT_WEIGHTS.get(plugin.name, 1)) for plugin in first]
+    return Profile(DEFAULT_SCHEDULER, [*enabled, *map(Enabled, additional), Enabled(binder)])
+
+
+def _imported(name: str, reference: str) -> Make:
+    module, _, attribute = reference.partition(":")
+    if not attribute:
+        raise PluginNotFoundError(f"plugin {name}: {reference!r} is no module:Class")
+    try:
+        found: Make = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as missing:
+        raise PluginNotFoundError(f"plugin {name}: {reference}: {missing}") from missing
+    return found

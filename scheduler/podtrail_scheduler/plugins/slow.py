@@ -15,15 +15,16 @@ from podtrail_scheduler.objects import Pod
 
 Takes = Callable[[Pod], int]
 """For how many nanoseconds a Pod keeps the plugin busy; 0 for those it leaves alone."""
-CallLater = Callable[[int, Callable[[], None]], None]
+Spend = Callable[[int], None]
+"""Lets nanoseconds pass while whoever calls it is busy."""
 
 
 class SlowScore:
     """A Score plugin that asks somebody slow: the whole scheduler waits."""
 
-    def __init__(self, name: str, handle: Handle, takes: Takes) -> None:
+    def __init__(self, name: str, spend: Spend, takes: Takes) -> None:
         self.name = name
-        self._clock = handle.clock
+        self._spend = spend
         self._takes = takes
         self._asked = ""
 
@@ -36,28 +37,28 @@ class SlowScore:
         """Waits at the first node, for all."""
         if self._asked != pod.uid:
             self._asked = pod.uid
-            self._clock.sleep(self._takes(pod))
+            self._spend(self._takes(pod))
         return 0
 
 
 class SlowPermit:
     """A Permit plugin that has Pods wait: the binding cycle waits."""
 
-    def __init__(self, name: str, handle: Handle, takes: Takes, call_later: CallLater) -> None:
+    def __init__(self, name: str, handle: Handle, takes: Takes) -> None:
         self.name = name
         self._handle = handle
         self._takes = takes
-        self._call_later = call_later
 
     def permit(self, state: CycleState, pod: Pod, node_name: str) -> PermitResult:
         """Waits for an approval that comes in time."""
         duration = self._takes(pod)
         if not duration:
             return PermitResult(None)
-        self._call_later(duration, lambda: self._allow(pod.uid))
+        self._handle.clock.spawn(self._allow(pod.uid, duration))
         return PermitResult(Status(Code.WAIT), 2 * duration)
 
-    def _allow(self, uid: str) -> None:
+    async def _allow(self, uid: str, duration: int) -> None:
+        await self._handle.clock.sleep(duration)
         waiting = self._handle.waiting.get(uid)
         if waiting is not None:
             waiting.allow(self.name)
@@ -71,7 +72,11 @@ class SlowPreBind:
         self._clock = handle.clock
         self._takes = takes
 
-    def pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+    def pre_bind_pre_flight(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Skips for the Pods it leaves alone."""
+        return None if self._takes(pod) else SKIP
+
+    async def pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
         """Waits."""
-        self._clock.sleep(self._takes(pod))
+        await self._clock.sleep(self._takes(pod))
         return None

@@ -1,4 +1,4 @@
-# ruff: noqa: ARG002 - a request carries more than this API server looks at
+
 """The API server of the simulation: the objects, who is told of changes, and the answers to requests.
 
 Pods run once they are bound, for their lifetime, then they are gone; a Pod that is deleted takes its grace first.
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from podtrail_scheduler.client import ApiError
+from podtrail_scheduler.client import ApiError, PodCondition
 from podtrail_scheduler.objects import Node, Pod
 
 from .timeline import Timeline
@@ -86,40 +86,44 @@ class SimulatedApiServer:
         """The Pod, None when it is gone."""
         return self._pods.get(uid)
 
-    def bind(self, pod: Pod, node_name: str, annotations: Mapping[str, str]) -> None:
-        """Binds `pod`; ApiError when it is gone or going, or refused by admission."""
-        self._timeline.sleep(self._bind_takes)
+    async def bind(self, pod: Pod, node_name: str, annotations: Mapping[str, str]) -> None:
+        """Binds `pod`; ApiError when it is gone, going or bound, or refused by admission."""
+        await self._timeline.sleep(self._bind_takes)
         current = self._pods.get(pod.uid)
         if current is None:
-            raise ApiError(f'pods "{pod.name}" not found')
-        if current.deletion_timestamp is not None:
+            raise ApiError(f'pods "{pod.name}" not found', "NotFound", 404)
+        if current.deletion_timestamp is not None or current.node_name:
+            why = f"already assigned to node {current.node_name!r}" if current.node_name else "being deleted"
             raise ApiError(
-                f'Operation cannot be fulfilled on pods/binding "{pod.name}": pod {pod.name} is being deleted'
+                f'Operation cannot be fulfilled on pods/binding "{pod.name}": pod {pod.name} is {why}', "Conflict", 409
             )
         plan = self._plans[pod.uid]
         if plan.refusals_left:
             plan.refusals_left -= 1
-            raise ApiError(f'pods "{pod.name}" is forbidden: {plan.refusal}')
-        self._timeline.at(self._timeline.now(), lambda: self._bound(pod.uid, node_name, annotations))
+            raise ApiError(f'pods "{pod.name}" is forbidden: {plan.refusal}', "Forbidden", 403)
+        self._bound(pod.uid, node_name, annotations)
 
-    def delete_pod(self, pod: Pod, reason: str) -> None:
-        """Has the Pod terminate; `reason` is for its condition, which nobody reads here."""
-        self._timeline.after(REQUEST, lambda: self._terminate(pod.uid))
+    async def delete_pod(self, pod: Pod) -> None:
+        """Has the Pod terminate."""
+        await self._timeline.sleep(REQUEST)
+        self._terminate(pod.uid)
 
-    def patch_status(self, pod: Pod, message: str, nominated_node: str | None) -> None:
-        """Writes the nomination; the condition's message is in the queue, which is where it is read from."""
-        if nominated_node is not None:
-            self._timeline.after(REQUEST, lambda: self._nominated(pod.uid, nominated_node))
-
-    def _nominated(self, uid: str, node_name: str) -> None:
-        pod = self._pods.get(uid)
-        if pod is not None and not pod.node_name and pod.nominated_node_name != node_name:
-            self._change(replace(pod, nominated_node_name=node_name))
+    async def patch_pod_status(self, pod: Pod, condition: PodCondition | None, nominated_node: str | None) -> None:
+        """Writes the condition and the nomination."""
+        await self._timeline.sleep(REQUEST)
+        current = self._pods.get(pod.uid)
+        if current is None:
+            raise ApiError(f'pods "{pod.name}" not found', "NotFound", 404)
+        new = current
+        if condition is not None:
+            new = replace(new, conditions={**new.conditions, condition.type: condition[1:]})
+        if nominated_node is not None and not new.node_name:
+            new = replace(new, nominated_node_name=nominated_node)
+        if new != current:
+            self._change(new)
 
     def _bound(self, uid: str, node_name: str, annotations: Mapping[str, str]) -> None:
-        pod = self._pods.get(uid)
-        if pod is None:
-            return
+        pod = self._pods[uid]
         self.bound += 1
         self._change(replace(pod.on(node_name), annotations={**pod.annotations, **annotations}))
         lifetime = self._plans[uid].lifetime

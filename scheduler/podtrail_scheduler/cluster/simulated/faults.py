@@ -5,21 +5,23 @@ from collections.abc import Sequence
 from podtrail_scheduler.framework.extension_points import Plugin
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.objects import Pod
-from podtrail_scheduler.plugins.slow import CallLater, SlowPermit, SlowPreBind, SlowScore, Takes
+from podtrail_scheduler.plugins.slow import SlowPermit, SlowPreBind, SlowScore, Takes
 from podtrail_scheduler.workload import SlowPlugin
 
+from .timeline import Timeline
 
-def make_slow_plugins(faults: Sequence[SlowPlugin], handle: Handle, call_later: CallLater) -> list[Plugin]:
+
+def make_slow_plugins(faults: Sequence[SlowPlugin], handle: Handle, timeline: Timeline) -> list[Plugin]:
     """A plugin for each fault."""
-    return [_make(fault, handle, call_later) for fault in faults]
+    return [_make(fault, handle, timeline) for fault in faults]
 
 
-def _make(fault: SlowPlugin, handle: Handle, call_later: CallLater) -> Plugin:
+def _make(fault: SlowPlugin, handle: Handle, timeline: Timeline) -> Plugin:
     match fault.extension_point:
         case "score":
-            return SlowScore(fault.name, handle, _takes(fault))
+            return SlowScore(fault.name, timeline.spend, _takes(fault))
         case "permit":
-            return SlowPermit(fault.name, handle, _takes(fault), call_later)
+            return SlowPermit(fault.name, handle, _takes(fault))
         case "preBind":
             return SlowPreBind(fault.name, handle, _takes(fault))
 

@@ -7,11 +7,9 @@ from opentelemetry.trace import TracerProvider
 from podtrail_instrumentation import Log
 
 from podtrail_scheduler.attempt import AttemptRecord
-from podtrail_scheduler.binding_cycle import Pause
 from podtrail_scheduler.cache import Cache
 from podtrail_scheduler.durations import SECOND
 from podtrail_scheduler.framework.handle import Handle
-from podtrail_scheduler.framework.waiting import WaitingPod
 from podtrail_scheduler.objects import Node
 from podtrail_scheduler.plugins.registry import default_profile
 from podtrail_scheduler.scheduler import Scheduler
@@ -26,9 +24,6 @@ from .timeline import Timeline
 
 DEFAULT_START = 1_767_225_600 * SECOND
 """2026-01-01T00:00:00Z in unix nanoseconds."""
-
-FLUSH_UNSCHEDULABLE = 30
-"""Every how many seconds the unschedulable pool is flushed."""
 
 SCOPE = "podtrail_scheduler"
 
@@ -69,12 +64,12 @@ class Simulation:
         self.api_server = SimulatedApiServer(self.timeline, workload.api_server.bind_takes)
         cache = Cache()
         self._handle = Handle(self.timeline, self.api_server, cache.nodes)
-        slow = make_slow_plugins(workload.faults.slow_plugins, self._handle, self.timeline.after)
+        slow = make_slow_plugins(workload.faults.slow_plugins, self._handle, self.timeline)
         tracer = None if tracer_provider is None else tracer_provider.get_tracer(SCOPE)
         self.scheduler = Scheduler(
-            default_profile(self._handle, slow),
-            self._handle,
+            [(default_profile(self._handle, slow), self._handle)],
             cache,
+            seed=f"{seed}/draws",
             tracer=tracer,
             on_attempt=self._attempt_over,
             log=log,
@@ -84,10 +79,7 @@ class Simulation:
         self._creator = Creator(self.timeline, self.api_server, workload.api_server.create_takes, creator_tracer, seed)
         self.totals = Totals()
         self._over: list[AttemptRecord] = []
-        self._under_way = 0
-        self._cycle_runs = False
         self._ticked = False
-        self._waiting: list[tuple[WaitingPod, Iterator[Pause]]] = []
 
     def run(self) -> Iterator[Moment]:
         """Yields after each attempt and each simulated second, as fast as it is asked for.
@@ -96,12 +88,11 @@ class Simulation:
         """
         self._plan_nodes()
         self._plan_arrival(make_arrivals(self._workload, self._start))
-        self.timeline.at(self._start + SECOND, lambda: self._tick(1))
+        self.timeline.spawn(self.scheduler.run(until=self._end))
+        self.timeline.spawn(self._tick())
         last = self._start
         while self._is_on():
             self.timeline.step()
-            self._resume_decided()
-            self.timeline.aside(self._begin_attempt)
             for record in self._over:
                 last = max(last, record.ended)
                 yield Moment(self.timeline.now(), record)
@@ -109,6 +100,7 @@ class Simulation:
             if self._ticked:
                 self._ticked = False
                 yield Moment(self.timeline.now(), None)
+        self.timeline.close()
         yield Moment(max(last, self.timeline.now()), None)
 
     def summary(self) -> Summary:
@@ -126,7 +118,7 @@ class Simulation:
 
     def _is_on(self) -> bool:
         due = self.timeline.next_time()
-        return due is not None and (due < self._end or self._under_way > 0)
+        return due is not None and (due < self._end or self.scheduler.under_way > 0)
 
     def _plan_nodes(self) -> None:
         for group in self._workload.nodes:
@@ -150,52 +142,10 @@ class Simulation:
 
         self.timeline.at(arrival.at, arrive)
 
-    def _tick(self, second: int) -> None:
-        self._ticked = True
-        queue, now = self.scheduler.queue, self.timeline.now()
-        queue.flush_backoff(now)
-        if second % FLUSH_UNSCHEDULABLE == 0:
-            queue.flush_unschedulable(now)
-        self.timeline.after(SECOND, lambda: self._tick(second + 1))
-
-    def _begin_attempt(self) -> None:
-        if self._cycle_runs or self.timeline.now() >= self._end:
-            return
-        attempt = self.scheduler.next_attempt()
-        if attempt is None:
-            return
-        self._under_way += 1
-        self._cycle_runs = True
-        cycle_over = next(attempt)
-        assert isinstance(cycle_over, int)
-
-        def go_on() -> None:
-            self._cycle_runs = False
-            self._advance(attempt)
-
-        self.timeline.at(cycle_over, go_on)
-
-    def _advance(self, attempt: Iterator[Pause]) -> None:
-        pause = next(attempt, None)
-        if pause is None:
-            self._under_way -= 1
-        elif isinstance(pause, WaitingPod):
-            self._waiting.append((pause, attempt))
-            for deadline in pause.deadlines():
-                self.timeline.at(deadline, lambda: pause.expire(self.timeline.now()))
-        else:
-            self.timeline.at(pause, lambda: self._advance(attempt))
-
-    def _resume_decided(self) -> None:
-        if not any(waiting.decided for waiting, _ in self._waiting):
-            return
-        decided = [attempt for waiting, attempt in self._waiting if waiting.decided]
-        self._waiting = [(waiting, attempt) for waiting, attempt in self._waiting if not waiting.decided]
-        for attempt in decided:
-            self._resume(attempt)
-
-    def _resume(self, attempt: Iterator[Pause]) -> None:
-        self.timeline.at(self.timeline.now(), lambda: self._advance(attempt))
+    async def _tick(self) -> None:
+        while True:
+            await self.timeline.sleep(SECOND)
+            self._ticked = True
 
     def _attempt_over(self, record: AttemptRecord) -> None:
         self.totals.count(record)
