@@ -1,9 +1,12 @@
 """What the scheduler asks of the API server."""
 
 from collections.abc import Mapping
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from .objects import Pod
+from .queueing.events import ApiObject
+
+Kind = TypeVar("Kind", bound=ApiObject)
 
 
 class ApiError(Exception):
@@ -52,4 +55,11 @@ class Client(Protocol):
 
     async def delete_pod(self, pod: Pod) -> None:
         """Has a Pod terminate, with its grace."""
+        ...
+
+    async def patch(self, changed: Kind, patch: Mapping[str, Any], subresource: str = "") -> Kind:
+        """Merges `patch` into the object, on condition that it still has the resource version of `changed`.
+
+        `changed` is the object as it will be, but for its resource version; returned is the object as written.
+        """
         ...

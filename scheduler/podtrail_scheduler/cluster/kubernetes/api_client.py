@@ -9,12 +9,18 @@ from typing import Any
 
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from podtrail_scheduler.client import ApiError, PodCondition
-from podtrail_scheduler.objects import Pod
+from podtrail_scheduler.client import ApiError, Kind, PodCondition
+from podtrail_scheduler.objects import PersistentVolume, PersistentVolumeClaim, Pod
+from podtrail_scheduler.objects.decoding import decode
 
-from .connection import STRATEGIC_MERGE_PATCH, Connection
+from .connection import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Connection
 from .errors import Refused, RequestFailed
 from .rate_limiter import RateLimiter
+
+_COLLECTIONS: Mapping[type, str] = {
+    PersistentVolume: "/api/v1/persistentvolumes",
+    PersistentVolumeClaim: "/api/v1/namespaces/{namespace}/persistentvolumeclaims",
+}
 
 _propagator = TraceContextTextMapPropagator()
 
@@ -77,6 +83,17 @@ class ApiClient:
     async def delete_pod(self, pod: Pod) -> None:
         """Has a Pod terminate, with its grace; no other one of its name. Raises ApiError."""
         await self._send("DELETE", _path(pod), {"preconditions": {"uid": pod.uid}})
+
+    async def patch(self, changed: Kind, patch: Mapping[str, Any], subresource: str = "") -> Kind:
+        """Merges `patch` into the object if it still has the resource version of `changed`. Raises ApiError."""
+        metadata = {**patch.get("metadata", {}), "resourceVersion": getattr(changed, "resource_version", "")}
+        namespace, _, name = changed.key.rpartition("/")
+        path = f"{_COLLECTIONS[type(changed)].format(namespace=namespace)}/{name}"
+        path = f"{path}/{subresource}" if subresource else path
+        answer = await self._send("PATCH", path, {**patch, "metadata": metadata}, MERGE_PATCH)
+        written = decode(answer)
+        assert isinstance(written, type(changed))
+        return written
 
     async def _send(
         self,
