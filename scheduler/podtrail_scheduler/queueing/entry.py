@@ -35,8 +35,8 @@ class QueuedPod:
     flushed: bool = False
     """Whether it left the unschedulable pool last because it had been there for too long."""
     flushed_at: int = 0
-    last_pre_enqueue_rejection: str = ""
-    """The message of the last PreEnqueue rejection that was reported, or was found in the Pod's status (KEP-5501)."""
+    last_pre_enqueue_rejection: str | None = None
+    """The message of the last PreEnqueue rejection (KEP-5501), empty when it passed since, None when never asked."""
 
     @property
     def gated(self) -> bool:

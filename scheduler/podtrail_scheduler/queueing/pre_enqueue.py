@@ -71,7 +71,9 @@ class PreEnqueue:
         entry.gating_plugin = plugin
         entry.message = message
         if self._reporter is not None:
-            known = entry.last_pre_enqueue_rejection or condition_message(entry.pod)
+            known = entry.last_pre_enqueue_rejection
+            if known is None:
+                known = condition_message(entry.pod)
             entry.last_pre_enqueue_rejection = message
             if known != message:
                 self._reporter.rejected(entry.pod, message, now)

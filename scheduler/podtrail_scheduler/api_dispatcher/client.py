@@ -1,0 +1,36 @@
+"""A client whose writes go through the dispatcher: what SchedulerAsyncAPICalls changes for all who use it."""
+
+from collections.abc import Mapping
+
+from podtrail_scheduler.client import Client, PodCondition
+from podtrail_scheduler.objects import Pod
+
+from .dispatcher import APIDispatcher
+
+
+class DispatchingClient:
+    """Bindings are waited for, status patches are not; the rest is as in the client beneath."""
+
+    def __init__(self, client: Client, dispatcher: APIDispatcher) -> None:
+        self._client = client
+        self._dispatcher = dispatcher
+
+    def get_pod(self, uid: str) -> Pod | None:
+        """The Pod as the watch last showed it."""
+        return self._client.get_pod(uid)
+
+    async def bind(self, pod: Pod, node_name: str, annotations: Mapping[str, str]) -> None:
+        """Binds; calls that wait for the Pod give way. Raises ApiError."""
+        await self._dispatcher.bind(pod, node_name, annotations)
+
+    async def patch_pod_status(self, pod: Pod, condition: PodCondition | None, nominated_node: str | None) -> None:
+        """Queues the patch and returns at once."""
+        self._dispatcher.patch_pod_status(pod, condition, nominated_node)
+
+    async def remove_pod_condition(self, pod: Pod, condition: str) -> None:
+        """Removes a condition. Raises ApiError."""
+        await self._client.remove_pod_condition(pod, condition)
+
+    async def delete_pod(self, pod: Pod) -> None:
+        """Has a Pod terminate. Raises ApiError."""
+        await self._client.delete_pod(pod)

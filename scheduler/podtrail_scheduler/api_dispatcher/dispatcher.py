@@ -1,0 +1,158 @@
+"""Makes the calls: a limited number at a time, Pod status patches at a rate of their own, failed ones again."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from podtrail_scheduler.client import ApiError, Client, PodCondition
+from podtrail_scheduler.durations import SECOND
+from podtrail_scheduler.framework.clock import Clock
+from podtrail_scheduler.objects import Pod
+
+from .call_queue import CallQueue, Outcome, QueuedCall
+from .calls import CallType, PodBinding, PodStatusPatch
+from .token_bucket import TokenBucket
+
+FIRST_RETRY = 1 * SECOND
+LAST_RETRY = 16 * SECOND
+MAX_TRIES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class DispatcherSettings:
+    """How much at once. Status patches have their own limit so that they never hold up bindings (#135900)."""
+
+    parallelism: int = 16
+    """Calls in flight at most."""
+    status_qps: float = 50.0
+    """Pod status patches a second; 0 limits nothing."""
+    status_burst: int = 100
+
+
+class CallObserver(Protocol):
+    """Is told of each call that was made."""
+
+    def api_call_executed(self, call_type: str, result: str, duration: int) -> None:
+        """`result` is success or error, `duration` in nanoseconds."""
+        ...
+
+
+class APIDispatcher:
+    """Nobody waits for its calls but who asks to."""
+
+    def __init__(
+        self,
+        client: Client,
+        clock: Clock,
+        settings: DispatcherSettings | None = None,
+        observer: CallObserver | None = None,
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._settings = settings or DispatcherSettings()
+        self._limit = TokenBucket(self._settings.status_qps, self._settings.status_burst)
+        self._observer = observer
+        self._calls = CallQueue()
+        self._wakes_at: int | None = None
+
+    async def bind(self, pod: Pod, node_name: str, annotations: Mapping[str, str]) -> None:
+        """Binds through the queue and waits for the answer. Raises ApiError."""
+        over = self._clock.signal()
+        ended: list[tuple[Outcome, Exception | None]] = []
+
+        def on_finish(outcome: Outcome, error: Exception | None) -> None:
+            ended.append((outcome, error))
+            over.set()
+
+        self._calls.add(QueuedCall(PodBinding(pod, node_name, annotations), on_finish))
+        self._dispatch()
+        await over.wait()
+        outcome, error = ended[0]
+        if error is not None:
+            raise error
+        if outcome is not Outcome.EXECUTED:
+            raise ApiError(f"the binding was not sent: {outcome.value}")
+
+    def patch_pod_status(self, pod: Pod, condition: PodCondition | None, nominated_node: str | None) -> None:
+        """Writes a condition and the nominated node (None: leaves them) in the background."""
+        conditions = {} if condition is None else {condition.type: condition}
+        self._calls.add(QueuedCall(PodStatusPatch(pod, conditions, nominated_node)))
+        self._dispatch()
+
+    def patch_later(self, patch: PodStatusPatch, delay: int) -> None:
+        """Makes a patch after `delay` nanoseconds, or when the delayed one that it replaces would have been made."""
+        self._calls.add_delayed(QueuedCall(patch), self._clock.now() + delay)
+        self._dispatch()
+
+    def sync(self, pod: Pod) -> None:
+        """The watch shows `pod`: patches that it makes needless are not made."""
+        self._calls.sync(pod)
+
+    def forget(self, uid: str) -> None:
+        """The Pod is gone: nothing more is written about it."""
+        self._calls.forget(uid)
+
+    def pending(self) -> dict[str, int]:
+        """How many calls wait, by type."""
+        counted = self._calls.pending()
+        return {each.value: counted[each] for each in CallType}
+
+    def _dispatch(self) -> None:
+        """Starts what may be started, and wakes when there is more."""
+        now = self._clock.now()
+        self._calls.expire(now)
+        while self._calls.in_flight < self._settings.parallelism:
+            queued = self._calls.pop(lambda kind: self._may(kind, now))
+            if queued is None:
+                break
+            self._clock.spawn(self._execute(queued))
+        self._wake_later(now)
+
+    def _may(self, kind: CallType, now: int) -> bool:
+        return kind is CallType.POD_BINDING or self._limit.take(now)
+
+    def _wake_later(self, now: int) -> None:
+        times = [self._calls.deadline()]
+        if self._calls.waits and self._calls.in_flight < self._settings.parallelism:
+            times.append(self._limit.next_at(now))
+        due = min((time for time in times if time is not None), default=None)
+        if due is not None and (self._wakes_at is None or due < self._wakes_at):
+            self._wakes_at = due
+            self._clock.spawn(self._wake(due))
+
+    async def _wake(self, due: int) -> None:
+        await self._clock.sleep(max(due - self._clock.now(), 0))
+        if self._wakes_at == due:
+            self._wakes_at = None
+            self._dispatch()
+
+    async def _execute(self, queued: QueuedCall) -> None:
+        began = self._clock.now()
+        error: ApiError | None = None
+        try:
+            await queued.call.execute(self._client)
+        except ApiError as refused:
+            error = refused
+        now = self._clock.now()
+        if self._observer is not None:
+            self._observer.api_call_executed(queued.call.type.value, "error" if error else "success", now - began)
+        self._calls.finish(queued, error)
+        if error is not None and isinstance(queued.call, PodStatusPatch):
+            self._retry(queued, queued.call, error, now)
+        self._dispatch()
+
+    def _retry(self, queued: QueuedCall, patch: PodStatusPatch, error: ApiError, now: int) -> None:
+        """Tries a patch again, unless it is of no use or a newer one is there."""
+        queued.tries += 1
+        if error.reason == "NotFound" or self._calls.has_successor(patch.pod.uid):
+            return
+        if not _may_help(error) or queued.tries >= MAX_TRIES:
+            patch.on_give_up()
+            return
+        wait = min(FIRST_RETRY << (queued.tries - 1), LAST_RETRY)
+        self._calls.add_delayed(queued, now + wait)
+
+
+def _may_help(error: ApiError) -> bool:
+    """Whether asking again may: no answer, throttled, a conflict, or a failure inside the API server."""
+    return not error.code or error.code in (409, 429) or error.code >= 500
