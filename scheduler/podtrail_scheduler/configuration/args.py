@@ -124,8 +124,8 @@ class DefaultConstraint:
     when_unsatisfiable: UnsatisfiableConstraintAction = described("", "`DoNotSchedule` or `ScheduleAnyway`.")
     label_selector: Annotated[Mapping[str, Any], LabelSelector] | None = described(None, "Must be unset.")
     min_domains: Int32 | None = described(None, "Fewer domains than this count as if one were empty.")
-    node_affinity_policy: NodeInclusionPolicy | None = described(None, "`Honor` (unset) or `Ignore`.")
-    node_taints_policy: NodeInclusionPolicy | None = described(None, "`Honor` or `Ignore` (unset).")
+    node_affinity_policy: NodeInclusionPolicy = described("", "`Honor` (unset) or `Ignore`.")
+    node_taints_policy: NodeInclusionPolicy = described("", "`Honor` or `Ignore` (unset).")
     match_label_keys: tuple[str, ...] = described((), "Pod labels whose values are added to the selector.")
 
 

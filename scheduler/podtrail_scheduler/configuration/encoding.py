@@ -3,6 +3,7 @@
 import base64
 import dataclasses
 from collections.abc import Mapping
+from types import NoneType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import yaml
@@ -78,8 +79,10 @@ def _fields(given: Any) -> dict[str, Any]:
     written = {}
     for each in dataclasses.fields(given):
         key, value = key_of(each), getattr(given, each.name)
-        if value or dataclasses.is_dataclass(value) or (value is not None and (always is _EVERY or key in always)):
-            written[key] = _value(value, hints[each.name])
+        hint = hints[each.name]
+        pointer = NoneType in get_args(hint)
+        if value or (value is not None and (pointer or always is _EVERY or key in always)):
+            written[key] = _value(value, hint)
         elif always is _EVERY and value is None:
             written[key] = None
     return written
