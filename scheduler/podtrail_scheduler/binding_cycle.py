@@ -64,13 +64,12 @@ class BindingCycle:
             if refused is not None:
                 return failed_on_node(refused, node)
         self._permitted(attempt)
-        refused = await framework.run_pre_bind(span, state, pod, node) if has_work else None
+        refused = await framework.run_pre_bind(span, state, pod, node)
         if refused is None:
             refused = await self._bind(attempt, span)
         if refused is not None:
             return _failure(refused)
-        if framework.profile.post_bind:
-            await framework.run_post_bind(span, state, pod, node)
+        await framework.run_post_bind(span, state, pod, node)
         return None
 
     async def _announce(self, attempt: Attempt) -> None:

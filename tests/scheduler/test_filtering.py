@@ -1,31 +1,20 @@
 """How many nodes are looked at, and that slices give the answer that one node after the other gives."""
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from podtrail_instrumentation import start
-from podtrail_scheduler.cluster.simulated.timeline import Timeline
 from podtrail_scheduler.framework.cycle_state import CycleState
 from podtrail_scheduler.framework.diagnosis import Diagnosis, Refusal, fit_message
 from podtrail_scheduler.framework.extension_points import Plugin
 from podtrail_scheduler.framework.filtering import FilterPhase, nodes_wanted
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.profile import Enabled, Profile
-from podtrail_scheduler.framework.runtime import Framework
 from podtrail_scheduler.framework.status import Status, error, unresolvable, unschedulable
 from podtrail_scheduler.objects import Node, Pod
-from podtrail_scheduler.plugins.priority_sort import PrioritySort
+
+from tests.scheduler.bench import Binder, framework, span_of
 
 NO = unschedulable("no")
-
-
-class Binder:
-    name = "Binder"
-
-    def bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
-        return None
 
 
 class Refuser:
@@ -40,9 +29,9 @@ class Refuser:
         return self.status if int(node.name) in self.refused else None
 
 
-def framework(*plugins: Plugin) -> Framework:
-    enabled = [Enabled(plugin) for plugin in (PrioritySort(), *plugins, Binder())]
-    return Framework(Profile("test", enabled), Timeline(0, "test"))
+def phase_of(*plugins: Plugin, count: int) -> FilterPhase:
+    points = framework(*plugins, nodes=[Node(str(number)) for number in range(count)])
+    return FilterPhase(points, span_of(points), CycleState(), Pod("a"))
 
 
 @pytest.mark.parametrize(
@@ -58,7 +47,6 @@ def test_large_clusters_are_not_searched_to_the_end(total: int, wanted: int) -> 
     refusals=st.lists(st.sets(st.integers(0, 29)), max_size=3),
 )
 def test_slices_find_what_one_node_after_the_other_finds(count: int, wanted: int, refusals: list[set[int]]) -> None:
-    nodes = [NodeInfo(Node(str(number))) for number in range(count)]
     expected: list[str] = []
     looked_at = 0
     for number in range(count):
@@ -68,16 +56,16 @@ def test_slices_find_what_one_node_after_the_other_finds(count: int, wanted: int
         if not any(number in refused for refused in refusals):
             expected.append(str(number))
     plugins = [Refuser(f"Refuser{position}", refused) for position, refused in enumerate(refusals)]
-    phase = FilterPhase(framework(*plugins), start("cycle", clock=time.time_ns), CycleState(), Pod("a"))
-    found = phase.search(nodes, wanted)
-    assert [node.name for node in found] == expected
+    phase = phase_of(*plugins, count=count)
+    found = phase.search(range(count), wanted)
+    assert [str(index) for index in found] == expected
     assert (phase.evaluated, phase.feasible) == (looked_at, len(expected))
 
 
 def test_a_node_is_refused_by_the_first_plugin_that_says_no() -> None:
     plugins = Refuser("First", {0, 1}), Refuser("Second", {1, 2}, unresolvable("never"))
-    phase = FilterPhase(framework(*plugins), start("cycle", clock=time.time_ns), CycleState(), Pod("a"))
-    phase.search([NodeInfo(Node(str(number))) for number in range(3)], 3)
+    phase = phase_of(*plugins, count=3)
+    phase.search(range(3), 3)
     diagnosis = Diagnosis(3)
     assert phase.end(diagnosis) is None
     assert diagnosis.refusals == [
@@ -88,16 +76,11 @@ def test_a_node_is_refused_by_the_first_plugin_that_says_no() -> None:
 
 
 def test_a_filter_that_fails_fails_the_attempt() -> None:
-    phase = FilterPhase(
-        framework(Refuser("Broken", {0}, error("out of order"))),
-        start("cycle", clock=time.time_ns),
-        CycleState(),
-        Pod("a"),
-    )
-    phase.search([NodeInfo(Node("0")), NodeInfo(Node("1"))], 2)
+    phase = phase_of(Refuser("Broken", {0}, error("out of order")), count=2)
+    phase.search(range(2), 2)
     failed = phase.end(Diagnosis(2))
     assert failed is not None
-    assert (failed.plugin, failed.status) == ("Broken", error("out of order"))
+    assert (failed.plugin, failed.status) == ("Broken", error('running "Broken" filter plugin: out of order'))
 
 
 def test_reasons_are_sorted_as_text_and_counted_each() -> None:
@@ -121,6 +104,6 @@ def test_a_cluster_without_nodes_has_a_text_of_its_own() -> None:
 
 def test_a_profile_needs_one_sorter_and_a_binder() -> None:
     with pytest.raises(ValueError, match="needs exactly one plugin that sorts the queue, it has 0"):
-        Profile("test", [Enabled(Binder())])
+        Profile("test", [Enabled(Refuser("Refuser", set()))])
     with pytest.raises(ValueError, match="needs a plugin that binds"):
-        Profile("test", [Enabled(PrioritySort())])
+        Profile("test", [Enabled(Binder())], {"queue_sort": ["Binder"]})

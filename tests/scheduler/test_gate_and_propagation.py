@@ -56,7 +56,7 @@ def test_gate_off_makes_no_span_and_touches_no_annotation() -> None:
     cluster = Cluster(None)
     assert cluster.attempts > 20
     assert all(cluster.traceparents().values())
-    counters = cluster.simulation.scheduler.propagation
+    counters = cluster.simulation.scheduler.propagation["default-scheduler"]
     assert not counters.extracted
     assert not counters.injected
 
@@ -108,7 +108,7 @@ def test_binding_writes_the_schedulers_own_context_on_the_pod(collector: Collect
         for root in roots(collector.drain(2**63))
     }
     assert {name: value[:52] for name, value in cluster.traceparents().items()} == own
-    assert cluster.simulation.scheduler.propagation.injected["success"] == len(own)
+    assert cluster.simulation.scheduler.propagation["default-scheduler"].injected["success"] == len(own)
 
 
 def test_a_refused_binding_writes_nothing(collector: CollectingSpanProcessor) -> None:

@@ -1,18 +1,15 @@
 """Pods that wait for permission, and what happens when it is refused."""
 
 from podtrail_scheduler.attempt import AttemptRecord
-from podtrail_scheduler.cache import Cache
-from podtrail_scheduler.cluster.simulated.api_server import PodPlan, SimulatedApiServer
 from podtrail_scheduler.cluster.simulated.timeline import Timeline
 from podtrail_scheduler.durations import SECOND
 from podtrail_scheduler.framework.cycle_state import CycleState
 from podtrail_scheduler.framework.extension_points import PermitResult
-from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.status import Code, Status, unschedulable
 from podtrail_scheduler.framework.waiting import WaitingPod
-from podtrail_scheduler.objects import Node, Pod
-from podtrail_scheduler.plugins.registry import default_profile
-from podtrail_scheduler.scheduler import Scheduler
+from podtrail_scheduler.objects import Pod
+
+from tests.scheduler.bench import Bench, pod
 
 WAIT = PermitResult(Status(Code.WAIT), 5 * SECOND)
 
@@ -37,103 +34,112 @@ class Guard:
         return self.answer
 
 
-class Bench:
-    """A scheduler with one node, one Pod and a guard, stepped by hand."""
+def bench_with(answer: PermitResult) -> tuple[Bench, Guard]:
+    guard = Guard(answer)
+    return Bench(guard), guard
 
-    def __init__(self, answer: PermitResult) -> None:
-        self.guard = Guard(answer)
-        self.timeline = Timeline(0, "test")
-        self.api_server = SimulatedApiServer(self.timeline, bind_takes=SECOND)
-        self.cache = Cache()
-        self.handle = Handle(self.timeline, self.api_server, self.cache.nodes)
-        self.records: list[AttemptRecord] = []
-        profile = default_profile(self.handle, [self.guard])
-        self.scheduler = Scheduler(profile, self.handle, self.cache, tracer=None, on_attempt=self.records.append)
-        self.scheduler.node_added(Node("n1", allocatable={"cpu": 1000, "pods": 5}))
-        self.pod = Pod("a", uid="a", requests={"cpu": 1000})
-        self.api_server.watcher = self.scheduler
-        self.scheduler.pod_added(self.pod)
-        attempt = self.scheduler.next_attempt()
-        assert attempt is not None
-        self.attempt = attempt
 
-    def finish(self) -> AttemptRecord:
-        for _ in self.attempt:
-            pass
-        [record] = self.records
-        return record
+def waiting_on(bench: Bench) -> WaitingPod:
+    bench.create(pod())
+    bench.step_until(lambda: bool(bench.handle.waiting))
+    return bench.handle.waiting["a"]
 
-    def wait(self) -> WaitingPod:
-        next(self.attempt)
-        waiting = next(self.attempt)
-        assert isinstance(waiting, WaitingPod)
-        return waiting
+
+def finish(bench: Bench) -> AttemptRecord:
+    bench.step_until(lambda: bool(bench.records))
+    [record] = bench.records
+    return record
 
 
 def test_who_is_refused_permission_leaves_no_trace_on_the_node() -> None:
-    bench = Bench(PermitResult(unschedulable("no quota")))
-    record = bench.finish()
+    bench, guard = bench_with(PermitResult(unschedulable("no quota")))
+    record = bench.attempt(pod())
     assert (record.result, record.message) == ("Unschedulable", "0/1 nodes are available: 1 no quota.")
     assert record.refused_by == {"Guard"}
-    assert bench.guard.reserved == []
-    assert not bench.cache.nodes()[0].pods
+    assert guard.reserved == []
+    assert bench.pods_on("n1") == []
 
 
 def test_who_is_allowed_goes_on_to_bind() -> None:
-    bench = Bench(WAIT)
-    waiting = bench.wait()
-    assert bench.handle.waiting == {"a": waiting}
+    bench, _ = bench_with(WAIT)
+    waiting = waiting_on(bench)
     waiting.allow("Guard")
     assert waiting.decided
-    record = bench.finish()
-    assert record.message == 'running Bind plugin "DefaultBinder": pods "a" not found'  # nobody created it
+    record = finish(bench)
+    assert (record.result, record.node) == ("Success", "n1")
     assert bench.handle.waiting == {}
 
 
+def test_a_pod_that_has_to_wait_tells_which_node_it_will_be() -> None:
+    bench, _ = bench_with(WAIT)
+    waiting_on(bench)
+    bench.step_until(lambda: bench.api_server.pods["a"].nominated_node_name == "n1")
+
+
 def test_who_is_rejected_while_waiting_gives_everything_back() -> None:
-    bench = Bench(WAIT)
-    bench.wait().reject("Guard", "gang incomplete")
-    record = bench.finish()
+    bench, guard = bench_with(WAIT)
+    waiting_on(bench).reject("Guard", "gang incomplete")
+    record = finish(bench)
     assert (record.result, record.message) == ("Unschedulable", "0/1 nodes are available: 1 gang incomplete.")
-    assert bench.guard.reserved == []
-    assert not bench.cache.nodes()[0].pods
+    assert record.refused_by == {"Guard"}
+    assert guard.reserved == []
+    assert bench.pods_on("n1") == []
+
+
+def test_who_gives_way_while_waiting_is_not_refused_by_anybody() -> None:
+    bench, _ = bench_with(WAIT)
+    waiting_on(bench).preempt("DefaultPreemption", "preempted")
+    record = finish(bench)
+    assert (record.result, record.message) == ("Error", "waiting on permit for pod: preempted")
+    assert record.refused_by == frozenset()
 
 
 def test_a_waiting_pod_counts_on_its_node() -> None:
-    bench = Bench(WAIT)
-    bench.wait()
-    assert list(bench.cache.nodes()[0].pods) == ["a"]
+    bench, _ = bench_with(WAIT)
+    waiting_on(bench)
+    assert bench.pods_on("n1") == ["a"]
 
 
 def test_a_pod_that_is_deleted_while_waiting_is_given_up() -> None:
-    bench = Bench(WAIT)
-    bench.wait()
-    bench.scheduler.pod_deleted(bench.pod)
-    record = bench.finish()
+    bench, _ = bench_with(WAIT)
+    waiting_on(bench)
+    bench.timeline.spawn(bench.api_server.delete_pod(bench.api_server.pods["a"]))
+    record = finish(bench)
     assert record.message == "0/1 nodes are available: 1 pod deleted."
-    assert not any(bench.scheduler.queue.pending().values())
+    assert not any(bench.scheduler.queue.lengths().values())
 
 
 def test_patience_ends_with_a_text_that_names_the_plugin() -> None:
-    waiting = WaitingPod("a", 10, {"Guard": 900 * SECOND, "Other": 5 * SECOND})
-    assert waiting.deadlines() == [10 + 900 * SECOND, 10 + 5 * SECOND]
-    waiting.expire(5 * SECOND)
-    assert not waiting.decided
-    waiting.expire(10 + 5 * SECOND)
-    assert waiting.status == unschedulable("rejected due to timeout after waiting 5s at plugin Other")
-    waiting.expire(900 * SECOND)
-    assert waiting.refused_by == "Other"
+    bench, _ = bench_with(WAIT)
+    began = bench.timeline.now()
+    waiting_on(bench)
+    record = finish(bench)
+    assert record.message == "0/1 nodes are available: 1 rejected due to timeout after waiting 5s at plugin Guard."
+    assert 5 * SECOND < record.ended - began < 6 * SECOND
+
+
+def test_the_least_patient_plugin_ends_the_wait() -> None:
+    timeline = Timeline(0, "test")
+    waiting = WaitingPod(pod(), "n1", timeline, {"Guard": 900 * SECOND, "Other": 5 * SECOND})
+    timeline.spawn(waiting.wait())
+    while not waiting.decided:
+        timeline.step()
+    assert (waiting.refused_by, timeline.now()) == ("Other", 5 * SECOND)
+    assert waiting.reject("Guard", "too late") is False
+
+
+def test_nobody_waits_for_more_than_fifteen_minutes() -> None:
+    bench, _ = bench_with(PermitResult(Status(Code.WAIT), 3600 * SECOND))
+    waiting_on(bench)
+    assert "after waiting 15m0s at plugin Guard" in finish(bench).message
 
 
 def test_a_pod_that_is_deleted_while_it_is_bound_leaves_its_room() -> None:
-    bench = Bench(PermitResult(None))
-    bench.api_server.create_pod(bench.pod, PodPlan(None, 0, 0, ""))
-    bench.timeline.step()
-    for _ in range(2):
-        next(bench.attempt)
-    bench.api_server.delete_pod(bench.pod, "test")
-    next(bench.attempt)
-    while bench.timeline.next_time() is not None:
-        bench.timeline.step()
-    assert bench.finish().result == "Success"
-    assert not bench.cache.nodes()[0].pods
+    bench, _ = bench_with(PermitResult(None))
+    bench.create(pod())
+    bench.step_until(lambda: bench.pods_on("n1") == ["a"])
+    bench.timeline.spawn(bench.api_server.delete_pod(pod()))
+    record = finish(bench)
+    assert record.result == "Error"
+    bench.step_until(lambda: not bench.api_server.pods)
+    assert bench.pods_on("n1") == []

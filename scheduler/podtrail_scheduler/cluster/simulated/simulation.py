@@ -80,6 +80,7 @@ class Simulation:
         self.totals = Totals()
         self._over: list[AttemptRecord] = []
         self._ticked = False
+        self._untold = 0
 
     def run(self) -> Iterator[Moment]:
         """Yields after each attempt and each simulated second, as fast as it is asked for.
@@ -118,7 +119,7 @@ class Simulation:
 
     def _is_on(self) -> bool:
         due = self.timeline.next_time()
-        return due is not None and (due < self._end or self.scheduler.under_way > 0)
+        return due is not None and (due < self._end or self.scheduler.under_way + self._untold > 0)
 
     def _plan_nodes(self) -> None:
         for group in self._workload.nodes:
@@ -148,5 +149,10 @@ class Simulation:
             self._ticked = True
 
     def _attempt_over(self, record: AttemptRecord) -> None:
+        self._untold += 1
+        self.timeline.at(record.ended, lambda: self._tell(record))
+
+    def _tell(self, record: AttemptRecord) -> None:
+        self._untold -= 1
         self.totals.count(record)
         self._over.append(record)
