@@ -1,0 +1,121 @@
+"""How victims are made to go while the Pod that preempts them waits (KEP-4832)."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from podtrail_scheduler.client import ApiError, PodCondition
+from podtrail_scheduler.framework.status import unresolvable
+from podtrail_scheduler.objects import Pod
+
+BIG = Pod("big", uid="big", requests={"cpu": 3000}, priority=100, scheduler_name="mine")
+WAITS = unresolvable("waiting for the preemption for this pod to be finished")
+CONDITION = PodCondition(
+    "DisruptionTarget", "True", "PreemptionByScheduler", "mine: preempting to accommodate a higher priority pod"
+)
+REFUSED = ApiError("etcdserver: request timed out", "InternalError", 500)
+
+
+def pod(name: str, cpu: int, priority: int = 0, **fields: Any) -> Pod:
+    return Pod(name, uid=name, requests={"cpu": cpu}, priority=priority, **fields)
+
+
+def test_victims_get_the_condition_are_deleted_and_told(cluster: Any) -> None:
+    cluster.node("n1", pod("a", 2000, 1), pod("b", 2000))
+    cluster.preempt(BIG)
+    assert cluster.client.log == [
+        ("patch", "a", CONDITION, None),
+        ("delete", "a"),
+        ("patch", "b", CONDITION, None),
+        ("delete", "b"),
+    ]
+    assert cluster.events == [
+        ("default/a", "Preempted by pod big on node n1"),
+        ("default/b", "Preempted by pod big on node n1"),
+    ]
+    assert cluster.activated == []
+
+
+def test_a_victim_that_has_the_condition_is_only_deleted(cluster: Any) -> None:
+    cluster.node("n1", pod("a", 4000, conditions={"DisruptionTarget": CONDITION[1:]}))
+    cluster.preempt(BIG)
+    assert cluster.client.log == [("delete", "a")]
+
+
+def test_a_victim_that_terminates_already_needs_no_request(cluster: Any) -> None:
+    cluster.node("n1", pod("a", 4000, deletion_timestamp=1))
+    assert cluster.preempt(BIG) == ("n1", [])
+    assert cluster.plugin.pre_enqueue(BIG) is None
+
+
+def test_the_pod_waits_outside_the_queue_until_the_last_victim_goes(cluster: Any) -> None:
+    cluster.node("n1", pod("a", 2000, 1), pod("b", 2000))
+    seen = {}
+    cluster.client.watch = lambda name: seen.update({name: cluster.plugin.pre_enqueue(BIG)})
+    cluster.try_for(BIG)
+    assert cluster.plugin.pre_enqueue(BIG) == WAITS
+    assert cluster.plugin.pre_enqueue(pod("other", 1)) is None
+    cluster.clock.run()
+    assert seen == {"a": WAITS, "b": None}
+    assert cluster.plugin.pre_enqueue(BIG) is None
+
+
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_a_deletion_that_fails_gives_the_pod_another_attempt(
+    cluster: Any, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster.node("n1", pod("a", 2000, 1), pod("b", 2000))
+    cluster.client.refusals[name] = REFUSED
+    cluster.preempt(BIG)
+    assert cluster.activated == ["big"]
+    assert cluster.client.deleted == ([] if name == "a" else ["a"])
+    assert cluster.plugin.pre_enqueue(BIG) is None
+    assert "preemption for default/big on node n1: etcdserver: request timed out" in caplog.text
+
+
+def test_a_victim_that_is_gone_already_is_no_failure_and_no_event(cluster: Any) -> None:
+    cluster.node("n1", pod("a", 2000, 1), pod("b", 2000))
+    cluster.client.refusals["a"] = ApiError('pods "a" not found', "NotFound", 404)
+    cluster.preempt(BIG)
+    assert cluster.client.deleted == ["b"]
+    assert [key for key, _ in cluster.events] == ["default/b"]
+    assert cluster.activated == []
+
+
+class Waiting:
+    """A Pod that Permit has told to wait."""
+
+    def __init__(self, *, in_time: bool) -> None:
+        self.in_time = in_time
+        self.told: list[tuple[str, str]] = []
+
+    def preempt(self, plugin: str, message: str) -> bool:
+        self.told.append((plugin, message))
+        return self.in_time
+
+
+def test_a_victim_that_waits_in_permit_goes_without_a_request(cluster: Any) -> None:
+    cluster.node("n1", pod("a", 4000))
+    waiting = cluster.handle.waiting["a"] = Waiting(in_time=True)
+    assert cluster.preempt(BIG) == ("n1", [])
+    assert waiting.told == [("DefaultPreemption", "preempted")]
+    assert cluster.events == [("default/a", "Preempted by pod big on node n1 (in kube-scheduler memory).")]
+    assert cluster.activated == ["big"]
+
+
+def test_a_victim_that_was_just_allowed_to_bind_is_deleted(cluster: Any) -> None:
+    cluster.node("n1", pod("a", 4000))
+    cluster.handle.waiting["a"] = Waiting(in_time=False)
+    assert cluster.preempt(BIG) == ("n1", ["a"])
+
+
+def test_pods_of_lower_priority_lose_their_nomination_to_the_node(cluster: Any) -> None:
+    cluster.node("n1", pod("a", 4000))
+    nominator = cluster.handle.nominator
+    nominator.nominate(pod("lower", 1, 5, nominated_node_name="n1"), "n1")
+    nominator.nominate(replace(pod("higher", 1, 500), nominated_node_name="n1"), "n1")
+    nominator.nominate(replace(pod("elsewhere", 1), nominated_node_name="n2"), "n2")
+    cluster.preempt(BIG)
+    assert cluster.client.log[0] == ("patch", "lower", None, "")
+    assert [each.name for each in nominator.on("n1")] == ["higher"]
+    assert [each.name for each in nominator.on("n2")] == ["elsewhere"]
