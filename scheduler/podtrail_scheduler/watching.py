@@ -16,6 +16,7 @@ from .queueing.events import (
     ClusterEvent,
     Happening,
 )
+from .queueing.object_changes import object_change
 from .queueing.queue import SchedulingQueue
 
 
@@ -97,13 +98,15 @@ class Watching:
         self.cache.remove_node(node.name)
         self._move(NODE_DELETE, node, None)
 
-    def object_changed(self, event: ClusterEvent, old: ApiObject | None, new: ApiObject | None) -> None:
+    def object_changed(self, old: ApiObject | None, new: ApiObject | None) -> None:
         """The watch shows that an object of another kind came (no `old`), changed or went (no `new`)."""
         if new is not None:
             self.handle.listers.put(new)
         elif old is not None:
             self.handle.listers.remove(old)
-        self._move(event, old, new)
+        event = object_change(old, new)
+        if event is not None:
+            self._move(event, old, new)
 
     def _move_each(self, events: Iterable[ClusterEvent], old: ApiObject, new: ApiObject) -> None:
         for event in events:

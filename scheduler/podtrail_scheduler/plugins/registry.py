@@ -29,6 +29,7 @@ from .priority_sort import PrioritySort
 from .scheduling_gates import SchedulingGates
 from .taint_toleration import TaintToleration
 from .topology_spread import PodTopologySpread
+from .volume_binding import VolumeBinding
 from .volume_restrictions import VolumeRestrictions
 from .volume_zone import VolumeZone
 
@@ -57,6 +58,7 @@ _DEFAULT: Sequence[Make] = (
     NodeResourcesFit,
     VolumeRestrictions,
     NodeVolumeLimits,
+    VolumeBinding,
     VolumeZone,
     PodTopologySpread,
     InterPodAffinity,

@@ -6,11 +6,13 @@ Pods run once they are bound, for their lifetime, then they are gone; a Pod that
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 
-from podtrail_scheduler.client import ApiError, PodCondition
+from podtrail_scheduler.client import ApiError, Kind, PodCondition
 from podtrail_scheduler.objects import Node, Pod
+from podtrail_scheduler.queueing.events import ApiObject
 
+from .object_store import ObjectStore
 from .timeline import Timeline
 
 WATCH_DELAY = 1_000_000
@@ -27,6 +29,7 @@ class Watcher(Protocol):
     def pod_deleted(self, pod: Pod) -> None: ...
     def node_added(self, node: Node) -> None: ...
     def node_updated(self, old: Node, new: Node) -> None: ...
+    def object_changed(self, old: ApiObject | None, new: ApiObject | None) -> None: ...
 
 
 class PodPlan:
@@ -50,6 +53,8 @@ class SimulatedApiServer:
         self._pods: dict[str, Pod] = {}
         self._plans: dict[str, PodPlan] = {}
         self._nodes: dict[str, Node] = {}
+        self.objects = ObjectStore(lambda old, new: self._tell(lambda watcher: watcher.object_changed(old, new)))
+        """Those other than Pods and Nodes."""
         self.watcher: Watcher | None = None
         self.bound = 0
         self.finished = 0
@@ -121,6 +126,11 @@ class SimulatedApiServer:
             new = replace(new, nominated_node_name=nominated_node)
         if new != current:
             self._change(new)
+
+    async def patch(self, changed: Kind, patch: Mapping[str, Any], subresource: str = "") -> Kind:  # noqa: ARG002
+        """Writes `changed` if nobody else has written meanwhile."""
+        await self._timeline.sleep(REQUEST)
+        return self.objects.patch(changed)
 
     def _bound(self, uid: str, node_name: str, annotations: Mapping[str, str]) -> None:
         pod = self._pods[uid]

@@ -1,0 +1,51 @@
+"""The simulated API server's objects other than Pods and Nodes, with resource versions as a real one gives them."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from podtrail_scheduler.client import ApiError
+from podtrail_scheduler.queueing.events import ApiObject
+
+Kind = TypeVar("Kind", bound=ApiObject)
+Told = Callable[[ApiObject | None, ApiObject | None], None]
+"""The object before and after a change."""
+
+
+class ObjectStore:
+    """By type and key; each write gives the object the next resource version."""
+
+    def __init__(self, told: Told) -> None:
+        self._told = told
+        self._objects: dict[tuple[type, str], ApiObject] = {}
+        self._version = 0
+
+    def put(self, item: Kind) -> Kind:
+        """Somebody created or changed the object; returns it as it is now."""
+        self._version += 1
+        place = type(item), item.key
+        old = self._objects.get(place)
+        written: Any = item
+        stored: Kind = replace(written, resource_version=str(self._version))
+        self._objects[place] = stored
+        self._told(old, stored)
+        return stored
+
+    def remove(self, item: ApiObject) -> None:
+        """Somebody deleted the object."""
+        old = self._objects.pop((type(item), item.key), None)
+        if old is not None:
+            self._told(old, None)
+
+    def patch(self, changed: Kind) -> Kind:
+        """Puts `changed` if its resource version is still that of the object. Raises ApiError."""
+        current: Any = self._objects.get((type(changed), changed.key))
+        patched: Any = changed
+        collection = f"{type(changed).__name__.lower()}s"
+        name = changed.key.rpartition("/")[2]
+        if current is None:
+            raise ApiError(f'{collection} "{name}" not found', "NotFound", 404)
+        if current.resource_version != patched.resource_version:
+            text = "the object has been modified; please apply your changes to the latest version and try again"
+            raise ApiError(f'Operation cannot be fulfilled on {collection} "{name}": {text}', "Conflict", 409)
+        return self.put(changed)

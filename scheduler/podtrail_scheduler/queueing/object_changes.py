@@ -1,0 +1,34 @@
+"""Changes of objects other than Pods and Nodes, as events that the queue understands."""
+
+from collections.abc import Mapping
+
+from podtrail_scheduler.objects import (
+    CsiDriver,
+    CsiNode,
+    CsiStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
+
+from .events import Action, ApiObject, ClusterEvent, Resource
+
+RESOURCES: Mapping[type, Resource] = {
+    PersistentVolume: Resource.PERSISTENT_VOLUME,
+    PersistentVolumeClaim: Resource.PERSISTENT_VOLUME_CLAIM,
+    StorageClass: Resource.STORAGE_CLASS,
+    CsiNode: Resource.CSI_NODE,
+    CsiDriver: Resource.CSI_DRIVER,
+    CsiStorageCapacity: Resource.CSI_STORAGE_CAPACITY,
+    VolumeAttachment: Resource.VOLUME_ATTACHMENT,
+}
+"""Of the kinds that plugins wait for; the others are only looked up."""
+
+
+def object_change(old: ApiObject | None, new: ApiObject | None) -> ClusterEvent | None:
+    """The event of an object that came (no `old`), changed, or went (no `new`); None when nobody waits for its kind."""
+    resource = RESOURCES.get(type(old if new is None else new))
+    if resource is None:
+        return None
+    return ClusterEvent(resource, Action.ADD if old is None else Action.DELETE if new is None else Action.UPDATE)
