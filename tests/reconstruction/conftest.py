@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,8 @@ def lines_of(name: str) -> list[bytes]:
 def rebuild(logs: Iterable[Iterable[bytes]] = (), watches: Iterable[Iterable[bytes]] = ()) -> Result:
     """Rebuild attempts from lines of logs and of watches."""
     log, watch, correlator = Census(), Census(), Correlator()
-    heard: list[Iterator[Heard]] = [SchedulerLog("log", NEAR, log).read(lines) for lines in logs]
+    readers = [(SchedulerLog("log", NEAR, log), lines) for lines in logs]
+    heard: list[Iterator[Heard]] = [chain(reader.read(lines), reader.end()) for reader, lines in readers]
     heard += [WatchReader(watch).read(lines, LONGEST) for lines in watches]
     attempts = [done for one in heapq.merge(*heard, key=attrgetter("time")) for done in correlator.feed(one)]
     attempts += correlator.finish()

@@ -17,7 +17,8 @@ MS = 1_000_000
 
 
 def read(*lines: str, near: int = NEAR) -> list[Told]:
-    return list(SchedulerLog("log", near, Census()).read([line.encode() for line in lines]))
+    reader = SchedulerLog("log", near, Census())
+    return [*reader.read([line.encode() for line in lines]), *reader.end()]
 
 
 OLD = 'I1121 06:04:54.407601    9552 scheduler.go:604] pod default/ok is bound successfully on node "n1", '

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeVar
@@ -109,7 +110,7 @@ def _logs(logs: _Paths, near: int, censuses: dict[str, Census]) -> Iterator[Iter
         rotated = _ROTATED.fullmatch(path.name)
         source = path.with_name(rotated[1]) if rotated else path
         reader = SchedulerLog(str(source), near, censuses["log"])
-        yield reader.read(_lines(path, LONGEST_LINE))
+        yield chain(reader.read(_lines(path, LONGEST_LINE)), reader.end())
 
 
 def _watches(watches: dict[str, _Paths], censuses: dict[str, Census]) -> Iterator[Iterator[Heard]]:

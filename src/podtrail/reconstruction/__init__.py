@@ -10,10 +10,12 @@ from podtrail.reconstruction.draft import Draft, Identity, Rebuilt
 from podtrail.reconstruction.lines import LONGEST_LINE, split_lines
 from podtrail.reconstruction.metrics import Counted, read_attempts
 from podtrail.reconstruction.scheduler_log import SchedulerLog
+from podtrail.reconstruction.session import LAG, Session
 from podtrail.reconstruction.spans import trace
 from podtrail.reconstruction.watch import EventSeen, PodSeen, WatchReader
 
 __all__ = [
+    "LAG",
     "LONGEST_LINE",
     "Census",
     "Correlator",
@@ -26,6 +28,7 @@ __all__ = [
     "PodSeen",
     "Rebuilt",
     "SchedulerLog",
+    "Session",
     "WatchReader",
     "read_attempts",
     "split_lines",

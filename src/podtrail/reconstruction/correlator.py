@@ -1,7 +1,7 @@
 """Attempts from everything that tells of them, in the order of time: streaming, and bounded whatever comes."""
 
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from podtrail.reconstruction.claims import SECOND, Claims
@@ -39,10 +39,18 @@ class Outcome:
 class Correlator:
     """Feed it what is heard, by time; it gives attempts back once nothing more is expected of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, told_until: int = 0, pods: Iterable[Incarnation] = (), *, own_only: bool = False) -> None:
+        """Attempts that ended until `told_until` are told already, as are those that `pods` say.
+
+        With `own_only`, what Events and Pods tell is another's while the log says that its scheduler is not the leader.
+        """
+        self._own_only = own_only
         self.outcome = Outcome()
         self._book = PodBook()
-        self._held: deque[Ended] = deque()
+        self._book.restore(pods)
+        self._told_until = told_until
+        self._held: deque[tuple[int, Ended]] = deque()
+        """Each with when it was known to have ended."""
         self._log = LogStory(self._book, self._hold, self.outcome.notes)
         self._claims = Claims(self._book, self._log, self._hold)
         self._events: deque[EventSeen] = deque()
@@ -50,19 +58,51 @@ class Correlator:
         self._now = 0
         self._due = 0
 
-    def feed(self, heard: Heard) -> Iterator[Rebuilt]:
-        """Take in one thing; yield attempts that are complete by now."""
+    def feed(self, heard: Heard, now: int | None = None) -> Iterator[Rebuilt]:
+        """Take in one thing; yield attempts that are complete by `now`, or by its own time."""
+        if (now := heard.time if now is None else now) > self._now:
+            self._now = now
         if isinstance(heard, Told):
             self._log.take(heard)
         elif isinstance(heard, EventSeen):
             self._events.append(heard)
         else:
             self._see(heard)
-        self._now = max(self._now, heard.time)
         if self._now >= self._due or len(self._held) > _MOST_HELD:
-            self._weigh(self._now)
-            yield from self._release(self._now - HOLD)
-            self._due = self._now + SECOND // 10
+            yield from self.expire(self._now)
+
+    def expire(self, now: int) -> Iterator[Rebuilt]:
+        """Yield attempts that are complete because it is `now`, and nothing more has come."""
+        self._now = max(self._now, now)
+        self._weigh(self._now)
+        yield from self._release(self._now - HOLD)
+        self._due = self._now + SECOND // 10
+
+    def deadline(self) -> int | None:
+        """Return when `expire` next has work; None when nothing waits."""
+        waits = []
+        if self._events:
+            waits.append(self._events[0].time + _WEIGH_EVENT)
+        if self._pods:
+            waits.append(self._pods[0][0].time + _WEIGH_POD)
+        if self._held:
+            waits.append(self._held[0][0] + HOLD)
+        return min(waits, default=None)
+
+    def told_until(self, now: int) -> int:
+        """Return until when all attempts that ended are told, by what is heard until `now`."""
+        ends = [ended.end - 1 for _, ended in self._held]
+        waiting = [event.at - 1 for event in self._events] + [seen.time - 1 for seen, _, _ in self._pods]
+        return min([now - HOLD, *ends, *waiting])
+
+    def pods(self) -> Iterator[Incarnation]:
+        """Yield the Pods that are known, with what was told of each."""
+        return self._book.pods()
+
+    @property
+    def covered(self) -> int:
+        """Return since when the log tells of every attempt."""
+        return self._log.covered
 
     def finish(self) -> Iterator[Rebuilt]:
         """Yield what is left: nothing more will come."""
@@ -98,26 +138,32 @@ class Correlator:
                 self._claims.condition(seen, pod)
 
     def _hold(self, draft: Draft) -> None:
-        self._held.append(self._claims.remember(draft))
+        ended = self._claims.remember(draft)
+        if self._own_only and not draft.origin and self._log.standby:
+            ended.draft = None
+            self.outcome.notes["attempts of another scheduler, which was the leader"] += 1
+        else:
+            self._held.append((self._now, ended))
 
     def _release(self, until: int) -> Iterator[Rebuilt]:
-        while self._held and (self._held[0].end <= until or len(self._held) > _MOST_HELD):
-            ended = self._held.popleft()
+        while self._held and (self._held[0][0] <= until or len(self._held) > _MOST_HELD):
+            _, ended = self._held.popleft()
             draft, ended.draft = ended.draft, None
             assert draft is not None
             self._log.attempts.let_go(draft)
-            yield self._rebuilt(draft)
+            pod = self._book.whose(draft)
+            if draft.end > max(self._told_until, pod.told_before):
+                yield self._rebuilt(draft, pod)
 
-    def _rebuilt(self, draft: Draft) -> Rebuilt:
-        pod = self._book.whose(draft)
+    def _rebuilt(self, draft: Draft, pod: Incarnation) -> Rebuilt:
         identity = self._book.identify(draft, pod, self._log.covered)
         if not identity.profile and len(self._log.profiles) == 1:
             identity = identity._replace(profile=next(iter(self._log.profiles)))
             draft.inferred["profile"] = "the only one that the log names"
-        if draft.wait is None and identity.number == 1 and identity.counted:
-            if pod.uid and not pod.gated and draft.start - pod.since >= 0:
-                draft.wait = draft.start - pod.since
-                draft.inferred["queue wait"] = "since the Pod was created; nothing tells when it became active"
+        first = identity.number == 1 and identity.counted and pod.uid and not pod.gated
+        if first and draft.wait is None and draft.start >= pod.since:
+            draft.wait = draft.start - pod.since
+            draft.inferred["queue wait"] = "since the Pod was created; nothing tells when it became active"
         self.outcome.attempts[identity.profile, draft.result] += 1
         self.outcome.sources[draft.told_by] += 1
         for what in _lacking(draft, identity):

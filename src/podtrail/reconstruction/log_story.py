@@ -15,6 +15,7 @@ from podtrail.reconstruction.scheduling_queue import SchedulingQueue
 from podtrail.reconstruction.vocabulary import Kind
 
 _LONGEST_NAME = 256
+_MOST_LEADING: Final = 64
 _PLUGINS = re.compile(r'([A-Za-z][\w.-]{0,127})"?:')
 _RESULTS: Final = {"Unschedulable": "Unschedulable", "SchedulerError": "Error"}
 
@@ -29,12 +30,18 @@ class LogStory:
         self._queue = SchedulingQueue()
         self.attempts = OpenAttempts(ended, notes)
         self.profiles: set[str] = set()
+        self._leading: dict[str, bool] = {}
         self.first = 0
         self.newest = 0
         self.begins = 0
         """Lines of beginnings, which are logged from -v=3 on."""
         self.ends = 0
         """Lines of ends that are logged from -v=2 on: without any, the log is a quieter one."""
+
+    @property
+    def standby(self) -> bool:
+        """Whether the log says that no scheduler that writes it is the leader."""
+        return bool(self._leading) and not any(self._leading.values())
 
     @property
     def covered(self) -> int:
@@ -220,10 +227,15 @@ class LogStory:
 
     def _started(self, told: Told) -> None:
         self._notes["starts of the scheduler"] += 1
+        self._leading.clear()
         self.attempts.cut("the scheduler started anew", told.origin)
 
     def _leads(self, told: Told) -> None:
         self._notes[told.kind] += 1
+        self._leading.pop(told.origin, None)
+        self._leading[told.origin] = told.kind is Kind.LEADING
+        if len(self._leading) > _MOST_LEADING:
+            del self._leading[next(iter(self._leading))]
         if told.kind is Kind.LED:
             self.attempts.cut("the scheduler was no longer leader", told.origin)
 
@@ -260,6 +272,7 @@ _HANDLERS: Final[dict[Kind, Callable[[LogStory, Told], object]]] = {
     Kind.STARTED: LogStory._started,
     Kind.LEADING: LogStory._leads,
     Kind.LED: LogStory._leads,
+    Kind.WAITING: LogStory._leads,
 }
 
 

@@ -1,7 +1,8 @@
 """The scheduler's own count of its attempts, from its `/metrics`."""
 
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 _ATTEMPTS = re.compile(
@@ -35,3 +36,30 @@ def read_attempts(lines: Iterable[bytes]) -> list[Counted]:
         if (result := RESULTS.get(labels.get("result", ""))) and len(counts) < 1000:
             counts[labels.get("profile", ""), result] = count
     return [Counted(profile, result, count) for (profile, result), count in counts.items()]
+
+
+class Untold:
+    """Compares the scheduler's count with what was told since the first look at it."""
+
+    def __init__(self) -> None:
+        self._counted: Counter[str] = Counter()
+        self._told: Counter[str] = Counter()
+        self._latest: Counter[str] = Counter()
+
+    def scraped(self, counted: Iterable[Counted], told: Mapping[tuple[str, str], int]) -> Counter[str]:
+        """Return by result how many attempts were counted and not told; `told` is by profile and result.
+
+        Attempts that have just ended are not told yet. A count that has become less begins anew: the scheduler did.
+        """
+        now: Counter[str] = Counter()
+        for one in counted:
+            now[one.result] += one.attempts
+        sums: Counter[str] = Counter()
+        for (_, result), count in told.items():
+            sums[result] += count
+        if not self._latest or any(now[result] < count for result, count in self._latest.items()):
+            self._counted, self._told = now, sums
+        self._latest = now
+        return +Counter(
+            {result: now[result] - self._counted[result] - sums[result] + self._told[result] for result in now}
+        )

@@ -1,7 +1,7 @@
 """Pods by name and time: which of several of one name an attempt was for, how many it had, who it is."""
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from podtrail.reconstruction.draft import Draft, Identity
@@ -42,10 +42,21 @@ class Incarnation:
     """The trace id of its latest attempt."""
     told: int = 0
     """When the latest of its attempts that were told ended."""
+    told_before: int = 0
+    """The same at a restart of podtrail: what ended until then is not told again."""
+    whole_until: int = 0
+    """Until when, at that restart, its attempts were counted with certainty."""
+    watched: bool = False
+    seen: int = 0
+    """When a watch showed it last."""
     settled: int = 0
     """The end of the attempt that the latest condition told of."""
     over: bool = False
     """Bound, or gone by the log: what comes after it is another Pod."""
+
+    def whole(self, covered: int) -> bool:
+        """Say whether a log that tells of all attempts since `covered` tells of all of this Pod's."""
+        return bool(self.created) and covered <= max(self.created, self.whole_until)
 
 
 @dataclass(slots=True)
@@ -67,12 +78,13 @@ class PodBook:
     def see(self, seen: PodSeen) -> tuple[Incarnation, bool]:
         """Take in what a watch shows; return the Pod and whether it is new."""
         known = self._by_uid.get(seen.uid)
-        new = known is None or known.pod != seen.pod
         if known is None or known.pod != seen.pod:
             live = seen.change == "ADDED" and seen.time - seen.created < _BORN
             since = seen.time if live else seen.created
             created = seen.created if seen.created > self._forgotten_since else 0
             known = self._add(Incarnation(seen.pod, seen.uid, since, created=created))
+        new, known.watched = not known.watched, True
+        known.seen = seen.time
         if seen.change == "DELETED":
             known.until = min(known.until, seen.time)
         known.profile = seen.profile or known.profile
@@ -128,8 +140,7 @@ class PodBook:
         pod.attempts += 1
         if draft.result == "Success" and not pod.uid:
             pod.over = True
-        whole = covered <= pod.created or (covered == FOREVER and pod.attempts == 1)
-        counted = bool(pod.created) and whole
+        counted = pod.whole(covered) or (bool(pod.created) and covered == FOREVER and pod.attempts == 1)
         key = pod.uid or (f"{pod.pod}#{pod.generation}" if pod.generation else pod.pod)
         again = f"/{pod.attempts}" if draft.end <= pod.told else ""
         trace = trace_id(key, str(pod.attempts) if counted else f"@{draft.end}{again}")
@@ -142,7 +153,7 @@ class PodBook:
         for name in self._names.values():
             yield from name.known
 
-    def restore(self, pods: Iterator[Incarnation]) -> None:
+    def restore(self, pods: Iterable[Incarnation]) -> None:
         """Take the Pods that another book held."""
         for pod in pods:
             self._add(pod)

@@ -22,7 +22,7 @@ _UID = re.compile(
     rb'\{"name":"(?P<name>[a-z0-9.-]{1,253})","(?:generateName":"[^"]{0,253}","|)namespace":"(?P<namespace>[a-z0-9-]{1,63})",'
     rb'(?:"selfLink":"[^"]*",)?"uid":"(?P<uid>[0-9a-fA-F-]{1,64})"'
 )
-_OF_NO_POD = frozenset({Kind.PROFILE, Kind.STARTED, Kind.LEADING, Kind.LED})
+_OF_NO_POD = frozenset({Kind.PROFILE, Kind.STARTED, Kind.LEADING, Kind.LED, Kind.WAITING})
 _BEGINS = frozenset((b"I", b"W", b"E", b"F", b"D"))
 _LONGEST_STEP = 4096
 _MOST_ORIGINS = 64
@@ -62,6 +62,16 @@ class SchedulerLog:
         self._newest = 0
         self._origins: dict[bytes, str] = {}
 
+    @property
+    def holds(self) -> bool:
+        """Whether a line with values of several lines waits for the next one, which shows that it is whole."""
+        return bool(self._held)
+
+    def end(self) -> Iterator[Told]:
+        """Yield what the line tells that waits for more: nothing more comes."""
+        if self._held and (held := self._release()):
+            yield held
+
     def read(self, lines: Iterable[bytes]) -> Iterator[Told]:
         """Yield what lines tell, in their order."""
         census = self._census
@@ -88,8 +98,6 @@ class SchedulerLog:
                 told = self._text(line, read)
             if told is not None:
                 yield told
-        if self._held and (held := self._release()):
-            yield held
 
     def _otherwise(self, line: bytes) -> Told | None:
         """Read a line that does not begin as klog's text does."""

@@ -39,6 +39,7 @@ class Kind(StrEnum):
     STARTED = "the scheduler starts"
     LEADING = "the scheduler becomes leader"
     LED = "the scheduler is no longer leader"
+    WAITING = "the scheduler waits to be leader"
 
 
 MESSAGES: Final = {
@@ -98,6 +99,7 @@ MESSAGES: Final = {
         Kind.PROFILE: ("Disabling signatures for profile because it has extenders configured.",),
         Kind.STARTED: ("Starting Kubernetes Scheduler",),
         Kind.LEADING: ("Successfully acquired lease",),
+        Kind.WAITING: ("Attempting to acquire leader lease...",),
         Kind.LED: ("Leaderelection lost", "leaderelection lost", "Failed to renew lease"),
     }.items()
     for message in messages
@@ -127,9 +129,10 @@ _WORDS: Final = (
         ),
     ),
     (Kind.LEADING, re.compile(r"successfully acquired lease ")),
+    (Kind.WAITING, re.compile(r"attempting to acquire leader lease ")),
     (Kind.LED, re.compile(r"leaderelection lost|failed to renew lease ")),
 )
-_FIRST: Final = frozenset(b"AESUpslf")
+_FIRST: Final = frozenset(b"AESUapslf")
 """What the messages above begin with."""
 MARKS: Final = (b"schedul", b"bind ", b"bound", b"lease", b"leaderelection", b"Updating pod")
 """One of these stands in each of them."""

@@ -81,6 +81,11 @@ class WatchReader:
             else:
                 yield from self._line(line)
 
+    def take(self, told: Mapping[str, Any], arrival: int) -> list[Seen]:
+        """Return what a list (`{"list": {…}}`) or an event of a watch (`{"event": {…}}`) tells that came just now."""
+        self._census.lines += 1
+        return self._count(told, arrival)
+
     def _line(self, line: bytes) -> Iterator[Seen]:
         try:
             told = json.loads(line)
@@ -93,6 +98,9 @@ class WatchReader:
         if not isinstance(told, dict) or not (arrival or _map(told, "list").get("kind") == "EventList"):
             self._census.unknown["without a time of arrival"] += 1
             return
+        yield from self._count(told, arrival)
+
+    def _count(self, told: Mapping[str, Any], arrival: int) -> list[Seen]:
         if arrival and arrival < self._newest:
             self._census.notes["times that go back"] += 1
         self._newest = max(self._newest, arrival)
@@ -101,7 +109,7 @@ class WatchReader:
             self._census.account(type(found[0]).__name__)
         else:
             self._census.other += 1
-        yield from found
+        return found
 
     def _objects(self, told: Mapping[str, Any], arrival: int) -> Iterator[Seen]:
         listed, event = told.get("list"), told.get("event")

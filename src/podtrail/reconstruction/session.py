@@ -1,0 +1,159 @@
+"""Attempts while they happen: pieces of logs and what watches send, as they come, to attempts that are complete.
+
+Synchronous and without a clock, as processors are: who drives it says what time it is, and calls `expire` when
+`deadline` is due. What comes waits for `LAG`, so that sources that are late by less are heard in the order of their
+times, as when all is read from files.
+"""
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from podtrail.otlp import Group
+from podtrail.reconstruction.census import Census
+from podtrail.reconstruction.checkpoint import read_pods, read_told_until, write_checkpoint
+from podtrail.reconstruction.correlator import Correlator, Heard, Outcome
+from podtrail.reconstruction.lines import LineSplitter
+from podtrail.reconstruction.metrics import Untold, read_attempts
+from podtrail.reconstruction.scheduler_log import SchedulerLog, Told
+from podtrail.reconstruction.spans import trace
+from podtrail.reconstruction.watch import WatchReader
+
+LAG: Final = 1_000_000_000
+"""Nanoseconds by which sources may be late."""
+_MOST_WAITING: Final = 16_384
+
+
+class Session:
+    """Rebuilds the attempts of one scheduler, or of replicas of which one at a time is the leader.
+
+    A driver that starts lists Pods first, then gives the logs up to their ends, then Events: so attempts find their
+    Pods, and Events their attempts. Times are Unix nanoseconds.
+    """
+
+    def __init__(self, now: int, checkpoint: Mapping[str, Any] | None = None) -> None:
+        """`checkpoint` is what an earlier session gave: what it told is not told again. ValueError when it is none."""
+        told_until = read_told_until(checkpoint) if checkpoint else 0
+        pods = read_pods(checkpoint, told_until) if checkpoint else ()
+        self.census: dict[str, Census] = {"log": Census(), "watch": Census()}
+        self._correlator = Correlator(told_until, pods, own_only=True)
+        self._started = now
+        self._logs: dict[str, _Log] = {}
+        self._watch = WatchReader(self.census["watch"])
+        self._waiting: list[tuple[int, int, Heard]] = []
+        self._heard = 0
+        self._complete: list[Group] = []
+        self._untold = Untold()
+
+    @property
+    def outcome(self) -> Outcome:
+        """What it came to so far."""
+        return self._correlator.outcome
+
+    def log(self, source: str, piece: bytes, now: int) -> None:
+        """Take the next bytes of a log, cut anywhere."""
+        log = self._logs.get(source)
+        if log is None:
+            log = self._logs[source] = _Log(SchedulerLog(source, self._started, self.census["log"]))
+        self._wait(log.take(piece, now), log, now)
+
+    def end_of_log(self, source: str, now: int) -> None:
+        """Note that a log was rotated, truncated or closed: what comes next of it begins a line."""
+        if log := self._logs.get(source):
+            self._wait(log.end(), log, now)
+
+    def listed(self, told: Mapping[str, Any], now: int) -> None:
+        """Take a list (`PodList`, `EventList`, `NodeList`) as the API server gave it, also after a 410."""
+        for seen in self._watch.take({"list": told}, now):
+            self._complete += map(trace, self._correlator.feed(seen, now - LAG))
+
+    def watched(self, event: Mapping[str, Any], now: int) -> None:
+        """Take an event of a watch: `{"type": …, "object": …}`."""
+        for seen in self._watch.take({"event": event}, now):
+            self._push(now, seen)
+
+    def scraped(self, page: bytes) -> Counter[str]:
+        """Take the scheduler's `/metrics`; return how many attempts it counted that were not told, by result."""
+        return self._untold.scraped(read_attempts(page.splitlines()), self.outcome.attempts)
+
+    def expire(self, now: int) -> list[Group]:
+        """Return the attempts that are complete now, each as one trace."""
+        for log in self._logs.values():
+            if log.due is not None and log.due <= now:
+                self._wait(log.release(), log, now)
+        self._hear(now - LAG)
+        self._complete += map(trace, self._correlator.expire(now - LAG))
+        complete, self._complete = self._complete, []
+        return complete
+
+    def deadline(self) -> int | None:
+        """Return when `expire` next has work; None when nothing waits."""
+        waits = [log.due for log in self._logs.values() if log.due is not None]
+        if self._waiting:
+            waits.append(self._waiting[0][0] + LAG)
+        if (due := self._correlator.deadline()) is not None:
+            waits.append(due + LAG)
+        return min(waits, default=None)
+
+    def drain(self, now: int) -> list[Group]:
+        """Return all attempts that have ended, and those that are open without a result: nothing more comes."""
+        for log in self._logs.values():
+            self._wait(log.end(), log, now)
+        self._hear(now)
+        self._complete += map(trace, self._correlator.finish())
+        complete, self._complete = self._complete, []
+        return complete
+
+    def checkpoint(self, now: int) -> dict[str, Any]:
+        """Return what a session that goes on after this one must know, for JSON; everything told was handed out.
+
+        The next session reads the logs from their beginning, or from before the oldest attempt that was still open.
+        """
+        assert not self._complete, "attempts that wait for expire() would be lost"
+        unheard = (time - 1 for time, _, _ in self._waiting)
+        told_until = self._correlator.told_until(min([now - LAG, *unheard]))
+        return write_checkpoint(told_until, self._correlator.pods(), self._correlator.covered)
+
+    def _wait(self, told: Iterable[Told], log: "_Log", now: int) -> None:
+        for one in told:
+            log.newest = max(log.newest, min(one.time, now))
+            self._push(log.newest, one)
+        self._hear(now - LAG)
+
+    def _push(self, time: int, heard: Heard) -> None:
+        self._heard += 1
+        heapq.heappush(self._waiting, (time, self._heard, heard))
+        if len(self._waiting) > _MOST_WAITING:
+            self._hear(self._waiting[0][0])
+
+    def _hear(self, until: int) -> None:
+        while self._waiting and self._waiting[0][0] <= until:
+            time, _, heard = heapq.heappop(self._waiting)
+            self._complete += map(trace, self._correlator.feed(heard, time))
+
+
+class _Log:
+    """A log that grows."""
+
+    def __init__(self, reader: SchedulerLog) -> None:
+        self._lines = LineSplitter()
+        self._reader = reader
+        self.newest = 0
+        self.due: int | None = None
+        """When a line is taken for whole that waits for more values."""
+
+    def take(self, piece: bytes, now: int) -> Iterator[Told]:
+        """Yield what a piece tells."""
+        yield from self._reader.read(self._lines.take(piece))
+        self.due = now + LAG if self._reader.holds else None
+
+    def release(self) -> Iterator[Told]:
+        """Yield what the line tells that waits for more."""
+        self.due = None
+        yield from self._reader.end()
+
+    def end(self) -> Iterator[Told]:
+        """Yield what is left."""
+        yield from self._reader.read(self._lines.end())
+        yield from self.release()

@@ -1,0 +1,245 @@
+"""Attempts while they happen: the same as from files, whatever the pieces, the delays and the restarts."""
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from podtrail.otlp import Group, SpanView, split
+from podtrail.reconstruction import LAG, Census, SchedulerLog, Session, trace
+
+SECOND = 1_000_000_000
+START = 1_795_259_500 * SECOND
+RUNS = ("v2-text", "v10-text", "v5-json")
+BOUND = (
+    b'I1121 11:12:%02d.000000    4385 schedule_one.go:483] "Successfully bound pod to node" '
+    b'pod="default/%s" node="n" evaluatedNodes=1 feasibleNodes=1\n'
+)
+
+
+@dataclass(frozen=True)
+class Coming:
+    """Something that comes to a session."""
+
+    at: int
+    piece: bytes = b""
+    told: dict[str, Any] | None = None
+
+    def give(self, session: Session) -> None:
+        if self.told is None:
+            session.log("kube-scheduler.log", self.piece, self.at)
+        elif "list" in self.told:
+            session.listed(self.told["list"], self.at)
+        else:
+            session.watched(self.told["event"], self.at)
+
+
+def advance(session: Session, until: int) -> Iterator[Group]:
+    """Let time pass as a driver does, and hold the session to the law of deadlines."""
+    while (due := session.deadline()) is not None and due <= until:
+        yield from session.expire(due)
+        after = session.deadline()
+        assert after is None or after > due
+
+
+def follow(session: Session, coming: Iterable[Coming]) -> Iterator[Group]:
+    """Give a session what comes, and yield the attempts."""
+    for one in coming:
+        yield from advance(session, one.at)
+        one.give(session)
+
+
+def logged(lines: list[bytes]) -> Iterator[Coming]:
+    """Yield the lines of a log at about the time at which they were written."""
+    now = START
+    for line in lines:
+        reader = SchedulerLog("log", START, Census())
+        for told in reader.read([line]):
+            now = max(now, told.time)
+        yield Coming(now, line + b"\n")
+
+
+def watched(lines: list[bytes]) -> Iterator[Coming]:
+    for line in lines:
+        told = json.loads(line)
+        yield Coming(int(told.pop("arrivalUnixNano")), told=told)
+
+
+def all_of(runs: Any, run: str) -> list[Coming]:
+    coming = [*logged(runs.lines(f"{run}.log"))]
+    coming += [one for name in ("pods", "events") for one in watched(runs.lines(f"{run}.{name}.jsonl"))]
+    return sorted(coming, key=attrgetter("at"))
+
+
+def told(groups: Iterable[Group]) -> Counter[tuple[bytes, bytes]]:
+    return Counter((group.trace_id, group.spans) for group in groups)
+
+
+def root_of(group: Group) -> SpanView:
+    return SpanView(split(group.spans)[-1])
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_attempts_are_those_that_files_give(runs: Any, run: str) -> None:
+    session = Session(START)
+    coming = all_of(runs, run)
+    groups = [*follow(session, coming), *session.drain(coming[-1].at)]
+    assert told(groups) == told(map(trace, runs.of(run, "log", "pods", "events").attempts))
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_an_attempt_is_told_seconds_after_it_has_ended(runs: Any, run: str) -> None:
+    session = Session(START)
+    for one in all_of(runs, run):
+        for group in advance(session, one.at):
+            assert root_of(group).end > one.at - 40 * SECOND
+        one.give(session)
+
+
+@settings(max_examples=15)
+@given(st.randoms(use_true_random=False), st.integers(1, 5000))
+def test_pieces_and_delays_change_nothing(runs: Any, rng: random.Random, size: int) -> None:
+    coming = []
+    rest = b""
+    for one in all_of(runs, "v5-json"):
+        if one.told is not None:
+            coming.append(Coming(one.at + rng.randrange(LAG // 2), told=one.told))
+            continue
+        rest += one.piece
+        while rest and (len(rest) >= size or rng.random() < 0.3):
+            piece, rest = rest[:size], rest[size:]
+            coming.append(Coming(one.at + LAG // 4, piece))
+    coming.append(Coming(coming[-1].at, rest))
+    ordered = sorted(coming, key=attrgetter("at"))
+    session = Session(START)
+    groups = [*follow(session, ordered), *session.drain(ordered[-1].at)]
+    expected = {one.identity.trace_id for one in runs.of("v5-json", "log", "pods", "events").attempts}
+    assert Counter(group.trace_id for group in groups) == Counter(expected)
+
+
+def pods_at(coming: list[Coming]) -> dict[str, Any]:
+    """Return the list of Pods as the API server would give it after all that has come."""
+    pods: dict[str, Any] = {}
+    for one in coming:
+        for change, item in changes(one.told or {}):
+            if item.get("kind") == "Pod":
+                pods.pop(item["metadata"]["uid"], None)
+                if change != "DELETED":
+                    pods[item["metadata"]["uid"]] = item
+    return {"kind": "PodList", "items": [*pods.values()]}
+
+
+def changes(told: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    if "event" in told:
+        yield told["event"]["type"], told["event"]["object"]
+
+
+@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.8])
+def test_a_restart_tells_every_attempt_once_and_as_without_it(runs: Any, run: str, share: float) -> None:
+    coming = all_of(runs, run)
+    at = int(len(coming) * share)
+    before, after = coming[:at], coming[at:]
+    first = Session(START)
+    groups = [*follow(first, before), *first.expire(before[-1].at)]
+    state = json.loads(json.dumps(first.checkpoint(before[-1].at)))
+    second = Session(before[-1].at, state)
+    second.listed(pods_at(before), before[-1].at)
+    second.log("kube-scheduler.log", b"".join(one.piece for one in before), before[-1].at)
+    for one in before:
+        if one.told and changes_of_kind(one.told, "Event"):
+            second.watched(one.told["event"], before[-1].at)
+    groups += [*follow(second, after), *second.drain(coming[-1].at)]
+    expected = {one.identity.trace_id for one in runs.of(run, "log", "pods", "events").attempts}
+    assert Counter(group.trace_id for group in groups) == Counter(expected)
+
+
+def changes_of_kind(told: dict[str, Any], kind: str) -> bool:
+    return any(item.get("kind") == kind for _, item in changes(told))
+
+
+@pytest.mark.parametrize("damage", [{"version": 2}, {"version": 1}, {"version": 1, "toldUntilUnixNano": "x"}])
+def test_a_checkpoint_that_is_none_is_refused(damage: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="a checkpoint"):
+        Session(START, damage)
+
+
+def test_what_events_tell_while_another_replica_leads_is_its_own_story(runs: Any) -> None:
+    session = Session(START)
+    waiting = b'I1121 11:12:05.000000 4385 leaderelection.go:258] "Attempting to acquire leader lease..." lock="l"\n'
+    session.log("kube-scheduler.log", waiting, START)
+    coming = [*watched(runs.lines("v5-json.events.jsonl"))]
+    assert not [*follow(session, coming), *session.drain(coming[-1].at)]
+    assert session.outcome.notes["attempts of another scheduler, which was the leader"] > 10
+
+
+def test_a_scheduler_that_becomes_leader_is_told_of(runs: Any) -> None:
+    session = Session(START)
+    now = START + 30 * SECOND
+    for words in (b"Attempting to acquire leader lease...", b"Successfully acquired lease"):
+        session.log("log", b'I1121 11:12:05.000000 4385 leaderelection.go:258] "%s" lock="l"\n' % words, now)
+    coming = [*watched(runs.lines("v5-json.events.jsonl"))]
+    assert [*follow(session, coming), *session.drain(coming[-1].at)]
+
+
+def test_a_rotated_log_goes_on_in_another_file_and_a_line_cut_by_it_spoils_no_other() -> None:
+    session = Session(START)
+    now = START + 40 * SECOND
+    session.log("log", BOUND % (7, b"a") + (BOUND % (8, b"b"))[:40], now)
+    session.end_of_log("log", now)
+    session.log("log", BOUND % (9, b"c"), now)
+    names = [root_of(group).attributes["k8s.pod.name"] for group in session.drain(now)]
+    assert names == ["a", "c"]
+
+
+def test_a_value_of_several_lines_is_told_though_no_line_follows() -> None:
+    session = Session(START)
+    now = START + 40 * SECOND
+    line = b'E1121 11:12:09.000000 4385 s.go:1] "Error scheduling pod; retrying" err=<\n\tno\n > pod="default/a"\n'
+    session.log("log", line, now)
+    (group,) = advance(session, now + 60 * SECOND)
+    assert root_of(group).status.message == "no"
+
+
+def test_a_clock_that_lies_holds_up_nothing_but_itself() -> None:
+    session = Session(START)
+    now = START + 40 * SECOND
+    far = json.dumps(
+        {"ts": 4e12, "msg": "Successfully bound pod to node", "pod": {"name": "far", "namespace": "d"}},
+        separators=(",", ":"),
+    )
+    session.log("far", far.encode() + b"\n", now)
+    session.log("log", BOUND % (9, b"near"), now)
+    names = {root_of(group).attributes["k8s.pod.name"] for group in advance(session, now + 60 * SECOND)}
+    assert names == {"far", "near"}
+    assert session.deadline() is None
+
+
+def test_attempts_that_only_the_schedulers_own_count_knows_are_counted() -> None:
+    page = b'scheduler_schedule_attempts_total{profile="default-scheduler",result="scheduled"} %d\n'
+    session = Session(START)
+    now = START + 40 * SECOND
+    assert not session.scraped(page % 10)
+    session.log("log", BOUND % (9, b"a"), now)
+    session.drain(now)
+    assert session.scraped(page % 13) == {"Success": 2}
+    assert not session.scraped(page % 1)  # the scheduler started anew
+
+
+@given(st.lists(st.tuples(st.binary(max_size=400), st.integers(0, 5 * SECOND)), max_size=30))
+def test_any_bytes_in_any_pieces_are_read_through(pieces: list[tuple[bytes, int]]) -> None:
+    session, now = Session(START), START
+    groups: list[Group] = []
+    for piece, pause in pieces:
+        now += pause
+        session.log("log", piece, now)
+        groups += advance(session, now)
+    assert not groups + session.drain(now)
+    assert session.deadline() is None
