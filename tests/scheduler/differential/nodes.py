@@ -89,7 +89,7 @@ def _labels(rng: Random) -> dict[str, str]:
     if rng.random() < 0.8:
         labels["disk"] = rng.choice(("ssd", "hdd", "tape"))
     if rng.random() < 0.7:
-        labels["gen"] = rng.choice(("1", "3", "07", "ten", "-4"))
+        labels["gen"] = rng.choice(("1", "3", "07", "ten"))
     return labels
 
 
@@ -106,7 +106,7 @@ def _term(rng: Random, nodes: int) -> Object:
 def _requirement(rng: Random) -> Object:
     operator = rng.choice(("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"))
     if operator in {"Gt", "Lt"}:
-        return expression("gen", operator, str(rng.randint(-5, 8)))
+        return expression("gen", operator, str(rng.randint(0, 8)))
     key = rng.choice(("disk", "gen", ZONE, HOST, "absent"))
     if operator in {"Exists", "DoesNotExist"}:
         return expression(key, operator)

@@ -21,15 +21,17 @@ def node_ports(rng: Random) -> Made:
         spec: Object = {}
         if rng.random() < 0.3:
             spec["initContainers"] = [container("early", ports=[_port(rng)], always=rng.random() < 0.6)]
-        pods.append(pod(f"p{i}", containers=[container(ports=[_port(rng) for _ in range(rng.randint(0, 2))])], **spec))
+        ports = {
+            f"{port['hostPort']} {port['protocol']}": port for port in (_port(rng) for _ in range(rng.randint(0, 2)))
+        }
+        pods.append(pod(f"p{i}", containers=[container(ports=ports.values())], **spec))
     return "node-ports", [*nodes, *_without_clashes(bound)], pods
 
 
 def _port(rng: Random) -> Object:
     number = rng.choice((8080, 8081))
-    port: Object = {"containerPort": number, "protocol": rng.choice(("TCP", "TCP", "UDP", "SCTP"))}
-    if rng.random() < 0.9:
-        port["hostPort"] = number
+    protocol = rng.choice(("TCP", "TCP", "UDP", "SCTP"))
+    port: Object = {"containerPort": number, "hostPort": number, "protocol": protocol}
     if rng.random() < 0.5:
         port["hostIP"] = rng.choice(("0.0.0.0", "127.0.0.1", "10.1.1.1"))
     return port
@@ -109,11 +111,12 @@ def _plain(rng: Random) -> dict[str, str]:
 
 def _requesting(rng: Random, name: str) -> Object:
     containers = [container(f"c{j}", _plain(rng)) for j in range(rng.randint(1, 3))]
-    first = containers[0]
+    if rng.random() < 0.15:  # for the Pod as a whole, which must be no less than its containers together
+        return pod(name, containers=containers, resources={"requests": {"cpu": "6", "memory": "7Gi"}})
     if rng.random() < 0.35:
         resource = rng.choice((_GPU, _GPU, _FPGA, _IGNORED))
-        asked = {**first.get("resources", {}).get("requests", {}), resource: str(rng.randint(1, 3))}
-        containers[0] = container("c0", asked)
+        plain = containers[0].get("resources", {}).get("requests", {})
+        containers[0] = container("c0", {**plain, resource: str(rng.randint(1, 3))})
     if rng.random() < 0.15:
         containers.append(container("big", {"cpu": "6", "ephemeral-storage": rng.choice(("20Gi", "200Gi"))}))
     spec: Object = {}
@@ -123,6 +126,4 @@ def _requesting(rng: Random, name: str) -> Object:
         ]
     if rng.random() < 0.2:
         spec["overhead"] = {"cpu": "150m", "memory": "100Mi"}
-    if rng.random() < 0.2:
-        spec["resources"] = {"requests": {"cpu": "7", "memory": "12Gi"}}
     return pod(name, containers=containers, **spec)

@@ -1,0 +1,284 @@
+"""Asks the real kube-scheduler: `python -m tests.scheduler.differential.record` writes its answers to all cases.
+
+One control plane serves all cases; the cluster of each is made, asked about and taken away again.
+"""
+
+import json
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from tests.kubernetes.conftest import DEFAULT_ASSETS, ControlPlane
+
+from . import answers
+from .answers import Answer, Answers
+from .builders import namespaces
+from .case import Case, Object, of_kind
+from .generate import cases
+from .log import Line, Log
+from .profiles import configuration
+
+# What would change what a case says, or needs a controller that is not there.
+_ADMISSION = "TaintNodesByCondition,Priority,DefaultTolerationSeconds,StorageObjectInUseProtection,RuntimeClass"
+_VERBOSITY = ("-v=4", "--vmodule=schedule_one=10,default_preemption=5", "--feature-gates=OpportunisticBatching=false")
+
+_PATHS = {
+    "Service": "/api/v1/namespaces/{}/services",
+    "PersistentVolumeClaim": "/api/v1/namespaces/{}/persistentvolumeclaims",
+    "PodDisruptionBudget": "/apis/policy/v1/namespaces/{}/poddisruptionbudgets",
+    "ResourceClaim": "/apis/resource.k8s.io/v1/namespaces/{}/resourceclaims",
+    "CSIStorageCapacity": "/apis/storage.k8s.io/v1/namespaces/{}/csistoragecapacities",
+    "PersistentVolume": "/api/v1/persistentvolumes",
+    "StorageClass": "/apis/storage.k8s.io/v1/storageclasses",
+    "CSINode": "/apis/storage.k8s.io/v1/csinodes",
+    "CSIDriver": "/apis/storage.k8s.io/v1/csidrivers",
+    "DeviceClass": "/apis/resource.k8s.io/v1/deviceclasses",
+    "ResourceSlice": "/apis/resource.k8s.io/v1/resourceslices",
+    "Node": "/api/v1/nodes",
+    "Pod": "/api/v1/namespaces/{}/pods",
+}
+_OF_CREATION = {"Node"}
+"""Kinds whose status is kept when they are created."""
+
+
+class Recorder:
+    """Puts cases to the kube-scheduler of a control plane."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self._plane = plane
+        self._api = plane.api
+        for namespace in namespaces():
+            if namespace["metadata"]["name"] != "default":
+                self._api.create("/api/v1/namespaces", namespace)
+        self._log = Log(self._start())
+        self._pool = ThreadPoolExecutor(4)
+
+    def _start(self) -> Path:
+        client = {"clientConnection": {"qps": 1000, "burst": 1000}}
+        return self._plane.start_scheduler({**configuration(), **client}, _VERBOSITY)
+
+    def ask(self, case: Case) -> Answers:
+        """Leaves the cluster empty again."""
+        if case.family == "PrioritySort":
+            return self._ask_for_the_order(case)
+        self._make(case.objects)
+        steps = [self._schedule(pod) for pod in case.pods]
+        self._clear(case)
+        return Answers(case.name, case.digest, tuple(steps))
+
+    def _ask_for_the_order(self, case: Case) -> Answers:
+        self._plane.stop_one("kube-scheduler")
+        for obj in (*case.objects, *case.pods):
+            self._create(obj)
+        self._start()
+        waiting, order = {_key(pod) for pod in case.pods}, []
+        for line in self._log.lines():
+            if line.message == "Attempting to schedule pod" and line.fields["pod"] in waiting:
+                order.append(_name(line.fields["pod"]))
+            if line.message == "Successfully bound pod to node":
+                waiting.discard(line.fields["pod"])
+            if not waiting:
+                break
+        self._clear(case)
+        return Answers(case.name, case.digest, (), tuple(order))
+
+    def _make(self, objects: Sequence[Object]) -> None:
+        first = [each for each in objects if each["kind"] not in {"Namespace", "Node", "Pod"}]
+        list(self._pool.map(self._create, first))
+        nodes, bound = of_kind(objects, "Node"), of_kind(objects, "Pod")
+        list(self._pool.map(self._create, nodes))
+        seen = Counter({each["metadata"]["name"]: 1 for each in nodes})
+        self._await(("Add event for node",), "node", seen)
+        list(self._pool.map(self._create, bound))
+        changes = Counter({_key(pod): 1 + ("status" in pod) + _is_terminating(pod) for pod in bound})
+        self._await(("Add event for scheduled pod", "Update event for scheduled pod"), "pod", changes)
+
+    def _await(self, messages: tuple[str, ...], field: str, expected: Counter[str]) -> None:
+        if not expected:
+            return
+        for line in self._log.lines():
+            if line.message in messages and expected.get(line.fields[field], 0):
+                expected -= Counter([line.fields[field]])
+                if not expected:
+                    return
+
+    def _create(self, obj: Object) -> None:
+        path, name = _collection(obj), obj["metadata"]["name"]
+        plain = {**obj, "metadata": {k: v for k, v in obj["metadata"].items() if k != "deletionTimestamp"}}
+        self._api.create(path, plain)
+        if "status" in obj and obj["kind"] not in _OF_CREATION:
+            self._api.patch(f"{path}/{name}/status", {"status": obj["status"]})
+        if _is_terminating(obj):
+            self._api.delete(f"{path}/{name}", grace=3600)
+
+    def _schedule(self, pod: Object) -> Answer:
+        path, name, key = _collection(pod), pod["metadata"]["name"], _key(pod)
+        self._api.create(path, pod)
+        answer = _Attempt(key).answer(self._log.lines())
+        if answer.outcome == "bound" and "resourceClaims" in pod["spec"]:
+            return answer._replace(devices=self._devices(pod))
+        if answer.outcome != "bound" and not answer.nominated:
+            self._api.delete(f"{path}/{name}")
+            self._await(("Delete event for unscheduled pod",), "pod", Counter([key]))
+        return answer
+
+    def _devices(self, pod: Object) -> dict[str, tuple[str, ...]]:
+        found = {}
+        for reference in pod["spec"]["resourceClaims"]:
+            name = reference["resourceClaimName"]
+            claim = self._api.get(f"{_PATHS['ResourceClaim'].format(pod['metadata']['namespace'])}/{name}")
+            results = claim["status"]["allocation"]["devices"]["results"]
+            found[name] = tuple(sorted(f"{each['request']} {each['pool']}/{each['device']}" for each in results))
+        return found
+
+    def _clear(self, case: Case) -> None:
+        everything = (*case.objects, *case.pods)
+        for namespace in sorted({pod["metadata"]["namespace"] for pod in of_kind(everything, "Pod")}):
+            self._api.delete(_PATHS["Pod"].format(namespace))
+        kinds = {each["kind"] for each in everything} - {"Namespace", "Pod", "Node"}
+        for kind in sorted(kinds):
+            self._empty(kind)
+        self._empty("Node")
+        gone = Counter({node["metadata"]["name"]: 1 for node in of_kind(everything, "Node")})
+        self._await(("Delete event for node",), "node", gone)
+
+    def _empty(self, kind: str) -> None:
+        if kind == "Service":  # has no deletion of a whole collection
+            for each in self._api.get(_PATHS[kind].format("default"))["items"]:
+                if each["metadata"]["name"] != "kubernetes":
+                    self._api.delete(f"{_PATHS[kind].format('default')}/{each['metadata']['name']}")
+            return
+        if kind == "ResourceClaim":  # is kept while it is allocated
+            for each in self._api.get(_PATHS[kind].format("default"))["items"]:
+                path = f"{_PATHS[kind].format('default')}/{each['metadata']['name']}"
+                self._api.patch(path, {"metadata": {"finalizers": None}})
+        self._api.delete(_PATHS[kind].format("default"))
+
+
+class _Attempt:
+    """What the log says of a Pod's first attempt, line by line."""
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+        self._name = _name(key)
+        self._scores: dict[str, dict[str, int]] = {}
+        self._totals: dict[str, int] = {}
+        self._candidates: dict[str, set[str]] = {}
+        self._victims: set[str] = set()
+        self._to_change: Counter[str] = Counter()
+        self._changed: Counter[str] = Counter()
+        self._chosen = ""
+        self._preempting: Answer | None = None
+
+    def answer(self, lines: Iterator[Line]) -> Answer:
+        """Reads until the answer is whole."""
+        for message, fields in lines:
+            self._see_preemption(message, fields)
+            if self._preempting is None and fields.get("pod") == self._key:
+                answer = self._see(message, fields)
+                if answer is not None and " preempting " in answer.message:
+                    on = answer.message.rpartition(" on node ")[2].partition(",")[0]
+                    self._preempting = answer._replace(nominated=on)
+                elif answer is not None:
+                    return answer
+            if self._preempting is not None and self._has_made_room(self._preempting.message):
+                return self._preempting._replace(victims=tuple(sorted(self._victims)))
+        raise AssertionError("the log has no end")
+
+    def _has_made_room(self, message: str) -> bool:
+        expected = int(message.rpartition(" preempting ")[2].split()[0])
+        return len(self._victims) == expected and self._to_change <= self._changed
+
+    def _see_preemption(self, message: str, fields: dict[str, str]) -> None:
+        if message == "Pods are potential preemption victims on node":
+            pods = {each["name"] for each in json.loads(fields["pods"])}
+            self._candidates.setdefault(fields["node"], set()).update(pods)
+        if message == "Update event for scheduled pod":
+            self._changed[fields["pod"]] += 1
+        if fields.get("preemptor") == self._key and message in (_PREEMPTED, _TERMINATING):
+            self._victims.add(_name(fields["victim"]))
+            if message == _PREEMPTED:  # first its condition, then its deletion, which takes its time
+                self._to_change[fields["victim"]] = 2
+
+    def _see(self, message: str, fields: dict[str, str]) -> Answer | None:
+        match message:
+            case "Plugin scored node for pod":
+                self._scores.setdefault(fields["plugin"], {})[fields["node"]] = int(fields["score"])
+            case "Calculated node's final score for pod":
+                self._totals[fields["node"]] = int(fields["score"])
+            case "Updating pod condition and nominated node name" if "conditionType" not in fields:
+                self._chosen = fields["nominatedNodeName"]
+            case "Successfully bound pod to node":
+                counts = {"evaluated": int(fields["evaluatedNodes"]), "fitting": int(fields["feasibleNodes"])}
+                return self._found("bound", fields["node"])._replace(**counts)
+            case "Unable to schedule pod; no fit; waiting":
+                found = {node: tuple(sorted(pods)) for node, pods in sorted(self._candidates.items())}
+                return Answer(self._name, "unschedulable", message=fields["err"], candidates=found)
+            case "Unable to schedule pod; no nodes are registered to the cluster; waiting":
+                return Answer(self._name, "unschedulable", message="no nodes available to schedule pods")
+            case "Error scheduling pod; retrying":
+                if self._chosen:
+                    return self._found("chosen", self._chosen)
+                return Answer(self._name, "error", message=fields["err"])
+            case "Status after running PreEnqueue plugin":
+                return Answer(self._name, "gated", message=fields["status"])
+        return None
+
+    def _found(self, outcome: str, node: str) -> Answer:
+        scores = {plugin: dict(sorted(by_node.items())) for plugin, by_node in self._scores.items()}
+        return Answer(self._name, outcome, node, scores=scores, totals=dict(sorted(self._totals.items())))
+
+
+_PREEMPTED = "Preemptor Pod preempted victim Pod"
+_TERMINATING = "Victim Pod is already being deleted, skipping the API call for it"
+
+
+def _collection(obj: Object) -> str:
+    return _PATHS[obj["kind"]].format(obj["metadata"].get("namespace", ""))
+
+
+def _key(pod: Object) -> str:
+    return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+
+
+def _name(key: str) -> str:
+    return key.rpartition("/")[2]
+
+
+def _is_terminating(obj: Object) -> bool:
+    return "deletionTimestamp" in obj["metadata"]
+
+
+def start(assets: Path, folder: Path) -> ControlPlane:
+    """A control plane whose API server leaves the cases as they are."""
+    plane = ControlPlane(assets, folder, apiserver=[f"--disable-admission-plugins={_ADMISSION}"])
+    plane.start()
+    return plane
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Records all cases, or those of the families that are named, and shows them instead of writing them."""
+    with tempfile.TemporaryDirectory() as folder:
+        plane = start(DEFAULT_ASSETS, Path(folder))
+        try:
+            recorder = Recorder(plane)
+            asked: list[Any] = []
+            for case in cases():
+                if not arguments or case.family in arguments:
+                    asked.append(recorder.ask(case))
+                    print(case.name, [step.outcome for step in asked[-1].steps], flush=True)
+        finally:
+            plane.stop()
+    if arguments:
+        for each in asked:
+            print(json.dumps(each._asdict()))
+    else:
+        answers.write(answers.RECORDED, asked)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
