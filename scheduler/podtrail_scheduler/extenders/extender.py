@@ -9,7 +9,8 @@ import aiohttp
 
 from podtrail_scheduler.configuration import types
 from podtrail_scheduler.durations import SECOND
-from podtrail_scheduler.objects import Node, Pod
+from podtrail_scheduler.objects import Pod
+from podtrail_scheduler.scheduling_cycle import ExtenderError
 
 from .tls import tls_of
 
@@ -17,19 +18,15 @@ SCALE = 10
 """An extender scores from 0 to 10, plugins from 0 to 100."""
 
 
-class ExtenderError(Exception):
-    """An extender could not be asked, or said that it failed; the text is what the Pod's Event says."""
-
-
 class Manifests(Protocol):
-    """Gives an object as the API has it, to send it to an extender."""
+    """Gives an object as the API has it, to send it to an extender. Raises ExtenderError for one that is not known."""
 
     def pod(self, pod: Pod) -> Mapping[str, Any]:
         """The Pod's JSON."""
         ...
 
-    def node(self, node: Node) -> Mapping[str, Any]:
-        """The node's JSON."""
+    def node(self, name: str) -> Mapping[str, Any]:
+        """The JSON of the node of that name."""
         ...
 
 
@@ -76,17 +73,17 @@ class Extender:
         """Whether it is asked about `pod`: always, or when the Pod requests a resource that it manages."""
         return not self._managed or not self._managed.isdisjoint(pod.requests)
 
-    async def filter(self, pod: Pod, nodes: Sequence[Node]) -> FilterAnswer:
+    async def filter(self, pod: Pod, nodes: Sequence[str]) -> FilterAnswer:
         """Which of `nodes` are left; all of them without a filter verb. Raises ExtenderError."""
         if not self.filters:
-            return FilterAnswer(tuple(node.name for node in nodes), {}, {})
+            return FilterAnswer(tuple(nodes), {}, {})
         answer = await self._ask(self.configuration.filter_verb, self._args(pod, nodes))
         if failure := _text(answer, "Error"):
             raise ExtenderError(failure)
-        left = self._left(answer, {node.name for node in nodes})
+        left = self._left(answer, frozenset(nodes))
         return FilterAnswer(left, _texts(answer, "FailedNodes"), _texts(answer, "FailedAndUnresolvableNodes"))
 
-    async def prioritize(self, pod: Pod, nodes: Sequence[Node]) -> Mapping[str, int]:
+    async def prioritize(self, pod: Pod, nodes: Sequence[str]) -> Mapping[str, int]:
         """Scores by node, times the weight and on the scale of plugins; none without the verb. Raises ExtenderError."""
         if not self.prioritizes:
             return {}
@@ -136,14 +133,14 @@ class Extender:
             pods.append(by_uid[uid])
         return Victims(tuple(pods), _integer(given, "NumPDBViolations"))
 
-    def _args(self, pod: Pod, nodes: Sequence[Node]) -> dict[str, Any]:
+    def _args(self, pod: Pod, nodes: Sequence[str]) -> dict[str, Any]:
         manifest = self._manifests.pod(pod)
         if self.configuration.node_cache_capable:
-            return {"Pod": manifest, "Nodes": None, "NodeNames": [node.name for node in nodes]}
-        items = [self._manifests.node(node) for node in nodes]
+            return {"Pod": manifest, "Nodes": None, "NodeNames": list(nodes)}
+        items = [self._manifests.node(name) for name in nodes]
         return {"Pod": manifest, "Nodes": {"metadata": {}, "items": items}, "NodeNames": None}
 
-    def _left(self, answer: Any, known: set[str]) -> tuple[str, ...]:
+    def _left(self, answer: Any, known: frozenset[str]) -> tuple[str, ...]:
         names = _field(answer, "NodeNames")
         if not self.configuration.node_cache_capable or names is None:
             nodes = _field(answer, "Nodes")
@@ -177,14 +174,6 @@ class Extender:
             raise ExtenderError(f'Post "{url}": {error}') from error
         except ValueError as error:
             raise ExtenderError(f"extender {self.name}: {verb}: answer is no JSON: {error}") from error
-
-
-def extenders_of(
-    configurations: Iterable[types.Extender], session: aiohttp.ClientSession, manifests: Manifests
-) -> tuple[Extender, ...]:
-    """The extenders in the order of their calls: ignorable ones last. Raises ExtenderError."""
-    made = [Extender(each, session, manifests) for each in configurations]
-    return tuple(sorted(made, key=lambda each: each.ignorable))
 
 
 def _field(answer: Any, name: str) -> Any:

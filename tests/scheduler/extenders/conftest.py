@@ -11,8 +11,8 @@ import pytest
 from aiohttp import ClientSession, web
 from podtrail_scheduler.configuration import types
 from podtrail_scheduler.configuration.defaults import EXTENDER_TIMEOUT
-from podtrail_scheduler.extenders import Extender, extenders_of
-from podtrail_scheduler.objects import Node, Pod
+from podtrail_scheduler.extenders import Extender
+from podtrail_scheduler.objects import Pod
 
 
 class Manifests:
@@ -21,8 +21,8 @@ class Manifests:
     def pod(self, pod: Pod) -> Mapping[str, Any]:
         return {"metadata": {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid}}
 
-    def node(self, node: Node) -> Mapping[str, Any]:
-        return {"metadata": {"name": node.name}}
+    def node(self, name: str) -> Mapping[str, Any]:
+        return {"metadata": {"name": name}}
 
 
 @dataclass
@@ -84,7 +84,7 @@ class Asking:
         return replace(whole, **changes)
 
     def made(self, *configurations: types.Extender) -> tuple[Extender, ...]:
-        return extenders_of(configurations or (self.extender(),), self.session, Manifests())
+        return tuple(Extender(each, self.session, Manifests()) for each in configurations or (self.extender(),))
 
 
 Scenario = Callable[..., Any]

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from podtrail_scheduler.configuration.types import ExtenderManagedResource, ExtenderTLSConfig
 from podtrail_scheduler.extenders import ExtenderError, FilterAnswer, Victims
-from podtrail_scheduler.objects import Node, Pod
+from podtrail_scheduler.objects import Pod
 
 POD = Pod("a", uid="u-a", requests={"example.com/gpu": 1})
-NODES = (Node("n1"), Node("n2"), Node("n3"))
+NODES = ("n1", "n2", "n3")
 MANIFEST = {"metadata": {"name": "a", "namespace": "default", "uid": "u-a"}}
 
 Ask = Callable[..., Any]
@@ -31,7 +31,7 @@ def test_sends_the_nodes_and_keeps_those_that_come_back(ask: Ask) -> None:
     filtered, asked = ask({"filter": answer}, scenario)
 
     assert filtered == FilterAnswer(("n2",), {"n1": "too small"}, {"n3": "never"})
-    items = [{"metadata": {"name": node.name}} for node in NODES]
+    items = [{"metadata": {"name": name}} for name in NODES]
     assert asked == [("filter", {"Pod": MANIFEST, "Nodes": {"metadata": {}, "items": items}, "NodeNames": None})]
 
 
