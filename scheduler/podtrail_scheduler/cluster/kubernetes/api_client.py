@@ -80,6 +80,12 @@ class ApiClient:
         body = {"metadata": {"uid": pod.uid}, "status": status}
         await self._send("PATCH", f"{_path(pod)}/status", body, STRATEGIC_MERGE_PATCH, self._status_limiter)
 
+    async def remove_pod_condition(self, pod: Pod, condition: str) -> None:
+        """Takes the condition of that type out of a Pod's status. Raises ApiError."""
+        status = {"conditions": [{"type": condition, "$patch": "delete"}]}
+        body = {"metadata": {"uid": pod.uid}, "status": status}
+        await self._send("PATCH", f"{_path(pod)}/status", body, STRATEGIC_MERGE_PATCH, self._status_limiter)
+
     async def delete_pod(self, pod: Pod) -> None:
         """Has a Pod terminate, with its grace; no other one of its name. Raises ApiError."""
         await self._send("DELETE", _path(pod), {"preconditions": {"uid": pod.uid}})

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from podtrail_scheduler.objects import Node, Pod
@@ -33,7 +33,7 @@ class Kind(NamedTuple):
 
 KINDS: Sequence[Kind] = (
     Kind("v1", "nodes"),
-    Kind("v1", "pods", "status.phase!=Succeeded,status.phase!=Failed"),
+    Kind("v1", "pods", field_selector="status.phase!=Succeeded,status.phase!=Failed"),
     Kind("v1", "namespaces"),
     Kind("v1", "persistentvolumes"),
     Kind("v1", "persistentvolumeclaims"),
@@ -52,7 +52,7 @@ KINDS: Sequence[Kind] = (
 
 
 class Observer(Protocol):
-    """Who is told of the cluster's changes, from one task."""
+    """Who is told of the cluster's changes (podtrail_scheduler.watching.Watching)."""
 
     def pod_added(self, pod: Pod) -> None: ...
 
@@ -66,11 +66,7 @@ class Observer(Protocol):
 
     def node_deleted(self, node: Node) -> None: ...
 
-    def object_added(self, item: ApiObject) -> None: ...
-
-    def object_updated(self, old: ApiObject, new: ApiObject) -> None: ...
-
-    def object_deleted(self, item: ApiObject) -> None: ...
+    def object_changed(self, old: ApiObject | None, new: ApiObject | None) -> None: ...
 
 
 class Mirror:
@@ -88,10 +84,6 @@ class Mirror:
         self._deleted = deleted
         self.synced = asyncio.Event()
         self.unreadable = 0
-
-    def objects(self) -> Iterable[Any]:
-        """All of them."""
-        return self._objects.values()
 
     async def take(self, change: Change) -> None:
         """Follows the reflector."""
@@ -122,14 +114,14 @@ class Mirror:
             self._updated(old, new)
 
 
-class Watching:
-    """Runs the reflectors. `pods` is the mirror that tells who is where."""
+class Informers:
+    """Runs the reflectors. Pods can be looked up from the beginning; `run` needs the observer by then."""
 
-    def __init__(self, connection: Connection, observer: Observer, rng: random.Random) -> None:
+    def __init__(self, connection: Connection, rng: random.Random) -> None:
         self._connection = connection
-        self._observer = observer
         self._rng = rng
         self._pods: dict[str, Pod] = {}
+        self._synced = asyncio.Event()
         self.mirrors: dict[str, Mirror] = {}
         self.reflectors: dict[str, Reflector] = {}
 
@@ -137,22 +129,27 @@ class Watching:
         """The Pod as the watch last showed it, None when it is gone."""
         return self._pods.get(uid)
 
-    async def run(self, kinds: Sequence[Kind] = KINDS) -> None:
-        """Watches until cancelled. Raises what the observer raises."""
-        served = [kind for kind in kinds if await self._is_served(kind)]
-        for kind in served:
-            path = f"{kind.root}/{kind.collection}"
-            self.mirrors[kind.collection] = self._mirror(kind)
-            resource = Resource(path, kind.field_selector)
+    @property
+    def synced(self) -> bool:
+        """Whether everything has been listed once."""
+        return self._synced.is_set()
+
+    async def wait_for_sync(self) -> None:
+        """Returns when everything has been listed once."""
+        await self._synced.wait()
+
+    async def run(self, observer: Observer, kinds: Sequence[Kind] = KINDS) -> None:
+        """Watches until cancelled. Raises RequestFailed when it can't be learned what the API server has."""
+        for kind in [each for each in kinds if await self._is_served(each)]:
+            self.mirrors[kind.collection] = self._mirror(kind, observer)
+            resource = Resource(f"{kind.root}/{kind.collection}", kind.field_selector)
             self.reflectors[kind.collection] = Reflector(self._connection, resource, self._rng)
         async with asyncio.TaskGroup() as group:
             for name, reflector in self.reflectors.items():
                 group.create_task(reflector.run(self.mirrors[name].take), name=f"watch {name}")
-
-    async def synced(self) -> None:
-        """Returns when everything has been listed once."""
-        for mirror in self.mirrors.values():
-            await mirror.synced.wait()
+            for mirror in self.mirrors.values():
+                await mirror.synced.wait()
+            self._synced.set()
 
     async def _is_served(self, kind: Kind) -> bool:
         try:
@@ -166,27 +163,30 @@ class Watching:
         _log.warning("the API server has no %s in %s; scheduling goes on without", kind.collection, kind.group)
         return False
 
-    def _mirror(self, kind: Kind) -> Mirror:
-        to = self._observer
+    def _mirror(self, kind: Kind, observer: Observer) -> Mirror:
         match kind.collection:
             case "pods":
-                return Mirror(self._pod_added, self._pod_updated, self._pod_deleted)
+                return self._pod_mirror(observer)
             case "nodes":
-                return Mirror(to.node_added, to.node_updated, to.node_deleted)
+                return Mirror(observer.node_added, observer.node_updated, observer.node_deleted)
             case _:
-                return Mirror(to.object_added, to.object_updated, to.object_deleted)
+                tell = observer.object_changed
+                return Mirror(lambda new: tell(None, new), tell, lambda old: tell(old, None))
 
-    def _pod_added(self, pod: Pod) -> None:
-        self._pods[pod.uid] = pod
-        self._observer.pod_added(pod)
+    def _pod_mirror(self, observer: Observer) -> Mirror:
+        def added(pod: Pod) -> None:
+            self._pods[pod.uid] = pod
+            observer.pod_added(pod)
 
-    def _pod_updated(self, old: Pod, new: Pod) -> None:
-        self._pods[new.uid] = new
-        self._observer.pod_updated(old, new)
+        def updated(old: Pod, new: Pod) -> None:
+            self._pods[new.uid] = new
+            observer.pod_updated(old, new)
 
-    def _pod_deleted(self, pod: Pod) -> None:
-        del self._pods[pod.uid]
-        self._observer.pod_deleted(pod)
+        def deleted(pod: Pod) -> None:
+            del self._pods[pod.uid]
+            observer.pod_deleted(pod)
+
+        return Mirror(added, updated, deleted)
 
 
 def _key(each: Mapping[str, Any]) -> tuple[str, str]:

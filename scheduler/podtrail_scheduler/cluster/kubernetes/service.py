@@ -1,0 +1,168 @@
+"""The scheduler as it runs beside others on a real cluster: connected, watching, elected, served, and ended in time."""
+
+import asyncio
+import logging
+import random
+import socket
+import uuid
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.trace import TracerProvider
+from podtrail_instrumentation import SpanCounters, TracingConfiguration, shutdown, tracer_provider
+
+from podtrail_scheduler.configuration.features import SCHEDULER_TRACING
+from podtrail_scheduler.configuration.types import LeaderElectionConfiguration
+from podtrail_scheduler.durations import SECOND
+from podtrail_scheduler.scheduler import Scheduler
+
+from .api_client import ApiClient
+from .assembly import Plan, assemble
+from .clock import AsyncioClock
+from .connection import Connection, user_agent
+from .election import ApiLease, Election, ElectionTiming
+from .informers import Informers
+from .rate_limiter import RateLimiter
+from .serving import Check, Serving, served
+
+PROGRAM = "podtrail-scheduler"
+SCOPE = "podtrail_scheduler"
+
+_log = logging.getLogger(__name__)
+
+
+def _no_metrics(scheduler: Scheduler) -> bytes:  # noqa: ARG001
+    return b""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """A whole service: what to schedule with, where the cluster is, where to listen."""
+
+    plan: Plan
+    version: str
+    kubeconfig: Path | None = None
+    """None: `clientConnection.kubeconfig`, else the ServiceAccount of the Pod that it runs in."""
+    master: str | None = None
+    serving: Serving = field(default_factory=Serving)
+    metrics: Callable[[Scheduler], bytes] = _no_metrics
+    """The text for Prometheus."""
+    tracer_provider: TracerProvider | None = None
+    """Takes the place of the one that `tracing` describes."""
+
+
+async def run(settings: Settings, stop: asyncio.Event, started: Callable[[int], None] = lambda _: None) -> None:
+    """Schedules until `stop` is set, and ends within two seconds then; `started` is told the port that is served.
+
+    Raises ConnectionSettingsError and OSError (the port) at the start, LeadershipLost when another may lead, whereupon
+    the process must end, and RequestFailed when it can't be learned what the API server has.
+    """
+    service = asyncio.create_task(_Service(settings).run(started))
+    stopped = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait((service, stopped), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        stopped.cancel()
+        service.cancel()
+        await asyncio.wait((service, stopped))
+    if not service.cancelled():
+        service.result()
+
+
+class _Service:
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._configuration = settings.plan.configuration
+        self._clock = AsyncioClock()
+        self._rng = random.Random()  # noqa: S311, jitter
+
+    async def run(self, started: Callable[[int], None]) -> None:
+        client = self._configuration.client_connection
+        async with AsyncExitStack() as stack:
+            provider = await stack.enter_async_context(self._tracing())
+            limiter = RateLimiter(client.qps, client.burst)
+            connection = await stack.enter_async_context(self._connection("scheduler", limiter))
+            informers = Informers(connection, self._rng)
+            api = ApiClient(connection, informers.pod, self._clock.now, RateLimiter(client.qps, client.burst))
+            tracer = provider.get_tracer(SCOPE) if provider is not None else None
+            scheduler = assemble(self._settings.plan, self._clock, api, tracer)
+            election = await self._election(stack)
+            stack.push_async_callback(self._clock.stop)
+            live: Mapping[str, Check] = {"ping": lambda: ""}
+            ready: Mapping[str, Check] = {"informer-sync": lambda: "" if informers.synced else "not all listed yet"}
+            port = await stack.enter_async_context(
+                served(self._settings.serving, live, ready, lambda: self._settings.metrics(scheduler))
+            )
+            started(port)
+            await self._schedule(scheduler, informers, election)
+
+    async def _schedule(self, scheduler: Scheduler, informers: Informers, election: Election | None) -> None:
+        async def lead() -> None:
+            await informers.wait_for_sync()
+            _log.info("Caches are synced, scheduling begins")
+            await scheduler.run()
+
+        watching = asyncio.create_task(informers.run(scheduler))
+        working = asyncio.create_task(lead() if election is None else election.lead(lead))
+        try:
+            await asyncio.wait((watching, working), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            # What binds stops before the Lease is given back.
+            await self._clock.stop()
+            for task in (watching, working):
+                task.cancel()
+            await asyncio.wait((watching, working))
+        for task in (watching, working):
+            if not task.cancelled():
+                task.result()
+
+    @asynccontextmanager
+    async def _tracing(self) -> AsyncIterator[TracerProvider | None]:
+        """The tracer provider, None with the gate off; at the end its last spans leave within its deadline."""
+        if not self._settings.plan.features.enabled(SCHEDULER_TRACING):
+            yield None
+            return
+        if self._settings.tracer_provider is not None:
+            yield self._settings.tracer_provider
+            return
+        asked = self._configuration.tracing
+        tracing = None
+        if asked is not None:
+            tracing = TracingConfiguration(
+                endpoint=asked.endpoint, sampling_rate_per_million=asked.sampling_rate_per_million
+            )
+        attributes = {"service.name": PROGRAM, "service.version": self._settings.version}
+        provider = tracer_provider(tracing, Resource(attributes), SpanCounters())
+        try:
+            yield provider
+        finally:
+            await asyncio.to_thread(shutdown, provider)
+
+    @asynccontextmanager
+    async def _connection(self, part: str, limiter: RateLimiter | None) -> AsyncIterator[Connection]:
+        kubeconfig = self._settings.kubeconfig
+        if kubeconfig is None and self._configuration.client_connection.kubeconfig:
+            kubeconfig = Path(self._configuration.client_connection.kubeconfig)
+        agent = user_agent(PROGRAM, self._settings.version, part)
+        connection = await Connection.open(kubeconfig, self._settings.master, agent=agent, limiter=limiter)
+        try:
+            yield connection
+        finally:
+            await connection.close()
+
+    async def _election(self, stack: AsyncExitStack) -> Election | None:
+        asked = self._configuration.leader_election
+        if not asked.leader_elect:
+            return None
+        # Of its own, so that no throttle of the scheduler's holds up a renewal.
+        connection = await stack.enter_async_context(self._connection("leader-election", None))
+        store = ApiLease(connection, asked.resource_namespace, asked.resource_name)
+        identity = f"{socket.gethostname()}_{uuid.uuid4()}"
+        return Election(store, identity, self._rng, timing=_timing(asked))
+
+
+def _timing(asked: LeaderElectionConfiguration) -> ElectionTiming:
+    return ElectionTiming(asked.lease_duration / SECOND, asked.renew_deadline / SECOND, asked.retry_period / SECOND)
