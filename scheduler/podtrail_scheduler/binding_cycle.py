@@ -8,10 +8,10 @@ from .attempt import Attempt, Failure, failed_on_node
 from .client import ApiError
 from .durations import MILLISECOND
 from .framework.calling import Refused
+from .framework.extending import ExtenderError, Extenders
 from .framework.handle import Handle
 from .framework.runtime import Framework
 from .framework.status import error
-from .scheduling_cycle import ExtenderError, Extenders
 
 BINDING_THRESHOLD = 50 * MILLISECOND
 

@@ -15,6 +15,7 @@ from .client import POD_SCHEDULED, ApiError, PodCondition
 from .durations import MILLISECOND, SECOND
 from .framework.calling import Durations
 from .framework.cycle_state import CycleState
+from .framework.extending import Extenders
 from .framework.handle import Handle
 from .framework.profile import Profile
 from .framework.runtime import Framework
@@ -22,7 +23,7 @@ from .objects import Pod
 from .queueing.entry import QueuedPod
 from .queueing.events import ASSIGNED_POD_DELETE, Happening
 from .queueing.queue import ProfileQueueing, QueueSettings, SchedulingQueue
-from .scheduling_cycle import Extenders, SchedulingCycle, Turn
+from .scheduling_cycle import SchedulingCycle, Turn
 from .watching import Watching
 
 FLUSH_BACKOFF = SECOND
@@ -116,7 +117,7 @@ class Scheduler(Watching):
                 await self.something_to_do()
 
     async def schedule_one(self) -> bool:
-        """Takes the next Pod through its scheduling cycle and has it bound in the background; False when none is active."""
+        """Takes the next Pod through its scheduling cycle and has it bound in the background; False without one."""
         entry = self.queue.pop()
         if entry is None:
             return False

@@ -1,8 +1,7 @@
 """The scheduling cycle: one Pod at a time, from the queue to a chosen node with everything reserved on it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from random import Random
-from typing import Protocol
 
 from podtrail_instrumentation import Span
 
@@ -10,6 +9,7 @@ from .attempt import Attempt, Explanation, Failure, failed_on_node
 from .cache import Cache
 from .framework.calling import Refused
 from .framework.diagnosis import Diagnosis
+from .framework.extending import ExtenderError, Extenders
 from .framework.filtering import FilterPhase, nodes_wanted
 from .framework.runtime import Framework, Prepared
 from .framework.scoring import ScorePhase
@@ -17,31 +17,6 @@ from .framework.status import unresolvable
 from .objects import Pod
 
 CYCLE_THRESHOLD = 50_000_000
-
-
-class Extenders(Protocol):
-    """What other processes have to say about nodes (HTTP extenders)."""
-
-    filters: bool
-    """Whether any of them filters."""
-    prioritizes: bool
-    """Whether any of them scores."""
-
-    async def filter(self, pod: Pod, nodes: Sequence[str], diagnosis: Diagnosis) -> Sequence[str]:
-        """Those of `nodes` that they let pass; `diagnosis` is told of the others. Raises ExtenderError."""
-        ...
-
-    async def prioritize(self, pod: Pod, nodes: Sequence[str]) -> Mapping[str, int]:
-        """What they add to the scores of nodes, weighted."""
-        ...
-
-    async def bind(self, pod: Pod, node_name: str) -> bool:
-        """Binds, if one of them does so for this Pod. Raises ExtenderError."""
-        ...
-
-
-class ExtenderError(Exception):
-    """An extender that may not be ignored failed."""
 
 
 class Turn:

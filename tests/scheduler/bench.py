@@ -1,7 +1,7 @@
 """A scheduler on a simulated cluster, stepped by its tests: as few parts as needed, no workload."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from opentelemetry.trace import TracerProvider
 from podtrail_instrumentation import start
@@ -56,6 +56,9 @@ def span_of(framework: Framework) -> Any:
 class Bench:
     """A scheduler with a default profile and these plugins behind it, and its cluster."""
 
+    made: ClassVar[list["Bench"]] = []
+    """Those of the test that runs, to be closed behind it."""
+
     def __init__(
         self,
         *plugins: Plugin,
@@ -65,6 +68,7 @@ class Bench:
         bind_takes: int = SECOND,
         **changes: Any,
     ) -> None:
+        self.made.append(self)
         self.timeline = Timeline(0, "test")
         self.api_server = SimulatedApiServer(self.timeline, bind_takes)
         self.cache = Cache()
@@ -80,7 +84,7 @@ class Bench:
             explain=lambda pod, explanation: self.explanations.update({pod.uid: explanation}),
             **changes,
         )
-        self.api_server.watcher = self.scheduler
+        self.api_server.watch.watcher = self.scheduler
         for node in nodes:
             self.api_server.add_node(node)
         self.timeline.spawn(self.scheduler.run())
@@ -111,9 +115,12 @@ class Bench:
         info = self.cache.node(node)
         return [] if info is None else [pod.name for pod in info.pods.values()]
 
-    def close(self) -> None:
-        """Ends what is under way."""
-        self.timeline.close()
+    @classmethod
+    def close_all(cls) -> None:
+        """Ends what is under way on any bench."""
+        for bench in cls.made:
+            bench.timeline.close()
+        cls.made.clear()
 
 
 def pod(name: str = "a", **fields: Any) -> Pod:

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 from opentelemetry.sdk.resources import Resource
@@ -7,6 +7,8 @@ from podtrail_instrumentation import provider_around
 from podtrail_scheduler import AttemptRecord, Simulation, Workload
 from podtrail_scheduler.tracing.collecting import CollectingSpanProcessor
 from podtrail_scheduler.tracing.identifiers import SeededIdGenerator
+
+from tests.scheduler.bench import Bench
 
 Outcome = tuple[Simulation, list[AttemptRecord], list[ReadableSpan]]
 
@@ -24,3 +26,9 @@ def simulate() -> Callable[[Mapping[str, object]], Outcome]:
         return simulation, records, collector.drain(2**63)
 
     return run
+
+
+@pytest.fixture(autouse=True)
+def _benches_are_closed() -> Iterator[None]:
+    yield
+    Bench.close_all()

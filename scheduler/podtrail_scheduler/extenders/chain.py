@@ -5,9 +5,9 @@ import logging
 from collections.abc import Mapping, Sequence
 
 from podtrail_scheduler.framework.diagnosis import Diagnosis, Refusal
+from podtrail_scheduler.framework.extending import ExtenderError
 from podtrail_scheduler.framework.status import Status, unresolvable, unschedulable
 from podtrail_scheduler.objects import Pod
-from podtrail_scheduler.scheduling_cycle import ExtenderError
 
 from .extender import Extender, PodsOn, Victims
 

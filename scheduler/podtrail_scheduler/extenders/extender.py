@@ -9,8 +9,8 @@ import aiohttp
 
 from podtrail_scheduler.configuration import types
 from podtrail_scheduler.durations import SECOND
+from podtrail_scheduler.framework.extending import ExtenderError
 from podtrail_scheduler.objects import Pod
-from podtrail_scheduler.scheduling_cycle import ExtenderError
 
 from .tls import tls_of
 

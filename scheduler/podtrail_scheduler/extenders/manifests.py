@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from podtrail_scheduler.framework.extending import ExtenderError
 from podtrail_scheduler.objects import Pod
-from podtrail_scheduler.scheduling_cycle import ExtenderError
 
 
 class WatchedManifests:

@@ -6,7 +6,7 @@ changes them. `permit`, `pre_bind`, `bind` and `post_bind` may also be coroutine
 """
 
 from collections.abc import Awaitable, Hashable, Mapping, Sequence
-from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from podtrail_scheduler.objects import Pod
 from podtrail_scheduler.queueing.entry import QueuedPod
@@ -19,7 +19,7 @@ from .status import Status
 MAX_SCORE = 100
 
 Answer = TypeVar("Answer")
-MaybeAsync = Answer | Awaitable[Answer]
+MaybeAsync: TypeAlias = "Answer | Awaitable[Answer]"
 
 
 class Plugin(Protocol):

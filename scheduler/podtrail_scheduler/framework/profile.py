@@ -93,7 +93,7 @@ class Profile:
     def _at(self, point: str, kind: type[Kind]) -> list[Kind]:
         if self._points is None:
             return [plugin for plugin in self._plugins.values() if isinstance(plugin, kind)]
-        serving = []
+        serving: list[Kind] = []
         for name in self._points.get(point, ()):
             plugin = self._plugins[name]
             if not isinstance(plugin, kind):

@@ -1,0 +1,33 @@
+"""Extenders as the cycles see them: other processes that have a say about nodes and may bind."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from podtrail_scheduler.objects import Pod
+
+from .diagnosis import Diagnosis
+
+
+class ExtenderError(Exception):
+    """An extender that may not be ignored failed; the text is what the Pod's Event says."""
+
+
+class Extenders(Protocol):
+    """All extenders of a configuration, asked as one."""
+
+    filters: bool
+    """Whether any of them filters."""
+    prioritizes: bool
+    """Whether any of them scores."""
+
+    async def filter(self, pod: Pod, nodes: Sequence[str], diagnosis: Diagnosis) -> Sequence[str]:
+        """Those of `nodes` that they let pass; `diagnosis` is told of the others. Raises ExtenderError."""
+        ...
+
+    async def prioritize(self, pod: Pod, nodes: Sequence[str]) -> Mapping[str, int]:
+        """What they add to the scores of nodes, weighted; one that fails adds nothing."""
+        ...
+
+    async def bind(self, pod: Pod, node_name: str) -> bool:
+        """Binds, if one of them does so for this Pod. Raises ExtenderError."""
+        ...
