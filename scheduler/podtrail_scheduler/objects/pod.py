@@ -168,6 +168,8 @@ class Pod:
     host_network: bool = False
     required_node_features: frozenset[str] = frozenset()
     """What a node must have in `status.declaredFeatures`."""
+    container_requests: Mapping[str, int] | None = None
+    """Of a Pod with Pod-level resources: what NodeResourcesFit scores it by, which leaves those out (as upstream)."""
 
     @cached_property
     def key(self) -> str:

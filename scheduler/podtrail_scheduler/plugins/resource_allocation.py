@@ -29,12 +29,12 @@ class ScoredResources:
     def wanted(self, pod: Pod) -> tuple[int, ...]:
         """What the Pod asks for, in the order of the args."""
         amounts = pod.requests
-        if not self._nonzero:
-            return tuple(amounts.get(name, 0) for name, _, _ in self._specs)
-        cpu, memory = nonzero_requests(pod)
-        return tuple(
-            cpu if name == CPU else memory if name == MEMORY else amounts.get(name, 0) for name, _, _ in self._specs
-        )
+        if self._nonzero and pod.container_requests is not None:
+            amounts = pod.container_requests
+        elif self._nonzero:
+            cpu, memory = nonzero_requests(pod)
+            amounts = {**amounts, CPU: cpu, MEMORY: memory}
+        return tuple(amounts.get(name, 0) for name, _, _ in self._specs)
 
     def of(self, wanted: Sequence[int], node: NodeInfo) -> list[Allocation]:
         """The resources that the node has and, if scalar, the Pod asks for."""

@@ -303,3 +303,9 @@ def test_what_a_pod_needs_of_a_nodes_features_is_found_in_its_specification() ->
     assert pod({"containers": [rules]}).required_node_features == {"RestartAllContainersOnContainerExits"}
     assert pod({"hostNetwork": True, "hostUsers": False}).required_node_features == {"UserNamespacesHostNetworkSupport"}
     assert pod({"hostUsers": False}).required_node_features == frozenset()
+
+
+def test_pod_level_resources_leave_what_the_containers_ask_for_beside_them() -> None:
+    found = pod({"containers": [asks(cpu="1"), {}], "resources": {"requests": {"cpu": "3"}}})
+    assert found.container_requests == {"cpu": 1100, "memory": 400 * 1024**2}
+    assert pod({"containers": [asks(cpu="1")]}).container_requests is None

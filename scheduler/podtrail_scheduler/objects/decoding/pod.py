@@ -60,6 +60,7 @@ def decode_pod(pod: Json) -> Pod:
         conditions=_conditions(status),
         host_network=flag(spec, "hostNetwork", "spec"),
         required_node_features=required_features(spec),
+        container_requests=wanted.of_containers,
     )
 
 

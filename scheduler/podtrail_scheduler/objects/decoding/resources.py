@@ -53,10 +53,14 @@ def container_status(each: Json) -> Status:
 
 
 class Demand(NamedTuple):
-    """A Pod's effective requests, and (cpu, memory) with the defaults of containers that ask for nothing."""
+    """A Pod's effective requests, and (cpu, memory) with the defaults of containers that ask for nothing.
+
+    `of_containers` is without Pod-level resources, with the defaults; None when there are no such resources.
+    """
 
     requests: Mapping[str, int]
     nonzero: tuple[int, int]
+    of_containers: Mapping[str, int] | None
 
 
 def demand(spec: Json, status: Json, containers: tuple[Container, ...], init: tuple[Container, ...]) -> Demand:
@@ -70,8 +74,17 @@ def demand(spec: Json, status: Json, containers: tuple[Container, ...], init: tu
     nonzero = _effective(containers, init, statuses, infeasible, defaults) | pod_level if defaults else dict(plain)
     _add(plain, overhead)
     _add(nonzero, overhead)
-    requests = {name: amount(name, each) for name, each in plain.items() if is_counted(name)}
-    return Demand(requests, (amount(CPU, nonzero.get(CPU, 0)), amount(MEMORY, nonzero.get(MEMORY, 0))))
+    of_containers = None
+    if pod_level:
+        defaulted = _together(containers, init, lambda each: each.requests, _DEFAULTS)
+        _add(defaulted, overhead)
+        of_containers = _counted(defaulted)
+    cpu_and_memory = amount(CPU, nonzero.get(CPU, 0)), amount(MEMORY, nonzero.get(MEMORY, 0))
+    return Demand(_counted(plain), cpu_and_memory, of_containers)
+
+
+def _counted(amounts: Amounts) -> dict[str, int]:
+    return {name: amount(name, each) for name, each in amounts.items() if is_counted(name)}
 
 
 def _pod_level(spec: Json, status: Json) -> Amounts:

@@ -150,3 +150,10 @@ def test_resources_at_zero_of_a_shape_are_left_out_of_the_rounded_mean(handle: H
     plugin = scoring(handle, REQUESTED_TO_CAPACITY_RATIO, shape={0: 0, 100: 10})
     assert plugin.score(STATE, asking(cpu=1000, memory=0), node()) == 25
     assert plugin.score(STATE, asking(cpu=1000, memory=1040 * MIB), node()) == 26
+
+
+def test_pod_level_resources_filter_but_do_not_score(handle: Handle, node: MakeNode) -> None:
+    plugin = scoring(handle, MOST_ALLOCATED, ResourceSpec("cpu"))
+    pod = Pod("a", requests={"cpu": 3000}, nonzero_requests=(3000, 0), container_requests={"cpu": 1000})
+    assert plugin.filter(STATE, pod, node("n1", asking(cpu=2000))) is not None
+    assert plugin.score(STATE, pod, node()) == 25
