@@ -50,7 +50,7 @@ def test_the_default_workload_has_every_kind_of_result() -> None:
     summary = traced.summary()
     assert summary.attempts.keys() == {"Success", "Unschedulable", "Error"}
     assert summary.preempted > 0
-    for name in (b"plugin: CostScorer", b"plugin: VolumeBinding", b"POST /api/v1/namespaces/{:namespace}/pods"):
+    for name in (b"plugin: CostScorer", b"plugin: VolumeAttacher", b"POST /api/v1/namespaces/{:namespace}/pods"):
         assert name in requests
     assert {"SchedulingGates", "NodeAffinity"} <= summary.pending_because_of.keys()
     assert traced.open_spans == 0

@@ -43,7 +43,7 @@ PRESETS: Final[Mapping[str, Mapping[str, Any]]] = {
         "pods": [_WEB, _BATCH, {"name": "train", "weight": 5, "lifetime": "80s"}],
         "faults": {
             "slow_plugins": [
-                {"name": "VolumeBinding", "extension_point": "preBind", "takes": "40s", "kinds": ["train"]}
+                {"name": "VolumeAttacher", "extension_point": "preBind", "takes": "40s", "kinds": ["train"]}
             ],
             "bind_refused": [{"kinds": ["web"], "every": 4, "times": 3}],
         },

@@ -1,35 +1,22 @@
-
 """The API server of the simulation: the objects, who is told of changes, and the answers to requests.
 
 Pods run once they are bound, for their lifetime, then they are gone; a Pod that is deleted takes its grace first.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 from podtrail_scheduler.client import ApiError, Kind, PodCondition
 from podtrail_scheduler.objects import Node, Pod
-from podtrail_scheduler.queueing.events import ApiObject
 
+from .api_faults import ApiFaults
 from .object_store import ObjectStore
 from .timeline import Timeline
+from .watch import Watch
 
-WATCH_DELAY = 1_000_000
-"""After how many nanoseconds the scheduler hears of a change."""
 REQUEST = 2_000_000
 """How many nanoseconds a request in the background takes to arrive."""
-
-
-class Watcher(Protocol):
-    """Who is told of changes."""
-
-    def pod_added(self, pod: Pod) -> None: ...
-    def pod_updated(self, old: Pod, new: Pod) -> None: ...
-    def pod_deleted(self, pod: Pod) -> None: ...
-    def node_added(self, node: Node) -> None: ...
-    def node_updated(self, old: Node, new: Node) -> None: ...
-    def object_changed(self, old: ApiObject | None, new: ApiObject | None) -> None: ...
 
 
 class PodPlan:
@@ -47,18 +34,21 @@ class PodPlan:
 class SimulatedApiServer:
     """Answers at once and tells the watcher a little later; `bind` takes the caller's time."""
 
-    def __init__(self, timeline: Timeline, bind_takes: int) -> None:
+    def __init__(self, timeline: Timeline, bind_takes: int, faults: ApiFaults | None = None) -> None:
         self._timeline = timeline
         self._bind_takes = bind_takes
+        self._faults = faults or ApiFaults((), timeline, "")
+        self.watch = Watch(timeline)
         self._pods: dict[str, Pod] = {}
         self._plans: dict[str, PodPlan] = {}
         self._nodes: dict[str, Node] = {}
-        self.objects = ObjectStore(lambda old, new: self._tell(lambda watcher: watcher.object_changed(old, new)))
+        self.objects = ObjectStore(self.watch.tell)
         """Those other than Pods and Nodes."""
-        self.watcher: Watcher | None = None
         self.bound = 0
         self.finished = 0
         self.preempted = 0
+        self.deleted = 0
+        """Pods that somebody deleted or that went with their node."""
 
     @property
     def pods(self) -> Mapping[str, Pod]:
@@ -69,7 +59,7 @@ class SimulatedApiServer:
         """Somebody created a Pod."""
         self._pods[pod.uid] = pod
         self._plans[pod.uid] = plan
-        self._tell(lambda watcher: watcher.pod_added(pod))
+        self.watch.tell(None, pod)
 
     def lift_gates(self, uid: str) -> None:
         """Somebody removed the Pod's scheduling gates."""
@@ -79,20 +69,56 @@ class SimulatedApiServer:
     def add_node(self, node: Node) -> None:
         """A node joined."""
         self._nodes[node.name] = node
-        self._tell(lambda watcher: watcher.node_added(node))
+        self.watch.tell(None, node)
 
-    def uncordon(self, name: str) -> None:
-        """Somebody made a node schedulable."""
-        old = self._nodes[name]
-        self._nodes[name] = new = replace(old, unschedulable=False)
-        self._tell(lambda watcher: watcher.node_updated(old, new))
+    def node(self, name: str) -> Node | None:
+        """The node of that name as it is now."""
+        return self._nodes.get(name)
+
+    def nodes(self) -> list[Node]:
+        """All nodes as they are now."""
+        return [*self._nodes.values()]
+
+    def change_node(self, new: Node) -> None:
+        """Somebody changed a node."""
+        old = self._nodes[new.name]
+        self._nodes[new.name] = new
+        self.watch.tell(old, new)
+
+    def remove_node(self, name: str) -> None:
+        """Somebody deleted a node; its Pods are for `evict`."""
+        self.watch.tell(self._nodes.pop(name), None)
+
+    def evict(self, node_name: str) -> None:
+        """The Pods of a node are deleted at once, as they are where no kubelet answers."""
+        for pod in [pod for pod in self._pods.values() if pod.node_name == node_name]:
+            self.deleted += 1
+            self._remove(pod.uid)
+
+    def delete(self, uid: str) -> None:
+        """Somebody deletes a Pod: at once where it does not run, with its grace where it does."""
+        pod = self._pods.get(uid)
+        if pod is None or pod.deletion_timestamp is not None:
+            return
+        self.deleted += 1
+        if pod.node_name:
+            self._terminate(uid)
+        else:
+            self._remove(uid)
+
+    def bind_elsewhere(self, uid: str, node_name: str) -> None:
+        """Another scheduler binds a Pod, if nobody has yet."""
+        pod = self._pods.get(uid)
+        if pod is not None and not pod.node_name and pod.deletion_timestamp is None:
+            self._bound(uid, node_name, {})
 
     def get_pod(self, uid: str) -> Pod | None:
-        """The Pod, None when it is gone."""
-        return self._pods.get(uid)
+        """The Pod as the watch last showed it."""
+        return self.watch.shown(uid)
 
     async def bind(self, pod: Pod, node_name: str, annotations: Mapping[str, str]) -> None:
         """Binds `pod`; ApiError when it is gone, going or bound, or refused by admission."""
+        lost = await self._faults.ahead("bind", pod.name)
         await self._timeline.sleep(self._bind_takes)
         current = self._pods.get(pod.uid)
         if current is None:
@@ -107,14 +133,23 @@ class SimulatedApiServer:
             plan.refusals_left -= 1
             raise ApiError(f'pods "{pod.name}" is forbidden: {plan.refusal}', "Forbidden", 403)
         self._bound(pod.uid, node_name, annotations)
+        if lost:
+            raise self._faults.lost("bind")
 
     async def delete_pod(self, pod: Pod) -> None:
         """Has the Pod terminate."""
+        lost = await self._faults.ahead("delete", pod.name)
         await self._timeline.sleep(REQUEST)
-        self._terminate(pod.uid)
+        current = self._pods.get(pod.uid)
+        if current is not None and current.deletion_timestamp is None:
+            self.preempted += 1
+            self._terminate(pod.uid)
+        if lost:
+            raise self._faults.lost("delete")
 
     async def patch_pod_status(self, pod: Pod, condition: PodCondition | None, nominated_node: str | None) -> None:
         """Writes the condition and the nomination."""
+        lost = await self._faults.ahead("patchStatus", pod.name)
         await self._timeline.sleep(REQUEST)
         current = self._pods.get(pod.uid)
         if current is None:
@@ -126,6 +161,18 @@ class SimulatedApiServer:
             new = replace(new, nominated_node_name=nominated_node)
         if new != current:
             self._change(new)
+        if lost:
+            raise self._faults.lost("patchStatus")
+
+    async def remove_pod_condition(self, pod: Pod, condition: str) -> None:
+        """Takes a condition out of the status."""
+        await self._timeline.sleep(REQUEST)
+        current = self._pods.get(pod.uid)
+        if current is None:
+            raise ApiError(f'pods "{pod.name}" not found', "NotFound", 404)
+        if condition in current.conditions:
+            kept = {name: said for name, said in current.conditions.items() if name != condition}
+            self._change(replace(current, conditions=kept))
 
     async def patch(self, changed: Kind, patch: Mapping[str, Any], subresource: str = "") -> Kind:  # noqa: ARG002
         """Writes `changed` if nobody else has written meanwhile."""
@@ -146,28 +193,17 @@ class SimulatedApiServer:
             self._remove(uid)
 
     def _terminate(self, uid: str) -> None:
-        pod = self._pods.get(uid)
-        if pod is None or pod.deletion_timestamp is not None:
-            return
-        self.preempted += 1
         grace = self._plans[uid].grace
-        self._change(replace(pod, deletion_timestamp=self._timeline.now() + grace))
+        self._change(replace(self._pods[uid], deletion_timestamp=self._timeline.now() + grace))
         self._timeline.after(grace, lambda: self._remove(uid))
 
     def _remove(self, uid: str) -> None:
         pod = self._pods.pop(uid, None)
         if pod is not None:
             del self._plans[uid]
-            self._tell(lambda watcher: watcher.pod_deleted(pod))
+            self.watch.tell(pod, None)
 
     def _change(self, new: Pod) -> None:
         old = self._pods[new.uid]
         self._pods[new.uid] = new
-        self._tell(lambda watcher: watcher.pod_updated(old, new))
-
-    def _tell(self, news: Callable[[Watcher], None]) -> None:
-        def arrive() -> None:
-            assert self.watcher is not None
-            news(self.watcher)
-
-        self._timeline.after(WATCH_DELAY, arrive)
+        self.watch.tell(old, new)

@@ -1,6 +1,7 @@
 """Runs a workload: cluster, scheduler and time together."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from opentelemetry.trace import TracerProvider
@@ -15,9 +16,11 @@ from podtrail_scheduler.plugins.registry import default_profile
 from podtrail_scheduler.scheduler import Scheduler
 from podtrail_scheduler.workload import NodeGroup, Workload
 
+from .api_faults import ApiFaults
 from .api_server import SimulatedApiServer
 from .arrivals import Arrival, make_arrivals, make_nodes
 from .creator import Creator
+from .disruptions import Disruptions
 from .faults import make_slow_plugins
 from .summary import Summary, Totals, pending_pods
 from .timeline import Timeline
@@ -61,7 +64,8 @@ class Simulation:
         self._end = start + workload.length
         seed = str(workload.seed)
         self.timeline = Timeline(start, f"{seed}/costs")
-        self.api_server = SimulatedApiServer(self.timeline, workload.api_server.bind_takes)
+        faults = ApiFaults(workload.faults.api, self.timeline, seed)
+        self.api_server = SimulatedApiServer(self.timeline, workload.api_server.bind_takes, faults)
         cache = Cache()
         self._handle = Handle(self.timeline, self.api_server, cache.nodes)
         slow = make_slow_plugins(workload.faults.slow_plugins, self._handle, self.timeline)
@@ -74,7 +78,7 @@ class Simulation:
             on_attempt=self._attempt_over,
             log=log,
         )
-        self.api_server.watcher = self.scheduler
+        self.api_server.watch.watcher = self.scheduler
         creator_tracer = None if creator_provider is None else creator_provider.get_tracer(SCOPE)
         self._creator = Creator(self.timeline, self.api_server, workload.api_server.create_takes, creator_tracer, seed)
         self.totals = Totals()
@@ -88,6 +92,7 @@ class Simulation:
         When the workload's time is over no attempt begins any more, and those under way end.
         """
         self._plan_nodes()
+        Disruptions(self._workload, self.timeline, self.api_server).plan()
         self._plan_arrival(make_arrivals(self._workload, self._start))
         self.timeline.spawn(self.scheduler.run(until=self._end))
         self.timeline.spawn(self._tick())
@@ -112,6 +117,7 @@ class Simulation:
             bound=self.api_server.bound,
             finished=self.api_server.finished,
             preempted=self.api_server.preempted,
+            deleted=self.api_server.deleted,
             attempts=dict(self.totals.attempts),
             refusals=dict(self.totals.refusals.most_common()),
             pending=pending_pods(self.scheduler.queue),
@@ -130,7 +136,12 @@ class Simulation:
         joins = self._start + group.joins_after
         self.timeline.at(joins, lambda: self.api_server.add_node(node))
         if node.unschedulable:
-            self.timeline.at(joins + group.cordoned_for, lambda: self.api_server.uncordon(node.name))
+            self.timeline.at(joins + group.cordoned_for, lambda: self._uncordon(node.name))
+
+    def _uncordon(self, name: str) -> None:
+        node = self.api_server.node(name)
+        if node is not None:
+            self.api_server.change_node(replace(node, unschedulable=False))
 
     def _plan_arrival(self, arrivals: Iterator[Arrival]) -> None:
         arrival = next(arrivals, None)
@@ -139,9 +150,27 @@ class Simulation:
 
         def arrive() -> None:
             self._creator.create(arrival)
+            self._plan_interference(arrival)
             self._plan_arrival(arrivals)
 
         self.timeline.at(arrival.at, arrive)
+
+    def _plan_interference(self, arrival: Arrival) -> None:
+        """What others do to the Pod."""
+        faults, uid = self._workload.faults, arrival.pod.uid
+        kind, _, number = arrival.pod.name.rpartition("-")
+        created = self.timeline.now() + self._workload.api_server.create_takes
+        for deletion in faults.pods_deleted:
+            if deletion.concerns(kind, int(number)):
+                self.timeline.at(created + deletion.after, lambda: self.api_server.delete(uid))
+        for binding in faults.bound_by_another:
+            if binding.concerns(kind, int(number)):
+                self.timeline.at(created + binding.after, lambda: self._bind_elsewhere(uid, int(number)))
+
+    def _bind_elsewhere(self, uid: str, number: int) -> None:
+        nodes = self.api_server.nodes()
+        if nodes:
+            self.api_server.bind_elsewhere(uid, nodes[number % len(nodes)].name)
 
     async def _tick(self) -> None:
         while True:

@@ -48,6 +48,8 @@ class Summary:
     bound: int
     finished: int
     preempted: int
+    deleted: int
+    """By somebody else, or with their node."""
     attempts: dict[str, int]
     refusals: dict[str, int]
     pending: tuple[PendingPod, ...]
