@@ -1,0 +1,66 @@
+"""Metrics that are read where their values are kept: queue, cache, dispatcher, and the counters of tracing."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
+
+from podtrail_scheduler.queueing.queue import SchedulingQueue
+
+from . import definitions as defined
+from .families import ReadVec, Values
+
+Samples = Iterable[tuple[str, Mapping[str, str], float]]
+"""Name, labels and value."""
+
+
+class Pending(Protocol):
+    """Calls that wait, by type."""
+
+    def pending(self) -> Mapping[str, int]:
+        """How many of each type."""
+        ...
+
+
+def of_queue(queue: SchedulingQueue) -> list[ReadVec]:
+    """Who waits where, who came there by which event, and which plugins refuse how many."""
+    return [
+        defined.PENDING_PODS.of(lambda: {(name,): number for name, number in queue.lengths().items()}),
+        defined.QUEUED_ENTITIES.of(lambda: {(name, "pod"): number for name, number in queue.lengths().items()}),
+        defined.INFLIGHT_EVENTS.of(lambda: {(label,): number for label, number in queue.in_flight_events.items()}),
+        defined.QUEUE_INCOMING_PODS.of(lambda: queue.incoming),
+        defined.UNSCHEDULABLE_PODS.of(lambda: queue.rejections),
+    ]
+
+
+def of_cache(sizes: Callable[[], Mapping[str, int]]) -> list[ReadVec]:
+    """How many `nodes`, `pods` and `assumed_pods` the cache has."""
+    return [defined.CACHE_SIZE.of(lambda: {(kind,): number for kind, number in sizes().items()})]
+
+
+def of_dispatcher(dispatcher: Pending) -> list[ReadVec]:
+    """Calls that wait."""
+    return [
+        defined.PENDING_ASYNC_API_CALLS.of(lambda: {(kind,): number for kind, number in dispatcher.pending().items()})
+    ]
+
+
+def of_tracing(samples: Callable[[], Samples]) -> list[ReadVec]:
+    """The counters of exported spans and of annotations, from what the instrumentation counts."""
+
+    def read(definition: defined.Definition) -> Callable[[], dict[Values, float]]:
+        def values() -> dict[Values, float]:
+            found: dict[Values, float] = {}
+            for name, labels, value in samples():
+                if name == definition.name:
+                    key = tuple(labels[label] for label in definition.labels)
+                    found[key] = found.get(key, 0) + value
+            return found
+
+        return values
+
+    kinds = (defined.TRACING_SPANS_EXPORTED, defined.ANNOTATIONS_INJECTED, defined.ANNOTATIONS_EXTRACTED)
+    return [kind.of(read(kind)) for kind in kinds]
+
+
+def of_events(dropped: Callable[[], Mapping[str, int]]) -> list[ReadVec]:
+    """Events that were not written, by reason."""
+    return [defined.EVENTS_DROPPED.of(lambda: {(reason,): number for reason, number in dropped().items()})]
