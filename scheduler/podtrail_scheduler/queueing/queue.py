@@ -87,9 +87,9 @@ class SchedulingQueue:
         )
         self._unschedulable = UnschedulablePool()
         self._in_flight = InFlight()
-        self.incoming: Counter[tuple[str, str]] = Counter()
+        self.incoming: Counter[tuple[str, ...]] = Counter()
         """Pods that entered a queue, by queue and event (`scheduler_queue_incoming_pods_total`)."""
-        self.rejections: Counter[tuple[str, str]] = Counter()
+        self.rejections: Counter[tuple[str, ...]] = Counter()
         """Pods that a plugin refused, by plugin and profile (`scheduler_unschedulable_pods`)."""
 
     def add(self, pod: Pod, now: int) -> None:

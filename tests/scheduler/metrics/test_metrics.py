@@ -155,8 +155,10 @@ def test_every_recorded_metric_appears(metrics) -> None:
     metrics.event_handled(NODE_ADD, 1)
     text = metrics.exposition().decode()
     for line in (
-        "scheduler_framework_extension_point_duration_seconds_count"
-        '{extension_point="Filter",profile="default-scheduler",status="Success"} 1.0',
+        (
+            "scheduler_framework_extension_point_duration_seconds_count"
+            '{extension_point="Filter",profile="default-scheduler",status="Success"} 1.0'
+        ),
         'scheduler_plugin_execution_duration_seconds_count{extension_point="Filter",plugin="Fit",status="Success"} 1.0',
         'scheduler_plugin_evaluation_total{extension_point="Filter",plugin="Fit",profile="default-scheduler"} 1.0',
         'scheduler_permit_wait_duration_seconds_count{result="Success"} 1.0',
