@@ -82,6 +82,8 @@ def resolve(
 ) -> tuple[ProfileConfiguration, ...]:
     """The profiles; `serves` has every plugin there is and the extension points (as in `EXTENSION_POINTS`) it serves.
 
+    A plugin that serves none is known and left out.
+
     Raises ConfigurationError with what kube-scheduler says when it makes its profiles.
     """
     return tuple(
@@ -121,7 +123,7 @@ def _resolve(
     return ProfileConfiguration(
         scheduler_name=name,
         percentage_of_nodes_to_score=(configuration.percentage_of_nodes_to_score if percentage is None else percentage),
-        plugins=needed,
+        plugins=tuple(each for each in needed if serves[each]),
         points=ExtensionPoints(**points),
         weights=weights,
         args={name: each for name, each in args.items() if name in needed},

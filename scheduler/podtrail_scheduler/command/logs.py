@@ -1,0 +1,39 @@
+"""Logs as Kubernetes components write them: klog's text on stderr, `-v` says how much.
+
+klog's V(n) is Python's level INFO - n here: V(0) is INFO, V(10) is DEBUG. A message in quotes with `key="value"` behind
+it is klog's structured form.
+"""
+
+import json
+import logging
+import sys
+
+from podtrail_instrumentation import KlogFormatter
+
+
+def verbosity(level: int) -> int:
+    """Python's level for klog's V(`level`)."""
+    return logging.INFO - level
+
+
+def set_up(level: int) -> None:
+    """Everything up to V(`level`) goes to stderr, and what libraries warn of."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(KlogFormatter())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.WARNING)
+    for name in ("podtrail_scheduler", "podtrail_instrumentation"):
+        logging.getLogger(name).setLevel(max(verbosity(level), logging.DEBUG))
+
+
+def structured(message: str, **values: object) -> str:
+    """A message as klog's InfoS and ErrorS print it: values of several lines stand between `=<` and ` >`."""
+    parts = [json.dumps(message)]
+    for key, value in values.items():
+        if isinstance(value, str) and "\n" in value:
+            lines = "".join(f"\t{line}\n" for line in value.splitlines())
+            parts.append(f"{key}=<\n{lines} >")
+        else:
+            parts.append(f"{key}={json.dumps(value, ensure_ascii=False)}")
+    return " ".join(parts)

@@ -1,0 +1,80 @@
+"""Runs the scheduler on a real cluster until it is told to end (SIGTERM, SIGINT) or cannot go on."""
+
+import asyncio
+import logging
+import signal
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+import aiohttp
+
+from podtrail_scheduler.cluster.kubernetes.assembly import Plan
+from podtrail_scheduler.cluster.kubernetes.election import LeadershipLost
+from podtrail_scheduler.cluster.kubernetes.errors import ConnectionSettingsError, RequestFailed
+from podtrail_scheduler.cluster.kubernetes.service import Settings, run
+from podtrail_scheduler.cluster.kubernetes.serving import Serving
+from podtrail_scheduler.extenders import Extender, ExtenderChain, ExtenderError, WatchedManifests
+
+from .logs import structured
+from .options import Flags
+from .preparation import Prepared
+
+_log = logging.getLogger(__name__)
+
+
+_KNOWN = (ConnectionSettingsError, RequestFailed, ExtenderError, OSError, ValueError)
+
+
+class RunningFailed(Exception):
+    """The scheduler could not start, or had to end; the text says why."""
+
+
+def run_until_signalled(flags: Flags, prepared: Prepared) -> None:
+    """Returns when a signal has ended it. Raises RunningFailed."""
+    try:
+        asyncio.run(_serve(flags, prepared))
+    except LeadershipLost as lost:
+        raise RunningFailed("leaderelection lost") from lost
+    except _KNOWN as failed:
+        raise RunningFailed(str(failed)) from failed
+    except ExceptionGroup as failed:
+        known, others = failed.split(_KNOWN)
+        if known is None or others is not None:
+            raise
+        raise RunningFailed("; ".join(str(each) for each in _leaves(known))) from failed
+
+
+def _leaves(group: ExceptionGroup[Exception]) -> Iterator[Exception]:
+    for each in group.exceptions:
+        if isinstance(each, ExceptionGroup):
+            yield from _leaves(each)
+        else:
+            yield each
+
+
+async def _serve(flags: Flags, prepared: Prepared) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    async with aiohttp.ClientSession() as session:
+        manifests = WatchedManifests() if prepared.configuration.extenders else None
+        extenders = None
+        if manifests is not None:
+            extenders = ExtenderChain([Extender(each, session, manifests) for each in prepared.configuration.extenders])
+        plan = Plan(prepared.configuration, prepared.profiles, prepared.makers, prepared.features, extenders)
+        own = prepared.configuration.client_connection.kubeconfig
+        settings = Settings(
+            plan,
+            version("podtrail"),
+            kubeconfig=Path(own or flags.kubeconfig or "") if own or flags.kubeconfig else None,
+            master=flags.master,
+            serving=Serving(flags.bind_address, flags.secure_port, flags.tls_cert_file, flags.tls_private_key_file),
+        )
+        _log.info("%s", structured("Starting podtrail-scheduler", version=settings.version))
+        await run(settings, stop, _started)
+
+
+def _started(port: int) -> None:
+    _log.info("%s", structured("Serving", port=port))
