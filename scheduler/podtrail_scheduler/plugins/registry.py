@@ -86,6 +86,14 @@ _METHODS = {
 }
 
 
+_IDLE = {
+    "NodeResourcesFit": ("pre_filter", "pre_score"),
+    "NodeUnschedulable": ("pre_filter",),
+    "TaintToleration": ("pre_filter", "pre_score"),
+}
+"""Points where kube-scheduler's plugins prepare what ours need not: a configuration may name them, nothing runs."""
+
+
 class PluginNotFoundError(Exception):
     """A plugin that was named could not be imported; the text says which and why."""
 
@@ -103,7 +111,7 @@ def available(named: Mapping[str, str] | None = None) -> dict[str, Make]:
 def extension_points(makers: Mapping[str, Make]) -> dict[str, frozenset[str]]:
     """Which extension points each plugin serves, by the methods its class has."""
     return {
-        name: frozenset(point for point, method in _METHODS.items() if hasattr(make, method))
+        name: frozenset(point for point, method in _METHODS.items() if hasattr(make, method)).union(_IDLE.get(name, ()))
         for name, make in makers.items()
     }
 
@@ -116,7 +124,10 @@ def make_profile(handle: Handle, configuration: ProfileConfiguration, makers: Ma
         if plugin.name != name:
             raise ValueError(f"profile {configuration.scheduler_name}: plugin {name!r} calls itself {plugin.name!r}")
         enabled.append(Enabled(plugin, configuration.weights.get(name, 1)))
-    points = {point: getattr(configuration.points, point) for point in _METHODS}
+    points = {
+        point: [name for name in getattr(configuration.points, point) if hasattr(makers[name], method)]
+        for point, method in _METHODS.items()
+    }
     return Profile(configuration.scheduler_name, enabled, points, configuration.percentage_of_nodes_to_score)
 
 
