@@ -11,6 +11,7 @@ from podtrail_scheduler.objects import (
     StorageClass,
     VolumeAttachment,
 )
+from podtrail_scheduler.objects.resource import DeviceClass, ResourceClaim, ResourceSlice
 
 from .events import Action, ApiObject, ClusterEvent, Resource
 
@@ -22,6 +23,9 @@ RESOURCES: Mapping[type, Resource] = {
     CsiDriver: Resource.CSI_DRIVER,
     CsiStorageCapacity: Resource.CSI_STORAGE_CAPACITY,
     VolumeAttachment: Resource.VOLUME_ATTACHMENT,
+    ResourceClaim: Resource.RESOURCE_CLAIM,
+    ResourceSlice: Resource.RESOURCE_SLICE,
+    DeviceClass: Resource.DEVICE_CLASS,
 }
 """Of the kinds that plugins wait for; the others are only looked up."""
 

@@ -12,6 +12,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from podtrail_scheduler.client import ApiError, Kind, PodCondition
 from podtrail_scheduler.objects import PersistentVolume, PersistentVolumeClaim, Pod
 from podtrail_scheduler.objects.decoding import decode
+from podtrail_scheduler.objects.resource import ResourceClaim
 
 from .connection import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Connection
 from .errors import Refused, RequestFailed
@@ -20,6 +21,7 @@ from .rate_limiter import RateLimiter
 _COLLECTIONS: Mapping[type, str] = {
     PersistentVolume: "/api/v1/persistentvolumes",
     PersistentVolumeClaim: "/api/v1/namespaces/{namespace}/persistentvolumeclaims",
+    ResourceClaim: "/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims",
 }
 
 _propagator = TraceContextTextMapPropagator()

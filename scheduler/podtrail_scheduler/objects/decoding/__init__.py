@@ -22,6 +22,7 @@ from .policy import (
     decode_stateful_set,
 )
 from .reading import Json, Misshapen
+from .resource import decode_device_class, decode_resource_claim, decode_resource_slice
 from .storage import (
     decode_csi_driver,
     decode_csi_node,
@@ -40,6 +41,7 @@ __all__ = [
     "decode_csi_driver",
     "decode_csi_node",
     "decode_csi_storage_capacity",
+    "decode_device_class",
     "decode_namespace",
     "decode_node",
     "decode_persistent_volume",
@@ -48,6 +50,8 @@ __all__ = [
     "decode_pod_disruption_budget",
     "decode_replica_set",
     "decode_replication_controller",
+    "decode_resource_claim",
+    "decode_resource_slice",
     "decode_service",
     "decode_stateful_set",
     "decode_storage_class",
@@ -72,6 +76,9 @@ DECODERS: MappingProxyType[tuple[str, str], Callable[[Json], ApiObject]] = Mappi
         ("storage.k8s.io/v1", "CSIDriver"): decode_csi_driver,
         ("storage.k8s.io/v1", "CSIStorageCapacity"): decode_csi_storage_capacity,
         ("storage.k8s.io/v1", "VolumeAttachment"): decode_volume_attachment,
+        ("resource.k8s.io/v1", "ResourceClaim"): decode_resource_claim,
+        ("resource.k8s.io/v1", "ResourceSlice"): decode_resource_slice,
+        ("resource.k8s.io/v1", "DeviceClass"): decode_device_class,
     }
 )
 """By apiVersion and kind."""

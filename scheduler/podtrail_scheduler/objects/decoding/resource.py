@@ -1,0 +1,185 @@
+"""Devices and the claims for them."""
+
+from collections.abc import Mapping
+
+from podtrail_scheduler.objects.resource import (
+    EXACT_COUNT,
+    AllocatedDevice,
+    Allocation,
+    ConsumerReference,
+    CounterConsumption,
+    Device,
+    DeviceAttribute,
+    DeviceClass,
+    DeviceConstraint,
+    DeviceId,
+    DeviceRequest,
+    DeviceSpecification,
+    DeviceTaint,
+    DeviceToleration,
+    ResourceClaim,
+    ResourceSlice,
+)
+
+from .labels import node_selector
+from .reading import Json, Misshapen, flag, inner, items, moment, part, quantity, text, texts, whole
+
+_ATTRIBUTE_KINDS = ("bool", "int", "string", "version")
+
+
+def decode_resource_slice(resource_slice: Json) -> ResourceSlice:
+    """A ResourceSlice of the API's JSON. Raises ValueError with the path of what it cannot read."""
+    metadata = part(resource_slice, "metadata")
+    spec = part(resource_slice, "spec")
+    pool = part(spec, "pool", "spec")
+    sets = items(spec, "sharedCounters", _counter_set, "spec")
+    return ResourceSlice(
+        name=text(metadata, "name", "metadata"),
+        driver=text(spec, "driver", "spec"),
+        pool=text(pool, "name", "spec.pool"),
+        pool_generation=whole(pool, "generation", "spec.pool") or 0,
+        pool_slices=whole(pool, "resourceSliceCount", "spec.pool") or 0,
+        node_name=text(spec, "nodeName", "spec"),
+        node_selector=inner(spec, "nodeSelector", node_selector, "spec"),
+        all_nodes=flag(spec, "allNodes", "spec"),
+        per_device_node_selection=flag(spec, "perDeviceNodeSelection", "spec"),
+        devices=items(spec, "devices", _device, "spec"),
+        shared_counters=dict(sets),
+        resource_version=text(metadata, "resourceVersion", "metadata"),
+    )
+
+
+def decode_device_class(device_class: Json) -> DeviceClass:
+    """A DeviceClass of the API's JSON. Raises ValueError with the path of what it cannot read."""
+    metadata = part(device_class, "metadata")
+    spec = part(device_class, "spec")
+    return DeviceClass(
+        name=text(metadata, "name", "metadata"),
+        selectors=items(spec, "selectors", _selector, "spec"),
+        config=items(spec, "config", dict, "spec"),
+        resource_version=text(metadata, "resourceVersion", "metadata"),
+    )
+
+
+def decode_resource_claim(claim: Json) -> ResourceClaim:
+    """A ResourceClaim of the API's JSON. Raises ValueError with the path of what it cannot read."""
+    metadata = part(claim, "metadata")
+    devices = part(part(claim, "spec"), "devices", "spec")
+    status = part(claim, "status")
+    controller: Json = next((each for each in metadata.get("ownerReferences") or () if each.get("controller")), {})
+    return ResourceClaim(
+        name=text(metadata, "name", "metadata"),
+        namespace=text(metadata, "namespace", "metadata", "default"),
+        uid=text(metadata, "uid", "metadata"),
+        resource_version=text(metadata, "resourceVersion", "metadata"),
+        finalizers=texts(metadata, "finalizers", "metadata"),
+        deletion_timestamp=moment(metadata, "deletionTimestamp", "metadata"),
+        owner_uid=text(controller, "uid", "metadata.ownerReferences"),
+        requests=items(devices, "requests", _request, "spec.devices"),
+        constraints=items(devices, "constraints", _constraint, "spec.devices"),
+        config=items(devices, "config", dict, "spec.devices"),
+        allocation=inner(status, "allocation", _allocation, "status"),
+        reserved_for=items(status, "reservedFor", _consumer, "status"),
+    )
+
+
+def _device(device: Json) -> Device:
+    attributes = part(device, "attributes")
+    capacity = part(device, "capacity")
+    return Device(
+        name=text(device, "name"),
+        attributes={name: _attribute(part(attributes, name, "attributes"), name) for name in attributes},
+        capacity={name: _amount(part(capacity, name, "capacity"), f"capacity.{name}") for name in capacity},
+        taints=items(device, "taints", _taint),
+        consumes_counters=items(device, "consumesCounters", _consumption),
+        node_name=text(device, "nodeName"),
+        node_selector=inner(device, "nodeSelector", node_selector),
+        all_nodes=flag(device, "allNodes"),
+        allow_multiple_allocations=flag(device, "allowMultipleAllocations"),
+        binding_conditions=texts(device, "bindingConditions"),
+    )
+
+
+def _attribute(attribute: Json, name: str) -> DeviceAttribute:
+    for kind in _ATTRIBUTE_KINDS:
+        value = attribute.get(kind)
+        if value is not None:
+            return DeviceAttribute(kind, value)
+    raise Misshapen(f"has none of {', '.join(_ATTRIBUTE_KINDS)}", "attributes", name)
+
+
+def _amount(holder: Json, at: str) -> int:
+    return quantity(holder, "value", at) or 0
+
+
+def _counters(holder: Json) -> Mapping[str, int]:
+    counters = part(holder, "counters")
+    return {name: _amount(part(counters, name, "counters"), f"counters.{name}") for name in counters}
+
+
+def _counter_set(counter_set: Json) -> tuple[str, Mapping[str, int]]:
+    return text(counter_set, "name"), _counters(counter_set)
+
+
+def _consumption(consumption: Json) -> CounterConsumption:
+    return CounterConsumption(text(consumption, "counterSet"), _counters(consumption))
+
+
+def _taint(taint: Json) -> DeviceTaint:
+    return DeviceTaint(text(taint, "key"), text(taint, "value"), text(taint, "effect"))
+
+
+def _toleration(toleration: Json) -> DeviceToleration:
+    return DeviceToleration(
+        text(toleration, "key"),
+        text(toleration, "operator", default="Equal"),
+        text(toleration, "value"),
+        text(toleration, "effect"),
+        toleration,
+    )
+
+
+def _selector(selector: Json) -> str:
+    return text(part(selector, "cel"), "expression", "cel")
+
+
+def _request(request: Json) -> DeviceRequest:
+    return DeviceRequest(
+        text(request, "name"),
+        inner(request, "exactly", lambda exactly: _specification({**exactly, "name": request.get("name")})),
+        items(request, "firstAvailable", _specification),
+    )
+
+
+def _specification(request: Json) -> DeviceSpecification:
+    count = whole(request, "count")
+    return DeviceSpecification(
+        name=text(request, "name"),
+        device_class_name=text(request, "deviceClassName"),
+        selectors=items(request, "selectors", _selector),
+        allocation_mode=text(request, "allocationMode", default=EXACT_COUNT),
+        count=1 if count is None else count,
+        admin_access=flag(request, "adminAccess"),
+        tolerations=items(request, "tolerations", _toleration),
+        wants_capacity=bool(part(request, "capacity")),
+    )
+
+
+def _constraint(constraint: Json) -> DeviceConstraint:
+    return DeviceConstraint(text(constraint, "matchAttribute"), frozenset(texts(constraint, "requests")))
+
+
+def _allocation(allocation: Json) -> Allocation:
+    devices = items(part(allocation, "devices"), "results", _allocated, "devices")
+    return Allocation(devices, inner(allocation, "nodeSelector", node_selector), allocation)
+
+
+def _allocated(device: Json) -> AllocatedDevice:
+    place = DeviceId(text(device, "driver"), text(device, "pool"), text(device, "device"))
+    return AllocatedDevice(text(device, "request"), place, flag(device, "adminAccess"))
+
+
+def _consumer(consumer: Json) -> ConsumerReference:
+    return ConsumerReference(
+        text(consumer, "uid"), text(consumer, "name"), text(consumer, "resource"), text(consumer, "apiGroup")
+    )

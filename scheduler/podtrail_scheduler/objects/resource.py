@@ -1,0 +1,202 @@
+"""Dynamic resource allocation (resource.k8s.io/v1): devices that drivers offer, and claims for them.
+
+Amounts (capacities, counters) are in billionths, the finest that Kubernetes keeps.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from .labels import NodeSelector
+
+EXACT_COUNT = "ExactCount"
+ALL_DEVICES = "All"
+
+
+class DeviceId(NamedTuple):
+    """What tells a device from all others."""
+
+    driver: str
+    pool: str
+    device: str
+
+    def __str__(self) -> str:
+        return f"{self.driver}/{self.pool}/{self.device}"
+
+
+class DeviceAttribute(NamedTuple):
+    """A value of `kind` bool, int, string or version."""
+
+    kind: str
+    value: bool | int | str
+
+
+class DeviceTaint(NamedTuple):
+    """What keeps requests that do not tolerate it off a device."""
+
+    key: str
+    value: str = ""
+    effect: str = "NoSchedule"
+
+
+class DeviceToleration(NamedTuple):
+    """Which taints of devices a request bears; empty key is all keys, empty effect every effect."""
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+    json: Mapping[str, Any] = {}
+    """As the API has it, for the result of an allocation."""
+
+    def tolerates(self, taint: DeviceTaint) -> bool:
+        """Whether this toleration covers `taint`."""
+        if self.effect not in ("", taint.effect) or self.key not in ("", taint.key):
+            return False
+        return self.operator == "Exists" or (self.operator in ("", "Equal") and self.value == taint.value)
+
+
+class CounterConsumption(NamedTuple):
+    """What a device takes of a set of counters that it shares with others of its pool."""
+
+    counter_set: str
+    counters: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A device of a slice; where it can be used is said here only if the slice leaves that to its devices."""
+
+    name: str
+    attributes: Mapping[str, DeviceAttribute] = field(default_factory=dict)
+    """By name, with the domain where that is not the driver's."""
+    capacity: Mapping[str, int] = field(default_factory=dict)
+    taints: tuple[DeviceTaint, ...] = ()
+    consumes_counters: tuple[CounterConsumption, ...] = ()
+    node_name: str = ""
+    node_selector: NodeSelector | None = None
+    all_nodes: bool = False
+    allow_multiple_allocations: bool = False
+    binding_conditions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceSlice:
+    """Devices of a pool; a pool is complete when all `pool_slices` slices of its newest generation are there."""
+
+    name: str
+    driver: str
+    pool: str
+    pool_generation: int = 1
+    pool_slices: int = 1
+    node_name: str = ""
+    node_selector: NodeSelector | None = None
+    all_nodes: bool = False
+    per_device_node_selection: bool = False
+    devices: tuple[Device, ...] = ()
+    shared_counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    resource_version: str = ""
+
+    @property
+    def key(self) -> str:
+        """The name."""
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceClass:
+    """A kind of device: expressions (CEL) that its devices meet, and configuration that goes with them."""
+
+    name: str
+    selectors: tuple[str, ...] = ()
+    config: tuple[Mapping[str, Any], ...] = ()
+    """As the API has it: an allocation takes it over."""
+    resource_version: str = ""
+
+    @property
+    def key(self) -> str:
+        """The name."""
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSpecification:
+    """Which devices and how many: a request, or one of the alternatives of a request."""
+
+    name: str
+    device_class_name: str
+    selectors: tuple[str, ...] = ()
+    allocation_mode: str = EXACT_COUNT
+    count: int = 1
+    admin_access: bool = False
+    tolerations: tuple[DeviceToleration, ...] = ()
+    wants_capacity: bool = False
+    """It asks for a share of a device."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRequest:
+    """`exactly` what is wanted, or else the first available of some alternatives."""
+
+    name: str
+    exactly: DeviceSpecification | None = None
+    first_available: tuple[DeviceSpecification, ...] = ()
+
+
+class DeviceConstraint(NamedTuple):
+    """An attribute whose value all devices of these requests (none: of all) share; empty for one of another kind."""
+
+    match_attribute: str
+    requests: frozenset[str] = frozenset()
+
+
+class AllocatedDevice(NamedTuple):
+    """A device that a claim has, and which request (`request` or `request/subrequest`) it is for."""
+
+    request: str
+    id: DeviceId
+    admin_access: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """What a claim got, and where it can be used (None: everywhere)."""
+
+    devices: tuple[AllocatedDevice, ...]
+    node_selector: NodeSelector | None = None
+    json: Mapping[str, Any] = field(default_factory=dict)
+    """As the API has it."""
+
+
+class ConsumerReference(NamedTuple):
+    """Who uses a claim."""
+
+    uid: str
+    name: str
+    resource: str = "pods"
+    api_group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceClaim:
+    """A claim for devices, and its allocation once it has one."""
+
+    name: str
+    namespace: str = "default"
+    uid: str = ""
+    resource_version: str = ""
+    finalizers: tuple[str, ...] = ()
+    deletion_timestamp: int | None = None
+    owner_uid: str = ""
+    """The Pod that it was made for from a template."""
+    requests: tuple[DeviceRequest, ...] = ()
+    constraints: tuple[DeviceConstraint, ...] = ()
+    config: tuple[Mapping[str, Any], ...] = ()
+    """As the API has it."""
+    allocation: Allocation | None = None
+    reserved_for: tuple[ConsumerReference, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Namespace and name."""
+        return f"{self.namespace}/{self.name}"
