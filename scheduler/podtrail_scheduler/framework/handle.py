@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from podtrail_scheduler.client import Client
 from podtrail_scheduler.nominator import Nominator
@@ -26,6 +27,26 @@ def _activate_nobody(pods: Sequence[Pod]) -> None:
     """There is no queue."""
 
 
+class Measures(Protocol):
+    """What plugins count: the metrics of kube-scheduler's names."""
+
+    def preemption_attempt(self) -> None:
+        """PostFilter looked for victims."""
+        ...
+
+    def preemption_victims(self, number: int) -> None:
+        """So many Pods give way to one."""
+        ...
+
+
+class _NoMeasures:
+    def preemption_attempt(self) -> None:
+        """Nobody counts."""
+
+    def preemption_victims(self, number: int) -> None:
+        """Nobody counts."""
+
+
 @dataclass
 class Handle:
     """Given to each plugin when it is made; each profile has its own."""
@@ -44,3 +65,5 @@ class Handle:
     """Writes an Event of this profile's scheduler, in the background."""
     activate: Callable[[Sequence[Pod]], None] = _activate_nobody
     """Has Pods that wait in the queue be tried again at once."""
+    measures: Measures = field(default_factory=_NoMeasures)
+    """Where plugins count what they do."""

@@ -49,6 +49,7 @@ class DefaultPreemption:
 
     def post_filter(self, state: CycleState, pod: Pod, refusals: Mapping[str, Status]) -> PostFilterResult:
         """Nominates a node and has its victims terminate, or says why not."""
+        self._handle.measures.preemption_attempt()
         newest = self._handle.client.get_pod(pod.uid)
         if newest is None:
             return PostFilterResult(error(f'preemption: pod "{pod.name}" not found'), None)
@@ -88,6 +89,7 @@ class DefaultPreemption:
         return (self._random.randrange(nodes) if nodes else 0), number
 
     def _preempt(self, pod: Pod, chosen: Candidate) -> PostFilterResult:
+        self._handle.measures.preemption_victims(len(chosen.victims))
         self._executor.start(pod, chosen)
         get_current_span().add_event(
             "preemption",

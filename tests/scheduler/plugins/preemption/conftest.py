@@ -79,6 +79,20 @@ class Requests:
         return [entry[1] for entry in self.log if entry[0] == "delete"]
 
 
+class Measures:
+    """Counts."""
+
+    def __init__(self) -> None:
+        self.attempts = 0
+        self.victims: list[int] = []
+
+    def preemption_attempt(self) -> None:
+        self.attempts += 1
+
+    def preemption_victims(self, number: int) -> None:
+        self.victims.append(number)
+
+
 class Cluster:
     """Nodes of 4 cores and 10 Pods, and the plugin on them with the filters of resources and ports."""
 
@@ -91,6 +105,8 @@ class Cluster:
         self.handle = Handle(self.clock, self.client, lambda: self.nodes)
         self.handle.event = self._event
         self.handle.activate = self._activate
+        self.measures = Measures()
+        self.handle.measures = self.measures
         filters = [NodePorts(self.handle), NodeResourcesFit(self.handle)]
         self.handle.trial.serve(self.handle.nominator, filters, ())
         self.plugin = DefaultPreemption(self.handle, args)

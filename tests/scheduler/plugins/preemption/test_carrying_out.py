@@ -119,3 +119,11 @@ def test_pods_of_lower_priority_lose_their_nomination_to_the_node(cluster: Any) 
     assert cluster.client.log[0] == ("patch", "lower", None, "")
     assert [each.name for each in nominator.on("n1")] == ["higher"]
     assert [each.name for each in nominator.on("n2")] == ["elsewhere"]
+
+
+def test_attempts_and_victims_are_counted(cluster: Any) -> None:
+    cluster.node("n1", pod("a", 2000), pod("b", 2000))
+    cluster.try_for(replace(BIG, uid="never", preemption_policy="Never"))
+    cluster.preempt(BIG)
+    assert cluster.measures.attempts == 2
+    assert cluster.measures.victims == [2]
