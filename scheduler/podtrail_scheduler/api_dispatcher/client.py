@@ -1,8 +1,9 @@
 """A client whose writes go through the dispatcher: what SchedulerAsyncAPICalls changes for all who use it."""
 
 from collections.abc import Mapping
+from typing import Any
 
-from podtrail_scheduler.client import Client, PodCondition
+from podtrail_scheduler.client import DISRUPTION_TARGET, Client, Kind, PodCondition
 from podtrail_scheduler.objects import Pod
 
 from .dispatcher import APIDispatcher
@@ -24,8 +25,11 @@ class DispatchingClient:
         await self._dispatcher.bind(pod, node_name, annotations)
 
     async def patch_pod_status(self, pod: Pod, condition: PodCondition | None, nominated_node: str | None) -> None:
-        """Queues the patch and returns at once."""
-        self._dispatcher.patch_pod_status(pod, condition, nominated_node)
+        """Queues the patch and returns at once, but what must precede a deletion is waited for. Raises ApiError."""
+        if condition is not None and condition.type == DISRUPTION_TARGET:
+            await self._client.patch_pod_status(pod, condition, nominated_node)
+        else:
+            self._dispatcher.patch_pod_status(pod, condition, nominated_node)
 
     async def remove_pod_condition(self, pod: Pod, condition: str) -> None:
         """Removes a condition. Raises ApiError."""
@@ -34,3 +38,7 @@ class DispatchingClient:
     async def delete_pod(self, pod: Pod) -> None:
         """Has a Pod terminate. Raises ApiError."""
         await self._client.delete_pod(pod)
+
+    async def patch(self, changed: Kind, patch: Mapping[str, Any], subresource: str = "") -> Kind:
+        """Merges `patch` into an object that is no Pod. Raises ApiError."""
+        return await self._client.patch(changed, patch, subresource)

@@ -133,9 +133,6 @@ HintFunction = Callable[[Pod, Happening], Hint]
 Hints = Mapping[ClusterEvent, Sequence[tuple[str, HintFunction]]]
 """What the plugins of a profile registered: for each kind of event their names and hints."""
 
-HINT_FAULTS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""Errors of a hint after which its Pod is tried again, so that no fault of a plugin strands it."""
-
 
 def always(pod: Pod, happening: Happening) -> Hint:  # noqa: ARG001
     """The hint of a plugin that need not look closer."""

@@ -1,11 +1,12 @@
 """Which plugins of which profiles look at an event, and what they think of it."""
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
 from .entry import QueuedPod
-from .events import HINT_FAULTS, ClusterEvent, Happening, Hint, HintFunction, Hints
+from .events import ClusterEvent, Happening, Hint, HintFunction, Hints
 
 Looking = Mapping[str, Sequence[HintFunction]]
 """Hints by plugin."""
@@ -19,6 +20,7 @@ class Strategy(IntEnum):
     IMMEDIATELY = 2
 
 
+_logger = logging.getLogger("podtrail_scheduler.queueing")
 _AFTER_BACKOFF = Strategy.AFTER_BACKOFF
 
 
@@ -83,7 +85,7 @@ def _best(looking: Looking, entry: QueuedPod, happening: Happening) -> Strategy:
     best = Strategy.SKIP
     rejectors, pending_on = entry.rejectors, entry.pending_on
     for plugin, hints in looking.items():
-        if plugin not in rejectors or not _hopeful(hints, entry, happening):
+        if plugin not in rejectors or not _hopeful(plugin, hints, entry, happening):
             continue
         if plugin in pending_on:
             return Strategy.IMMEDIATELY
@@ -93,11 +95,13 @@ def _best(looking: Looking, entry: QueuedPod, happening: Happening) -> Strategy:
     return best
 
 
-def _hopeful(hints: Sequence[HintFunction], entry: QueuedPod, happening: Happening) -> bool:
+def _hopeful(plugin: str, hints: Sequence[HintFunction], entry: QueuedPod, happening: Happening) -> bool:
     for hint in hints:
         try:
             if hint(entry.pod, happening) is Hint.QUEUE:
                 return True
-        except HINT_FAULTS:
+        except Exception:  # a hint that raises must strand neither the Pod nor the scheduler
+            label = happening.event.label
+            _logger.exception("QueueingHintFn returns error: event %s, plugin %s, pod %s", label, plugin, entry.pod.key)
             return True
     return False

@@ -1,14 +1,17 @@
 """Runs PreEnqueue before a Pod becomes active and tells of what it said (KEP-5501)."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from podtrail_scheduler.framework.status import Status
+from podtrail_scheduler.framework.status import Code, Status, error
 from podtrail_scheduler.objects import Pod
 
 from .entry import QueuedPod
 
 POD_SCHEDULED = "PodScheduled"
+
+_logger = logging.getLogger("podtrail_scheduler.queueing")
 
 
 class PreEnqueuePlugin(Protocol):
@@ -56,8 +59,8 @@ class PreEnqueue:
             return ""
         ordered = sorted(plugins, key=lambda plugin: plugin.name != entry.gating_plugin) if entry.gated else plugins
         for plugin in ordered:
-            status = plugin.pre_enqueue(entry.pod)
-            if status is not None:
+            status = _ask(plugin, entry.pod)
+            if status is not None and status.code is not Code.SUCCESS:
                 return self._gate(entry, plugin.name, status.message, now)
         entry.gating_plugin = ""
         if self._reporter is not None and entry.last_pre_enqueue_rejection:
@@ -78,6 +81,15 @@ class PreEnqueue:
             if known != message:
                 self._reporter.rejected(entry.pod, message, now)
         return newly
+
+
+def _ask(plugin: PreEnqueuePlugin, pod: Pod) -> Status | None:
+    """What the plugin says, an Error when it raises."""
+    try:
+        return plugin.pre_enqueue(pod)
+    except Exception as raised:  # whatever a plugin raises must not end the scheduler
+        _logger.exception("Unexpected error running PreEnqueue plugin: pod %s, plugin %s", pod.key, plugin.name)
+        return error(f"plugin {plugin.name} raised {type(raised).__name__}: {raised}")
 
 
 def condition_message(pod: Pod) -> str:

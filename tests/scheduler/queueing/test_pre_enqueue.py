@@ -112,3 +112,14 @@ def test_a_pod_that_was_never_held_back_is_not_reported(make_bench, reporter) ->
     bench = make_bench(reporter=reporter)
     bench.add()
     assert reporter.told == []
+
+
+def test_a_plugin_that_raises_holds_the_pod_back_and_the_queue_goes_on(make_bench, reporter, start) -> None:
+    class Raises(Claims):
+        def pre_enqueue(self, pod: Pod):
+            raise KeyError("claim")
+
+    bench = make_bench([Raises()], reporter=reporter)
+    bench.add()
+    assert bench.place() == "gated"
+    assert reporter.told == ["plugin Claims raised KeyError: 'claim'"]

@@ -162,7 +162,9 @@ class QueueMachineWithoutPopFromBackoff(QueueMachine):
     pop_from_backoff = False
 
 
+_SETTINGS = settings(max_examples=60, stateful_step_count=30, deadline=None)
+
 TestQueueMachine = QueueMachine.TestCase
+TestQueueMachine.settings = _SETTINGS
 TestQueueMachineWithoutPopFromBackoff = QueueMachineWithoutPopFromBackoff.TestCase
-for _case in (TestQueueMachine, TestQueueMachineWithoutPopFromBackoff):
-    _case.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestQueueMachineWithoutPopFromBackoff.settings = _SETTINGS
