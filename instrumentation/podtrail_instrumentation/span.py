@@ -49,8 +49,8 @@ class Span(Operation):
 
     __slots__ = ("_clock", "_context", "_log", "_otel", "_parent_context", "_root", "_tracer", "recording")
 
-    def __init__(self, name: str, fields: Fields, clock: Clock, log: Log) -> None:
-        super().__init__(name, fields, clock())
+    def __init__(self, name: str, fields: Fields, clock: Clock, log: Log, started: int | None = None) -> None:
+        super().__init__(name, fields, clock() if started is None else started)
         self._clock = clock
         self._log = log
         self._root = True
@@ -61,9 +61,9 @@ class Span(Operation):
         self.recording = False
         """Whether attributes and events go anywhere. Check it before building costly ones."""
 
-    def start(self, name: str, attributes: Fields = _NO_FIELDS) -> "Span":
-        """Starts a child of this span."""
-        child = Span(name, attributes, self._clock, self._log)
+    def start(self, name: str, attributes: Fields = _NO_FIELDS, at: int | None = None) -> "Span":
+        """Starts a child of this span, at `at` if it began before now."""
+        child = Span(name, attributes, self._clock, self._log, at)
         child._root = False
         self.items.append(child)
         above = self._otel

@@ -28,6 +28,10 @@ class Cache:
         """The node of that name."""
         return self._nodes.get(name)
 
+    def sizes(self) -> dict[str, int]:
+        """How many nodes, Pods and assumed Pods there are (`scheduler_scheduler_cache_size`)."""
+        return {"nodes": len(self._nodes), "pods": len(self._pods), "assumed_pods": len(self._assumed)}
+
     def set_node(self, node: Node) -> None:
         """A node was added or changed."""
         info = self._nodes.get(node.name)

@@ -2,8 +2,8 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from random import Random
+from typing import Protocol
 
 from opentelemetry.trace import Tracer
 from podtrail_instrumentation import Log, PropagationCounters, Span, log_long, start_reconcile_span
@@ -13,7 +13,7 @@ from .binding_cycle import BindingCycle
 from .cache import Cache
 from .client import POD_SCHEDULED, ApiError, PodCondition
 from .durations import MILLISECOND, SECOND
-from .framework.calling import Durations
+from .framework.calling import Measures
 from .framework.cycle_state import CycleState
 from .framework.extending import Extenders
 from .framework.handle import Handle
@@ -22,6 +22,7 @@ from .framework.runtime import Framework
 from .objects import Pod
 from .queueing.entry import QueuedPod
 from .queueing.events import ASSIGNED_POD_DELETE, Happening
+from .queueing.pre_enqueue import PreEnqueueReporter
 from .queueing.queue import ProfileQueueing, QueueSettings, SchedulingQueue
 from .scheduling_cycle import SchedulingCycle, Turn
 from .watching import Watching
@@ -31,6 +32,26 @@ FLUSH_UNSCHEDULABLE = 30
 """Every how many flushes of the back-off queue the unschedulable pool is flushed."""
 
 _logger = logging.getLogger("podtrail_scheduler")
+
+
+class Metrics(Measures, Protocol):
+    """Who counts attempts, in metrics of kube-scheduler's names; durations are nanoseconds."""
+
+    def attempt(self, result: str, profile: str, duration: int) -> None:
+        """An attempt is over; `result` is Success, Unschedulable or Error."""
+        ...
+
+    def algorithm(self, duration: int) -> None:
+        """A node was found for a Pod, or none."""
+        ...
+
+    def scheduled(self, entry: QueuedPod, now: int) -> None:
+        """A Pod was bound."""
+        ...
+
+    def binding(self, change: int) -> None:
+        """A binding cycle began (1) or ended (-1)."""
+        ...
 
 
 class _ProfileRun:
@@ -56,32 +77,37 @@ class Scheduler(Watching):
         on_attempt: Callable[[AttemptRecord], None],
         settings: QueueSettings | None = None,
         extenders: Extenders | None = None,
+        reporter: PreEnqueueReporter | None = None,
         seed: str = "",
-        durations: Callable[[str], Durations] | None = None,
+        metrics: Metrics | None = None,
         explain: Callable[[Pod, Explanation], None] | None = None,
         log: Log = log_long,
     ) -> None:
-        """`seed` decides draws among equal nodes; `explain` is shown the scores of each attempt."""
+        """`seed` decides draws among equal nodes; `reporter` is told who is not ready for scheduling (KEP-5501).
+
+        `explain` is shown the scores of each attempt.
+        """
         handle = profiles[0][1]
         queue = SchedulingQueue(
             profiles[0][0].queue_sort.sort_key,
             {profile.name: ProfileQueueing(profile.pre_enqueue, profile.hints) for profile, _ in profiles},
             settings,
             nominations=handle.nominator,
+            reporter=reporter,
         )
         super().__init__(queue, cache, handle, frozenset(profile.name for profile, _ in profiles))
         self._tracer = tracer
         self._on_attempt = on_attempt
         self._explain = explain
+        self._metrics = metrics
         self._log = log
         self.under_way = 0
         """How many attempts have begun and not ended."""
         turn, random = Turn(), Random(seed)  # noqa: S311, reproducible on purpose
         self._profiles: dict[str, _ProfileRun] = {}
         for profile, own in profiles:
-            measured = durations(profile.name) if durations is not None else None
             framework = Framework(
-                profile, handle.clock, cache.table, handle.nominator, trial=own.trial, durations=measured
+                profile, handle.clock, cache.table, handle.nominator, trial=own.trial, measures=metrics
             )
             own.activate = self._activate
             counters = PropagationCounters("kube-scheduler", profile.name, "Pod")
@@ -129,10 +155,15 @@ class Scheduler(Watching):
         attempt = Attempt(entry, entry.pod, self._start_root(entry, run), CycleState())
         if self._explain is not None:
             attempt.explanation = Explanation()
+        run.framework.caller.begin_cycle()
         failure = await run.cycle.run(attempt)
         if attempt.explanation is not None and self._explain is not None:
             self._explain(attempt.pod, attempt.explanation)
+        if self._metrics is not None:
+            self._metrics.algorithm(self.handle.clock.now() - attempt.root.started)
         if failure is None:
+            if self._metrics is not None:
+                self._metrics.binding(1)
             self.handle.clock.spawn(self._bind(attempt, run))
         else:
             self._failed(attempt, failure, run)
@@ -165,6 +196,10 @@ class Scheduler(Watching):
     async def _bind(self, attempt: Attempt, run: _ProfileRun) -> None:
         failure = await run.binding.run(attempt)
         pod, now = attempt.pod, self.handle.clock.now()
+        if self._metrics is not None:
+            self._metrics.binding(-1)
+            if failure is None:
+                self._metrics.scheduled(attempt.entry, now)
         if failure is None:
             run.handle.event(
                 pod, None, "Normal", "Scheduled", "Binding", f"Successfully assigned {pod.key} to {attempt.node}"
@@ -213,7 +248,7 @@ class Scheduler(Watching):
         entry.pod = pod
         self.queue.give_back(entry, clock.now())
         hope = pod.nominated_node_name if failure.nominated_node is None else failure.nominated_node
-        self.handle.nominator.observe(pod, replace(pod, nominated_node_name=hope))
+        self.handle.nominator.observe(pod, pod.changed(nominated_node_name=hope))
         reason = "Unschedulable" if failure.result == "Unschedulable" else "SchedulerError"
         run.handle.event(pod, None, "Warning", "FailedScheduling", "Scheduling", failure.message)
         condition = PodCondition(POD_SCHEDULED, "False", reason, failure.message)
@@ -243,6 +278,8 @@ class Scheduler(Watching):
         root.end(ROOT_THRESHOLD)
         self.under_way -= 1
         assert root.ended is not None
+        if self._metrics is not None:
+            self._metrics.attempt(result, attempt.pod.scheduler_name, root.ended - root.started)
         self._on_attempt(
             AttemptRecord(
                 attempt.pod,

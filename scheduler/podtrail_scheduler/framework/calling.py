@@ -10,9 +10,10 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from opentelemetry.context import attach, detach
 from podtrail_instrumentation import Span
+from podtrail_instrumentation.steps import Operation
 
 from .clock import Clock
-from .extension_points import Plugin
+from .extension_points import PermitResult, Plugin, PostFilterResult
 from .status import Code, Status, error
 
 Answer = TypeVar("Answer")
@@ -35,20 +36,37 @@ PHASES = (
     "postBind",
     "unreserve",
 )
+_TITLES = {phase: phase[0].upper() + phase[1:] for phase in PHASES if phase not in ("waitOnPermit", "unreserve")}
+"""What metrics call the points."""
+_TITLES["unreserve"] = "Unreserve"
+_EVALUATING = frozenset(("preFilter", "filter", "preScore", "score"))
+_RESULTS = {result: {"scheduler.result": result} for result in ("Success", "Unschedulable", "Error")}
 _OURS = "podtrail_scheduler.plugins."
 _QUIET_POINTS = frozenset(("preFilter", "filter", "preScore", "score", "reserve", "unreserve"))
 _logger = logging.getLogger("podtrail_scheduler.framework")
 
 
-class Durations(Protocol):
-    """Who measures what takes how long: the metrics of kube-scheduler's names."""
+class Measures(Protocol):
+    """Who measures plugins and phases, in metrics of kube-scheduler's names; durations are nanoseconds."""
 
-    def extension_point(self, point: str, status: str, nanoseconds: int) -> None:
-        """A whole phase was run."""
+    def records_plugins(self) -> bool:
+        """Whether the plugins of the scheduling cycle that begins now are measured one by one."""
         ...
 
-    def plugin(self, plugin: str, point: str, status: str, nanoseconds: int) -> None:
-        """A plugin was run."""
+    def extension_point(self, point: str, status: str, profile: str, duration: int) -> None:
+        """All plugins of an extension point have run."""
+        ...
+
+    def plugin(self, plugin: str, point: str, status: str, duration: int) -> None:
+        """A plugin has run."""
+        ...
+
+    def evaluated(self, plugin: str, point: str, profile: str) -> None:
+        """A plugin was asked in PreFilter, Filter, PreScore or Score."""
+        ...
+
+    def permit_wait(self, status: str, duration: int) -> None:
+        """A Pod has waited for permission."""
         ...
 
 
@@ -62,11 +80,18 @@ class Refused(NamedTuple):
 class Caller:
     """What the extension points of one profile have in common."""
 
-    def __init__(self, profile: str, clock: Clock, durations: Durations | None = None) -> None:
+    def __init__(self, profile: str, clock: Clock, measures: Measures | None = None) -> None:
         self.clock = clock
-        self.durations = durations
+        self.measures = measures
+        self.one_by_one = False
+        """Whether the plugins of the cycle under way are measured."""
+        self._profile = profile
         self._phases = {phase: {"scheduler.phase": phase, "scheduler.profile": profile} for phase in PHASES}
         self._plugins: dict[tuple[str, str], tuple[str, Mapping[str, str]]] = {}
+
+    def begin_cycle(self) -> None:
+        """A scheduling cycle begins."""
+        self.one_by_one = self.measures is not None and self.measures.records_plugins()
 
     def start_phase(self, parent: Span, phase: str) -> Span:
         """Starts a phase's span."""
@@ -76,27 +101,66 @@ class Caller:
         """Ends a phase's span with its result."""
         status = refused.status if refused is not None else None
         if span.recording:
-            span.set_attributes({"scheduler.result": status.result if status is not None else "Success"})
+            span.set_attributes(_RESULTS[status.result if status is not None else "Success"])
             if status is not None and status.result == "Error":
                 span.fail(status.message)
         span.end(PHASE_THRESHOLD)
-        if self.durations is not None:
+        if self.measures is not None and span.name in _TITLES:
             assert span.ended is not None
             text = status.code.text if status is not None else "Success"
-            self.durations.extension_point(span.name, text, span.ended - span.started)
+            self.measures.extension_point(_TITLES[span.name], text, self._profile, span.ended - span.started)
 
-    def start_plugin(self, phase: Span, plugin: str, point: str) -> Span:
+    def start_plugin(self, phase: Span, plugin: str, point: str, at: int | None = None) -> Span:
         """Starts a plugin's span."""
-        known = self._plugins.get((plugin, point))
-        if known is None:
-            attributes = {"scheduler.plugin.name": plugin, "scheduler.plugin.extension_point": point}
-            known = self._plugins[plugin, point] = (f"plugin: {plugin}", attributes)
-        return phase.start(*known)
+        return phase.start(*self._named(plugin, point), at)
+
+    def run(
+        self, phase: Span, plugin: Plugin, point: str, function: Callable[..., Answer], *args: Any
+    ) -> Answer | Status:
+        """Calls a plugin once, within a span of its own.
+
+        A plugin of ours that has nothing to do (Skip) leaves none, only its name on the phase's.
+        """
+        began = self.clock.now()
+        if phase.recording and not _quiet(plugin, point):
+            span = self.start_plugin(phase, plugin.name, point, began)
+            answer = self.call(span, plugin, point, 1, function, *args)
+            self._end(span, _status(answer))
+        else:
+            answer = self.call(phase, plugin, point, 1, function, *args)
+            status = _status(answer)
+            if phase.recording and (status is None or status.code is not Code.SKIP):
+                self._end(self.start_plugin(phase, plugin.name, point, began), status)
+            elif not phase.recording:
+                self.note_if_long(phase, plugin.name, point, began)
+        self.measure(plugin.name, point, _status(answer), began)
+        return answer
+
+    async def run_async(
+        self, phase: Span, plugin: Plugin, point: str, function: Callable[..., Awaitable[Answer] | Answer], *args: Any
+    ) -> Answer | Status:
+        """As `run`, of a plugin that may be a coroutine function at that point."""
+        began = self.clock.now()
+        span = self.start_plugin(phase, plugin.name, point, began)
+        token = attach(span.context) if span.recording and span.context else None
+        answer: Answer | Status
+        try:
+            given = function(*args)
+            answer = await given if isinstance(given, Awaitable) else given
+        except Exception as raised:  # noqa: BLE001, as in `call`
+            answer = _raised(plugin, point, raised)
+        finally:
+            if token is not None:
+                detach(token)
+            self.clock.charge(plugin.name, point, 1)
+        self._end(span, _status(answer))
+        self.measure(plugin.name, point, _status(answer), began)
+        return answer
 
     def call(
         self, span: Span, plugin: Plugin, point: str, calls: int, function: Callable[..., Answer], *args: Any
     ) -> Answer | Status:
-        """What the plugin answers, an Error that names it when it raises."""
+        """What the plugin answers, within `span`; an Error that names it when it raises."""
         token = attach(span.context) if span.recording and span.context and not _quiet(plugin, point) else None
         try:
             return function(*args)
@@ -107,23 +171,33 @@ class Caller:
                 detach(token)
             self.clock.charge(plugin.name, point, calls)
 
-    async def call_async(
-        self, span: Span, plugin: Plugin, point: str, function: Callable[..., Awaitable[Answer] | Answer], *args: Any
-    ) -> Answer | Status:
-        """As `call` for one node, of a plugin that may be a coroutine function there."""
-        token = attach(span.context) if span.recording and span.context else None
-        try:
-            answer = function(*args)
-            return await answer if isinstance(answer, Awaitable) else answer
-        except Exception as raised:  # noqa: BLE001, as in `call`
-            return _raised(plugin, point, raised)
-        finally:
-            if token is not None:
-                detach(token)
-            self.clock.charge(plugin.name, point, 1)
+    def measure(self, plugin: str, point: str, status: Status | None, began: int) -> None:
+        """Tells the metrics that a plugin was asked."""
+        if self.measures is None:
+            return
+        title = _TITLES[point]
+        if point in _EVALUATING:
+            self.measures.evaluated(plugin, title, self._profile)
+        if self.one_by_one:
+            text = status.code.text if status is not None else "Success"
+            self.measures.plugin(plugin, title, text, self.clock.now() - began)
 
-    def end_plugin(self, span: Span, status: Status | None) -> None:
-        """Ends a plugin's span, with an event when it refused."""
+    def note_if_long(self, phase: Span, plugin: str, point: str, began: int) -> None:
+        """Remembers a plugin for the log about a long attempt, where no span does."""
+        ended = self.clock.now()
+        if ended - began >= PLUGIN_THRESHOLD:
+            operation = Operation(*self._named(plugin, point), began)
+            operation.ended, operation.threshold = ended, PLUGIN_THRESHOLD
+            phase.items.append(operation)
+
+    def _named(self, plugin: str, point: str) -> tuple[str, Mapping[str, str]]:
+        known = self._plugins.get((plugin, point))
+        if known is None:
+            attributes = {"scheduler.plugin.name": plugin, "scheduler.plugin.extension_point": point}
+            known = self._plugins[plugin, point] = (f"plugin: {plugin}", attributes)
+        return known
+
+    def _end(self, span: Span, status: Status | None) -> None:
         if status is not None and span.recording:
             if status.code is Code.SKIP:
                 span.set_attributes({"scheduler.plugin.status": "Skip"})
@@ -133,6 +207,12 @@ class Caller:
                 if status.code is Code.ERROR:
                     span.fail(status.message)
         span.end(PLUGIN_THRESHOLD)
+
+
+def _status(answer: object) -> Status | None:
+    if isinstance(answer, PermitResult | PostFilterResult):
+        return answer.status
+    return answer if isinstance(answer, Status) else None
 
 
 def _quiet(plugin: Plugin, point: str) -> bool:

@@ -8,6 +8,7 @@ plugins that look at one node only answer together and are remembered, see `reme
 
 from collections.abc import Hashable, Sequence
 from itertools import groupby
+from operator import itemgetter
 from typing import cast
 
 from podtrail_instrumentation import Span
@@ -64,6 +65,8 @@ class _Spans:
         """Ends a plugin's span: how many nodes it decided on, and why it refused which."""
         span = self._open.get(plugin)
         if span is None:
+            if self.took.get(plugin, 0) >= PLUGIN_THRESHOLD:
+                self._caller.note_if_long(self._phase, plugin, "filter", self._caller.clock.now() - self.took[plugin])
             return
         stopped = self._stopped.get(plugin, span.started)
         if span.recording:
@@ -226,6 +229,7 @@ class FilterPhase:
         else:
             answer = caller.call(span, plugin, "filter", len(nodes), _one_by_one, plugin, state, pod, nodes)
         self._spans.add(plugin.name, began)
+        caller.measure(plugin.name, "filter", answer if isinstance(answer, Status) else None, began)
         if isinstance(answer, Status):
             return self._fail(plugin.name, answer, nodes)
         for status in answer:
@@ -259,7 +263,7 @@ def _one_by_one(
 def _pick(column: list[object], indexes: Sequence[int]) -> list[object]:
     if isinstance(indexes, range):
         return column[indexes.start : indexes.stop]
-    return [column[index] for index in indexes]
+    return list(itemgetter(*indexes)(column)) if len(indexes) > 1 else [column[index] for index in indexes]
 
 
 def _with_nominated(framework: Framework, pod: Pod) -> frozenset[str]:

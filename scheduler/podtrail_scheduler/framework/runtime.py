@@ -13,7 +13,7 @@ from podtrail_instrumentation import Span
 from podtrail_scheduler.nominator import Nominator
 from podtrail_scheduler.objects import Pod
 
-from .calling import Caller, Durations, Refused
+from .calling import Caller, Measures, Refused
 from .clock import Clock
 from .cycle_state import CycleState
 from .extension_points import PermitResult, PostFilterResult, PreFilterResult
@@ -49,14 +49,14 @@ class Framework:
         nominator: Nominator,
         *,
         trial: Trial | None = None,
-        durations: Durations | None = None,
+        measures: Measures | None = None,
     ) -> None:
         self.profile = profile
         self.clock = clock
         self.table = table
         self.memory = Memory(table)
         self.nominator = nominator
-        self.caller = Caller(profile.name, clock, durations)
+        self.caller = Caller(profile.name, clock, measures)
         self.trial = trial or Trial()
         self.trial.serve(nominator, profile.filter, profile.pre_filter_extensions)
 
@@ -73,10 +73,8 @@ class Framework:
         names: frozenset[str] | None = None
         restricting: list[str] = []
         for plugin in self.profile.pre_filter:
-            span = caller.start_plugin(phase, plugin.name, "preFilter")
-            answer = caller.call(span, plugin, "preFilter", 1, plugin.pre_filter, state, pod, nodes)
+            answer = caller.run(phase, plugin, "preFilter", plugin.pre_filter, state, pod, nodes)
             status = answer if isinstance(answer, Status) else None
-            caller.end_plugin(span, status)
             if status is not None and status.code is not Code.SUCCESS:
                 if status.code is Code.SKIP:
                     state.skip_filter.add(plugin.name)
@@ -103,12 +101,10 @@ class Framework:
         nominated: str | None = None
         result: PostFilterResult | None = None
         for plugin in self.profile.post_filter:
-            span = caller.start_plugin(phase, plugin.name, "postFilter")
-            answer = caller.call(span, plugin, "postFilter", len(refusals), plugin.post_filter, state, pod, refusals)
+            answer = caller.run(phase, plugin, "postFilter", plugin.post_filter, state, pod, refusals)
             if isinstance(answer, Status):
                 answer = PostFilterResult(answer, None)
             status = answer.status
-            caller.end_plugin(span, status)
             if status is None or status.code in (Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE):
                 result = answer
             elif not status.rejected:
@@ -128,9 +124,7 @@ class Framework:
         phase = self.caller.start_phase(parent, "reserve")
         refused = None
         for plugin in self.profile.reserve:
-            span = self.caller.start_plugin(phase, plugin.name, "reserve")
-            status = self.caller.call(span, plugin, "reserve", 1, plugin.reserve, state, pod, node)
-            self.caller.end_plugin(span, status)
+            status = self.caller.run(phase, plugin, "reserve", plugin.reserve, state, pod, node)
             refused = _refused("Reserve", plugin.name, status)
             if refused is not None:
                 break
@@ -143,9 +137,7 @@ class Framework:
             return
         phase = self.caller.start_phase(parent, "unreserve")
         for plugin in reversed(self.profile.reserve):
-            span = self.caller.start_plugin(phase, plugin.name, "unreserve")
-            status = self.caller.call(span, plugin, "unreserve", 1, plugin.unreserve, state, pod, node)
-            self.caller.end_plugin(span, status)
+            self.caller.run(phase, plugin, "unreserve", plugin.unreserve, state, pod, node)
         self.caller.end_phase(phase)
 
     async def run_permit(
@@ -156,10 +148,8 @@ class Framework:
         timeouts: dict[str, int] = {}
         refused = None
         for plugin in self.profile.permit:
-            span = self.caller.start_plugin(phase, plugin.name, "permit")
-            answer = await self.caller.call_async(span, plugin, "permit", plugin.permit, state, pod, node)
+            answer = await self.caller.run_async(phase, plugin, "permit", plugin.permit, state, pod, node)
             result = answer if isinstance(answer, PermitResult) else PermitResult(answer)
-            self.caller.end_plugin(span, result.status)
             if result.status is not None and result.status.code is Code.WAIT:
                 timeouts[plugin.name] = min(result.timeout, MAX_PERMIT_WAIT)
                 continue
@@ -181,6 +171,9 @@ class Framework:
                 status = error(f"waiting on permit for pod: {status.message}")
             refused = Refused(waiting.refused_by, status)
         self.caller.end_phase(phase, refused)
+        if self.caller.measures is not None and phase.ended is not None:
+            text = refused.status.code.text if refused is not None else "Success"
+            self.caller.measures.permit_wait(text, phase.ended - phase.started)
         return refused
 
     def run_pre_bind_pre_flight(self, state: CycleState, pod: Pod, node: str) -> Refused | bool:
@@ -211,9 +204,7 @@ class Framework:
         for plugin in self.profile.pre_bind:
             if plugin.name in state.skip_pre_bind:
                 continue
-            span = self.caller.start_plugin(phase, plugin.name, "preBind")
-            status = await self.caller.call_async(span, plugin, "preBind", plugin.pre_bind, state, pod, node)
-            self.caller.end_plugin(span, status)
+            status = await self.caller.run_async(phase, plugin, "preBind", plugin.pre_bind, state, pod, node)
             refused = _refused("PreBind", plugin.name, status)
             if refused is not None:
                 break
@@ -223,9 +214,7 @@ class Framework:
     async def run_bind(self, phase: Span, state: CycleState, pod: Pod, node: str) -> Refused | None:
         """Asks the binders in turn, below `phase`; the first that does not skip has bound the Pod, or failed."""
         for plugin in self.profile.bind:
-            span = self.caller.start_plugin(phase, plugin.name, "bind")
-            status = await self.caller.call_async(span, plugin, "bind", plugin.bind, state, pod, node)
-            self.caller.end_plugin(span, status)
+            status = await self.caller.run_async(phase, plugin, "bind", plugin.bind, state, pod, node)
             if status is None or status.code is not Code.SKIP:
                 return _refused("Bind", plugin.name, status)
         return Refused("", error("no Bind plugin took the Pod"))
@@ -234,9 +223,7 @@ class Framework:
         """Tells those who want to know."""
         phase = self.caller.start_phase(parent, "postBind")
         for plugin in self.profile.post_bind:
-            span = self.caller.start_plugin(phase, plugin.name, "postBind")
-            status = await self.caller.call_async(span, plugin, "postBind", plugin.post_bind, state, pod, node)
-            self.caller.end_plugin(span, status)
+            await self.caller.run_async(phase, plugin, "postBind", plugin.post_bind, state, pod, node)
         self.caller.end_phase(phase)
 
 

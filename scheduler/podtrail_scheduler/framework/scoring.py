@@ -1,9 +1,9 @@
 """Choosing among the nodes that fit: the Score plugins, their weights, and a draw among equals."""
 
-from collections.abc import Mapping, Sequence
-from operator import add
+from collections.abc import Callable, Mapping, Sequence
+from operator import add, itemgetter
 from random import Random
-from typing import cast
+from typing import Any
 
 from podtrail_instrumentation import Span
 
@@ -26,8 +26,9 @@ class ScorePhase:
         self._state = state
         self._pod = pod
         self._indexes = indexes
-        infos = framework.table.infos
-        self._nodes: Sequence[NodeInfo] = [infos[index] for index in indexes]
+        self._pick: Callable[[Sequence[Any]], tuple[Any, ...]] = itemgetter(*indexes)
+        """From a column of all nodes the part of these, of which there are at least two."""
+        self._nodes: Sequence[NodeInfo] = self._pick(framework.table.infos)
         self._sums: list[int] | None = None
         self._base = 0
         self.by_plugin: dict[str, Sequence[int]] = {}
@@ -40,9 +41,7 @@ class ScorePhase:
         phase = caller.start_phase(parent, "preScore")
         refused = None
         for plugin in self._framework.profile.pre_score:
-            span = caller.start_plugin(phase, plugin.name, "preScore")
-            status = caller.call(span, plugin, "preScore", 1, plugin.pre_score, state, self._pod, self._nodes)
-            caller.end_plugin(span, status)
+            status = caller.run(phase, plugin, "preScore", plugin.pre_score, state, self._pod, self._nodes)
             if status is None or status.code is Code.SUCCESS:
                 continue
             if status.code is Code.SKIP:
@@ -61,14 +60,18 @@ class ScorePhase:
         for plugin in self._framework.profile.score:
             if plugin.name in self._state.skip_score:
                 continue
-            span = caller.start_plugin(phase, plugin.name, "score")
+            began = caller.clock.now()
+            span = caller.start_plugin(phase, plugin.name, "score", began) if phase.recording else phase
             refused = self._run(span, plugin)
-            if span.recording:
-                took = caller.clock.now() - span.started
+            if phase.recording:
+                took = caller.clock.now() - began
                 span.set_attributes({"scheduler.nodes.evaluated": len(self._nodes), "scheduler.duration_ns": took})
                 if refused is not None:
                     span.fail(refused.status.message)
-            span.end(PLUGIN_THRESHOLD)
+                span.end(PLUGIN_THRESHOLD)
+            else:
+                caller.note_if_long(phase, plugin.name, "score", began)
+            caller.measure(plugin.name, "score", refused.status if refused is not None else None, began)
             if refused is not None:
                 break
         caller.end_phase(phase, refused)
@@ -139,16 +142,16 @@ class ScorePhase:
         if local is None:
             return self._ask(span, plugin, self._nodes)
         column = self._framework.memory.column((plugin.name, "score", local.score_key(self._pod)))
-        known = [column[index] for index in self._indexes]
+        known: Sequence[Any] = self._pick(column)
         if UNKNOWN not in known:
-            return cast("list[int]", known)
+            return known
         asked = [place for place, each in enumerate(known) if each is UNKNOWN]
         answers = self._ask(span, plugin, [self._nodes[place] for place in asked])
         if isinstance(answers, Status):
             return answers
         for place, answer in zip(asked, answers, strict=True):
-            known[place] = column[self._indexes[place]] = answer
-        return cast("list[int]", known)
+            column[self._indexes[place]] = answer
+        return self._pick(column)
 
     def _ask(self, span: Span, plugin: ScorePlugin, nodes: Sequence[NodeInfo]) -> Sequence[int] | Status:
         caller = self._framework.caller

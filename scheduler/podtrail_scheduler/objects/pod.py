@@ -1,8 +1,9 @@
 """Pods and what of their specification scheduling reads."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from .labels import LabelSelector, NodeSelector, NodeSelectorTerm
 from .node import HOSTNAME, Toleration
@@ -183,8 +184,16 @@ class Pod:
 
     def named(self, name: str, uid: str) -> "Pod":
         """A Pod like this one under another name."""
-        return replace(self, name=name, uid=uid)
+        return self.changed(name=name, uid=uid)
+
+    def changed(self, **changes: Any) -> "Pod":
+        """This Pod with other values of these fields (`dataclasses.replace`, at a fraction of its cost)."""
+        copy = object.__new__(Pod)
+        copy.__dict__.update(self.__dict__, **changes)
+        if "name" in changes or "namespace" in changes:
+            copy.__dict__.pop("key", None)
+        return copy
 
     def on(self, node_name: str) -> "Pod":
         """This Pod as it is when it runs on that node."""
-        return replace(self, node_name=node_name, nominated_node_name="")
+        return self.changed(node_name=node_name, nominated_node_name="")
