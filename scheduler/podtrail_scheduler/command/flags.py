@@ -13,7 +13,7 @@ _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
 class _GoType(click.ParamType):  # type: ignore[type-arg] # generic in newer versions alone
     def _refuse(self, value: object, reason: str, parameter: click.Parameter | None) -> None:
-        names = ", ".join(reversed(parameter.opts)) if parameter is not None else ""
+        names = ", ".join(parameter.opts) if parameter is not None else ""
         raise click.UsageError(f"invalid argument {json.dumps(str(value))} for {json.dumps(names)} flag: {reason}")
 
 
