@@ -126,3 +126,13 @@ def test_nodes_with_the_images_score_by_size_and_spread(handle_of: Callable[...,
 def test_an_image_without_a_tag_means_the_latest(handle_of: Callable[..., Handle], image: str, known: str) -> None:
     nodes = cluster_with_images({known: 1000 * MIB})
     assert ImageLocality(handle_of(*nodes)).score(STATE, Pod("a", images=(image,)), nodes[0]) == 100
+
+
+def test_what_is_remembered_of_an_image_ends_when_it_spreads(handle_of: Callable[..., Handle]) -> None:
+    nodes = cluster_with_images({"web:1": 1000 * MIB}, {})
+    plugin, pod = ImageLocality(handle_of(*nodes)), Pod("a", images=("web:1",))
+    before = plugin.score_key(pod)
+    assert plugin.score_key(Pod("b", images=("web:1",))) == before
+    nodes[1].set_node(Node("n1", images={"web:1": 5}))
+    assert plugin.score_key(pod) != before
+    assert plugin.score_nodes(STATE, pod, nodes) == [100, 100]
