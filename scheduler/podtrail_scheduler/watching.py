@@ -1,7 +1,8 @@
 """What the scheduler does when the cluster changes: keeps its cache and queue right, and retries who may fit now."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
+from .api_dispatcher.dispatcher import APIDispatcher
 from .cache import Cache
 from .framework.clock import Signal
 from .framework.handle import Handle
@@ -12,6 +13,9 @@ from .queueing.events import (
     ASSIGNED_POD_DELETE,
     NODE_ADD,
     NODE_DELETE,
+    POD_ADD,
+    POD_DELETE,
+    POD_UPDATE,
     ApiObject,
     ClusterEvent,
     Happening,
@@ -30,6 +34,10 @@ class Watching:
         self.handle = handle
         self._names = names
         self._wanted: Signal | None = None
+        self.dispatcher: APIDispatcher | None = None
+        """Makes calls to the API server in the background; it is told what the watch shows of Pods."""
+        self.on_handled: Callable[[ClusterEvent, int], None] | None = None
+        """Told of each event that was worked in, and how many nanoseconds that took."""
 
     def wake(self) -> None:
         """There may be a Pod to schedule."""
@@ -50,8 +58,10 @@ class Watching:
             self.cache.set_pod(pod)
             self._move(ASSIGNED_POD_ADD, None, pod)
         elif pod.scheduler_name in self._names:
-            self.queue.add(pod, self.handle.clock.now())
+            began = self.handle.clock.now()
+            self.queue.add(pod, began)
             self.wake()
+            self._handled(POD_ADD, began)
 
     def pod_updated(self, old: Pod, new: Pod) -> None:
         """The watch shows a changed Pod; one that was bound leaves the queue, one that has ended is as good as gone."""
@@ -62,10 +72,16 @@ class Watching:
             self.pod_deleted(old)
             self.pod_added(new)
         elif not new.node_name:
+            if self.dispatcher is not None:
+                self.dispatcher.sync(new)
             if new.scheduler_name in self._names and not self.cache.is_assumed(new.uid):
-                self.queue.update(old, new, self.handle.clock.now())
+                began = self.handle.clock.now()
+                self.queue.update(old, new, began)
                 self.wake()
+                self._handled(POD_UPDATE, began)
         elif not old.node_name:
+            if self.dispatcher is not None:
+                self.dispatcher.forget(new.uid)
             self.queue.delete(new.uid)
             self.cache.set_pod(new)
             self._move(ASSIGNED_POD_ADD, old, new)
@@ -75,7 +91,12 @@ class Watching:
 
     def pod_deleted(self, pod: Pod) -> None:
         """The watch shows that a Pod is gone."""
+        began = self.handle.clock.now()
+        if self.dispatcher is not None:
+            self.dispatcher.forget(pod.uid)
         self.queue.delete(pod.uid)
+        if not pod.node_name:
+            self._handled(POD_DELETE, began)
         if pod.node_name:
             self.cache.remove_pod(pod.uid)
             self._move(ASSIGNED_POD_DELETE, pod, None)
@@ -113,5 +134,11 @@ class Watching:
             self._move(event, old, new)
 
     def _move(self, event: ClusterEvent, old: ApiObject | None, new: ApiObject | None) -> None:
-        self.queue.move(Happening(event, old, new), self.handle.clock.now())
+        began = self.handle.clock.now()
+        self.queue.move(Happening(event, old, new), began)
         self.wake()
+        self._handled(event, began)
+
+    def _handled(self, event: ClusterEvent, began: int) -> None:
+        if self.on_handled is not None:
+            self.on_handled(event, self.handle.clock.now() - began)

@@ -102,6 +102,8 @@ def _label(resource: Resource, action: Action) -> str:
 _PODS = frozenset((Resource.ASSIGNED_POD, Resource.UNSCHEDULED_POD, Resource.TARGET_POD))
 
 POD_ADD = ClusterEvent(Resource.UNSCHEDULED_POD, Action.ADD)
+POD_UPDATE = ClusterEvent(Resource.UNSCHEDULED_POD, Action.UPDATE)
+POD_DELETE = ClusterEvent(Resource.UNSCHEDULED_POD, Action.DELETE)
 ASSIGNED_POD_ADD = ClusterEvent(Resource.ASSIGNED_POD, Action.ADD)
 ASSIGNED_POD_DELETE = ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE)
 NODE_ADD = ClusterEvent(Resource.NODE, Action.ADD)

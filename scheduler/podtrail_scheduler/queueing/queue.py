@@ -21,7 +21,13 @@ from .events import FORCE_ACTIVATE, POD_ADD, TIMEOUT, Happening, Hints
 from .heap import EntryHeap
 from .in_flight import InFlight
 from .interest import Interest, Strategy
-from .pre_enqueue import PreEnqueue, PreEnqueuePlugin, PreEnqueueReporter
+from .pre_enqueue import (
+    MeasuredPreEnqueue,
+    PreEnqueue,
+    PreEnqueueMeasures,
+    PreEnqueuePlugin,
+    PreEnqueueReporter,
+)
 from .unschedulable import UnschedulablePool
 
 SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
@@ -91,6 +97,14 @@ class SchedulingQueue:
         """Pods that entered a queue, by queue and event (`scheduler_queue_incoming_pods_total`)."""
         self.rejections: Counter[tuple[str, ...]] = Counter()
         """Pods that a plugin refused, by plugin and profile (`scheduler_unschedulable_pods`)."""
+
+    def report_to(self, reporter: PreEnqueueReporter) -> None:
+        """Has changes of readiness told from now on (KEP-5501)."""
+        self._pre_enqueue.reporter = reporter
+
+    def measure(self, measures: PreEnqueueMeasures, stopwatch: Callable[[], int]) -> None:
+        """Has PreEnqueue measured from now on; `stopwatch` gives nanoseconds."""
+        self._pre_enqueue = MeasuredPreEnqueue(self._pre_enqueue, measures, stopwatch)
 
     def add(self, pod: Pod, now: int) -> None:
         """A Pod without a node was created."""

@@ -123,3 +123,25 @@ def test_a_plugin_that_raises_holds_the_pod_back_and_the_queue_goes_on(make_benc
     bench.add()
     assert bench.place() == "gated"
     assert reporter.told == ["plugin Claims raised KeyError: 'claim'"]
+
+
+def test_each_round_is_measured_and_one_in_ten_plugin_by_plugin(make_bench, start) -> None:
+    class Measures:
+        def __init__(self) -> None:
+            self.rounds, self.plugins = [], []
+
+        def extension_point(self, point, status, profile, duration) -> None:
+            self.rounds.append((point, status, profile, duration))
+
+        def plugin(self, plugin, point, status, duration) -> None:
+            self.plugins.append((plugin, point, status, duration))
+
+    bench, measures, ticks = make_bench(), Measures(), iter(range(1000))
+    bench.queue.measure(measures, lambda: next(ticks))
+    for number in range(10):
+        bench.add(f"pod-{number}", scheduling_gates=("quota",) if number == 9 else ())
+    assert measures.rounds[0][:3] == ("PreEnqueue", "Success", "default-scheduler")
+    assert measures.rounds[9][:3] == ("PreEnqueue", "UnschedulableAndUnresolvable", "default-scheduler")
+    assert len(measures.rounds) == 10
+    assert measures.plugins == [("SchedulingGates", "PreEnqueue", "UnschedulableAndUnresolvable", 1)]
+    assert measures.rounds[9][3] == 3
