@@ -17,12 +17,13 @@ LINK_TRUSTED = "podtrail.link.trusted"
 class _Links(Sequence[Link]):
     """The link that annotations ask for, made when a sampler or a recording span looks: the unsampled never do."""
 
-    __slots__ = ("_annotations", "_counters", "_prefix")
+    __slots__ = ("_annotations", "_counters", "_made", "_prefix")
 
     def __init__(self, annotations: Mapping[str, str], prefix: str, counters: PropagationCounters | None) -> None:
         self._annotations = annotations
         self._prefix = prefix
         self._counters = counters
+        self._made: list[Link] | None = None
 
     def __bool__(self) -> bool:
         return names_a_span(self._annotations, self._prefix)
@@ -41,8 +42,10 @@ class _Links(Sequence[Link]):
         return iter(self._read())
 
     def _read(self) -> list[Link]:
-        remote = remote_span(self._annotations, self._prefix, self._counters)
-        return [] if remote is None else [_link(remote)]
+        if self._made is None:
+            remote = remote_span(self._annotations, self._prefix, self._counters)
+            self._made = [] if remote is None else [_link(remote)]
+        return self._made
 
 
 def _link(remote: SpanContext) -> Link:
