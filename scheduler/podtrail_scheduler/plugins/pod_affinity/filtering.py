@@ -1,6 +1,7 @@
 """What Filter looks up: how many Pods match in each topology domain, counted by PreFilter."""
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import Status, unresolvable, unschedulable
@@ -12,6 +13,8 @@ from .terms import Term, match_all, pod_question, terms_of
 NO_AFFINITY = unresolvable("node(s) didn't match pod affinity rules")
 NO_ANTI_AFFINITY = unschedulable("node(s) didn't match pod anti-affinity rules")
 NO_EXISTING_ANTI_AFFINITY = unschedulable("node(s) didn't satisfy existing pods anti-affinity rules")
+
+_OBJECTORS = attrgetter("pods_with_required_anti_affinity")
 
 
 class Required:
@@ -97,7 +100,7 @@ def count_required(pod: Pod, nodes: Sequence[NodeInfo], required: Required, reme
     if anti_affinity:
         question = ("anti-affinity", *(term.question for term in anti_affinity))
         required.anti_affinity = remembered.ask(question, nodes, lambda node: _matching(anti_affinity, node))
-    if any(node.pods_with_required_anti_affinity for node in nodes):
+    if any(map(_OBJECTORS, nodes)):
         question = ("existing", pod_question(pod, required.labels))
         required.existing = remembered.ask(question, nodes, lambda node: _objecting(pod, required.labels, node))
 
