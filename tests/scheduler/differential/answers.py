@@ -4,9 +4,12 @@ import gzip
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 RECORDED = Path(__file__).parents[2] / "data" / "differential" / "kube-scheduler-v1.37.1.jsonl.gz"
+
+_NONE: Mapping[str, Any] = MappingProxyType({})
 
 Scores = Mapping[str, int]
 """By node."""
@@ -24,19 +27,19 @@ class Answer(NamedTuple):
     """How many nodes were looked at, of a Pod that found one."""
     fitting: int = 0
     """How many nodes fitted."""
-    scores: Mapping[str, Scores] = MappingProxyType({})
+    scores: Mapping[str, Scores] = _NONE
     """By plugin, weighted. Nothing when fewer than two nodes fitted."""
-    totals: Scores = {}
+    totals: Scores = _NONE
     """By node that fitted, when there were at least two."""
     message: str = ""
     """Why it was not scheduled."""
     nominated: str = ""
     """The node on which room is made."""
     victims: tuple[str, ...] = ()
-    """The Pods that make room, sorted."""
-    candidates: Mapping[str, tuple[str, ...]] = {}
+    """The Pods that were made to terminate, sorted; those that did so before are not among them."""
+    candidates: Mapping[str, tuple[str, ...]] = _NONE
     """By node on which room could be made: who would have to go, sorted."""
-    devices: Mapping[str, tuple[str, ...]] = {}
+    devices: Mapping[str, tuple[str, ...]] = _NONE
     """By claim: the devices that were allocated, `request pool/device`, sorted."""
 
 

@@ -1,5 +1,6 @@
 """Objects of the Kubernetes API as JSON, with what the API server would fill in where a scheduler looks at it."""
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -110,6 +111,24 @@ def pod(
 def expression(key: str, operator: str, *values: str) -> Object:
     """A requirement of a selector."""
     return {"key": key, "operator": operator, **({"values": list(values)} if values else {})}
+
+
+def as_stored(pod: Object) -> Object:
+    """The Pod after the API server has written what its label keys mean into the selectors beside them."""
+    stored = copy.deepcopy(pod)
+    labels, spec = stored["metadata"].get("labels", {}), stored["spec"]
+    terms = list(spec.get("topologySpreadConstraints", ()))
+    for kind in ("podAffinity", "podAntiAffinity"):
+        half = spec.get("affinity", {}).get(kind, {})
+        terms += half.get("requiredDuringSchedulingIgnoredDuringExecution", ())
+        preferred = half.get("preferredDuringSchedulingIgnoredDuringExecution", ())
+        terms += [each["podAffinityTerm"] for each in preferred]
+    for term in terms:
+        for field, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")):
+            added = [expression(key, operator, labels[key]) for key in term.get(field, ()) if key in labels]
+            if added:
+                term["labelSelector"].setdefault("matchExpressions", []).extend(added)
+    return stored
 
 
 def service(name: str, selector: Mapping[str, str], namespace: str = NAMESPACE) -> Object:

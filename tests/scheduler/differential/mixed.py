@@ -2,14 +2,15 @@
 
 from random import Random
 
-from .builders import NAMESPACES, ZONE, container, namespaces, node, pod, service
+from .builders import NAMESPACES, ZONE, container, expression, namespaces, node, pod, service
 from .case import Object
 from .nodes import Made
 from .profiles import DEFAULT
 from .spreading import affinity, selector
+from .volumes import claim, volume, with_claims
 
 _APPS = ("web", "db", "cache")
-_IMAGES = tuple(f"registry.example/{app}:v1" for app in _APPS)
+_IMAGES = {f"registry.example/{app}:v1": size << 20 for app, size in zip(_APPS, (40, 300, 870), strict=True)}
 
 
 def small(rng: Random) -> Made:
@@ -27,7 +28,21 @@ def _mixed(rng: Random, count: int, waiting: int) -> Made:
     bound = [_pod(rng, f"b{i}", resident=True, on=f"n{rng.randrange(count)}") for i in range(rng.randint(0, 2 * count))]
     services = [service(app, {"app": app}) for app in _APPS if rng.random() < 0.5]
     pods = [_pod(rng, f"p{i}", resident=False) for i in range(waiting)]
-    return DEFAULT, [*namespaces(), *services, *nodes, *bound], pods
+    for each in pods:
+        if rng.random() < 0.15:
+            each["spec"] |= with_claims(f"c{rng.randrange(3)}")
+    return DEFAULT, [*namespaces(), *services, *_storage(rng), *nodes, *bound], pods
+
+
+def _storage(rng: Random) -> list[Object]:
+    mark = rng.randrange(10_000)
+    objects = []
+    for i in range(3):
+        where = [expression(ZONE, "In", f"z{i}")]
+        objects.append(volume(f"pv{mark}-{i}", f"c{i}", labels={ZONE: f"z{i}"}, nodes=where))
+        mode = "ReadWriteOncePod" if i == 0 else "ReadWriteOnce"
+        objects.append(claim(f"c{i}", f"pv{mark}-{i}", accessModes=[mode]))
+    return objects
 
 
 def _node(rng: Random, number: int) -> Object:
@@ -46,7 +61,7 @@ def _node(rng: Random, number: int) -> Object:
         labels=labels,
         taints=taints,
         unschedulable=rng.random() < 0.05,
-        images={image: rng.randint(20, 900) << 20 for image in _IMAGES if rng.random() < 0.4},
+        images={image: size for image, size in _IMAGES.items() if rng.random() < 0.4},
         extended={"example.com/gpu": "2"} if rng.random() < 0.2 else None,
     )
 
@@ -91,6 +106,6 @@ def _pod(rng: Random, name: str, *, resident: bool, on: str | None = None) -> Ob
         on=on,
         priority=priority,
         started="2026-01-01T00:00:00Z" if resident else None,
-        containers=[container("main", requests, image=rng.choice(_IMAGES), ports=ports)],
+        containers=[container("main", requests, image=rng.choice(tuple(_IMAGES)), ports=ports)],
         **spec,
     )

@@ -13,7 +13,8 @@ _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 def node_name(rng: Random) -> Made:
     """NodeName alone: a Pod that waits to be scheduled names no node, so every node fits."""
-    nodes = [node(f"n{i}", images={"registry.example/app:v1": rng.randint(1, 900) << 20}) for i in range(3)]
+    size = rng.randint(1, 900) << 20
+    nodes = [node(f"n{i}", images={"registry.example/app:v1": size} if i else {}) for i in range(3)]
     return "node-name", nodes, [pod("p0"), pod("p1")]
 
 

@@ -39,6 +39,7 @@ def default_preemption(rng: Random) -> Made:
 
 def _filling(rng: Random, nodes: list[Object]) -> list[Object]:
     bound, number = [], 0
+    alike = rng.random() < 0.5  # so that priorities alone do not tell which node it costs least
     started = rng.sample(range(10, 3600), 60)
     for each in nodes:
         left = 2000
@@ -51,7 +52,7 @@ def _filling(rng: Random, nodes: list[Object]) -> list[Object]:
                 {"cpu": f"{cpu}m", "memory": "64Mi"},
                 labels={"app": rng.choice("abc")},
                 on=each["metadata"]["name"],
-                priority=rng.choice((0, 10, 20, 30, 100, 600)) + rng.randrange(10),
+                priority=rng.choice((0, 10)) if alike else rng.choice((0, 10, 20, 30, 100, 600)) + rng.randrange(10),
                 started=f"2026-01-01T{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}Z",
             )
             if rng.random() < 0.05:

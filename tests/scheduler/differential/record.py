@@ -169,6 +169,7 @@ class _Attempt:
         self._totals: dict[str, int] = {}
         self._candidates: dict[str, set[str]] = {}
         self._victims: set[str] = set()
+        self._going = 0
         self._to_change: Counter[str] = Counter()
         self._changed: Counter[str] = Counter()
         self._chosen = ""
@@ -191,7 +192,7 @@ class _Attempt:
 
     def _has_made_room(self, message: str) -> bool:
         expected = int(message.rpartition(" preempting ")[2].split()[0])
-        return len(self._victims) == expected and self._to_change <= self._changed
+        return len(self._victims) + self._going == expected and self._to_change <= self._changed
 
     def _see_preemption(self, message: str, fields: dict[str, str]) -> None:
         if message == "Pods are potential preemption victims on node":
@@ -199,10 +200,11 @@ class _Attempt:
             self._candidates.setdefault(fields["node"], set()).update(pods)
         if message == "Update event for scheduled pod":
             self._changed[fields["pod"]] += 1
-        if fields.get("preemptor") == self._key and message in (_PREEMPTED, _TERMINATING):
+        if fields.get("preemptor") == self._key and message == _TERMINATING:
+            self._going += 1
+        if fields.get("preemptor") == self._key and message == _PREEMPTED:
             self._victims.add(_name(fields["victim"]))
-            if message == _PREEMPTED:  # first its condition, then its deletion, which takes its time
-                self._to_change[fields["victim"]] = 2
+            self._to_change[fields["victim"]] = 2  # first its condition, then its deletion, which takes its time
 
     def _see(self, message: str, fields: dict[str, str]) -> Answer | None:
         match message:

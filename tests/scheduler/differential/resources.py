@@ -64,10 +64,11 @@ def image_locality(rng: Random) -> Made:
     """Images of several sizes on some of the nodes, names with and without tag and digest."""
     images = [f"registry.example:5000/{name}" for name in ("a:v1", "b:latest", "c:2", f"d@sha256:{'0' * 64}")]
     wanted = [*images, "registry.example:5000/b", "registry.example:5000/absent"]
+    sizes = {image: rng.randint(5, 1800) << 20 for image in images}
     nodes = []
     for i in range(rng.randint(2, 10)):
         held = rng.sample(images, rng.randint(0, len(images)))
-        nodes.append(node(f"n{i}", images={image: rng.randint(5, 1800) << 20 for image in held}))
+        nodes.append(node(f"n{i}", images={image: sizes[image] for image in held}))
     pods = []
     for i in range(3):
         containers = [container(f"c{j}", image=rng.choice(wanted)) for j in range(rng.randint(1, 3))]

@@ -72,6 +72,8 @@ def _constraint(rng: Random) -> Object:
     }
     if rng.random() < 0.25 and constraint["whenUnsatisfiable"] == "DoNotSchedule":
         constraint["minDomains"] = rng.randint(1, 4)
+    if rng.random() < 0.2:
+        constraint["matchLabelKeys"] = rng.choice((["version"], ["version", "absent"]))
     if rng.random() < 0.35:
         constraint["nodeAffinityPolicy"] = rng.choice(("Honor", "Ignore"))
     if rng.random() < 0.35:
@@ -128,6 +130,8 @@ def affinity(rng: Random) -> Object:
 def affinity_term(rng: Random) -> Object:
     """A term that may name namespaces, select them, or mean those of its own."""
     term: Object = {"topologyKey": rng.choice((ZONE, HOST, REGION)), "labelSelector": selector(rng)}
+    if rng.random() < 0.15:
+        term[rng.choice(("matchLabelKeys", "mismatchLabelKeys"))] = ["version"]
     drawn = rng.random()
     if drawn < 0.2:
         term["namespaces"] = rng.sample(tuple(NAMESPACES), 2)

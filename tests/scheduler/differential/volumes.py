@@ -136,10 +136,10 @@ def node_volume_limits(rng: Random) -> Made:
     claims += [claim("w0", storageClassName="slow"), claim("w1", storageClassName="fast")]
     bound = [
         pod(f"b{i}", on=rng.choice(nodes)["metadata"]["name"], **with_claims(f"c{rng.randrange(6)}"))
-        for i in range(rng.randint(1, 8))
+        for i in range(rng.randint(3, 10))
     ]
     names = [each["metadata"]["name"] for each in claims] + (["absent"] if rng.random() < 0.2 else [])
-    pods = [pod(f"p{i}", **with_claims(*rng.sample(names, rng.randint(0, 3)))) for i in range(3)]
+    pods = [pod(f"p{i}", **with_claims(*rng.sample(names, rng.randint(1, 4)))) for i in range(3)]
     return "volume-limits", [*classes, *volumes, *claims, *csi_nodes, *nodes, *bound], pods
 
 
@@ -149,7 +149,7 @@ def _csi_node(rng: Random, name: str) -> Object:
         if rng.random() < 0.85:
             entry: Object = {"name": driver, "nodeID": name, "topologyKeys": None}
             if rng.random() < 0.85:
-                entry["allocatable"] = {"count": rng.randint(0, 3)}
+                entry["allocatable"] = {"count": rng.choice((0, 1, 1, 2))}
             drivers.append(entry)
     return {
         "apiVersion": "storage.k8s.io/v1",

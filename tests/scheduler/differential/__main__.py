@@ -1,0 +1,38 @@
+"""`python -m tests.scheduler.differential` prints how far we agree with kube-scheduler, as docs/agreement.md has it.
+
+With the names of cases it prints every comparison of theirs that differs.
+"""
+
+import sys
+from collections.abc import Sequence
+
+from . import answers
+from .agreement import KNOWN_DIFFERENCES, Count, comparisons, counts
+from .generate import cases
+
+
+def table(rows: Sequence[Count]) -> str:
+    """The table of docs/agreement.md."""
+    total = Count("all", *(sum(row[column] for row in rows) for column in range(1, 6)))
+    lines = ["| family | cases | Pods | comparisons | alike | % | known differences |", "|---|---|---|---|---|---|---|"]
+    for row in [*rows, total]:
+        figures = f"{row.cases} | {row.pods} | {row.comparisons} | {row.alike} | {row.percentage:.1f} | {row.known}"
+        lines.append(f"| {row.family} | {figures} |")
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Prints the table, or the differences of single cases."""
+    if arguments:
+        asked = [case for case in cases() if case.name in arguments or case.family in arguments]
+        for each in comparisons(asked, answers.read()):
+            if not each.alike:
+                print(f"{each.place}\n  kube-scheduler: {each.theirs}\n  ours:           {each.ours}")
+        return
+    print(table(list(counts())))
+    for place, why in KNOWN_DIFFERENCES.items():
+        print(f"{place}: {why}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
