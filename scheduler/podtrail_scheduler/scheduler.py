@@ -15,13 +15,14 @@ from .client import POD_SCHEDULED, ApiError, PodCondition
 from .durations import MILLISECOND, SECOND
 from .framework.calling import Measures
 from .framework.cycle_state import CycleState
+from .framework.extending import PLUGIN as EXTENDERS
 from .framework.extending import Extenders
 from .framework.handle import Handle
 from .framework.profile import Profile
 from .framework.runtime import Framework
 from .objects import Pod
 from .queueing.entry import QueuedPod
-from .queueing.events import ASSIGNED_POD_DELETE, Happening
+from .queueing.events import ASSIGNED_POD_DELETE, Happening, Hints, hints_of
 from .queueing.pre_enqueue import PreEnqueueReporter
 from .queueing.queue import ProfileQueueing, QueueSettings, SchedulingQueue
 from .scheduling_cycle import SchedulingCycle, Turn
@@ -90,7 +91,10 @@ class Scheduler(Watching):
         handle = profiles[0][1]
         queue = SchedulingQueue(
             profiles[0][0].queue_sort.sort_key,
-            {profile.name: ProfileQueueing(profile.pre_enqueue, profile.hints) for profile, _ in profiles},
+            {
+                profile.name: ProfileQueueing(profile.pre_enqueue, _hints(profile, extenders is not None))
+                for profile, _ in profiles
+            },
             settings,
             nominations=handle.nominator,
             reporter=reporter,
@@ -296,3 +300,12 @@ class Scheduler(Watching):
     def _activate(self, pods: Sequence[Pod]) -> None:
         self.queue.activate([pod.uid for pod in pods], self.handle.clock.now())
         self.wake()
+
+
+def _hints(profile: Profile, extended: bool) -> Hints:
+    """The hints of a profile; extenders have no say of their own, so any event may help against their refusals."""
+    hints = dict(profile.hints)
+    if extended:
+        for event, own in hints_of((), [EXTENDERS]).items():
+            hints[event] = [*hints.get(event, ()), *own]
+    return hints

@@ -18,7 +18,6 @@ from podtrail_scheduler.configuration.defaults import default_plugins
 from podtrail_scheduler.configuration.features import GA, KNOWN, FeatureGates
 from podtrail_scheduler.configuration.go_duration import format_go_duration
 from podtrail_scheduler.configuration.wire import RAW, key_of
-from podtrail_scheduler.plugins.registry import IN_TREE, extension_points
 
 from .main import main as command
 
@@ -65,13 +64,8 @@ def _gates() -> Iterator[str]:
 
 
 def _plugins() -> Iterator[str]:
-    yield from ("### Default plugins", "", "In the order of their calls.", "")
-    yield from ("| Plugin | Weight | Extension points |", "|---|---|---|")
-    serves = extension_points(IN_TREE)
-    for each in default_plugins(FeatureGates()):
-        served = serves.get(each.name, ())
-        points = ", ".join(key_of(point) for point in dataclasses.fields(types.Plugins) if point.name in served)
-        yield f"| `{each.name}` | {each.weight or ''} | {points or 'not here: left out, with a warning'} |"
+    yield from ("### Default plugins", "", "In the order of their calls.", "", "| Plugin | Weight |", "|---|---|")
+    yield from (f"| `{each.name}` | {each.weight or ''} |" for each in default_plugins(FeatureGates()))
 
 
 def _configuration() -> Iterator[str]:

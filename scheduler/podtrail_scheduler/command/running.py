@@ -63,7 +63,15 @@ async def _serve(flags: Flags, prepared: Prepared) -> None:
         extenders = None
         if manifests is not None:
             extenders = ExtenderChain([Extender(each, session, manifests) for each in prepared.configuration.extenders])
-        plan = Plan(prepared.configuration, prepared.profiles, prepared.makers, prepared.features, extenders)
+        plan = Plan(
+            prepared.configuration,
+            prepared.profiles,
+            prepared.makers,
+            prepared.features,
+            extenders=extenders,
+            manifests=manifests,
+            max_unschedulable=flags.pod_max_in_unschedulable_pods_duration,
+        )
         own = prepared.configuration.client_connection.kubeconfig
         settings = Settings(
             plan,

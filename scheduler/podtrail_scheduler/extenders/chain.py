@@ -5,14 +5,11 @@ import logging
 from collections.abc import Mapping, Sequence
 
 from podtrail_scheduler.framework.diagnosis import Diagnosis, Refusal
-from podtrail_scheduler.framework.extending import ExtenderError
+from podtrail_scheduler.framework.extending import PLUGIN, ExtenderError
 from podtrail_scheduler.framework.status import Status, unresolvable, unschedulable
 from podtrail_scheduler.objects import Pod
 
 from .extender import Extender, PodsOn, Victims
-
-PLUGIN = "Extender"
-"""The name under which Pods that extenders rejected wait: every event of the cluster has them tried again."""
 
 _log = logging.getLogger(__name__)
 

@@ -7,6 +7,9 @@ from podtrail_scheduler.objects import Pod
 
 from .diagnosis import Diagnosis
 
+PLUGIN = "Extender"
+"""The name under which Pods that extenders ruled out wait: every event of the cluster has them tried again."""
+
 
 class ExtenderError(Exception):
     """An extender that may not be ignored failed; the text is what the Pod's Event says."""

@@ -22,7 +22,7 @@ def test_the_reference_is_up_to_date() -> None:
         "| `minCandidateNodesAbsolute` | integer | `100` | Number of nodes. |",
         "| `enableHTTPS` | boolean | `false` | Speaks TLS. |",
         "| `retryPeriod` | duration | `2s` | Between attempts. |",
-        "| `TaintToleration` | 3 | preFilter, filter, preScore, score |",
+        "| `TaintToleration` | 3 |",
     ],
 )
 def test_flags_gates_and_fields_have_their_place(line: str) -> None:

@@ -11,7 +11,9 @@ from podtrail_scheduler.client import Client
 from podtrail_scheduler.configuration.expansion import ProfileConfiguration
 from podtrail_scheduler.configuration.features import SCHEDULER_POP_FROM_BACKOFF_Q, FeatureGates
 from podtrail_scheduler.configuration.types import KubeSchedulerConfiguration
-from podtrail_scheduler.durations import SECOND
+from podtrail_scheduler.durations import MINUTE, SECOND
+from podtrail_scheduler.extenders import WatchedManifests
+from podtrail_scheduler.framework.extending import Extenders
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.listers import Listers
 from podtrail_scheduler.framework.waiting import WaitingPod
@@ -19,7 +21,6 @@ from podtrail_scheduler.nominator import Nominator
 from podtrail_scheduler.plugins.registry import Make, make_profile
 from podtrail_scheduler.queueing.queue import QueueSettings
 from podtrail_scheduler.scheduler import Scheduler
-from podtrail_scheduler.framework.extending import Extenders
 
 from .clock import AsyncioClock
 
@@ -33,6 +34,10 @@ class Plan:
     makers: Mapping[str, Make]
     features: FeatureGates
     extenders: Extenders | None = None
+    manifests: WatchedManifests | None = None
+    """Given Pods and nodes whole, for the extenders."""
+    max_unschedulable: int = 5 * MINUTE
+    """How long a Pod stays in the unschedulable pool if no event helps."""
     on_attempt: Callable[[AttemptRecord], None] = lambda _: None
     """Told of each attempt that is over."""
 
@@ -53,6 +58,7 @@ def assemble(plan: Plan, clock: AsyncioClock, client: Client, tracer: Tracer | N
         settings=QueueSettings(
             initial_backoff=plan.configuration.pod_initial_backoff_seconds * SECOND,
             max_backoff=plan.configuration.pod_max_backoff_seconds * SECOND,
+            max_unschedulable=plan.max_unschedulable,
             pop_from_backoff=plan.features.enabled(SCHEDULER_POP_FROM_BACKOFF_Q),
         ),
         extenders=plan.extenders,

@@ -3,9 +3,10 @@
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from podtrail_scheduler.extenders import WatchedManifests
 from podtrail_scheduler.objects import Node, Pod
 from podtrail_scheduler.objects.decoding import decode
 from podtrail_scheduler.queueing.events import ApiObject
@@ -117,9 +118,11 @@ class Mirror:
 class Informers:
     """Runs the reflectors. Pods can be looked up from the beginning; `run` needs the observer by then."""
 
-    def __init__(self, connection: Connection, rng: random.Random) -> None:
+    def __init__(self, connection: Connection, rng: random.Random, manifests: WatchedManifests | None = None) -> None:
+        """`manifests` are given Pods and nodes whole, for extenders."""
         self._connection = connection
         self._rng = rng
+        self._manifests = manifests
         self._pods: dict[str, Pod] = {}
         self._synced = asyncio.Event()
         self.mirrors: dict[str, Mirror] = {}
@@ -146,10 +149,31 @@ class Informers:
             self.reflectors[kind.collection] = Reflector(self._connection, resource, self._rng)
         async with asyncio.TaskGroup() as group:
             for name, reflector in self.reflectors.items():
-                group.create_task(reflector.run(self.mirrors[name].take), name=f"watch {name}")
+                group.create_task(reflector.run(self._follow(name)), name=f"watch {name}")
             for mirror in self.mirrors.values():
                 await mirror.synced.wait()
             self._synced.set()
+
+    def _follow(self, collection: str) -> Callable[[Change], Awaitable[None]]:
+        """Who follows a reflector: what is sent to extenders must be there before a Pod is scheduled."""
+        mirror, manifests = self.mirrors[collection], self._manifests
+        if manifests is None or collection not in ("pods", "nodes"):
+            return mirror.take
+        put = manifests.put_pod if collection == "pods" else manifests.put_node
+        remove = manifests.remove_pod if collection == "pods" else manifests.remove_node
+
+        async def both(change: Change) -> None:
+            match change:
+                case Listed(objects):
+                    for each in objects:
+                        put(each)
+                case Added(each) | Modified(each):
+                    put(each)
+                case Deleted(each):
+                    remove(each)
+            await mirror.take(change)
+
+        return both
 
     async def _is_served(self, kind: Kind) -> bool:
         try:

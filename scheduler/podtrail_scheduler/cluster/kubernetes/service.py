@@ -85,7 +85,7 @@ class _Service:
             provider = await stack.enter_async_context(self._tracing())
             limiter = RateLimiter(client.qps, client.burst)
             connection = await stack.enter_async_context(self._connection("scheduler", limiter))
-            informers = Informers(connection, self._rng)
+            informers = Informers(connection, self._rng, self._settings.plan.manifests)
             api = ApiClient(connection, informers.pod, self._clock.now, RateLimiter(client.qps, client.burst))
             tracer = provider.get_tracer(SCOPE) if provider is not None else None
             scheduler = assemble(self._settings.plan, self._clock, api, tracer)
