@@ -1,6 +1,6 @@
 """Tells in Pod status and Events that PreEnqueue rejects a Pod (KEP-5501)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from podtrail_scheduler.client import POD_SCHEDULED, PodCondition
 from podtrail_scheduler.durations import SECOND
@@ -13,6 +13,16 @@ DELAY = 5 * SECOND
 """How long a rejection must last to be told."""
 
 EventWriter = Callable[[Pod, None, str, str, str, str], None]
+"""Object, related object, type, reason, action, note."""
+
+
+def by_profile(writers: Mapping[str, EventWriter]) -> EventWriter:
+    """Writes in the name of the profile that a Pod asks for."""
+
+    def write(regarding: Pod, related: None, kind: str, reason: str, action: str, note: str) -> None:
+        writers[regarding.scheduler_name](regarding, related, kind, reason, action, note)
+
+    return write
 
 
 class PodStatusReporter:

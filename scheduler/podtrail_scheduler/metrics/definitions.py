@@ -195,6 +195,9 @@ TRACING_SPANS_EXPORTED = Definition(
     "Spans of scheduling attempts that were exported, or were not because of an error (KEP-5927).",
     ("result",),
 )
+TRACING_SPANS_DROPPED = Definition(
+    "scheduler_tracing_spans_dropped_total", "ALPHA", "Spans that did not fit into the queue of the exporter."
+)
 ANNOTATIONS_INJECTED = Definition(
     "trace_context_annotations_injected_total",
     "ALPHA",

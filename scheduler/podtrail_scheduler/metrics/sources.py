@@ -3,10 +3,13 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
+from podtrail_scheduler.event_recording.broadcaster import EventBroadcaster
 from podtrail_scheduler.queueing.queue import SchedulingQueue
+from podtrail_scheduler.scheduler import Scheduler
 
 from . import definitions as defined
 from .families import ReadVec, Values
+from .scheduler_metrics import SchedulerMetrics
 
 Samples = Iterable[tuple[str, Mapping[str, str], float]]
 """Name, labels and value."""
@@ -57,10 +60,30 @@ def of_tracing(samples: Callable[[], Samples]) -> list[ReadVec]:
 
         return values
 
-    kinds = (defined.TRACING_SPANS_EXPORTED, defined.ANNOTATIONS_INJECTED, defined.ANNOTATIONS_EXTRACTED)
+    kinds = (
+        defined.TRACING_SPANS_EXPORTED,
+        defined.TRACING_SPANS_DROPPED,
+        defined.ANNOTATIONS_INJECTED,
+        defined.ANNOTATIONS_EXTRACTED,
+    )
     return [kind.of(read(kind)) for kind in kinds]
 
 
 def of_events(dropped: Callable[[], Mapping[str, int]]) -> list[ReadVec]:
     """Events that were not written, by reason."""
     return [defined.EVENTS_DROPPED.of(lambda: {(reason,): number for reason, number in dropped().items()})]
+
+
+def show(
+    metrics: SchedulerMetrics, scheduler: Scheduler, dispatcher: Pending | None, events: EventBroadcaster | None
+) -> None:
+    """Exposes what a scheduler and what works for it keep, and has the rest of its work measured."""
+    now = scheduler.handle.clock.now
+    metrics.include(
+        *of_queue(scheduler.queue),
+        *of_cache(scheduler.cache.sizes),
+        *(of_dispatcher(dispatcher) if dispatcher is not None else ()),
+        *(of_events(lambda: events.dropped) if events is not None else ()),
+    )
+    scheduler.queue.measure(metrics, now)
+    scheduler.on_handled = metrics.event_handled

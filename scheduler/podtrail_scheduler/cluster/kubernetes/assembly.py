@@ -5,18 +5,29 @@ from dataclasses import dataclass
 
 from opentelemetry.trace import Tracer
 
+from podtrail_scheduler.api_dispatcher.client import DispatchingClient
+from podtrail_scheduler.api_dispatcher.dispatcher import APIDispatcher, DispatcherSettings
+from podtrail_scheduler.api_dispatcher.reporting import PodStatusReporter, by_profile
 from podtrail_scheduler.attempt import AttemptRecord
 from podtrail_scheduler.cache import Cache
 from podtrail_scheduler.client import Client
 from podtrail_scheduler.configuration.expansion import ProfileConfiguration
-from podtrail_scheduler.configuration.features import SCHEDULER_POP_FROM_BACKOFF_Q, FeatureGates
+from podtrail_scheduler.configuration.features import (
+    SCHEDULER_ASYNC_API_CALLS,
+    SCHEDULER_POP_FROM_BACKOFF_Q,
+    SCHEDULER_PRE_ENQUEUE_POD_STATUS,
+    FeatureGates,
+)
 from podtrail_scheduler.configuration.types import KubeSchedulerConfiguration
 from podtrail_scheduler.durations import MINUTE, SECOND
+from podtrail_scheduler.event_recording.broadcaster import EventBroadcaster
 from podtrail_scheduler.extenders import WatchedManifests
 from podtrail_scheduler.framework.extending import Extenders
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.listers import Listers
 from podtrail_scheduler.framework.waiting import WaitingPod
+from podtrail_scheduler.metrics.scheduler_metrics import SchedulerMetrics
+from podtrail_scheduler.metrics.sources import show
 from podtrail_scheduler.nominator import Nominator
 from podtrail_scheduler.plugins.registry import Make, make_profile
 from podtrail_scheduler.queueing.queue import QueueSettings
@@ -42,15 +53,37 @@ class Plan:
     """Told of each attempt that is over."""
 
 
-def assemble(plan: Plan, clock: AsyncioClock, client: Client, tracer: Tracer | None) -> Scheduler:
-    """The scheduler; all profiles share cluster, queue and nominations. ValueError when a plugin refuses its args."""
+def assemble(
+    plan: Plan,
+    clock: AsyncioClock,
+    client: Client,
+    tracer: Tracer | None,
+    *,
+    metrics: SchedulerMetrics | None = None,
+    events: EventBroadcaster | None = None,
+    host: str = "",
+) -> Scheduler:
+    """The scheduler; all profiles share cluster, queue and nominations. ValueError when a plugin refuses its args.
+
+    `metrics` are told of its work, and show its queue and cache; `events` go out in the name of each profile on `host`.
+    """
     cache, listers, nominator = Cache(), Listers(), Nominator()
     waiting: dict[str, WaitingPod] = {}
+    dispatcher = _dispatcher(plan, clock, client, metrics)
+    if dispatcher is not None:
+        client = DispatchingClient(client, dispatcher)
     profiles = []
     for profile in plan.profiles:
         handle = Handle(clock, client, cache.nodes, listers=listers, nominator=nominator, waiting=waiting)
-        profiles.append((make_profile(handle, profile, plan.makers), handle))
-    return Scheduler(
+        if events is not None:
+            handle.event = events.recorder(profile.scheduler_name, host)
+        if metrics is not None:
+            handle.measures = metrics
+        made = make_profile(handle, profile, plan.makers)
+        if metrics is not None:
+            made.hints = metrics.timed(made.hints, clock.now)
+        profiles.append((made, handle))
+    scheduler = Scheduler(
         profiles,
         cache,
         tracer=tracer,
@@ -63,4 +96,25 @@ def assemble(plan: Plan, clock: AsyncioClock, client: Client, tracer: Tracer | N
         ),
         extenders=plan.extenders,
         seed=str(clock.now()),
+        metrics=metrics,
     )
+    if dispatcher is not None:
+        scheduler.dispatcher = dispatcher
+        if plan.features.enabled(SCHEDULER_PRE_ENQUEUE_POD_STATUS):
+            writers = {made.name: handle.event for made, handle in profiles}
+            reporter = PodStatusReporter(dispatcher, by_profile(writers), scheduler.queue.report_failed)
+            scheduler.queue.report_to(reporter)
+    if metrics is not None:
+        show(metrics, scheduler, dispatcher, events)
+    return scheduler
+
+
+def _dispatcher(
+    plan: Plan, clock: AsyncioClock, client: Client, metrics: SchedulerMetrics | None
+) -> APIDispatcher | None:
+    """The dispatcher that SchedulerAsyncAPICalls asks for; status patches have the rate of a client of their own."""
+    if not plan.features.enabled(SCHEDULER_ASYNC_API_CALLS):
+        return None
+    connection = plan.configuration.client_connection
+    settings = DispatcherSettings(plan.configuration.parallelism, connection.qps, connection.burst)
+    return APIDispatcher(client, clock, settings, metrics)

@@ -5,7 +5,7 @@ import logging
 import random
 import socket
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,9 +14,12 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.trace import TracerProvider
 from podtrail_instrumentation import SpanCounters, TracingConfiguration, shutdown, tracer_provider
 
-from podtrail_scheduler.configuration.features import SCHEDULER_TRACING
+from podtrail_scheduler.configuration.features import SCHEDULER_ASYNC_API_CALLS, SCHEDULER_TRACING
 from podtrail_scheduler.configuration.types import LeaderElectionConfiguration
 from podtrail_scheduler.durations import SECOND
+from podtrail_scheduler.event_recording.broadcaster import EventBroadcaster
+from podtrail_scheduler.metrics.scheduler_metrics import SchedulerMetrics
+from podtrail_scheduler.metrics.sources import of_tracing
 from podtrail_scheduler.scheduler import Scheduler
 
 from .api_client import ApiClient
@@ -24,6 +27,7 @@ from .assembly import Plan, assemble
 from .clock import AsyncioClock
 from .connection import Connection, user_agent
 from .election import ApiLease, Election, ElectionTiming
+from .event_sink import ApiEventSink
 from .informers import Informers
 from .rate_limiter import RateLimiter
 from .serving import Check, Serving, served
@@ -32,10 +36,6 @@ PROGRAM = "podtrail-scheduler"
 SCOPE = "podtrail_scheduler"
 
 _log = logging.getLogger(__name__)
-
-
-def _no_metrics(scheduler: Scheduler) -> bytes:  # noqa: ARG001
-    return b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,6 @@ class Settings:
     """None: `clientConnection.kubeconfig`, else the ServiceAccount of the Pod that it runs in."""
     master: str | None = None
     serving: Serving = field(default_factory=Serving)
-    metrics: Callable[[Scheduler], bytes] = _no_metrics
-    """The text for Prometheus."""
     tracer_provider: TracerProvider | None = None
     """Takes the place of the one that `tracing` describes."""
 
@@ -78,6 +76,7 @@ class _Service:
         self._configuration = settings.plan.configuration
         self._clock = AsyncioClock()
         self._rng = random.Random()  # noqa: S311, jitter
+        self._spans = SpanCounters()
 
     async def run(self, started: Callable[[int], None]) -> None:
         client = self._configuration.client_connection
@@ -88,16 +87,33 @@ class _Service:
             informers = Informers(connection, self._rng, self._settings.plan.manifests)
             api = ApiClient(connection, informers.pod, self._clock.now, RateLimiter(client.qps, client.burst))
             tracer = provider.get_tracer(SCOPE) if provider is not None else None
-            scheduler = assemble(self._settings.plan, self._clock, api, tracer)
+            events = EventBroadcaster(ApiEventSink(connection, RateLimiter(client.qps, client.burst)), self._clock)
+            features = self._settings.plan.features
+            metrics = SchedulerMetrics(async_api_calls=features.enabled(SCHEDULER_ASYNC_API_CALLS))
+            scheduler = assemble(
+                self._settings.plan,
+                self._clock,
+                api,
+                tracer,
+                metrics=metrics,
+                events=events,
+                host=socket.gethostname(),
+            )
+            metrics.include(*of_tracing(lambda: self._counted(scheduler)))
             election = await self._election(stack)
             stack.push_async_callback(self._clock.stop)
             live: Mapping[str, Check] = {"ping": lambda: ""}
             ready: Mapping[str, Check] = {"informer-sync": lambda: "" if informers.synced else "not all listed yet"}
-            port = await stack.enter_async_context(
-                served(self._settings.serving, live, ready, lambda: self._settings.metrics(scheduler))
-            )
+            port = await stack.enter_async_context(served(self._settings.serving, live, ready, metrics.exposition))
             started(port)
             await self._schedule(scheduler, informers, election)
+
+    def _counted(self, scheduler: Scheduler) -> Iterator[tuple[str, Mapping[str, str], float]]:
+        """What tracing counts: exported spans, and context in annotations."""
+        if self._settings.plan.features.enabled(SCHEDULER_TRACING):
+            yield from self._spans.samples()
+        for counters in scheduler.propagation.values():
+            yield from counters.samples()
 
     async def _schedule(self, scheduler: Scheduler, informers: Informers, election: Election | None) -> None:
         async def lead() -> None:
@@ -135,7 +151,7 @@ class _Service:
                 endpoint=asked.endpoint, sampling_rate_per_million=asked.sampling_rate_per_million
             )
         attributes = {"service.name": PROGRAM, "service.version": self._settings.version}
-        provider = tracer_provider(tracing, Resource(attributes), SpanCounters())
+        provider = tracer_provider(tracing, Resource(attributes), self._spans)
         try:
             yield provider
         finally:
