@@ -1,0 +1,210 @@
+"""podtrail-scheduler as a process on a real API server, with an HTTP extender, beside the real kube-scheduler."""
+
+import contextlib
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+pytestmark = pytest.mark.control_plane
+
+DEADLINE = 60
+OURS = (sys.executable, "-m", "podtrail_scheduler.command.main")
+Answer = Callable[[Mapping[str, Any]], Any]
+
+
+class ExtenderServer:
+    """Answers verbs with functions of what they are asked; keeps what it was asked."""
+
+    def __init__(self, verbs: Mapping[str, Answer]) -> None:
+        self.asked: list[tuple[str, Any]] = []
+        asked = self.asked
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                verb = self.path.strip("/")
+                request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                asked.append((verb, request))
+                body = json.dumps(verbs[verb](request)).encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *args: Any) -> None:
+                """Says nothing."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self._thread = threading.Thread(target=self._server.serve_forever)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+@contextlib.contextmanager
+def extending(verbs: Mapping[str, Answer]) -> Iterator[ExtenderServer]:
+    server = ExtenderServer(verbs)
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+@contextlib.contextmanager
+def process(command: Sequence[str | Path], folder: Path, document: Mapping[str, Any], *flags: str) -> Iterator[Any]:
+    """Runs a scheduler with a configuration; ends it with SIGTERM unless it has ended."""
+    folder.mkdir(exist_ok=True)
+    (folder / "config.yaml").write_text(yaml.safe_dump(document))
+    with (folder / "log").open("wb") as log:
+        started = subprocess.Popen([*command, "--config", folder / "config.yaml", *flags], stderr=log, stdout=log)
+        try:
+            yield started
+        finally:
+            if started.poll() is None:
+                started.send_signal(signal.SIGTERM)
+            started.wait(DEADLINE)
+
+
+def configuration(control_plane: Any, name: str, **fields: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "leaderElection": {"leaderElect": False},
+        "clientConnection": {"kubeconfig": str(control_plane.kubeconfig)},
+        "profiles": [{"schedulerName": name}],
+        **fields,
+    }
+
+
+def until(read: Callable[[], Any], true: Callable[[Any], Any], log: Path) -> Any:
+    deadline = time.monotonic() + DEADLINE
+    while not true(found := read()):
+        assert time.monotonic() < deadline, f"still {json.dumps(found)[:1000]}\n{log.read_text()[-3000:]}"
+        time.sleep(0.05)
+    return found
+
+
+def node_of(pod: Mapping[str, Any]) -> str:
+    return str(pod["spec"].get("nodeName", ""))
+
+
+def test_it_schedules_until_it_is_told_to_end(
+    control_plane: Any, namespace: str, make_pod: Any, tmp_path: Path
+) -> None:
+    api, pods = control_plane.api, f"/api/v1/namespaces/{namespace}/pods"
+    api.node(f"{namespace}-n", labels={"for": namespace})
+    api.create(pods, make_pod("web", namespace, nodeSelector={"for": namespace}))
+
+    with process(
+        OURS, tmp_path / "ours", configuration(control_plane, namespace), "--secure-port=0", "-v=2"
+    ) as started:
+        bound = until(lambda: api.get(f"{pods}/web"), node_of, tmp_path / "ours" / "log")
+
+    assert node_of(bound) == f"{namespace}-n"
+    log = (tmp_path / "ours" / "log").read_text()
+    assert started.returncode == 0, log
+    assert '"Starting podtrail-scheduler"' in log
+
+
+def test_an_extender_is_asked_as_kube_scheduler_asks_it_and_decides(
+    control_plane: Any, kubernetes_binaries: Path, namespace: str, make_pod: Any, tmp_path: Path
+) -> None:
+    """Both schedulers, one after the other, with the same extender and Pods that are alike."""
+    api, pods = control_plane.api, f"/api/v1/namespaces/{namespace}/pods"
+    names = [f"{namespace}-{each}" for each in "abcd"]
+    for name in names:
+        api.node(name, labels={"for": namespace})
+    kept = names[1:]
+
+    def filtering(request: Any) -> Any:
+        items = [each for each in request["Nodes"]["items"] if each["metadata"]["name"] in kept]
+        return {"Nodes": {"items": items}, "FailedNodes": {names[0]: "not licensed"}}
+
+    def prioritizing(request: Any) -> Any:
+        return [{"Host": name, "Score": 10 if name == names[2] else 0} for name in request["NodeNames"]]
+
+    verbs = {"filter": filtering, "prioritize": prioritizing}
+    commands = {"ours": (*OURS,), "theirs": (kubernetes_binaries / "kube-scheduler",)}
+    asked: dict[str, Any] = {}
+    for who, command in commands.items():
+        with extending(verbs) as server:
+            extenders = [
+                {"urlPrefix": server.url, "filterVerb": "filter"},
+                {"urlPrefix": server.url, "prioritizeVerb": "prioritize", "weight": 5, "nodeCacheCapable": True},
+            ]
+            document = configuration(control_plane, f"{namespace}-{who}", extenders=extenders)
+            with process(command, tmp_path / who, document, "--secure-port=0"):
+                api.create(pods, make_pod(who, f"{namespace}-{who}", nodeSelector={"for": namespace}))
+                bound = until(lambda who=who: api.get(f"{pods}/{who}"), node_of, tmp_path / who / "log")
+        assert node_of(bound) == names[2]
+        asked[who] = server.asked
+
+    assert [shape(each) for each in asked["ours"]] == [shape(each) for each in asked["theirs"]]
+
+
+def shape(asked: tuple[str, Any]) -> Any:
+    """A request without what differs from Pod to Pod."""
+    verb, request = asked
+    nodes = request["Nodes"] and sorted(each["metadata"]["name"] for each in request["Nodes"]["items"])
+    return verb, sorted(request), sorted(request["Pod"]["spec"]), nodes, sorted(request["NodeNames"] or [])
+
+
+def test_a_pod_that_an_extender_rules_out_is_told_so_and_tried_again(
+    control_plane: Any, namespace: str, make_pod: Any, tmp_path: Path
+) -> None:
+    api, pods = control_plane.api, f"/api/v1/namespaces/{namespace}/pods"
+    api.node(f"{namespace}-a", labels={"for": namespace})
+
+    def filtering(request: Any) -> Any:
+        good = [name for name in request["NodeNames"] if name.endswith("-b")]
+        return {
+            "NodeNames": good,
+            "FailedNodes": {name: "no licence" for name in request["NodeNames"] if name not in good},
+        }
+
+    with extending({"filter": filtering}) as server:
+        extenders = [{"urlPrefix": server.url, "filterVerb": "filter", "nodeCacheCapable": True}]
+        document = configuration(control_plane, namespace, extenders=extenders)
+        with process(OURS, tmp_path / "ours", document, "--secure-port=0"):
+            api.create(pods, make_pod("web", namespace, nodeSelector={"for": namespace}))
+            log = tmp_path / "ours" / "log"
+            refused = until(lambda: api.get(f"{pods}/web"), lambda pod: pod["status"].get("conditions"), log)
+            assert "1 no licence" in refused["status"]["conditions"][0]["message"]
+            api.node(f"{namespace}-b", labels={"for": namespace})
+            assert node_of(until(lambda: api.get(f"{pods}/web"), node_of, log)) == f"{namespace}-b"
+
+
+def test_an_extender_may_bind_in_place_of_the_plugins(
+    control_plane: Any, namespace: str, make_pod: Any, tmp_path: Path
+) -> None:
+    api, pods = control_plane.api, f"/api/v1/namespaces/{namespace}/pods"
+    api.node(f"{namespace}-n", labels={"for": namespace})
+
+    def binding(request: Any) -> Any:
+        target = {"apiVersion": "v1", "kind": "Node", "name": request["Node"]}
+        metadata = {"name": request["PodName"], "annotations": {"bound-by": "extender"}}
+        api.create(f"{pods}/{request['PodName']}/binding", {"metadata": metadata, "target": target})
+        return {"Error": ""}
+
+    with extending({"bind": binding}) as server:
+        extenders = [{"urlPrefix": server.url, "bindVerb": "bind"}]
+        document = configuration(control_plane, namespace, extenders=extenders)
+        with process(OURS, tmp_path / "ours", document, "--secure-port=0"):
+            api.create(pods, make_pod("web", namespace, nodeSelector={"for": namespace}))
+            bound = until(lambda: api.get(f"{pods}/web"), node_of, tmp_path / "ours" / "log")
+
+    assert bound["metadata"]["annotations"] == {"bound-by": "extender"}
+    assert [verb for verb, _ in server.asked] == ["bind"]
