@@ -15,6 +15,7 @@ from podtrail_scheduler.framework.profile import Enabled, Profile
 
 from .balanced_allocation import BalancedAllocation
 from .default_binder import DefaultBinder
+from .dynamic_resources import DynamicResources
 from .image_locality import ImageLocality
 from .node_affinity import NodeAffinity
 from .node_declared_features import NodeDeclaredFeatures
@@ -62,6 +63,7 @@ _DEFAULT: Sequence[Make] = (
     VolumeZone,
     PodTopologySpread,
     InterPodAffinity,
+    DynamicResources,
     DefaultPreemption,
     BalancedAllocation,
     ImageLocality,

@@ -41,6 +41,7 @@ DEFAULT_PLUGINS = (
     "VolumeZone",
     "PodTopologySpread",
     "InterPodAffinity",
+    "DynamicResources",
     "DefaultPreemption",
     "NodeResourcesBalancedAllocation",
     "ImageLocality",

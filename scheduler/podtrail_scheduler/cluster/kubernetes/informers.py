@@ -48,6 +48,9 @@ KINDS: Sequence[Kind] = (
     Kind("storage.k8s.io/v1", "csidrivers"),
     Kind("storage.k8s.io/v1", "csistoragecapacities"),
     Kind("storage.k8s.io/v1", "volumeattachments"),
+    Kind("resource.k8s.io/v1", "resourceclaims"),
+    Kind("resource.k8s.io/v1", "resourceslices"),
+    Kind("resource.k8s.io/v1", "deviceclasses"),
 )
 """What kube-scheduler's informers watch. What an older API server does not have is told, and done without."""
 

@@ -1,0 +1,302 @@
+"""Expressions as trees that have a value for given variables."""
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from .functions import call_function, call_method, checked
+from .values import NONE, CelError, Optional, Quantity, Semver, equal, kind_of
+
+Variables = Mapping[str, object]
+
+
+class Expression(Protocol):
+    """Has a value."""
+
+    def value(self, variables: Variables) -> object:
+        """The value; CelError when there is none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """Itself."""
+
+    constant: object
+
+    def value(self, variables: Variables) -> object:  # noqa: ARG002
+        """Whatever the variables."""
+        return self.constant
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A variable."""
+
+    name: str
+
+    def value(self, variables: Variables) -> object:
+        """What the variable is."""
+        if self.name not in variables:
+            raise CelError(f"undeclared reference to '{self.name}'")
+        return variables[self.name]
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """A list literal."""
+
+    items: Sequence[Expression]
+
+    def value(self, variables: Variables) -> object:
+        """The values of the items."""
+        return [item.value(variables) for item in self.items]
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """A field or an index; `optional`: one that may be missing."""
+
+    operand: Expression
+    key: Expression
+    optional: bool = False
+
+    def value(self, variables: Variables) -> object:
+        """What is there; of an optional operand, an optional."""
+        operand, key = self.operand.value(variables), self.key.value(variables)
+        if isinstance(operand, Optional):
+            return NONE if not operand.present else _find(operand.value, key)
+        found = _find(operand, key)
+        if self.optional:
+            return found
+        if not found.present:
+            kind = "no such key" if isinstance(operand, Mapping) else "index out of bounds"
+            raise CelError(f"{kind}: {key}")
+        return found.value
+
+    def present(self, variables: Variables) -> bool:
+        """Whether it is there."""
+        operand = self.operand.value(variables)
+        if isinstance(operand, Optional):
+            operand = operand.value if operand.present else {}
+        return _find(operand, self.key.value(variables)).present
+
+
+@dataclass(frozen=True, slots=True)
+class Has:
+    """`has(a.b)`."""
+
+    field: At
+
+    def value(self, variables: Variables) -> object:
+        """Whether the field is there."""
+        return self.field.present(variables)
+
+
+@dataclass(frozen=True, slots=True)
+class Junction:
+    """`&&` and `||`: decided by one side if the other has no value."""
+
+    left: Expression
+    right: Expression
+    decisive: bool
+    """The value of a side that decides alone: false for `&&`, true for `||`."""
+
+    def value(self, variables: Variables) -> object:
+        """The truth."""
+        trouble: CelError | None = None
+        for side in (self.left, self.right):
+            try:
+                if boolean(side.value(variables)) is self.decisive:
+                    return self.decisive
+            except CelError as error:
+                trouble = trouble or error
+        if trouble is not None:
+            raise trouble
+        return not self.decisive
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional:
+    """`a ? b : c`."""
+
+    condition: Expression
+    then: Expression
+    otherwise: Expression
+
+    def value(self, variables: Variables) -> object:
+        """Only the side that is chosen is looked at."""
+        return (self.then if boolean(self.condition.value(variables)) else self.otherwise).value(variables)
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """`!a` and `-a`."""
+
+    sign: str
+    operand: Expression
+
+    def value(self, variables: Variables) -> object:
+        """The opposite."""
+        operand = self.operand.value(variables)
+        if self.sign == "!":
+            return not boolean(operand)
+        if isinstance(operand, bool) or not isinstance(operand, (int, float)):
+            raise CelError("no such overload: -_")
+        return checked(-operand)
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """An operator between two values."""
+
+    sign: str
+    left: Expression
+    right: Expression
+
+    def value(self, variables: Variables) -> object:
+        """The result."""
+        left, right = self.left.value(variables), self.right.value(variables)
+        match self.sign:
+            case "==":
+                return equal(left, right)
+            case "!=":
+                return not equal(left, right)
+            case "in":
+                return _contains(right, left)
+            case "<" | "<=" | ">" | ">=":
+                return _ordered(self.sign, left, right)
+        return _arithmetic(self.sign, left, right)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function, or a method of `target`."""
+
+    name: str
+    target: Expression | None
+    arguments: Sequence[Expression]
+
+    def value(self, variables: Variables) -> object:
+        """What it returns."""
+        arguments = [argument.value(variables) for argument in self.arguments]
+        if self.target is None:
+            return call_function(self.name, arguments)
+        return call_method(self.name, self.target.value(variables), arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """`cel.bind(name, value, body)`."""
+
+    name: str
+    bound: Expression
+    body: Expression
+
+    def value(self, variables: Variables) -> object:
+        """The body's value with the name known."""
+        return self.body.value({**variables, self.name: self.bound.value(variables)})
+
+
+@dataclass(frozen=True, slots=True)
+class Macro:
+    """all, exists, exists_one, filter and map over a list or the keys of a map."""
+
+    name: str
+    target: Expression
+    variable: str
+    body: Expression
+    condition: Expression | None = None
+    """Of map: which items."""
+
+    def value(self, variables: Variables) -> object:
+        """What it makes of the items."""
+        items = self.target.value(variables)
+        if not isinstance(items, (list, tuple, Mapping)):
+            raise CelError(f"no such overload: {kind_of(items)}.{self.name}")
+        scopes = [{**variables, self.variable: item} for item in items]
+        match self.name:
+            case "all":
+                return self._decided(scopes, decisive=False)
+            case "exists":
+                return self._decided(scopes, decisive=True)
+            case "exists_one":
+                return sum(boolean(self.body.value(scope)) for scope in scopes) == 1
+            case "filter":
+                return [scope[self.variable] for scope in scopes if boolean(self.body.value(scope))]
+        condition = self.condition
+        return [self.body.value(scope) for scope in scopes if condition is None or boolean(condition.value(scope))]
+
+    def _decided(self, scopes: Sequence[Variables], *, decisive: bool) -> bool:
+        trouble: CelError | None = None
+        for scope in scopes:
+            try:
+                if boolean(self.body.value(scope)) is decisive:
+                    return decisive
+            except CelError as error:
+                trouble = trouble or error
+        if trouble is not None:
+            raise trouble
+        return not decisive
+
+
+def boolean(value: object) -> bool:
+    """The value, which must be a truth."""
+    if not isinstance(value, bool):
+        raise CelError(f"no such overload: {kind_of(value)} is not bool")
+    return value
+
+
+def _find(operand: object, key: object) -> Optional:
+    if isinstance(operand, Mapping):
+        return Optional(present=True, value=operand[key]) if key in operand else NONE
+    if isinstance(operand, (list, tuple)) and not isinstance(operand, Semver):
+        if isinstance(key, bool) or not isinstance(key, int):
+            raise CelError(f"unsupported index type '{kind_of(key)}' in list")
+        return Optional(present=True, value=operand[key]) if 0 <= key < len(operand) else NONE
+    raise CelError(f"unsupported access to '{key}' of {kind_of(operand)}")
+
+
+def _contains(container: object, item: object) -> bool:
+    if isinstance(container, Mapping):
+        return any(equal(key, item) for key in container)
+    if isinstance(container, (list, tuple)):
+        return any(equal(each, item) for each in container)
+    raise CelError(f"no such overload: {kind_of(item)} in {kind_of(container)}")
+
+
+_ORDER: Mapping[str, Callable[[object, object], bool]] = {
+    "<": operator.lt,  # type: ignore[dict-item]
+    "<=": operator.le,  # type: ignore[dict-item]
+    ">": operator.gt,  # type: ignore[dict-item]
+    ">=": operator.ge,  # type: ignore[dict-item]
+}
+
+
+def _ordered(sign: str, left: object, right: object) -> bool:
+    numbers = all(isinstance(each, (int, float)) and not isinstance(each, bool) for each in (left, right))
+    same = type(left) is type(right) and isinstance(left, (bool, str))
+    if not numbers and not same:
+        raise CelError(f"no such overload: {kind_of(left)} {sign} {kind_of(right)}")
+    return _ORDER[sign](left, right)
+
+
+def _arithmetic(sign: str, left: object, right: object) -> object:
+    if sign == "+" and isinstance(left, str) and isinstance(right, str):
+        return left + right
+    if sign == "+" and isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
+        return [*left, *right]
+    if isinstance(left, (bool, Quantity)) or type(left) is not type(right) or not isinstance(left, (int, float)):
+        raise CelError(f"no such overload: {kind_of(left)} {sign} {kind_of(right)}")
+    assert isinstance(right, (int, float))
+    if sign in "+-*":
+        return checked({"+": left + right, "-": left - right, "*": left * right}[sign])
+    if isinstance(left, float):
+        if sign == "%":
+            raise CelError("no such overload: double % double")
+        return left / right if right else float("nan") if left == 0 else float("inf") * (1 if left > 0 else -1)
+    if right == 0:
+        raise CelError("division by zero" if sign == "/" else "modulus by zero")
+    quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
+    return checked(quotient if sign == "/" else left - quotient * right)

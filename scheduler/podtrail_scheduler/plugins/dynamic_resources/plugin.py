@@ -1,0 +1,266 @@
+"""The plugin DynamicResources."""
+
+from collections.abc import Mapping, Sequence
+
+from podtrail_scheduler.configuration.args import DynamicResourcesArgs
+from podtrail_scheduler.framework.cycle_state import CycleState
+from podtrail_scheduler.framework.extension_points import MAX_SCORE, PostFilterResult
+from podtrail_scheduler.framework.handle import Handle
+from podtrail_scheduler.framework.node_info import NodeInfo
+from podtrail_scheduler.framework.status import SKIP, Status, error, unresolvable, unschedulable
+from podtrail_scheduler.objects import Node, Pod
+from podtrail_scheduler.objects.resource import Allocation, DeviceClass, ResourceClaim
+from podtrail_scheduler.queueing.events import Action, ClusterEvent, Happening, Hint, Registration, Resource
+
+from .allocating import Allocator, InvalidPoolsError, TimedOutError, UnallocatableError, alternatives, request_name
+from .claims import Claims, MissingClaimError, is_reserved_for
+from .pools import Pools
+from .result import allocation_of
+from .selecting import DeviceSelectors, UnselectableError
+from .writing import ClaimWriter, UnreservableError
+
+ALTERNATIVES = 8
+"""As many alternatives a request may have at most; the first counts as many points."""
+NOT_ALLOCATABLE = unresolvable("cannot allocate all claims")
+NOT_AVAILABLE = unresolvable("resourceclaim not available on the node")
+
+
+class _Attempt:
+    """An attempt's claims and what they would get on each node that was asked about."""
+
+    __slots__ = ("allocator", "by_node", "claims", "pending", "unavailable")
+
+    def __init__(self, claims: list[ResourceClaim], allocator: Allocator | None) -> None:
+        self.claims = claims
+        self.allocator = allocator
+        """None when all claims have their devices."""
+        self.by_node: dict[str, Mapping[str, Allocation]] = {}
+        """Allocations of each node, by the claim's uid."""
+        self.unavailable: set[int] = set()
+        """Indexes of the claims whose devices some node cannot use."""
+        self.pending: Mapping[str, Allocation] = {}
+        """What was decided at Reserve, by the claim's uid."""
+
+
+class DynamicResources:
+    """Filters by the devices that a node can use, scores by alternatives, and writes claims before the Pod is bound."""
+
+    name = "DynamicResources"
+
+    def __init__(self, handle: Handle, args: DynamicResourcesArgs | None = None) -> None:
+        self._handle = handle
+        self._timeout = (args or DynamicResourcesArgs()).filter_timeout or 0
+        self._claims = Claims(handle.listers)
+        self._pools = Pools(handle.listers)
+        self._selectors = DeviceSelectors()
+        self._writer = ClaimWriter(handle, self._claims)
+
+    def pre_enqueue(self, pod: Pod) -> Status | None:
+        """Holds a Pod back while claims of it are not there."""
+        return self._missing(pod)
+
+    def pre_filter(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status | None:  # noqa: ARG002
+        """Skips without claims; refuses Pods whose claims are missing, being allocated or of an unknown class."""
+        missing = self._missing(pod)
+        if missing is not None:
+            return missing
+        claims = self._claims.of(pod) if pod.resource_claims else []
+        if not claims:
+            state.write(_Attempt([], None))
+            return SKIP
+        for claim in claims:
+            if claim.allocation is None and (refusal := self._unanswerable(claim)) is not None:
+                return refusal
+        allocator = None
+        if any(claim.allocation is None for claim in claims):
+            self._pools.refresh()
+            self._selectors.refresh(self._pools.version)
+            allocator = Allocator(self._claims.allocated(), self._class, self._selectors)
+        state.write(_Attempt(claims, allocator))
+        return None
+
+    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:  # noqa: ARG002
+        """Refuses a node that cannot use the devices of a claim, or has none for a claim that has no devices yet."""
+        attempt = state.read(_Attempt)
+        if attempt.allocator is not None:
+            allocated = self._allocate(attempt.claims, attempt.allocator, node.node)
+            if isinstance(allocated, Status):
+                return allocated
+            attempt.by_node[node.name] = allocated
+        unavailable = [
+            index for index, claim in enumerate(attempt.claims) if not _usable_on(claim.allocation, node.node)
+        ]
+        attempt.unavailable.update(unavailable)
+        return NOT_AVAILABLE if unavailable else None
+
+    def post_filter(self, state: CycleState, pod: Pod, refusals: Mapping[str, Status]) -> PostFilterResult:  # noqa: ARG002
+        """Has a claim that only this Pod uses give devices back which are out of reach."""
+        attempt = state.read(_Attempt)
+        for index in sorted(attempt.unavailable):
+            claim = attempt.claims[index]
+            if all(each.uid == pod.uid for each in claim.reserved_for):
+                self._handle.clock.spawn(self._writer.deallocate(claim))
+                return PostFilterResult(unschedulable("deallocation of ResourceClaim completed"), None)
+        return PostFilterResult(unschedulable(), None)
+
+    def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:  # noqa: ARG002
+        """The earlier the alternatives that the claims get, the more."""
+        attempt = state.read(_Attempt)
+        there = attempt.by_node.get(node.name)
+        if there is None:
+            return 0
+        return sum(_points(claim, claim.allocation or there[claim.uid]) for claim in attempt.claims)
+
+    def score_nodes(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Sequence[int]:
+        """As `score`, for many nodes."""
+        if not state.read(_Attempt).by_node:
+            return [0] * len(nodes)
+        return [self.score(state, pod, node) for node in nodes]
+
+    def normalize(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], scores: Sequence[int]) -> list[int]:  # noqa: ARG002
+        """The best node gets 100, the others their share of it."""
+        best = max(scores, default=0)
+        return [MAX_SCORE * score // best for score in scores] if best else list(scores)
+
+    def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:  # noqa: ARG002
+        """Keeps the devices from other Pods until they are written."""
+        attempt = state.read(_Attempt)
+        if attempt.allocator is None:
+            return None
+        if node_name not in attempt.by_node:
+            return error("claim allocation not found for node")
+        attempt.pending = attempt.by_node[node_name]
+        self._claims.pending.update(attempt.pending)
+        return None
+
+    def unreserve(self, state: CycleState, pod: Pod, node_name: str) -> None:  # noqa: ARG002
+        """Lets go of the devices, and of the claims that were written for the Pod; those keep their devices."""
+        attempt = state.read(_Attempt)
+        for uid in attempt.pending:
+            self._claims.pending.pop(uid, None)
+        for claim in attempt.claims:
+            if claim.allocation is not None and is_reserved_for(claim, pod):
+                self._handle.clock.spawn(self._writer.give_up(claim, pod))
+
+    def pre_bind_pre_flight(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:  # noqa: ARG002
+        """Skips without claims."""
+        return None if state.read(_Attempt).claims else SKIP
+
+    async def pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:  # noqa: ARG002
+        """Writes the allocations, and that the Pod uses the claims."""
+        attempt = state.read(_Attempt)
+        for index, claim in enumerate(attempt.claims):
+            if not is_reserved_for(claim, pod):
+                try:
+                    attempt.claims[index] = await self._writer.reserve(claim, attempt.pending.get(claim.uid), pod)
+                except UnreservableError as trouble:
+                    return error(str(trouble))
+        for uid in attempt.pending:
+            self._claims.pending.pop(uid, None)
+        return None
+
+    def events_to_register(self) -> Sequence[Registration]:
+        """Nodes, claims, device classes and devices that come or change."""
+        nodes = Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE
+        claims = Action.ADD | Action.UPDATE | Action.DELETE
+        changed = Action.ADD | Action.UPDATE
+        generated = ClusterEvent(Resource.TARGET_POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM)
+        return (
+            Registration(ClusterEvent(Resource.NODE, nodes)),
+            Registration(ClusterEvent(Resource.RESOURCE_CLAIM, claims), self._after_claim),
+            Registration(generated, self._after_target_pod),
+            Registration(ClusterEvent(Resource.DEVICE_CLASS, changed)),
+            Registration(ClusterEvent(Resource.RESOURCE_SLICE, changed)),
+        )
+
+    def _missing(self, pod: Pod) -> Status | None:
+        if not pod.resource_claims:
+            return None
+        try:
+            self._claims.of(pod)
+        except MissingClaimError as missing:
+            return unresolvable(str(missing))
+        return None
+
+    def _class(self, name: str) -> DeviceClass | None:
+        return self._handle.listers.get(DeviceClass, name)
+
+    def _unanswerable(self, claim: ResourceClaim) -> Status | None:
+        if claim.uid in self._claims.pending:
+            return unresolvable(f"resource claim {claim.key} is in the process of being allocated")
+        for request in claim.requests:
+            wanted = alternatives(request)
+            if not wanted:
+                return unresolvable(f"resource claim {claim.key}, request {request.name}: unknown request type")
+            for each in wanted:
+                name = request_name(request, each)
+                if not each.device_class_name:
+                    return error(f"request {name}: unsupported request type")
+                if self._class(each.device_class_name) is None:
+                    return unresolvable(f"request {name}: device class {each.device_class_name} does not exist")
+        return None
+
+    def _allocate(
+        self, claims: Sequence[ResourceClaim], allocator: Allocator, node: Node
+    ) -> Status | Mapping[str, Allocation]:
+        wanting = [claim for claim in claims if claim.allocation is None]
+        clock, timeout = self._handle.clock, self._timeout
+        deadline = clock.now() + timeout
+        try:
+            found = allocator.allocate(
+                node, self._pools.of(node), wanting, lambda: bool(timeout) and clock.now() > deadline
+            )
+            if found is None:
+                return NOT_ALLOCATABLE
+            return {
+                claim.uid: allocation_of(claim, chosen, self._classes_of(claim))
+                for claim, chosen in zip(wanting, found, strict=True)
+            }
+        except InvalidPoolsError as invalid:
+            return unresolvable(str(invalid))
+        except TimedOutError:
+            return error(f"node {node.name}: timed out trying to allocate devices")
+        except (UnallocatableError, UnselectableError) as trouble:
+            return error(str(trouble))
+
+    def _classes_of(self, claim: ResourceClaim) -> Mapping[str, DeviceClass]:
+        names = {each.device_class_name for request in claim.requests for each in alternatives(request)}
+        classes = {name: self._class(name) for name in names}
+        return {name: each for name, each in classes.items() if each is not None}
+
+    def _after_claim(self, pod: Pod, happening: Happening) -> Hint:
+        old, new = happening.old, happening.new
+        assert old is None or isinstance(old, ResourceClaim)
+        if new is None:
+            return Hint.QUEUE if old is not None and old.allocation is not None else Hint.SKIP
+        assert isinstance(new, ResourceClaim)
+        try:
+            claims = self._claims.of(pod)
+        except MissingClaimError:
+            return Hint.SKIP
+        if old is not None and old.allocation is not None and new.allocation is None:
+            return Hint.QUEUE
+        if all(claim.uid != new.uid for claim in claims):
+            return Hint.SKIP
+        same = old is not None and (old.allocation, old.reserved_for) == (new.allocation, new.reserved_for)
+        return Hint.SKIP if same else Hint.QUEUE
+
+    def _after_target_pod(self, pod: Pod, happening: Happening) -> Hint:  # noqa: ARG002
+        assert isinstance(happening.new, Pod)
+        return Hint.QUEUE if self._missing(happening.new) is None else Hint.SKIP
+
+
+def _usable_on(allocation: Allocation | None, node: Node) -> bool:
+    if allocation is None or allocation.node_selector is None:
+        return True
+    return allocation.node_selector.matches(node.labels, node.name)
+
+
+def _points(claim: ResourceClaim, allocation: Allocation) -> int:
+    got = {each.request for each in allocation.devices}
+    return sum(
+        ALTERNATIVES - index
+        for request in claim.requests
+        for index, each in enumerate(request.first_available)
+        if request_name(request, each) in got
+    )
