@@ -94,7 +94,7 @@ def test_attempts_are_those_that_files_give(runs: Any, run: str) -> None:
     assert told(groups) == told(map(trace, runs.of(run, "log", "pods", "events").attempts))
 
 
-@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("run", ["v2-text", "v5-json"])
 def test_an_attempt_is_told_seconds_after_it_has_ended(runs: Any, run: str) -> None:
     session = Session(START)
     for one in all_of(runs, run):
@@ -103,9 +103,10 @@ def test_an_attempt_is_told_seconds_after_it_has_ended(runs: Any, run: str) -> N
         one.give(session)
 
 
-@settings(max_examples=15)
-@given(st.randoms(use_true_random=False), st.integers(1, 5000))
-def test_pieces_and_delays_change_nothing(runs: Any, rng: random.Random, size: int) -> None:
+@settings(max_examples=5)
+@given(st.integers(0, 1 << 32), st.integers(300, 9000))
+def test_pieces_and_delays_change_nothing(runs: Any, seed: int, size: int) -> None:
+    rng = random.Random(seed)
     coming = []
     rest = b""
     for one in all_of(runs, "v5-json"):
@@ -141,8 +142,10 @@ def changes(told: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         yield told["event"]["type"], told["event"]["object"]
 
 
-@pytest.mark.parametrize("run", RUNS)
-@pytest.mark.parametrize("share", [0.3, 0.5, 0.8])
+@pytest.mark.parametrize(
+    ("run", "share"),
+    [("v2-text", 0.3), ("v2-text", 0.6), ("v10-text", 0.3), ("v5-json", 0.3), ("v5-json", 0.5), ("v5-json", 0.8)],
+)
 def test_a_restart_tells_every_attempt_once_and_as_without_it(runs: Any, run: str, share: float) -> None:
     coming = all_of(runs, run)
     at = int(len(coming) * share)
