@@ -3,9 +3,12 @@
 import json
 import re
 from collections import Counter, defaultdict
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from podtrail.reconstruction.failed_scheduling import read_failure
 
 RUNS = ("v2-text", "v10-text", "v5-json")
 ALL = ("log", "pods", "events")
@@ -56,30 +59,10 @@ def test_every_bound_pod_has_one_success_on_its_node(runs: Any, run: str, source
     assert len(found) == len(nodes)
 
 
-FAILS = {
-    "no nodes available": "no nodes available to schedule pods",
-    "Insufficient cpu": r"\d+ Insufficient cpu",
-    "node affinity/selector": "30 node.s. didn't match Pod's node affinity/selector",
-    "node selector": "30 node.s. didn't match Pod's node affinity/selector",
-    "untolerated taint": r"2 node.s. had untolerated taint.s.",
-    "anti-affinity": "didn't match pod anti-affinity rules",
-    "topology spread": "didn't match pod topology spread constraints",
-    "FailedScheduling, nominated": "found a potential placement for pod on node tight0",
-    "Unschedulable: preemptionPolicy": "not eligible due to preemptionPolicy=Never",
-    "no preemption victims": "No preemption victims found for incoming pod",
-    "Unschedulable until a node joins": "0/34 nodes are available",
-    "binding rejected": "bindings are frozen for maintenance",
-    "same, second profile": "bindings are frozen for maintenance",
-    "persistentvolumeclaim not found": 'persistentvolumeclaim "vol-none" not found',
-    "PreBind waits for 8 s, then": 'running PreBind plugin "VolumeBinding": binding volumes: context deadline exceeded',
-    "cannot allocate all claims": "cannot allocate all claims",
-    "no free ports": "didn't have free ports for the requested pod ports",
-    "node unschedulable": "were unschedulable",
-    "extender error": "quota service unreachable",
-    "not all fit": r"minCount \(14\) cannot be satisfied|Insufficient cpu",
-}
-BINDS = re.compile(r"\bbound\b(?! together)|^bound")
-NEVER = re.compile(r"gated for ever|never by the scheduler|waits for its pod group")
+DATA = Path(__file__).parents[1] / "data" / "kube-scheduler"
+EXPECTED = json.loads((DATA / "expectations.json").read_text())
+FAILS: dict[str, str] = EXPECTED["reasons"]
+NEVER = re.compile(EXPECTED["never tried"])
 
 
 @pytest.mark.parametrize("run", RUNS)
@@ -186,3 +169,14 @@ def test_pods_of_a_group_that_were_not_tried_count_as_unschedulable(runs: Any) -
     drafts = [one.draft for one in runs.of("v10-text", "log").of("default/ring-misses-13")]
     assert [draft.result for draft in drafts] == ["Unschedulable"] * 4
     assert {draft.group for draft in drafts} == {"default/ring-misses"}
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_reasons_count_every_node_once(runs: Any, run: str) -> None:
+    messages = [one.draft.message for one in runs.of(run, "log").attempts if one.draft.result == "Unschedulable"]
+    failures = [failure for failure in map(read_failure, messages) if failure.nodes]
+    assert len(failures) > 5
+    for failure in failures:
+        if all(refusal.nodes is not None for refusal in failure.refusals):
+            assert sum(refusal.nodes or 0 for refusal in failure.refusals) == failure.nodes
+        assert all(refusal.plugin for refusal in failure.refusals)
