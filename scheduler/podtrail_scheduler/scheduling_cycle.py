@@ -68,7 +68,7 @@ class SchedulingCycle:
             diagnosis.absent = refused.status
             diagnosis.pre_filter_message = refused.status.message
             diagnosis.blame(refused.plugin, refused.status)
-            return self._make_room(attempt, span, diagnosis)
+            return await self._make_room(attempt, span, diagnosis)
         try:
             found, failed = await self._feasible(attempt, span, diagnosis, prepared)
         except ExtenderError as refusal:
@@ -76,7 +76,7 @@ class SchedulingCycle:
         if failed is not None:
             return Failure("Error", failed.status.message)
         if not found:
-            return self._make_room(attempt, span, diagnosis)
+            return await self._make_room(attempt, span, diagnosis)
         if len(found) == 1:
             chosen = self._cache.nodes()[found[0]].name
             if attempt.explanation is not None:
@@ -153,11 +153,11 @@ class SchedulingCycle:
         span.add_event("Prioritizing done")
         return best, None
 
-    def _make_room(self, attempt: Attempt, span: Span, diagnosis: Diagnosis) -> Failure:
+    async def _make_room(self, attempt: Attempt, span: Span, diagnosis: Diagnosis) -> Failure:
         nominated_node: str | None = ""
         if self._framework.profile.post_filter:
             statuses = diagnosis.statuses(self._framework.table.index)
-            result = self._framework.run_post_filter(span, attempt.state, attempt.pod, statuses)
+            result = await self._framework.run_post_filter(span, attempt.state, attempt.pod, statuses)
             if result.status is not None:
                 diagnosis.post_filter_message = result.status.message
             nominated_node = result.nominated_node

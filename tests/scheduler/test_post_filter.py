@@ -1,5 +1,6 @@
 """Several plugins that may make room: who is asked, and what becomes of an earlier nomination."""
 
+import asyncio
 from collections.abc import Mapping
 
 import pytest
@@ -34,7 +35,7 @@ BROKEN = PostFilterResult(error("out of order"), None)
 def ask(*answers: PostFilterResult) -> tuple[PostFilterResult, list[int]]:
     helpers = [Helper(f"Helper{number}", answer) for number, answer in enumerate(answers)]
     points = framework(*helpers)
-    result = points.run_post_filter(span_of(points), CycleState(), Pod("a"), {})
+    result = asyncio.run(points.run_post_filter(span_of(points), CycleState(), Pod("a"), {}))
     return result, [helper.asked for helper in helpers]
 
 

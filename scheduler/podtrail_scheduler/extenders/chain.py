@@ -5,11 +5,11 @@ import logging
 from collections.abc import Mapping, Sequence
 
 from podtrail_scheduler.framework.diagnosis import Diagnosis, Refusal
-from podtrail_scheduler.framework.extending import PLUGIN, ExtenderError
+from podtrail_scheduler.framework.extending import PLUGIN, ExtenderError, PodsOn, Victims
 from podtrail_scheduler.framework.status import Status, unresolvable, unschedulable
 from podtrail_scheduler.objects import Pod
 
-from .extender import Extender, PodsOn, Victims
+from .extender import Extender
 
 _log = logging.getLogger(__name__)
 
@@ -27,6 +27,7 @@ class ExtenderChain:
         self._extenders = tuple(sorted(extenders, key=lambda each: each.ignorable))
         self.filters = any(each.filters for each in extenders)
         self.prioritizes = any(each.prioritizes for each in extenders)
+        self.preempts = any(each.preempts for each in extenders)
 
     async def filter(self, pod: Pod, nodes: Sequence[str], diagnosis: Diagnosis) -> Sequence[str]:
         """Asks one after the other, each about what the one before left. Raises ExtenderError of one not ignorable."""

@@ -2,14 +2,14 @@
 
 import json
 import ssl
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import aiohttp
 
 from podtrail_scheduler.configuration import types
 from podtrail_scheduler.durations import SECOND
-from podtrail_scheduler.framework.extending import ExtenderError
+from podtrail_scheduler.framework.extending import ExtenderError, PodsOn, Victims
 from podtrail_scheduler.objects import Pod
 
 from .tls import tls_of
@@ -36,17 +36,6 @@ class FilterAnswer(NamedTuple):
     nodes: tuple[str, ...]
     failed: Mapping[str, str]
     unresolvable: Mapping[str, str]
-
-
-class Victims(NamedTuple):
-    """The Pods that would have to go from a node, and how many of their disruption budgets that violates."""
-
-    pods: tuple[Pod, ...]
-    violations: int = 0
-
-
-PodsOn = Callable[[str], Iterable[Pod] | None]
-"""The Pods on a node of the snapshot, None when there is no such node."""
 
 
 class Extender:

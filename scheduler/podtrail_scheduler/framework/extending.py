@@ -1,7 +1,7 @@
 """Extenders as the cycles see them: other processes that have a say about nodes and may bind."""
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 from podtrail_scheduler.objects import Pod
 
@@ -15,6 +15,17 @@ class ExtenderError(Exception):
     """An extender that may not be ignored failed; the text is what the Pod's Event says."""
 
 
+class Victims(NamedTuple):
+    """The Pods that would have to go from a node, and how many of their disruption budgets that violates."""
+
+    pods: tuple[Pod, ...]
+    violations: int = 0
+
+
+PodsOn = Callable[[str], Iterable[Pod] | None]
+"""The Pods on a node of the snapshot, None when there is no such node."""
+
+
 class Extenders(Protocol):
     """All extenders of a configuration, asked as one."""
 
@@ -22,6 +33,8 @@ class Extenders(Protocol):
     """Whether any of them filters."""
     prioritizes: bool
     """Whether any of them scores."""
+    preempts: bool
+    """Whether any of them has a say in preemption."""
 
     async def filter(self, pod: Pod, nodes: Sequence[str], diagnosis: Diagnosis) -> Sequence[str]:
         """Those of `nodes` that they let pass; `diagnosis` is told of the others. Raises ExtenderError."""
@@ -29,6 +42,10 @@ class Extenders(Protocol):
 
     async def prioritize(self, pod: Pod, nodes: Sequence[str]) -> Mapping[str, int]:
         """What they add to the scores of nodes, weighted; one that fails adds nothing."""
+        ...
+
+    async def preempt(self, pod: Pod, victims: Mapping[str, Victims], pods_on: PodsOn) -> dict[str, Victims]:
+        """The candidates that are left of `victims`, by node, and with which victims. Raises ExtenderError."""
         ...
 
     async def bind(self, pod: Pod, node_name: str) -> bool:

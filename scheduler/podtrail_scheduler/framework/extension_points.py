@@ -127,7 +127,9 @@ class PostFilterResult(NamedTuple):
 class PostFilterPlugin(Plugin, Protocol):
     """Tries to make room when no node fits."""
 
-    def post_filter(self, state: CycleState, pod: Pod, refusals: Mapping[str, Status]) -> PostFilterResult:
+    def post_filter(
+        self, state: CycleState, pod: Pod, refusals: Mapping[str, Status]
+    ) -> "MaybeAsync[PostFilterResult]":
         """`refusals` has the status of each node that was looked at."""
         ...
 

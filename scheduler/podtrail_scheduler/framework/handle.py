@@ -10,6 +10,7 @@ from podtrail_scheduler.objects import Pod
 from podtrail_scheduler.queueing.events import ApiObject
 
 from .clock import Clock
+from .extending import Extenders
 from .listers import Listers
 from .node_info import NodeInfo
 from .trial import Trial
@@ -65,5 +66,7 @@ class Handle:
     """Writes an Event of this profile's scheduler, in the background."""
     activate: Callable[[Sequence[Pod]], None] = _activate_nobody
     """Has Pods that wait in the queue be tried again at once."""
+    extenders: Extenders | None = None
+    """Who else has a say in preemption."""
     measures: Measures = field(default_factory=_NoMeasures)
     """Where plugins count what they do."""

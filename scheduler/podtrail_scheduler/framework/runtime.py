@@ -91,7 +91,7 @@ class Framework:
                     return Prepared(Refused("", unresolvable(_nowhere(restricting))), names, tuple(restricting))
         return Prepared(refused, names, tuple(restricting))
 
-    def run_post_filter(
+    async def run_post_filter(
         self, parent: Span, state: CycleState, pod: Pod, refusals: Mapping[str, Status]
     ) -> PostFilterResult:
         """Asks each plugin in turn to make room, until one has; texts of those that could not are joined."""
@@ -101,7 +101,7 @@ class Framework:
         nominated: str | None = None
         result: PostFilterResult | None = None
         for plugin in self.profile.post_filter:
-            answer = caller.run(phase, plugin, "postFilter", plugin.post_filter, state, pod, refusals)
+            answer = await caller.run_async(phase, plugin, "postFilter", plugin.post_filter, state, pod, refusals)
             if isinstance(answer, Status):
                 answer = PostFilterResult(answer, None)
             status = answer.status

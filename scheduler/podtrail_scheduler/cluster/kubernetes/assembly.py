@@ -74,7 +74,15 @@ def assemble(
         client = DispatchingClient(client, dispatcher)
     profiles = []
     for profile in plan.profiles:
-        handle = Handle(clock, client, cache.nodes, listers=listers, nominator=nominator, waiting=waiting)
+        handle = Handle(
+            clock,
+            client,
+            cache.nodes,
+            listers=listers,
+            nominator=nominator,
+            waiting=waiting,
+            extenders=plan.extenders,
+        )
         if events is not None:
             handle.event = events.recorder(profile.scheduler_name, host)
         if metrics is not None:

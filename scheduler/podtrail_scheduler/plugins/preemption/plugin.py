@@ -10,7 +10,8 @@ from podtrail_scheduler.client import DISRUPTION_TARGET
 from podtrail_scheduler.configuration.args import DefaultPreemptionArgs
 from podtrail_scheduler.framework.cycle_state import CycleState
 from podtrail_scheduler.framework.diagnosis import Refusal, fit_message
-from podtrail_scheduler.framework.extension_points import PostFilterResult
+from podtrail_scheduler.framework.extending import ExtenderError, Extenders, Victims
+from podtrail_scheduler.framework.extension_points import MaybeAsync, PostFilterResult
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import Code, Status, error, unresolvable, unschedulable
@@ -47,8 +48,10 @@ class DefaultPreemption:
         """Pods that go, so that the queue asks `pre_enqueue` again; the refusing plugins decide whether to retry."""
         return (Registration(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE), _leave_it_to_others),)
 
-    def post_filter(self, state: CycleState, pod: Pod, refusals: Mapping[str, Status]) -> PostFilterResult:
-        """Nominates a node and has its victims terminate, or says why not."""
+    def post_filter(
+        self, state: CycleState, pod: Pod, refusals: Mapping[str, Status]
+    ) -> "MaybeAsync[PostFilterResult]":
+        """Nominates a node and has its victims terminate, or says why not; awaits extenders that have a say."""
         self._handle.measures.preemption_attempt()
         newest = self._handle.client.get_pod(pod.uid)
         if newest is None:
@@ -62,12 +65,28 @@ class DefaultPreemption:
         hopeful = [node for node in nodes if refusals.get(node.name, _NOT_LOOKED_AT).code is Code.UNSCHEDULABLE]
         outcome = DryRun(self._handle, state, newest).run(hopeful, *self._start_and_number(len(hopeful)))
         if outcome.candidates:
+            extenders = self._handle.extenders
+            if extenders is not None and extenders.preempts:
+                return self._agreed(newest, outcome.candidates, extenders)
             return self._preempt(newest, choose(outcome.candidates, self._handle.clock.now()))
         failures = [status.message for status in outcome.refusals.values() if status.code is Code.ERROR]
         if failures:
             text = failures[0] if len(failures) == 1 else f"[{', '.join(failures)}]"
             return PostFilterResult(error(f"preemption: {text}"), None)
         return PostFilterResult(unschedulable(f"preemption: {_not_helpful(nodes, outcome.refusals)}"), "")
+
+    async def _agreed(self, pod: Pod, candidates: Sequence[Candidate], extenders: Extenders) -> PostFilterResult:
+        """Has extenders rule out candidates and change their victims before one is picked."""
+        victims = {each.node_name: Victims(each.victims, each.violations) for each in candidates}
+        here = {node.name: node.pods.values() for node in self._handle.nodes()}
+        try:
+            left = await extenders.preempt(pod, victims, here.get)
+        except ExtenderError as failed:
+            return PostFilterResult(error(f"preemption: {failed}"), None)
+        agreed = [Candidate(name, some.pods, some.violations) for name, some in left.items()]
+        if not agreed:
+            return PostFilterResult(unschedulable("preemption: no candidate node for preemption"), None)
+        return self._preempt(pod, choose(agreed, self._handle.clock.now()))
 
     def _ineligible(self, pod: Pod, nominated: Status) -> str:
         """Why the Pod may not preempt; `nominated` is what was said of the node that it hopes for."""
