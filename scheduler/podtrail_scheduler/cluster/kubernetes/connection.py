@@ -11,10 +11,10 @@ import asyncio
 import json
 import logging
 import platform
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 from urllib.parse import urlencode
 
 import aiohttp
@@ -29,6 +29,9 @@ REQUEST_TIMEOUT = 60.0
 CONNECT_TIMEOUT = 30.0
 """Seconds to reach the API server, as in client-go."""
 
+LAST_ANSWERS = 0.5
+"""Seconds that requests have to be answered when the connection is closed."""
+
 MAX_RETRIES = 10
 """How often a request is sent again when the API server says when to come back, as in client-go."""
 
@@ -39,6 +42,8 @@ MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
 _log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
 
 
 def user_agent(program: str, version: str, part: str = "") -> str:
@@ -71,6 +76,7 @@ class Connection:
             files = (configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)
             raise ConnectionSettingsError(f"certificates {', '.join(filter(None, files))}: {error}") from error
         self._client.user_agent = agent
+        self._in_flight: set[asyncio.Task[Any]] = set()
 
     @classmethod
     async def open(
@@ -97,8 +103,13 @@ class Connection:
         return str(self._credentials.configuration.host)
 
     async def close(self) -> None:
-        """Closes what is open; watches end."""
+        """Closes what is open; watches end, requests have a moment to be answered."""
+        if self._in_flight:
+            await asyncio.wait(self._in_flight, timeout=LAST_ANSWERS)
         await self._client.close()
+        for task in self._in_flight:
+            task.cancel()
+        await asyncio.gather(*self._in_flight, return_exceptions=True)
 
     async def request(
         self,
@@ -123,11 +134,7 @@ class Connection:
             if limiter is not None:
                 await limiter.wait()
             try:
-                response = await self._send(asked, _whole())
-                async with response:
-                    with _telling(asked):
-                        text = await response.read()
-                return _object(text, asked)
+                return _object(await self._finish(self._read(asked)), asked)
             except Refused as refused:
                 pause = refused.retry_after
                 if not remaining or pause is None or not (refused.code == 429 or refused.code >= 500):
@@ -147,9 +154,30 @@ class Connection:
         """
         limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=idle)
         asked = _Asked("GET", path, query, None, {})
-        response = await self._send(asked, limits)
-        async with response:
+        response = await self._finish(self._send(asked, limits))
+        try:
             yield _lines(response, asked)
+        finally:
+            if response.connection is not None and response.connection.transport is not None:
+                response.connection.transport.abort()  # a TLS farewell would outlive the event loop
+            response.close()
+
+    async def _finish(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Does `work` to its end, also when nobody waits for it any more: a request cut off is one not known of."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._in_flight.add(task)
+        task.add_done_callback(self._in_flight.discard)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            task.add_done_callback(_forget)
+            raise
+
+    async def _read(self, asked: _Asked) -> bytes:
+        response = await self._send(asked, _whole())
+        async with response:
+            with _telling(asked):
+                return await response.read()
 
     async def _send(self, asked: _Asked, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
         """Returns an answer below 400, its body still to be read."""
@@ -174,6 +202,16 @@ class Connection:
         )
         response: aiohttp.ClientResponse = answer.response
         return response
+
+
+def _forget(task: asyncio.Task[Any]) -> None:
+    """Drops the outcome of what nobody waits for."""
+    if (
+        not task.cancelled()
+        and task.exception() is None
+        and isinstance(response := task.result(), aiohttp.ClientResponse)
+    ):
+        response.close()
 
 
 def _whole() -> aiohttp.ClientTimeout:

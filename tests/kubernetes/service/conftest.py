@@ -1,0 +1,122 @@
+"""podtrail-scheduler as a service on the control plane of the session, in the process of the tests."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from podtrail_scheduler.attempt import AttemptRecord
+from podtrail_scheduler.cluster.kubernetes.assembly import Plan
+from podtrail_scheduler.cluster.kubernetes.service import Settings, run
+from podtrail_scheduler.cluster.kubernetes.serving import Serving
+from podtrail_scheduler.configuration.expansion import resolve
+from podtrail_scheduler.configuration.features import parse_feature_gates
+from podtrail_scheduler.configuration.load import check, read
+from podtrail_scheduler.plugins.registry import available, extension_points
+
+DEADLINE = 60
+
+
+@dataclass
+class Service:
+    """One that runs: the port it serves, the attempts it has made, its end."""
+
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    attempts: list[AttemptRecord] = field(default_factory=list)
+    port: int = 0
+    task: asyncio.Task[None] | None = None
+
+    async def ended(self) -> None:
+        """Returns when it has ended by itself. Raises what it raised."""
+        assert self.task is not None
+        await asyncio.wait_for(asyncio.shield(self.task), DEADLINE)
+
+
+Running = Callable[..., AbstractAsyncContextManager[Service]]
+
+
+def settings(
+    service: Service, kubeconfig: Path, name: str, plugins: Mapping[str, Any], gates: str, fields: Mapping[str, Any]
+) -> Settings:
+    features = parse_feature_gates([gates] if gates else [])
+    sets = {"multiPoint": {"enabled": [{"name": each} for each in plugins], "disabled": [{"name": "DynamicResources"}]}}
+    document = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "leaderElection": {"leaderElect": False},
+        "clientConnection": {"kubeconfig": str(kubeconfig), "qps": 5000, "burst": 5000},
+        "profiles": [{"schedulerName": name, "plugins": sets}],
+    }
+    configuration, source = read(json.dumps(document | fields), "", features)
+    check(configuration, features, source)
+    makers = available() | dict(plugins)
+    profiles = resolve(configuration, extension_points(makers), features, source)
+    plan = Plan(configuration, profiles, makers, features, on_attempt=service.attempts.append)
+    return Settings(plan, "0", serving=Serving("127.0.0.1", 0))
+
+
+@pytest.fixture
+def running(control_plane: Any) -> Running:
+    """Runs a service while entered: `running(name)` schedules the Pods that name it.
+
+    Besides: `kubeconfig`, `plugins` (more of them: classes by name), `gates`, and fields of KubeSchedulerConfiguration.
+    """
+
+    @asynccontextmanager
+    async def enter(
+        name: str,
+        *,
+        kubeconfig: Path | None = None,
+        plugins: Mapping[str, Any] | None = None,
+        gates: str = "",
+        **fields: Any,
+    ) -> AsyncIterator[Service]:
+        service, started = Service(), asyncio.get_running_loop().create_future()
+        asked = settings(service, kubeconfig or control_plane.kubeconfig, name, plugins or {}, gates, fields)
+        service.task = asyncio.create_task(run(asked, service.stop, started.set_result))
+        await asyncio.wait((service.task, started), return_when=asyncio.FIRST_COMPLETED)
+        if service.task.done():
+            service.task.result()
+        service.port = started.result()
+        try:
+            yield service
+        finally:
+            service.stop.set()
+            await asyncio.wait([service.task], timeout=DEADLINE)
+
+    return enter
+
+
+@pytest.fixture
+def until() -> Callable[..., Any]:
+    """`await until(read, true)`: what `read` returns once it is `true`; read in a thread, again and again."""
+
+    async def wait(read: Callable[[], Any], true: Callable[[Any], Any] = bool) -> Any:
+        found = None
+        try:
+            async with asyncio.timeout(DEADLINE):
+                while True:
+                    found = await asyncio.to_thread(read)
+                    if true(found):
+                        return found
+                    await asyncio.sleep(0.01)
+        except TimeoutError:
+            raise AssertionError(f"still {json.dumps(found)[:2000]}") from None
+
+    return wait
+
+
+@pytest.fixture
+def make_pod() -> Callable[..., dict[str, Any]]:
+    """A Pod for a scheduler: name, `schedulerName`, CPU and further fields of its spec."""
+
+    def make(name: str, scheduler: str, cpu: str = "100m", **spec: Any) -> dict[str, Any]:
+        container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+        whole = {"schedulerName": scheduler, "containers": [container], "terminationGracePeriodSeconds": 0} | spec
+        return {"metadata": {"name": name}, "spec": whole}
+
+    return make

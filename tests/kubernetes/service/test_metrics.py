@@ -1,0 +1,70 @@
+"""The metrics of the scheduler, beside those of a stock kube-scheduler that does the same."""
+
+import asyncio
+import urllib.request
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from prometheus_client import Metric
+from prometheus_client.parser import text_string_to_metric_families
+
+pytestmark = pytest.mark.control_plane
+
+NOT_OURS = {
+    "scheduler_goroutines",
+    "scheduler_volume_scheduling_stage_error",
+}
+"""Families of kube-scheduler that are not here: what they count is not."""
+
+
+def families(text: str) -> Mapping[str, Metric]:
+    found = text_string_to_metric_families(text)
+    return {each.name: each for each in found if each.name.startswith("scheduler_")}
+
+
+def shape(family: Metric) -> tuple[str, str, frozenset[str], frozenset[str]]:
+    """Type, help, names of labels, and bounds of buckets."""
+    names = {name for sample in family.samples for name in sample.labels}
+    bounds = {sample.labels["le"] for sample in family.samples if "le" in sample.labels}
+    return family.type, family.documentation, frozenset(names), frozenset(bounds)
+
+
+def text_of(port: int) -> str:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
+        return answer.read().decode()
+
+
+def test_names_types_helps_labels_and_buckets_are_those_of_kube_scheduler(
+    start_control_plane: Any, running: Any, until: Any, make_pod: Any
+) -> None:
+    plane = start_control_plane()
+    plane.start_scheduler({"profiles": [{"schedulerName": "theirs"}]}, flags=["-v=2"])
+    plane.api.node("n", {"cpu": "4"})
+    pods = "/api/v1/namespaces/default/pods"
+
+    def node(name: str) -> Any:
+        return plane.api.get(f"{pods}/{name}")["spec"].get("nodeName")
+
+    def conditions(name: str) -> Any:
+        return plane.api.get(f"{pods}/{name}")["status"].get("conditions")
+
+    async def test() -> None:
+        async with running("ours", kubeconfig=plane.kubeconfig) as service:
+            for scheduler in ("ours", "theirs"):
+                for number in range(12):
+                    await asyncio.to_thread(plane.api.create, pods, make_pod(f"{scheduler}-{number}", scheduler))
+                await asyncio.to_thread(plane.api.create, pods, make_pod(f"{scheduler}-huge", scheduler, "100"))
+                for number in range(12):
+                    await until(lambda scheduler=scheduler, number=number: node(f"{scheduler}-{number}"))
+                await until(lambda scheduler=scheduler: conditions(f"{scheduler}-huge"))
+            wanted = 'scheduler_schedule_attempts_total{profile="ours",result="scheduled"} 12.0'
+            text = await until(lambda: text_of(service.port), lambda text: wanted in text)
+        ours, theirs = families(text), families(plane.scheduler_get("/metrics"))
+        common = ours.keys() & theirs.keys()
+        assert {name: shape(ours[name]) for name in common} == {name: shape(theirs[name]) for name in common}
+        assert theirs.keys() - common == NOT_OURS
+        assert {name for name in ours.keys() - common if ours[name].samples} <= {"scheduler_events_dropped"}
+
+    asyncio.run(test())
+    plane.stop()
