@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
 
+from podtrail_scheduler.configuration.defaults import default_plugins
 from podtrail_scheduler.configuration.expansion import ProfileConfiguration
+from podtrail_scheduler.configuration.features import FeatureGates
 from podtrail_scheduler.framework.extension_points import Plugin
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.profile import Enabled, Profile
@@ -40,37 +42,29 @@ GROUP = "podtrail_scheduler.plugins"
 Make = Callable[..., Plugin]
 """A plugin's class: called with a `Handle` and the plugin's args (None: none were given)."""
 
-DEFAULT_WEIGHTS = {
-    "TaintToleration": 3,
-    "NodeAffinity": 2,
-    "PodTopologySpread": 2,
-    "InterPodAffinity": 2,
-    "DynamicResources": 2,
-}
-
-_DEFAULT: Sequence[Make] = (
-    SchedulingGates,
-    PrioritySort,
-    NodeUnschedulable,
-    NodeName,
-    TaintToleration,
+_OURS: Sequence[Make] = (
+    BalancedAllocation,
+    DefaultBinder,
+    DefaultPreemption,
+    DynamicResources,
+    ImageLocality,
+    InterPodAffinity,
     NodeAffinity,
+    NodeDeclaredFeatures,
+    NodeName,
     NodePorts,
     NodeResourcesFit,
-    VolumeRestrictions,
+    NodeUnschedulable,
     NodeVolumeLimits,
-    VolumeBinding,
-    VolumeZone,
     PodTopologySpread,
-    InterPodAffinity,
-    DynamicResources,
-    DefaultPreemption,
-    BalancedAllocation,
-    ImageLocality,
-    DefaultBinder,
+    PrioritySort,
+    SchedulingGates,
+    TaintToleration,
+    VolumeBinding,
+    VolumeRestrictions,
+    VolumeZone,
 )
-
-IN_TREE: Mapping[str, Make] = {make.name: make for make in (*_DEFAULT, NodeDeclaredFeatures)}  # type: ignore[attr-defined]
+IN_TREE: Mapping[str, Make] = {make.name: make for make in _OURS}  # type: ignore[attr-defined]
 
 _METHODS = {
     "pre_enqueue": "pre_enqueue",
@@ -134,10 +128,11 @@ def make_profile(handle: Handle, configuration: ProfileConfiguration, makers: Ma
 
 
 def default_profile(handle: Handle, additional: Sequence[Plugin] = ()) -> Profile:
-    """The profile `default-scheduler`, with `additional` plugins before the binder, weight 1."""
-    *first, binder = (make(handle, None) for make in _DEFAULT)
-    enabled = [Enabled(plugin, DEFAULT_WEIGHTS.get(plugin.name, 1)) for plugin in first]
-    return Profile(DEFAULT_SCHEDULER, [*enabled, *map(Enabled, additional), Enabled(binder)])
+    """The profile `default-scheduler`, with `additional` plugins behind its own, weight 1."""
+    enabled = [
+        Enabled(IN_TREE[each.name](handle, None), each.weight or 1) for each in default_plugins(FeatureGates())
+    ]
+    return Profile(DEFAULT_SCHEDULER, [*enabled, *map(Enabled, additional)])
 
 
 def _imported(name: str, reference: str) -> Make:

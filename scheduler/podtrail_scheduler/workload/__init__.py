@@ -29,8 +29,8 @@ __all__ = [
 DEFAULT_PLUGINS = (
     "SchedulingGates",
     "PrioritySort",
-    "NodeUnschedulable",
     "NodeName",
+    "NodeUnschedulable",
     "TaintToleration",
     "NodeAffinity",
     "NodePorts",
@@ -46,6 +46,7 @@ DEFAULT_PLUGINS = (
     "NodeResourcesBalancedAllocation",
     "ImageLocality",
     "DefaultBinder",
+    "NodeDeclaredFeatures",
 )
 """The names that `plugins.registry` gives the default profile's plugins."""
 
