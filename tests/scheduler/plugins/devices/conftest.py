@@ -1,0 +1,116 @@
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+from podtrail_scheduler.cluster.simulated.object_store import ObjectStore
+from podtrail_scheduler.cluster.simulated.timeline import Timeline
+from podtrail_scheduler.framework.cycle_state import CycleState
+from podtrail_scheduler.framework.handle import Handle
+from podtrail_scheduler.framework.listers import Listers
+from podtrail_scheduler.framework.node_info import NodeInfo
+from podtrail_scheduler.framework.status import SKIP, Status
+from podtrail_scheduler.objects import Node, Pod
+from podtrail_scheduler.queueing.events import ApiObject
+
+REQUEST = 2_000_000
+WATCH_DELAY = 1_000_000
+
+
+class Cluster:
+    """An API server's objects, the watch that shows them a little later, and plugins asked as the framework asks.
+
+    It is the plugins' client as well, as far as they write.
+    """
+
+    def __init__(self) -> None:
+        self.timeline = Timeline(0, "test")
+        self.nodes: list[NodeInfo] = []
+        self.pods: dict[str, Pod] = {}
+        self.listers = Listers()
+        self.objects = ObjectStore(self._told)
+        self.handle = Handle(self.timeline, self, lambda: self.nodes, self.listers)  # type: ignore[arg-type]
+
+    def node(self, name: str, labels: dict[str, str] | None = None, *pods: Pod) -> NodeInfo:
+        info = NodeInfo(Node(name, labels=labels or {}))
+        for pod in pods:
+            info.add(pod.on(name))
+        self.nodes.append(info)
+        return info
+
+    def have(self, *objects: ApiObject) -> None:
+        """They exist, and the watch has shown them."""
+        for each in objects:
+            self.objects.put(each)
+        self.settle()
+
+    def settle(self) -> None:
+        """All that is under way happens."""
+        while self.timeline.next_time() is not None:
+            self.timeline.step()
+
+    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """What `work` returns, when all that it waited for has happened."""
+        answers = []
+
+        async def keep() -> None:
+            answers.append(await work)
+
+        self.timeline.spawn(keep())
+        self.settle()
+        [answer] = answers
+        return answer
+
+    def begin(self, plugin: Any, pod: Pod) -> tuple[CycleState, Status | None]:
+        """The state after PreFilter, and its answer."""
+        state = CycleState()
+        answer = plugin.pre_filter(state, pod, self.nodes)
+        assert answer is None or isinstance(answer, Status)
+        return state, answer
+
+    def refused(self, plugin: Any, pod: Pod) -> dict[str, str]:
+        """Why Filter refuses which nodes."""
+        state, answer = self.begin(plugin, pod)
+        if answer == SKIP:
+            return {}
+        assert answer is None
+        answers = {node.name: plugin.filter(state, pod, node) for node in self.nodes}
+        return {name: status.message for name, status in answers.items() if status is not None}
+
+    def get_pod(self, uid: str) -> Pod | None:
+        return self.pods.get(uid)
+
+    async def patch(self, changed: Any, patch: Any, subresource: str = "") -> Any:
+        await self.timeline.sleep(REQUEST)
+        return self.objects.patch(changed)
+
+    def _told(self, old: ApiObject | None, new: ApiObject | None) -> None:
+        def arrive() -> None:
+            if new is not None:
+                self.listers.put(new)
+            elif old is not None:
+                self.listers.remove(old)
+
+        self.timeline.after(WATCH_DELAY, arrive)
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """No nodes and no objects yet."""
+    return Cluster()
+
+
+@pytest.fixture
+def hopeful() -> Callable[..., bool]:
+    """Whether the plugin's hint for a resource queues the Pod after the change from `old` to `new`."""
+    from podtrail_scheduler.queueing.events import Action, Happening, Hint, Resource
+
+    def ask(plugin: Any, pod: Pod, resource: Resource, old: Any, new: Any) -> bool:
+        action = Action.ADD if old is None else Action.DELETE if new is None else Action.UPDATE
+        [registration] = [
+            each
+            for each in plugin.events_to_register()
+            if each.event.resource is resource and each.event.action & action
+        ]
+        return bool(registration.hint(pod, Happening(registration.event, old, new)) is Hint.QUEUE)
+
+    return ask

@@ -1,0 +1,296 @@
+"""DynamicResources: which nodes have devices for a Pod's claims."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from podtrail_scheduler.configuration.args import DynamicResourcesArgs
+from podtrail_scheduler.framework.status import SKIP, Code
+from podtrail_scheduler.objects import HOSTNAME, NodeSelector, NodeSelectorTerm, Pod, PodResourceClaim, Requirement
+from podtrail_scheduler.objects.resource import (
+    ALL_DEVICES,
+    AllocatedDevice,
+    Allocation,
+    ConsumerReference,
+    CounterConsumption,
+    Device,
+    DeviceAttribute,
+    DeviceClass,
+    DeviceConstraint,
+    DeviceId,
+    DeviceRequest,
+    DeviceSpecification,
+    DeviceTaint,
+    DeviceToleration,
+    ResourceClaim,
+    ResourceSlice,
+)
+from podtrail_scheduler.plugins.dynamic_resources import DynamicResources
+from podtrail_scheduler.queueing.events import Resource
+
+DRIVER = "gpu.example.com"
+GPU = DeviceClass("gpu", (f"device.driver == '{DRIVER}'",))
+NOT_ALLOCATABLE = "cannot allocate all claims"
+NOT_AVAILABLE = "resourceclaim not available on the node"
+POD = Pod("p", uid="p", resource_claims=(PodResourceClaim("devices", "claim"),))
+
+
+def device(name: str, **fields: Any) -> Device:
+    attributes = {key: DeviceAttribute("string", fields.pop(key)) for key in ("model", "rack") if key in fields}
+    return Device(name, attributes=attributes, **fields)
+
+
+def offers(node: str, *devices: Device | str, **fields: Any) -> ResourceSlice:
+    made = tuple(device(each) if isinstance(each, str) else each for each in devices)
+    return ResourceSlice(f"slice-{node}", DRIVER, node, node_name=node, devices=made, **fields)
+
+
+def wants(name: str = "gpus", **fields: Any) -> DeviceRequest:
+    return DeviceRequest(name, DeviceSpecification(name, "gpu", **fields))
+
+
+def claim(*requests: DeviceRequest, name: str = "claim", **fields: Any) -> ResourceClaim:
+    return ResourceClaim(name, uid=name, requests=requests or (wants(),), **fields)
+
+
+def has(*devices: DeviceId, node: str = "", **fields: Any) -> Allocation:
+    here = NodeSelectorTerm(match_fields=(Requirement("metadata.name", "In", (node,)),))
+    return Allocation(
+        tuple(AllocatedDevice("gpus", each, **fields) for each in devices), NodeSelector((here,)) if node else None
+    )
+
+
+def in_pool(pool: str, name: str) -> DeviceId:
+    return DeviceId(DRIVER, pool, name)
+
+
+def nodes(cluster: Any, *names: str) -> None:
+    for name in names:
+        cluster.node(name, {HOSTNAME: name})
+
+
+def refused(cluster: Any, pod: Pod = POD) -> dict[str, str]:
+    answers: dict[str, str] = cluster.refused(DynamicResources(cluster.handle), pod)
+    return answers
+
+
+def test_pods_without_claims_skip(cluster: Any) -> None:
+    assert cluster.begin(DynamicResources(cluster.handle), Pod("p"))[1] == SKIP
+
+
+def test_a_node_needs_as_many_devices_as_are_asked_for(cluster: Any) -> None:
+    cluster.have(GPU, claim(wants(count=2)), offers("a", "x", "y"), offers("b", "x"))
+    nodes(cluster, "a", "b", "c")
+    assert refused(cluster) == {"b": NOT_ALLOCATABLE, "c": NOT_ALLOCATABLE}
+
+
+def test_devices_of_other_claims_are_taken_but_those_under_administration_are_not(cluster: Any) -> None:
+    cluster.have(GPU, claim(), offers("a", "x"), offers("b", "x"))
+    cluster.have(claim(name="one", allocation=has(in_pool("a", "x"))))
+    cluster.have(claim(name="two", allocation=has(in_pool("b", "x"), admin_access=True)))
+    nodes(cluster, "a", "b")
+    assert refused(cluster) == {"a": NOT_ALLOCATABLE}
+
+
+def test_administrators_get_devices_that_are_in_use(cluster: Any) -> None:
+    cluster.have(GPU, claim(wants(admin_access=True, count=2)), offers("a", "x", "y"), offers("b", "x"))
+    cluster.have(claim(name="other", allocation=has(in_pool("a", "x"))))
+    nodes(cluster, "a", "b")
+    assert refused(cluster) == {"b": NOT_ALLOCATABLE}
+
+
+def test_class_and_request_select_devices_by_expression(cluster: Any) -> None:
+    large = f"device.attributes['{DRIVER}'].model == 'large'"
+    cluster.have(GPU, claim(wants(selectors=(large,))))
+    cluster.have(offers("a", device("x", model="large")), offers("b", device("x", model="small")))
+    cluster.have(ResourceSlice("other", "nic.example.com", "c", node_name="c", devices=(device("x", model="large"),)))
+    nodes(cluster, "a", "b", "c")
+    assert refused(cluster) == {"b": NOT_ALLOCATABLE, "c": NOT_ALLOCATABLE}
+
+
+def test_an_expression_without_a_value_is_an_error_that_names_it(cluster: Any) -> None:
+    cluster.have(GPU, claim(wants(selectors=(f"device.attributes['{DRIVER}'].speed > 3",))), offers("a", "x"))
+    nodes(cluster, "a")
+    plugin = DynamicResources(cluster.handle)
+    state, _ = cluster.begin(plugin, POD)
+    status = plugin.filter(state, POD, cluster.nodes[0])
+    assert status.code is Code.ERROR
+    assert status.message.startswith(
+        "claim default/claim: selector #0 on device gpu.example.com/a/x: CEL runtime error: no such key: speed"
+    )
+
+
+def test_all_devices_means_every_one_that_is_selected(cluster: Any) -> None:
+    cluster.have(GPU, claim(wants(allocation_mode=ALL_DEVICES)), offers("a", "x", "y"), offers("b", "x", "y"))
+    cluster.have(claim(name="other", allocation=has(in_pool("b", "x"))))
+    nodes(cluster, "a", "b", "c")
+    assert refused(cluster) == {"b": NOT_ALLOCATABLE, "c": NOT_ALLOCATABLE}
+
+
+def test_alternatives_are_tried_in_their_order_and_scored_by_it(cluster: Any) -> None:
+    def only(name: str, model: str) -> DeviceSpecification:
+        return DeviceSpecification(name, "gpu", (f"device.attributes['{DRIVER}'].model == '{model}'",))
+
+    either = DeviceRequest("gpus", first_available=(only("best", "large"), only("good", "small")))
+    cluster.have(GPU, claim(either))
+    cluster.have(offers("a", device("x", model="small"), device("y", model="large")))
+    cluster.have(offers("b", device("x", model="small")))
+    nodes(cluster, "a", "b", "c")
+    assert refused(cluster) == {"c": NOT_ALLOCATABLE}
+    plugin = DynamicResources(cluster.handle)
+    state, _ = cluster.begin(plugin, POD)
+    for node in cluster.nodes:
+        plugin.filter(state, POD, node)
+    scores = plugin.score_nodes(state, POD, cluster.nodes)
+    assert scores == [8, 7, 0]
+    assert plugin.normalize(state, POD, cluster.nodes, scores) == [100, 87, 0]
+
+
+def test_devices_of_a_claim_share_an_attribute(cluster: Any) -> None:
+    same = DeviceConstraint(f"{DRIVER}/rack", frozenset(("gpus",)))
+    cluster.have(GPU, claim(wants(count=2), constraints=(same,)))
+    cluster.have(offers("a", device("x", rack="1"), device("y", rack="2"), device("z", rack="1")))
+    cluster.have(offers("b", device("x", rack="1"), device("y", rack="2")))
+    cluster.have(offers("c", "x", "y"))
+    nodes(cluster, "a", "b", "c")
+    assert refused(cluster) == {"b": NOT_ALLOCATABLE, "c": NOT_ALLOCATABLE}
+
+
+def test_a_constraint_leaves_other_requests_alone(cluster: Any) -> None:
+    same = DeviceConstraint(f"{DRIVER}/rack", frozenset(("one",)))
+    cluster.have(GPU, claim(wants("one"), wants("two"), constraints=(same,)))
+    cluster.have(offers("a", device("x", rack="1"), device("y")))
+    nodes(cluster, "a")
+    assert refused(cluster) == {}
+
+
+def test_tainted_devices_are_for_requests_that_tolerate_them(cluster: Any) -> None:
+    tainted = device("x", taints=(DeviceTaint("broken"),))
+    cluster.have(GPU, claim(), offers("a", tainted), offers("b", device("x", taints=(DeviceTaint("k", "", "None"),))))
+    nodes(cluster, "a", "b")
+    assert refused(cluster) == {"a": NOT_ALLOCATABLE}
+    cluster.have(claim(wants(tolerations=(DeviceToleration("broken", "Exists"),))))
+    assert refused(cluster) == {}
+
+
+def test_partitions_of_a_device_share_its_counters(cluster: Any) -> None:
+    def half(name: str) -> Device:
+        return device(name, consumes_counters=(CounterConsumption("card", {"memory": 20}),))
+
+    cluster.have(GPU, claim(wants(count=2)))
+    for node, memory in (("a", 40), ("b", 30)):
+        cluster.have(offers(node, half("x"), half("y"), half("z"), pool_slices=2))
+        shared = {"card": {"memory": memory}}
+        cluster.have(
+            ResourceSlice(f"counters-{node}", DRIVER, node, pool_slices=2, node_name=node, shared_counters=shared)
+        )
+    nodes(cluster, "a", "b")
+    assert refused(cluster) == {"b": NOT_ALLOCATABLE}
+    cluster.have(claim(name="other", allocation=has(in_pool("a", "z"))))
+    assert refused(cluster) == {"a": NOT_ALLOCATABLE, "b": NOT_ALLOCATABLE}
+
+
+def test_devices_are_where_their_slice_or_they_themselves_say(cluster: Any) -> None:
+    rack = NodeSelector((NodeSelectorTerm((Requirement(HOSTNAME, "In", ("a",)),)),))
+    cluster.have(GPU, claim())
+    nodes(cluster, "a", "b")
+    by_selector = replace(offers("", "x"), node_selector=rack)
+    cluster.have(by_selector)
+    assert refused(cluster) == {"b": NOT_ALLOCATABLE}
+    cluster.have(replace(by_selector, node_selector=None, all_nodes=True))
+    assert refused(cluster) == {}
+    each = (device("x", node_name="b"), device("y", node_selector=NodeSelector(())))
+    cluster.have(replace(by_selector, node_selector=None, per_device_node_selection=True, devices=each))
+    assert refused(cluster) == {"a": NOT_ALLOCATABLE}
+
+
+def test_only_the_newest_generation_of_a_pool_counts_and_only_when_it_is_complete(cluster: Any) -> None:
+    cluster.have(GPU, claim(), offers("a", "old"))
+    cluster.have(replace(offers("a", "new", pool_generation=2, pool_slices=2), name="newer"))
+    nodes(cluster, "a")
+    assert refused(cluster) == {"a": NOT_ALLOCATABLE}
+    cluster.have(replace(offers("a", "more", pool_generation=2, pool_slices=2), name="newest"))
+    assert refused(cluster) == {}
+
+
+def test_a_pool_with_contradictions_is_told_when_nothing_else_fits(cluster: Any) -> None:
+    cluster.have(GPU, claim(), offers("a", "x", "x"))
+    nodes(cluster, "a")
+    assert refused(cluster) == {"a": "invalid resource pools were encountered"}
+
+
+def test_an_allocated_claim_is_used_where_its_devices_are(cluster: Any) -> None:
+    cluster.have(GPU, claim(allocation=has(in_pool("a", "x"), node="a"), reserved_for=(ConsumerReference("q", "q"),)))
+    nodes(cluster, "a", "b")
+    assert refused(cluster) == {"b": NOT_AVAILABLE}
+
+
+@pytest.mark.parametrize(
+    ("pod", "objects", "message"),
+    [
+        (POD, [], 'could not find ResourceClaim "default/claim"'),
+        (POD, [claim(deletion_timestamp=1)], 'resourceclaim "claim" is being deleted'),
+        (POD, [claim()], "request gpus: device class gpu does not exist"),
+        (POD, [GPU, claim(DeviceRequest("r"))], "resource claim default/claim, request r: unknown request type"),
+        (
+            replace(POD, resource_claims=(PodResourceClaim("d", "", "template"),)),
+            [],
+            'pod "default/p": ResourceClaim not created yet',
+        ),
+        (
+            replace(POD, resource_claims=(PodResourceClaim("d", "", "template"),), claim_statuses={"d": "claim"}),
+            [claim(owner_uid="another")],
+            "ResourceClaim default/claim was not created for Pod default/p (Pod is not owner)",
+        ),
+    ],
+    ids=["missing", "going", "no class", "unknown request", "not made yet", "made for another"],
+)
+def test_a_claim_that_cannot_be_used_refuses_the_pod_for_good(
+    cluster: Any, pod: Pod, objects: list[Any], message: str
+) -> None:
+    cluster.have(*objects)
+    _, status = cluster.begin(DynamicResources(cluster.handle), pod)
+    assert status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+    assert status.message == message
+
+
+def test_pods_wait_outside_the_queue_for_their_claims(cluster: Any) -> None:
+    plugin = DynamicResources(cluster.handle)
+    status = plugin.pre_enqueue(POD)
+    assert status is not None
+    assert status.message == 'could not find ResourceClaim "default/claim"'
+    cluster.have(claim())
+    assert plugin.pre_enqueue(POD) is None
+
+
+def test_a_search_without_end_is_given_up(cluster: Any) -> None:
+    class Late(type(cluster.timeline)):  # type: ignore[misc]
+        def now(self) -> int:
+            self.spend(1_000_000_000)
+            return int(super().now())
+
+    cluster.handle.clock = Late(0, "test")
+    cluster.have(GPU, claim(wants(count=20)), offers("a", *(f"d{index}" for index in range(40))))
+    nodes(cluster, "a")
+    plugin = DynamicResources(cluster.handle, DynamicResourcesArgs())
+    state, _ = cluster.begin(plugin, POD)
+    status = plugin.filter(state, POD, cluster.nodes[0])
+    assert status is not None
+    assert (status.code, status.message) == (Code.ERROR, "node a: timed out trying to allocate devices")
+
+
+def test_hints_look_for_claims_that_come_and_devices_that_go_free(cluster: Any, hopeful: Callable[..., bool]) -> None:
+    plugin = DynamicResources(cluster.handle)
+    mine, other = claim(), claim(name="other")
+    taken = replace(other, allocation=has(in_pool("a", "x")))
+    cluster.have(mine)
+    assert hopeful(plugin, POD, Resource.RESOURCE_CLAIM, None, mine)
+    assert not hopeful(plugin, POD, Resource.RESOURCE_CLAIM, None, other)
+    assert hopeful(plugin, POD, Resource.RESOURCE_CLAIM, taken, other)
+    assert hopeful(plugin, POD, Resource.RESOURCE_CLAIM, taken, None)
+    assert not hopeful(plugin, POD, Resource.RESOURCE_CLAIM, other, None)
+    assert not hopeful(plugin, POD, Resource.RESOURCE_CLAIM, mine, replace(mine, resource_version="9"))
+    generated = replace(POD, resource_claims=(PodResourceClaim("d", "", "template"),))
+    assert not hopeful(plugin, POD, Resource.TARGET_POD, POD, generated)
+    assert hopeful(plugin, POD, Resource.TARGET_POD, generated, replace(generated, claim_statuses={"d": ""}))
