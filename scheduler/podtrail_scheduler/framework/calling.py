@@ -141,9 +141,8 @@ class Caller:
     ) -> Answer | Status:
         """As `run`, of a plugin that may be a coroutine function at that point."""
         began = self.clock.now()
-        quiet = phase.recording and _quiet(plugin, point)
-        span = phase if quiet else self.start_plugin(phase, plugin.name, point, began)
-        token = attach(span.context) if span.recording and span.context and not quiet else None
+        span = self.start_plugin(phase, plugin.name, point, began)
+        token = attach(span.context) if span.recording and span.context else None
         answer: Answer | Status
         try:
             given = function(*args)
@@ -154,12 +153,8 @@ class Caller:
             if token is not None:
                 detach(token)
             self.clock.charge(plugin.name, point, 1)
-        status = _status(answer)
-        if not quiet:
-            self._end(span, status)
-        elif status is None or status.code is not Code.SKIP:
-            self._end(self.start_plugin(phase, plugin.name, point, began), status)
-        self.measure(plugin.name, point, status, began)
+        self._end(span, _status(answer))
+        self.measure(plugin.name, point, _status(answer), began)
         return answer
 
     def call(
