@@ -68,5 +68,7 @@ class Handle:
     """Has Pods that wait in the queue be tried again at once."""
     extenders: Extenders | None = None
     """Who else has a say in preemption."""
+    async_preemption: bool = True
+    """The feature gate `SchedulerAsyncPreemption`: victims are deleted while other Pods are scheduled."""
     measures: Measures = field(default_factory=_NoMeasures)
     """Where plugins count what they do."""

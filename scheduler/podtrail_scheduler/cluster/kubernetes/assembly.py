@@ -14,6 +14,7 @@ from podtrail_scheduler.client import Client
 from podtrail_scheduler.configuration.expansion import ProfileConfiguration
 from podtrail_scheduler.configuration.features import (
     SCHEDULER_ASYNC_API_CALLS,
+    SCHEDULER_ASYNC_PREEMPTION,
     SCHEDULER_POP_FROM_BACKOFF_Q,
     SCHEDULER_PRE_ENQUEUE_POD_STATUS,
     FeatureGates,
@@ -82,6 +83,7 @@ def assemble(
             nominator=nominator,
             waiting=waiting,
             extenders=plan.extenders,
+            async_preemption=plan.features.enabled(SCHEDULER_ASYNC_PREEMPTION),
         )
         if events is not None:
             handle.event = events.recorder(profile.scheduler_name, host)

@@ -1,4 +1,4 @@
-"""Carrying a preemption out in the background (KEP-4832): the Pod waits outside the queue until its victims go."""
+"""Carrying a preemption out: in the background, the Pod outside the queue meanwhile (KEP-4832), or at once."""
 
 import logging
 from collections.abc import Sequence
@@ -38,6 +38,17 @@ class Executor:
         if victims:
             self._last_victims[pod.uid] = None
             self._handle.clock.spawn(self._run(pod, candidate.node_name, victims))
+
+    async def finish(self, pod: Pod, candidate: Candidate) -> ApiError | None:
+        """Has the victims go at once, while the scheduling cycle waits; the failure if a request had one."""
+        try:
+            for victim in candidate.victims:
+                if victim.deletion_timestamp is None:
+                    await self._preempt(pod, candidate.node_name, victim)
+        except ApiError as refused:
+            return refused
+        await self._clear_nominations(pod, candidate.node_name)
+        return None
 
     async def _run(self, pod: Pod, node_name: str, victims: Sequence[Pod]) -> None:
         activate = not await self._clear_nominations(pod, node_name)

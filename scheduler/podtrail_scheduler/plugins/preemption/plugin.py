@@ -11,7 +11,7 @@ from podtrail_scheduler.configuration.args import DefaultPreemptionArgs
 from podtrail_scheduler.framework.cycle_state import CycleState
 from podtrail_scheduler.framework.diagnosis import Refusal, fit_message
 from podtrail_scheduler.framework.extending import ExtenderError, Extenders, Victims
-from podtrail_scheduler.framework.extension_points import MaybeAsync, PostFilterResult
+from podtrail_scheduler.framework.extension_points import PostFilterResult
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import Code, Status, error, unresolvable, unschedulable
@@ -46,11 +46,11 @@ class DefaultPreemption:
 
     def events_to_register(self) -> Sequence[Registration]:
         """Pods that go, so that the queue asks `pre_enqueue` again; the refusing plugins decide whether to retry."""
+        if not self._handle.async_preemption:
+            return ()
         return (Registration(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE), _leave_it_to_others),)
 
-    def post_filter(
-        self, state: CycleState, pod: Pod, refusals: Mapping[str, Status]
-    ) -> "MaybeAsync[PostFilterResult]":
+    async def post_filter(self, state: CycleState, pod: Pod, refusals: Mapping[str, Status]) -> PostFilterResult:
         """Nominates a node and has its victims terminate, or says why not; awaits extenders that have a say."""
         self._handle.measures.preemption_attempt()
         newest = self._handle.client.get_pod(pod.uid)
@@ -67,8 +67,8 @@ class DefaultPreemption:
         if outcome.candidates:
             extenders = self._handle.extenders
             if extenders is not None and extenders.preempts:
-                return self._agreed(newest, outcome.candidates, extenders)
-            return self._preempt(newest, choose(outcome.candidates, self._handle.clock.now()))
+                return await self._agreed(newest, outcome.candidates, extenders)
+            return await self._preempt(newest, choose(outcome.candidates, self._handle.clock.now()))
         failures = [status.message for status in outcome.refusals.values() if status.code is Code.ERROR]
         if failures:
             text = failures[0] if len(failures) == 1 else f"[{', '.join(failures)}]"
@@ -86,7 +86,7 @@ class DefaultPreemption:
         agreed = [Candidate(name, some.pods, some.violations) for name, some in left.items()]
         if not agreed:
             return PostFilterResult(unschedulable("preemption: no candidate node for preemption"), None)
-        return self._preempt(pod, choose(agreed, self._handle.clock.now()))
+        return await self._preempt(pod, choose(agreed, self._handle.clock.now()))
 
     def _ineligible(self, pod: Pod, nominated: Status) -> str:
         """Why the Pod may not preempt; `nominated` is what was said of the node that it hopes for."""
@@ -107,9 +107,12 @@ class DefaultPreemption:
         number = min(max(share, self._args.min_candidate_nodes_absolute), nodes)
         return (self._random.randrange(nodes) if nodes else 0), number
 
-    def _preempt(self, pod: Pod, chosen: Candidate) -> PostFilterResult:
+    async def _preempt(self, pod: Pod, chosen: Candidate) -> PostFilterResult:
         self._handle.measures.preemption_victims(len(chosen.victims))
-        self._executor.start(pod, chosen)
+        if self._handle.async_preemption:
+            self._executor.start(pod, chosen)
+        elif (failed := await self._executor.finish(pod, chosen)) is not None:
+            return PostFilterResult(error(f"preemption: {failed}"), None)
         get_current_span().add_event(
             "preemption",
             {

@@ -124,7 +124,8 @@ class Cluster:
         """What becomes of `pod`, which no node takes (for want of cpu unless told otherwise)."""
         self.client.pods.setdefault(pod.uid, pod)
         state = CycleState()
-        return self.plugin.post_filter(state, pod, refusals or {node.name: SHORT for node in self.nodes})
+        answer = self.plugin.post_filter(state, pod, refusals or {node.name: SHORT for node in self.nodes})
+        return asyncio.run(answer)
 
     def preempt(self, pod: Pod) -> tuple[str | None, list[str]]:
         """The nominated node and whom it cost."""

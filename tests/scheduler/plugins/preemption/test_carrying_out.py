@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from podtrail_scheduler.client import ApiError, PodCondition
-from podtrail_scheduler.framework.status import unresolvable
+from podtrail_scheduler.framework.status import error, unresolvable
 from podtrail_scheduler.objects import Pod
 
 BIG = Pod("big", uid="big", requests={"cpu": 3000}, priority=100, scheduler_name="mine")
@@ -127,3 +127,22 @@ def test_attempts_and_victims_are_counted(cluster: Any) -> None:
     cluster.preempt(BIG)
     assert cluster.measures.attempts == 2
     assert cluster.measures.victims == [2]
+
+
+def test_with_the_gate_off_the_scheduling_cycle_waits_for_the_deletions(cluster: Any) -> None:
+    cluster.handle.async_preemption = False
+    cluster.node("n1", pod("a", 2000, 1), pod("b", 2000))
+    cluster.handle.nominator.nominate(pod("lower", 1, 5, nominated_node_name="n1"), "n1")
+    assert cluster.try_for(BIG).nominated_node == "n1"
+    assert cluster.client.deleted == ["a", "b"]
+    assert cluster.client.log[-1] == ("patch", "lower", None, "")
+    assert cluster.clock.work == []
+    assert cluster.plugin.events_to_register() == ()
+
+
+def test_with_the_gate_off_a_deletion_that_fails_is_the_answer(cluster: Any) -> None:
+    cluster.handle.async_preemption = False
+    cluster.node("n1", pod("a", 4000))
+    cluster.client.refusals["a"] = REFUSED
+    result = cluster.try_for(BIG)
+    assert result == (error("preemption: etcdserver: request timed out"), None)

@@ -1,8 +1,10 @@
 """What is said when nobody can be preempted, and when somebody can."""
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
+from podtrail_scheduler.framework.cycle_state import CycleState
 from podtrail_scheduler.framework.status import Code, Status, unresolvable, unschedulable
 from podtrail_scheduler.objects import Pod
 
@@ -76,7 +78,7 @@ def test_a_nominated_node_that_became_hopeless_is_given_up(cluster: Any) -> None
 
 def test_a_pod_that_is_gone_preempts_nobody(cluster: Any) -> None:
     cluster.node("n1", pod("a", 4000))
-    result = cluster.plugin.post_filter(None, BIG, {})
+    result = asyncio.run(cluster.plugin.post_filter(CycleState(), BIG, {}))
     assert result == (Status(Code.ERROR, ('preemption: pod "big" not found',)), None)
 
 
