@@ -61,12 +61,12 @@ class DynamicResources:
 
     def pre_filter(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status | None:  # noqa: ARG002
         """Skips without claims; refuses Pods whose claims are missing, being allocated or of an unknown class."""
+        state.write(_Attempt([], None))
         missing = self._missing(pod)
         if missing is not None:
             return missing
         claims = self._claims.of(pod) if pod.resource_claims else []
         if not claims:
-            state.write(_Attempt([], None))
             return SKIP
         for claim in claims:
             if claim.allocation is None and (refusal := self._unanswerable(claim)) is not None:
@@ -94,8 +94,14 @@ class DynamicResources:
         return NOT_AVAILABLE if unavailable else None
 
     def post_filter(self, state: CycleState, pod: Pod, refusals: Mapping[str, Status]) -> PostFilterResult:  # noqa: ARG002
-        """Has a claim that only this Pod uses give devices back which are out of reach."""
-        attempt = state.read(_Attempt)
+        """Has a claim that only this Pod uses give devices back which are out of reach.
+
+        Where an earlier plugin's PreFilter ended the attempt there is nothing to look at, which is told as an error.
+        """
+        try:
+            attempt = state.read(_Attempt)
+        except KeyError:
+            return PostFilterResult(error("not found"), None)
         for index in sorted(attempt.unavailable):
             claim = attempt.claims[index]
             if all(each.uid == pod.uid for each in claim.reserved_for):
