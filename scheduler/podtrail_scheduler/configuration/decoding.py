@@ -92,7 +92,8 @@ class Decoder:
             value = given.value[key]
             if key not in fields:
                 if key not in also:
-                    self._note_unknown(place.key("", key).path, value, fields)
+                    where = given.keys.get(key, (value.line, value.column))
+                    self._note_unknown(place.key("", key).path, where, fields)
                 continue
             if value.value is not None:
                 name = fields[key].name
@@ -137,11 +138,11 @@ class Decoder:
         except binascii.Error as error:
             self._refuse(f"illegal base64 data: {error}", given, place, "PEM in base64 is wanted here")
 
-    def _note_unknown(self, path: str, given: Located, known: Mapping[str, object]) -> None:
+    def _note_unknown(self, path: str, where: tuple[int, int], known: Mapping[str, object]) -> None:
         near = difflib.get_close_matches(path.rpartition(".")[2], known, 1, 0.6)
         remedy = f"did you mean {near[0]}?" if near else f"known here: {', '.join(known)}"
         message = f"unknown field {json.dumps(path)}"
-        self.unknown.append(Problem(message, self._full(path), given.line, given.column, remedy))
+        self.unknown.append(Problem(message, self._full(path), *where, remedy))
 
     def _mismatch(self, given: Located, wanted: str, place: _Place, found: str = "") -> NoReturn:
         target = f"struct field {place.struct}.{'.'.join(place.fields)}" if place.struct else "value"

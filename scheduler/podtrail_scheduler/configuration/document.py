@@ -5,7 +5,7 @@ Where Go's YAML takes a plain scalar for something else than PyYAML (`y`, `1e3`,
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
@@ -24,6 +24,8 @@ class Located:
     value: "bool | int | float | str | list[Located] | dict[str, Located] | None"
     line: int
     column: int
+    keys: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Line and column of each key of a mapping."""
 
     @property
     def kind(self) -> str:
@@ -115,12 +117,13 @@ class _Reader:
         if isinstance(node, yaml.SequenceNode):
             return Located([self.read(each, (*inside, id(node))) for each in node.value], line, column)
         if isinstance(node, yaml.MappingNode):
-            return Located(self._mapping(node, (*inside, id(node))), line, column)
+            return self._mapping(node, (*inside, id(node)))
         assert isinstance(node, yaml.ScalarNode)
         return Located(self._scalar(node), line, column)
 
-    def _mapping(self, node: yaml.MappingNode, inside: tuple[int, ...]) -> dict[str, Located]:
+    def _mapping(self, node: yaml.MappingNode, inside: tuple[int, ...]) -> Located:
         own: dict[str, Located] = {}
+        keys: dict[str, tuple[int, int]] = {}
         merged: dict[str, Located] = {}
         for key, value in node.value:
             if key.tag == _MERGE:
@@ -136,10 +139,12 @@ class _Reader:
                 continue
             scalar = self._scalar(key)
             name = scalar if isinstance(scalar, str) else str(key.value)
+            place = (key.start_mark.line + 1, key.start_mark.column + 1)
             if name in own:
-                self.repeated.append(Repeated(name, key.start_mark.line + 1, key.start_mark.column + 1))
+                self.repeated.append(Repeated(name, *place))
             own[name] = self.read(value, inside)
-        return {**merged, **own}
+            keys[name] = place
+        return Located({**merged, **own}, node.start_mark.line + 1, node.start_mark.column + 1, keys)
 
     def _scalar(self, node: yaml.ScalarNode) -> bool | int | float | str | None:
         kind = node.tag.removeprefix("tag:yaml.org,2002:")

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
@@ -63,15 +63,22 @@ def extending(verbs: Mapping[str, Answer]) -> Iterator[ExtenderServer]:
         server.close()
 
 
+class Running(NamedTuple):
+    """A scheduler's process and its log."""
+
+    process: "subprocess.Popen[bytes]"
+    log: Path
+
+
 @contextlib.contextmanager
-def process(command: Sequence[str | Path], folder: Path, document: Mapping[str, Any], *flags: str) -> Iterator[Any]:
+def process(command: Sequence[str | Path], folder: Path, document: Mapping[str, Any], *flags: str) -> Iterator[Running]:
     """Runs a scheduler with a configuration; ends it with SIGTERM unless it has ended."""
     folder.mkdir(exist_ok=True)
     (folder / "config.yaml").write_text(yaml.safe_dump(document))
     with (folder / "log").open("wb") as log:
         started = subprocess.Popen([*command, "--config", folder / "config.yaml", *flags], stderr=log, stdout=log)
         try:
-            yield started
+            yield Running(started, folder / "log")
         finally:
             if started.poll() is None:
                 started.send_signal(signal.SIGTERM)
@@ -89,10 +96,12 @@ def configuration(control_plane: Any, name: str, **fields: Any) -> dict[str, Any
     }
 
 
-def until(read: Callable[[], Any], true: Callable[[Any], Any], log: Path) -> Any:
+def until(read: Callable[[], Any], true: Callable[[Any], Any], running: Running) -> Any:
+    """What is read once it is true; fails when the process has ended, or the deadline has passed."""
     deadline = time.monotonic() + DEADLINE
     while not true(found := read()):
-        assert time.monotonic() < deadline, f"still {json.dumps(found)[:1000]}\n{log.read_text()[-3000:]}"
+        alive = running.process.poll() is None and time.monotonic() < deadline
+        assert alive, f"still {json.dumps(found)[:1000]}\n{running.log.read_text()[-3000:]}"
         time.sleep(0.05)
     return found
 
@@ -110,12 +119,12 @@ def test_it_schedules_until_it_is_told_to_end(
 
     with process(
         OURS, tmp_path / "ours", configuration(control_plane, namespace), "--secure-port=0", "-v=2"
-    ) as started:
-        bound = until(lambda: api.get(f"{pods}/web"), node_of, tmp_path / "ours" / "log")
+    ) as running:
+        bound = until(lambda: api.get(f"{pods}/web"), node_of, running)
 
     assert node_of(bound) == f"{namespace}-n"
-    log = (tmp_path / "ours" / "log").read_text()
-    assert started.returncode == 0, log
+    log = running.log.read_text()
+    assert running.process.returncode == 0, log
     assert '"Starting podtrail-scheduler"' in log
 
 
@@ -146,9 +155,9 @@ def test_an_extender_is_asked_as_kube_scheduler_asks_it_and_decides(
                 {"urlPrefix": server.url, "prioritizeVerb": "prioritize", "weight": 5, "nodeCacheCapable": True},
             ]
             document = configuration(control_plane, f"{namespace}-{who}", extenders=extenders)
-            with process(command, tmp_path / who, document, "--secure-port=0"):
+            with process(command, tmp_path / who, document, "--secure-port=0") as running:
                 api.create(pods, make_pod(who, f"{namespace}-{who}", nodeSelector={"for": namespace}))
-                bound = until(lambda who=who: api.get(f"{pods}/{who}"), node_of, tmp_path / who / "log")
+                bound = until(lambda who=who: api.get(f"{pods}/{who}"), node_of, running)
         assert node_of(bound) == names[2]
         asked[who] = server.asked
 
@@ -178,13 +187,12 @@ def test_a_pod_that_an_extender_rules_out_is_told_so_and_tried_again(
     with extending({"filter": filtering}) as server:
         extenders = [{"urlPrefix": server.url, "filterVerb": "filter", "nodeCacheCapable": True}]
         document = configuration(control_plane, namespace, extenders=extenders)
-        with process(OURS, tmp_path / "ours", document, "--secure-port=0"):
+        with process(OURS, tmp_path / "ours", document, "--secure-port=0") as running:
             api.create(pods, make_pod("web", namespace, nodeSelector={"for": namespace}))
-            log = tmp_path / "ours" / "log"
-            refused = until(lambda: api.get(f"{pods}/web"), lambda pod: pod["status"].get("conditions"), log)
+            refused = until(lambda: api.get(f"{pods}/web"), lambda pod: pod["status"].get("conditions"), running)
             assert "1 no licence" in refused["status"]["conditions"][0]["message"]
             api.node(f"{namespace}-b", labels={"for": namespace})
-            assert node_of(until(lambda: api.get(f"{pods}/web"), node_of, log)) == f"{namespace}-b"
+            assert node_of(until(lambda: api.get(f"{pods}/web"), node_of, running)) == f"{namespace}-b"
 
 
 def test_an_extender_may_bind_in_place_of_the_plugins(
@@ -202,9 +210,9 @@ def test_an_extender_may_bind_in_place_of_the_plugins(
     with extending({"bind": binding}) as server:
         extenders = [{"urlPrefix": server.url, "bindVerb": "bind"}]
         document = configuration(control_plane, namespace, extenders=extenders)
-        with process(OURS, tmp_path / "ours", document, "--secure-port=0"):
+        with process(OURS, tmp_path / "ours", document, "--secure-port=0") as running:
             api.create(pods, make_pod("web", namespace, nodeSelector={"for": namespace}))
-            bound = until(lambda: api.get(f"{pods}/web"), node_of, tmp_path / "ours" / "log")
+            bound = until(lambda: api.get(f"{pods}/web"), node_of, running)
 
     assert bound["metadata"]["annotations"] == {"bound-by": "extender"}
     assert [verb for verb, _ in server.asked] == ["bind"]

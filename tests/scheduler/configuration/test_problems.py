@@ -19,7 +19,7 @@ def said(reading: Any, body: str) -> list[str]:
 
 def test_a_misspelt_field_is_located_and_corrected(reading: Any) -> None:
     assert said(reading, "profiles:\n- schedulerNam: x\n") == [
-        's.yaml:4:17: profiles[0].schedulerNam: unknown field "profiles[0].schedulerNam" (did you mean schedulerName?)'
+        's.yaml:4:3: profiles[0].schedulerNam: unknown field "profiles[0].schedulerNam" (did you mean schedulerName?)'
     ]
 
 
