@@ -70,5 +70,7 @@ class Handle:
     """Who else has a say in preemption."""
     async_preemption: bool = True
     """The feature gate `SchedulerAsyncPreemption`: victims are deleted while other Pods are scheduled."""
+    pre_enqueue_pod_status: bool = False
+    """The feature gate `SchedulerPreEnqueuePodStatus`: what PreEnqueue refuses is told in the Pod's status."""
     measures: Measures = field(default_factory=_NoMeasures)
     """Where plugins count what they do."""

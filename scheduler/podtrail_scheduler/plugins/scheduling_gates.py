@@ -7,6 +7,9 @@ from podtrail_scheduler.framework.status import Status, unresolvable
 from podtrail_scheduler.objects import Pod
 from podtrail_scheduler.queueing.events import Action, ClusterEvent, Registration, Resource
 
+GATED = "Scheduling is blocked due to non-empty scheduling gates"
+"""The API server's words in the condition of a gated Pod: equal ones are not written twice (KEP-5501)."""
+
 
 class SchedulingGates:
     """Holds gated Pods back before the active queue."""
@@ -14,12 +17,14 @@ class SchedulingGates:
     name = "SchedulingGates"
 
     def __init__(self, handle: Handle, args: None = None) -> None:
-        """Needs neither."""
+        self._handle = handle
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
-        """Names the gates that are left."""
+        """Names the gates that are left; where refusals are written into the status, as the API server has written."""
         if not pod.scheduling_gates:
             return None
+        if self._handle.pre_enqueue_pod_status:
+            return unresolvable(GATED)
         return unresolvable(f"waiting for scheduling gates: [{' '.join(pod.scheduling_gates)}]")
 
     def events_to_register(self) -> Sequence[Registration]:

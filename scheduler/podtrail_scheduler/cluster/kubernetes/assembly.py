@@ -84,6 +84,7 @@ def assemble(
             waiting=waiting,
             extenders=plan.extenders,
             async_preemption=plan.features.enabled(SCHEDULER_ASYNC_PREEMPTION),
+            pre_enqueue_pod_status=plan.features.enabled(SCHEDULER_PRE_ENQUEUE_POD_STATUS),
         )
         if events is not None:
             handle.event = events.recorder(profile.scheduler_name, host)

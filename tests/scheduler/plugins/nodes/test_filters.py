@@ -54,6 +54,15 @@ def test_gates_hold_a_pod_back_and_are_named(handle: Handle) -> None:
     assert held == Status(FOR_GOOD, ("waiting for scheduling gates: [a b]",))
 
 
+def test_gates_are_told_in_the_api_servers_words_where_pre_enqueue_writes_the_status(
+    handle_of: Callable[..., Handle],
+) -> None:
+    handle = handle_of()
+    handle.pre_enqueue_pod_status = True
+    held = SchedulingGates(handle).pre_enqueue(Pod("a", scheduling_gates=("a", "b")))
+    assert held == Status(FOR_GOOD, ("Scheduling is blocked due to non-empty scheduling gates",))
+
+
 def test_the_queue_is_sorted_by_priority_and_then_by_waiting_time(handle: Handle) -> None:
     plugin = PrioritySort(handle)
     entries = [QueuedPod(Pod("old"), 1), QueuedPod(Pod("young"), 2), QueuedPod(Pod("important", priority=5), 3)]
