@@ -1,3 +1,4 @@
+# ruff: noqa: ARG002 - a plugin is given what its extension point has, used or not
 """SchedulingGates: a Pod with gates is not scheduled until all are lifted (KEP-3521)."""
 
 from collections.abc import Sequence
