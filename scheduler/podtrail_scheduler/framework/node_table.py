@@ -1,6 +1,6 @@
 """The nodes in the order in which they are looked at, and which of them have changed since when."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from podtrail_scheduler.objects import REGION, ZONE, Node
 
@@ -10,6 +10,16 @@ from .node_info import NodeInfo
 def zone_of(node: Node) -> tuple[str, str]:
     """Region and zone, empty where the node does not say."""
     return node.labels.get(REGION, ""), node.labels.get(ZONE, "")
+
+
+class NodeList(list[NodeInfo]):
+    """The nodes of a table in one of its layouts: who is given them can ask `table` what has changed."""
+
+    __slots__ = ("table",)
+
+    def __init__(self, infos: Iterable[NodeInfo], table: "NodeTable") -> None:
+        super().__init__(infos)
+        self.table = table
 
 
 class NodeTable:
@@ -27,7 +37,7 @@ class NodeTable:
         self.index: dict[str, int] = {}
         self._zones: dict[tuple[str, str], dict[str, NodeInfo]] = {}
         self._zone_of: dict[str, tuple[str, str]] = {}
-        self._infos: list[NodeInfo] = []
+        self._infos = NodeList((), self)
         self._stale = False
 
     @property
@@ -79,7 +89,8 @@ class NodeTable:
     def _lay_out(self) -> None:
         zones = [list(nodes.values()) for nodes in self._zones.values()]
         longest = max(map(len, zones), default=0)
-        self._infos = [zone[turn] for turn in range(longest) for zone in zones if turn < len(zone)]
+        turns = (zone[turn] for turn in range(longest) for zone in zones if turn < len(zone))
+        self._infos = NodeList(turns, self)
         self.index = {info.name: index for index, info in enumerate(self._infos)}
         self._stale = False
         self.layout += 1

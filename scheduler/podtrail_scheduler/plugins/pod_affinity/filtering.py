@@ -6,7 +6,7 @@ from operator import attrgetter
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import Status, unresolvable, unschedulable
 from podtrail_scheduler.objects import Pod
-from podtrail_scheduler.plugins.domain_counts import CountsByQuestion, Domain
+from podtrail_scheduler.plugins.domain_counts import CountsByQuestion
 
 from .terms import Term, match_all, pod_question, terms_of
 
@@ -15,6 +15,9 @@ NO_ANTI_AFFINITY = unschedulable("node(s) didn't match pod anti-affinity rules")
 NO_EXISTING_ANTI_AFFINITY = unschedulable("node(s) didn't satisfy existing pods anti-affinity rules")
 
 _OBJECTORS = attrgetter("pods_with_required_anti_affinity")
+
+Domain = tuple[str, str]
+"""A topology key and one of its values."""
 
 
 class Required:
@@ -65,20 +68,19 @@ class Required:
             if term.matches(pod, self.labels):
                 _change(self.existing, node, term, sign)
 
-    def answer(self, pod: Pod, node: NodeInfo) -> Status | None:
-        """Whether `pod` may be where the node is."""
-        labels = node.node.labels
-        if self.affinity_terms and not self._affinity_holds(pod, labels):
-            return NO_AFFINITY
+    def answers(self, pod: Pod, nodes: Sequence[NodeInfo]) -> list[Status | None]:
+        """Whether `pod` may be where each of the nodes is."""
+        labels = [node.node.labels for node in nodes]
+        answers: list[Status | None] = [None] * len(nodes)
+        if self.affinity_terms:
+            answers = [None if self._affinity_holds(pod, each) else NO_AFFINITY for each in labels]
         if self.anti_affinity:
-            for term in self.anti_affinity_terms:
-                if self.anti_affinity.get((term.topology_key, labels.get(term.topology_key)), 0) > 0:
-                    return NO_ANTI_AFFINITY
+            for key in dict.fromkeys(term.topology_key for term in self.anti_affinity_terms):
+                answers = _refused_in(self.anti_affinity, key, NO_ANTI_AFFINITY, labels, answers)
         if self.existing:
-            for domain in labels.items():
-                if self.existing.get(domain, 0) > 0:
-                    return NO_EXISTING_ANTI_AFFINITY
-        return None
+            for key in dict.fromkeys(key for key, _ in self.existing):
+                answers = _refused_in(self.existing, key, NO_EXISTING_ANTI_AFFINITY, labels, answers)
+        return answers
 
     def _affinity_holds(self, pod: Pod, labels: Mapping[str, str]) -> bool:
         """Matching Pods are in each domain, or nobody matches anywhere and this Pod is the first of its kind."""
@@ -121,6 +123,24 @@ def _matching(terms: Sequence[Term], node: NodeInfo) -> Mapping[Domain, int]:
             if term.matches(other):
                 _change(counts, node, term, 1)
     return counts
+
+
+def _refused_in(
+    counts: Mapping[Domain, int],
+    key: str,
+    status: Status,
+    labels: Sequence[Mapping[str, str]],
+    answers: Sequence[Status | None],
+) -> list[Status | None]:
+    """The answers, with `status` for nodes without one yet whose domain counts any Pod."""
+    domains = {value for (topology_key, value), count in counts.items() if topology_key == key and count > 0}
+    return [
+        answer or (status if each.get(key) in domains else None) for answer, each in zip(answers, labels, strict=True)
+    ]
+
+
+def _any_objecting(node: NodeInfo) -> Mapping[bool, int]:
+    return {True: 1} if node.pods_with_required_anti_affinity else {}
 
 
 def _objecting(pod: Pod, labels: Mapping[str, str], node: NodeInfo) -> Mapping[Domain, int]:

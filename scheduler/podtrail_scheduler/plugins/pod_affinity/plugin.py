@@ -57,12 +57,11 @@ class InterPodAffinity:
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """Refuses a node in the wrong domain."""
-        return state.read(Required).answer(pod, node)
+        return state.read(Required).answers(pod, (node,))[0]
 
     def filter_nodes(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Sequence[Status | None]:
         """As `filter`, for many nodes."""
-        required = state.read(Required)
-        return [required.answer(pod, node) for node in nodes]
+        return state.read(Required).answers(pod, nodes)
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status | None:  # noqa: ARG002
         """Skips when no term, of the Pod or of one that runs, makes any domain worth more or less."""
@@ -82,12 +81,11 @@ class InterPodAffinity:
 
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:  # noqa: ARG002
         """What the node's domains are worth."""
-        return state.read(Worth).of(node)
+        return state.read(Worth).of((node,))[0]
 
     def score_nodes(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Sequence[int]:  # noqa: ARG002
         """As `score`, for many nodes."""
-        worth = state.read(Worth)
-        return [worth.of(node) for node in nodes]
+        return state.read(Worth).of(nodes)
 
     def normalize(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], scores: Sequence[int]) -> list[int]:  # noqa: ARG002
         """The lowest becomes 0, the highest 100."""

@@ -6,8 +6,8 @@ from typing import NamedTuple
 from podtrail_scheduler.framework.extension_points import MAX_SCORE
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.objects import Pod
-from podtrail_scheduler.plugins.domain_counts import Domain
 
+from .filtering import Domain
 from .terms import Term, WeightedTerm, pod_question, term_of, weighted
 
 
@@ -16,10 +16,16 @@ class Worth(NamedTuple):
 
     domains: Mapping[str, Mapping[str, int]]
 
-    def of(self, node: NodeInfo) -> int:
-        """The sum over the node's domains."""
-        labels = node.node.labels
-        return sum(values.get(labels[key], 0) for key, values in self.domains.items() if key in labels)
+    def of(self, nodes: Sequence[NodeInfo]) -> list[int]:
+        """The sum over each node's domains."""
+        labels = [node.node.labels for node in nodes]
+        scores = [0] * len(nodes)
+        for key, values in self.domains.items():
+            scores = [
+                score + values.get(each[key], 0) if key in each else score
+                for score, each in zip(scores, labels, strict=True)
+            ]
+        return scores
 
 
 class Preferences(NamedTuple):
@@ -64,12 +70,16 @@ class Preferences(NamedTuple):
         )
 
 
+def any_preferring(node: NodeInfo) -> Mapping[bool, int]:
+    """Something, where a Pod has terms about others."""
+    return {True: 1} if node.pods_with_affinity else {}
+
+
 def by_topology(sums: Mapping[Domain, int]) -> Worth:
     """The sums by topology key, then value."""
     domains: dict[str, dict[str, int]] = {}
-    for domain, worth in sums.items():
-        assert isinstance(domain, tuple)
-        domains.setdefault(domain[0], {})[domain[1]] = worth
+    for (key, value), worth in sums.items():
+        domains.setdefault(key, {})[value] = worth
     return Worth(domains)
 
 

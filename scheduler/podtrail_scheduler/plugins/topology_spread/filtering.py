@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import Status, unresolvable, unschedulable
 from podtrail_scheduler.objects import Pod
-from podtrail_scheduler.plugins.domain_counts import CountsByQuestion, Domain
+from podtrail_scheduler.plugins.domain_counts import CountsByQuestion
 
 from .constraints import Constraint, has_keys, keys_of
 
@@ -18,11 +18,11 @@ class Domains:
 
     __slots__ = ("_changed", "_counted", "_fewest", "_with_fewest")
 
-    def __init__(self, counted: Mapping[Domain, int]) -> None:
+    def __init__(self, counted: Mapping[str, int]) -> None:
         self._counted = counted
-        self._changed: dict[Domain, int] = {}
+        self._changed: dict[str, int] = {}
         self._fewest = min(counted.values(), default=0)
-        self._with_fewest: frozenset[Domain] | None = None
+        self._with_fewest: frozenset[str] | None = None
 
     def clone(self) -> "Domains":
         """A copy to change."""
@@ -52,7 +52,7 @@ class Domains:
             return min(fewest, self._fewest)
         return min([fewest, *(count for value, count in self._counted.items() if value not in changed)])
 
-    def _lowest(self) -> frozenset[Domain]:
+    def _lowest(self) -> frozenset[str]:
         if self._with_fewest is None:
             fewest = self._fewest
             self._with_fewest = frozenset(value for value, count in self._counted.items() if count == fewest)
@@ -106,8 +106,8 @@ def counted(
 
 def _matching(
     pod: Pod, constraint: Constraint, all_of_them: Sequence[Constraint]
-) -> Callable[[NodeInfo], Mapping[Domain, int]]:
-    def contribution(node: NodeInfo) -> Mapping[Domain, int]:
+) -> Callable[[NodeInfo], Mapping[str, int]]:
+    def contribution(node: NodeInfo) -> Mapping[str, int]:
         labels = node.node.labels
         if not has_keys(labels, all_of_them) or not constraint.includes(pod, node.node):
             return {}

@@ -67,12 +67,11 @@ class PodTopologySpread:
 
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:  # noqa: ARG002
         """The weighed number of matching Pods around the node."""
-        return state.read(SoftSpread).score(node)
+        return state.read(SoftSpread).scores((node,))[0]
 
     def score_nodes(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Sequence[int]:  # noqa: ARG002
         """As `score`, for many nodes."""
-        spread = state.read(SoftSpread)
-        return [spread.score(node) for node in nodes]
+        return state.read(SoftSpread).scores(nodes)
 
     def normalize(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], scores: Sequence[int]) -> list[int]:  # noqa: ARG002
         """Fewer matching Pods become higher scores."""

@@ -7,14 +7,14 @@ from typing import NamedTuple
 from podtrail_scheduler.framework.extension_points import MAX_SCORE
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.objects import HOSTNAME, Pod
-from podtrail_scheduler.plugins.domain_counts import CountsByQuestion, Domain
+from podtrail_scheduler.plugins.domain_counts import CountsByQuestion
 
 from .constraints import Constraint, has_keys, keys_of
 
 
 class _Counted(NamedTuple):
     topology_key: str
-    counts: Mapping[Domain, int]
+    counts: Mapping[str, int]
     """By the label's value; by node name where the label is the host name."""
     weight: float
     surplus: int
@@ -28,32 +28,40 @@ class SoftSpread(NamedTuple):
     ignored: frozenset[str]
     """Names of nodes that lack a label and are not scored."""
 
-    def score(self, node: NodeInfo) -> int:
-        """More matching Pods in the node's domains is a higher number, which `normalized` turns round."""
-        if node.name in self.ignored:
-            return 0
-        labels = node.node.labels
-        score = 0.0
+    def scores(self, nodes: Sequence[NodeInfo]) -> list[int]:
+        """More matching Pods in a node's domains is a higher number, which `normalized` turns round."""
+        labels = [node.node.labels for node in nodes]
+        sums = [0.0] * len(nodes)
         for key, counts, weight, surplus in self.constraints:
-            value = labels.get(key)
-            if value is not None:
-                count = counts.get(node.name if key == HOSTNAME else value, 0)
-                score += count * weight + surplus
-        return _rounded(score)
+            if key == HOSTNAME:
+                sums = [
+                    score + (counts.get(node.name, 0) * weight + surplus) if key in each else score
+                    for score, each, node in zip(sums, labels, nodes, strict=True)
+                ]
+            else:
+                worth = {value: count * weight + surplus for value, count in counts.items()}
+                sums = [
+                    score + worth.get(each[key], surplus) if key in each else score
+                    for score, each in zip(sums, labels, strict=True)
+                ]
+        return [
+            0 if self.ignored and node.name in self.ignored else _rounded(score)
+            for score, node in zip(sums, nodes, strict=True)
+        ]
 
     def normalized(self, nodes: Sequence[NodeInfo], scores: Sequence[int]) -> list[int]:
         """100 for the node with the fewest matching Pods, 0 for nodes that are not scored."""
         ignored = self.ignored
-        counting = [score for node, score in zip(nodes, scores, strict=True) if node.name not in ignored]
+        counting = scores
+        if ignored:
+            counting = [score for node, score in zip(nodes, scores, strict=True) if node.name not in ignored]
         highest, lowest = max(counting, default=0), min(counting, default=0)
-        return [
-            0
-            if node.name in ignored
-            else MAX_SCORE
-            if highest == 0
-            else MAX_SCORE * (highest + lowest - score) // highest
-            for node, score in zip(nodes, scores, strict=True)
-        ]
+        turned = {
+            score: MAX_SCORE * (highest + lowest - score) // highest if highest else MAX_SCORE for score in counting
+        }
+        if not ignored:
+            return [turned[score] for score in scores]
+        return [0 if node.name in ignored else turned[score] for node, score in zip(nodes, scores, strict=True)]
 
 
 def soft_spread(
@@ -66,7 +74,7 @@ def soft_spread(
     all_labels: bool,
 ) -> SoftSpread:
     """Counts Pods on the nodes of the whole cluster; with `all_labels` only on nodes that have every label."""
-    scored = [node for node in feasible if not all_labels or has_keys(node.node.labels, constraints)]
+    scored = [node for node in feasible if has_keys(node.node.labels, constraints)] if all_labels else feasible
     ignored = (
         frozenset(node.name for node in feasible) - {node.name for node in scored}
         if len(scored) < len(feasible)
@@ -88,14 +96,14 @@ def soft_spread(
     return SoftSpread(found, ignored)
 
 
-def _on_node(pod: Pod, constraint: Constraint) -> Callable[[NodeInfo], Mapping[Domain, int]]:
+def _on_node(pod: Pod, constraint: Constraint) -> Callable[[NodeInfo], Mapping[str, int]]:
     return lambda node: {node.name: constraint.selector.matching_pods(node.pods, pod.namespace)}
 
 
 def _in_domain(
     pod: Pod, constraint: Constraint, needed: Sequence[Constraint]
-) -> Callable[[NodeInfo], Mapping[Domain, int]]:
-    def contribution(node: NodeInfo) -> Mapping[Domain, int]:
+) -> Callable[[NodeInfo], Mapping[str, int]]:
+    def contribution(node: NodeInfo) -> Mapping[str, int]:
         labels = node.node.labels
         if not has_keys(labels, needed) or not constraint.includes(pod, node.node):
             return {}

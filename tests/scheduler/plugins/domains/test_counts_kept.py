@@ -55,7 +55,7 @@ def answers(cluster: Any, plugin: Any, pod: Pod) -> tuple[Any, Any]:
 
 
 @given(changes=CHANGES, asked=st.lists(PODS, min_size=1, max_size=3))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_counts_kept_between_attempts_equal_fresh_ones(new_cluster: Any, changes: Any, asked: list[Pod]) -> None:
     for kind in (InterPodAffinity, PodTopologySpread):
         cluster = new_cluster()
@@ -71,7 +71,7 @@ def test_counts_kept_between_attempts_equal_fresh_ones(new_cluster: Any, changes
 
 
 @given(changes=CHANGES, new=PODS, tried=st.lists(st.tuples(st.integers(0, 5), PODS), min_size=1, max_size=4))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_a_trial_equals_counting_the_cluster_as_it_would_be(
     new_cluster: Any, changes: Any, new: Pod, tried: Any
 ) -> None:
