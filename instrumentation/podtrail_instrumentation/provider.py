@@ -18,17 +18,24 @@ from .sparing import SparingTracerProvider
 
 
 def tracer_provider(
-    configuration: TracingConfiguration | None, resource: Resource, counters: SpanCounters
+    configuration: TracingConfiguration | None,
+    resource: Resource,
+    counters: SpanCounters,
+    *,
+    shutdown_timeout: float = 2.0,
 ) -> TracerProvider:
     """The provider for `configuration` (valid, see `validate_tracing_configuration`); `shutdown` ends it.
 
-    Spans leave over OTLP/gRPC without TLS, in the background; what becomes of them is in `counters`.
+    Spans leave over OTLP/gRPC without TLS, in the background; what becomes of them is in `counters`. `shutdown` takes
+    at most `shutdown_timeout` seconds.
     """
     if configuration is None:
         return NoOpTracerProvider()
     from .exporting import SpanExporter
 
-    processor = BoundedBatchProcessor(SpanExporter(endpoint=configuration.address, insecure=True), counters)
+    processor = BoundedBatchProcessor(
+        SpanExporter(endpoint=configuration.address, insecure=True), counters, shutdown_timeout=shutdown_timeout
+    )
     return provider_around(processor, resource, sampler=sampler(configuration))
 
 

@@ -243,6 +243,10 @@ class ControlPlane:
             process.kill()
             process.wait(DEADLINE)
 
+    def signal(self, name: str, number: int) -> None:
+        """Sends a process a signal: SIGSTOP and SIGCONT make it hang and go on."""
+        self._running[name].send_signal(number)
+
     def stop(self) -> None:
         """Ends everything, in reverse order."""
         for name in reversed(list(self._running)):

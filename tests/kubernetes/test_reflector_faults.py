@@ -41,8 +41,8 @@ def lists(*items: Any, version: str, token: str = "") -> Answer:
     return says(200, {"kind": "PodList", "apiVersion": "v1", "metadata": metadata, "items": items})
 
 
-def watches(*events: Any, end: bytes | None = None) -> Answer:
-    """A watch: after its events it stays silent, or says `end` and hangs up."""
+def watches(*events: Any, end: bytes | None = None, after: asyncio.Event | None = None) -> Answer:
+    """A watch: after its events it stays silent, or (`after` something) says `end` and hangs up."""
 
     async def answer(writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -50,6 +50,8 @@ def watches(*events: Any, end: bytes | None = None) -> Answer:
             line = json.dumps(event).encode() + b"\n"
             writer.write(b"%x\r\n%s\r\n" % (len(line), line))
         if end is not None:
+            if after is not None:
+                await after.wait()
             writer.write(end)
             writer.close()
 
@@ -255,11 +257,24 @@ def test_a_half_open_connection_is_given_up_and_what_was_missed_is_told() -> Non
 
 def test_a_line_that_breaks_off_is_asked_for_again() -> None:
     async def test() -> None:
-        script = lists(version="5"), watches(event("ADDED", "a", "6"), end=BREAKS_OFF)
+        taken = asyncio.Event()
+        script = lists(version="5"), watches(event("ADDED", "a", "6"), end=BREAKS_OFF, after=taken)
         async with story(*script, watches(event("MODIFIED", "a", "8"))) as (it, _):
             await it.next()
-            assert await it.told(2) == [("Added", "a@6"), ("Modified", "a@8")]
+            assert await it.told(1) == [("Added", "a@6")]
+            taken.set()
+            assert await it.told(1) == [("Modified", "a@8")]
             assert it.versions == ["list", "5", "6"]
+
+    run(test)
+
+
+def test_a_watch_that_breaks_off_before_anything_came_has_everything_listed() -> None:
+    async def test() -> None:
+        script = lists(version="5"), watches(end=BREAKS_OFF), lists(pod("a", "6"), version="6")
+        async with story(*script) as (it, _):
+            await it.next()
+            assert await it.told(1) == [("Added", "a@6")]
 
     run(test)
 

@@ -29,10 +29,13 @@ class Service:
     attempts: list[AttemptRecord] = field(default_factory=list)
     port: int = 0
     task: asyncio.Task[None] | None = None
+    told: bool = False
+    """Whether the test knows how it ended."""
 
     async def ended(self) -> None:
         """Returns when it has ended by itself. Raises what it raised."""
         assert self.task is not None
+        self.told = True
         await asyncio.wait_for(asyncio.shield(self.task), DEADLINE)
 
 
@@ -87,6 +90,8 @@ def running(control_plane: Any) -> Running:
         finally:
             service.stop.set()
             await asyncio.wait([service.task], timeout=DEADLINE)
+            if not service.told and service.task.done():
+                service.task.result()
 
     return enter
 

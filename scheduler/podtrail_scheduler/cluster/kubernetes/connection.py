@@ -29,7 +29,7 @@ REQUEST_TIMEOUT = 60.0
 CONNECT_TIMEOUT = 30.0
 """Seconds to reach the API server, as in client-go."""
 
-LAST_ANSWERS = 0.5
+LAST_ANSWERS = 0.25
 """Seconds that requests have to be answered when the connection is closed."""
 
 MAX_RETRIES = 10

@@ -20,6 +20,7 @@ from .errors import Refused, RequestFailed
 
 _JITTER = 1.2
 _RELEASED_DURATION = 1
+_RELEASE_TIMEOUT = 0.4
 
 _log = logging.getLogger(__name__)
 
@@ -206,7 +207,7 @@ class Election:
             "renewTime": self._micro_time(),
         }
         try:
-            async with asyncio.timeout(_RELEASED_DURATION):
+            async with asyncio.timeout(_RELEASE_TIMEOUT):
                 if self._look_again:
                     # Our last write may have come through without its answer.
                     found = await self._store.get()

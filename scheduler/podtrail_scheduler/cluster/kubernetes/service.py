@@ -35,6 +35,9 @@ from .serving import Check, Serving, served
 PROGRAM = "podtrail-scheduler"
 SCOPE = "podtrail_scheduler"
 
+LAST_SPANS = 0.75
+"""Seconds that the last spans have to leave when the service ends."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -77,11 +80,13 @@ class _Service:
         self._clock = AsyncioClock()
         self._rng = random.Random()  # noqa: S311, jitter
         self._spans = SpanCounters()
+        self._tracing_ends: asyncio.Task[None] | None = None
 
     async def run(self, started: Callable[[int], None]) -> None:
         client = self._configuration.client_connection
         async with AsyncExitStack() as stack:
-            provider = await stack.enter_async_context(self._tracing())
+            provider = self._tracing()
+            stack.push_async_callback(self._end_tracing, provider)
             limiter = RateLimiter(client.qps, client.burst)
             connection = await stack.enter_async_context(self._connection("scheduler", limiter))
             informers = Informers(connection, self._rng, self._settings.plan.manifests)
@@ -106,7 +111,11 @@ class _Service:
             ready: Mapping[str, Check] = {"informer-sync": lambda: "" if informers.synced else "not all listed yet"}
             port = await stack.enter_async_context(served(self._settings.serving, live, ready, metrics.exposition))
             started(port)
-            await self._schedule(scheduler, informers, election)
+            try:
+                await self._schedule(scheduler, informers, election)
+            finally:
+                # The last spans leave while connections are closed: neither waits for the other.
+                self._tracing_ends = asyncio.create_task(self._end_tracing(provider))
 
     def _counted(self, scheduler: Scheduler) -> Iterator[tuple[str, Mapping[str, str], float]]:
         """What tracing counts: exported spans, and context in annotations."""
@@ -135,15 +144,12 @@ class _Service:
             if not task.cancelled():
                 task.result()
 
-    @asynccontextmanager
-    async def _tracing(self) -> AsyncIterator[TracerProvider | None]:
-        """The tracer provider, None with the gate off; at the end its last spans leave within its deadline."""
+    def _tracing(self) -> TracerProvider | None:
+        """The tracer provider, None with the gate off."""
         if not self._settings.plan.features.enabled(SCHEDULER_TRACING):
-            yield None
-            return
+            return None
         if self._settings.tracer_provider is not None:
-            yield self._settings.tracer_provider
-            return
+            return self._settings.tracer_provider
         asked = self._configuration.tracing
         tracing = None
         if asked is not None:
@@ -151,10 +157,12 @@ class _Service:
                 endpoint=asked.endpoint, sampling_rate_per_million=asked.sampling_rate_per_million
             )
         attributes = {"service.name": PROGRAM, "service.version": self._settings.version}
-        provider = tracer_provider(tracing, Resource(attributes), self._spans)
-        try:
-            yield provider
-        finally:
+        return tracer_provider(tracing, Resource(attributes), self._spans, shutdown_timeout=LAST_SPANS)
+
+    async def _end_tracing(self, provider: TracerProvider | None) -> None:
+        if self._tracing_ends is not None and self._tracing_ends is not asyncio.current_task():
+            await self._tracing_ends
+        elif provider is not None and provider is not self._settings.tracer_provider:
             await asyncio.to_thread(shutdown, provider)
 
     @asynccontextmanager

@@ -38,7 +38,7 @@ async def served(
     app.router.add_get("/livez", _checked("livez", live))
     app.router.add_get("/readyz", _checked("readyz", {**live, **ready}))
     app.router.add_get("/metrics", _metrics(metrics))
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.25)
     await runner.setup()
     try:
         site = web.TCPSite(runner, serving.host or None, serving.port, ssl_context=_tls(serving))

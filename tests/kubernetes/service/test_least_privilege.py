@@ -1,0 +1,116 @@
+"""The scheduler as the ServiceAccount of docker/kubernetes/scheduler/rbac.yaml: it is refused nothing that it does."""
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+pytestmark = pytest.mark.control_plane
+
+RBAC = Path(__file__).parents[3] / "docker" / "kubernetes" / "scheduler" / "rbac.yaml"
+COLLECTIONS = {
+    "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+    "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+    "Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system/roles",
+    "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system/rolebindings",
+    "ServiceAccount": "/api/v1/namespaces/kube-system/serviceaccounts",
+}
+
+
+@pytest.fixture(scope="module")
+def service_account(control_plane: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A kubeconfig of the ServiceAccount, by a token in a file, as in a Pod."""
+    api = control_plane.api
+    for document in yaml.safe_load_all(RBAC.read_text(encoding="utf-8")):
+        api.create(COLLECTIONS[document["kind"]], document)
+    path = "/api/v1/namespaces/kube-system/serviceaccounts/podtrail-scheduler/token"
+    folder = tmp_path_factory.mktemp("service-account")
+    token = folder / "token"
+    token.write_text(api.create(path, {"spec": {"expirationSeconds": 3600}})["status"]["token"])
+    kubeconfig: Path = control_plane.write_kubeconfig(folder / "kubeconfig", {"tokenFile": str(token)})
+    return kubeconfig
+
+
+def bound(pod: Any) -> Any:
+    return pod["spec"].get("nodeName")
+
+
+def test_elects_binds_preempts_and_tells_without_a_refusal(
+    control_plane: Any,
+    namespace: str,
+    running: Any,
+    until: Any,
+    make_pod: Any,
+    service_account: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    api, pods = control_plane.api, f"/api/v1/namespaces/{namespace}/pods"
+    api.node(f"{namespace}-n", {"cpu": "1"}, labels={"for": namespace})
+    api.create("/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": namespace}, "value": 1000})
+    api.create("/apis/storage.k8s.io/v1/storageclasses", waiting_class(namespace))
+    claims = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims"
+    api.create(claims, claim("data", namespace))
+    api.create("/api/v1/persistentvolumes", volume(f"{namespace}-v", namespace))
+    selector = {"nodeSelector": {"for": namespace}}
+    election = {"leaderElect": True, "resourceNamespace": "kube-system", "resourceName": "podtrail-scheduler"}
+
+    async def test() -> None:
+        async with running(namespace, kubeconfig=service_account, leaderElection=election):
+            await asyncio.to_thread(api.create, pods, make_pod("low", namespace, "1", **selector))
+            await until(lambda: api.get(f"{pods}/low"), bound)
+            volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+            urgent = make_pod("high", namespace, "1", priorityClassName=namespace, volumes=volumes, **selector)
+            await asyncio.to_thread(api.create, pods, urgent)
+            path = f"/api/v1/persistentvolumes/{namespace}-v"
+            await until(lambda: api.get(path)["spec"].get("claimRef"))
+            await asyncio.to_thread(complete_the_binding, api, claims, path)
+            await until(lambda: api.get(f"{pods}/high"), bound)
+            events = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
+            await until(
+                lambda: {each["reason"] for each in api.get(events)["items"]},
+                lambda reasons: reasons >= {"FailedScheduling", "Preempted", "Scheduled"},
+            )
+
+    with caplog.at_level(logging.INFO):
+        asyncio.run(test())
+    assert not [record for record in caplog.records if "forbidden" in record.getMessage()]
+
+
+def waiting_class(name: str) -> dict[str, Any]:
+    return {
+        "metadata": {"name": name},
+        "provisioner": "kubernetes.io/no-provisioner",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }
+
+
+def claim(name: str, storage_class: str) -> dict[str, Any]:
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": storage_class,
+        "resources": {"requests": {"storage": "1Gi"}},
+    }
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def volume(name: str, storage_class: str) -> dict[str, Any]:
+    term = {"matchExpressions": [{"key": "for", "operator": "In", "values": [storage_class]}]}
+    spec = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": storage_class,
+        "local": {"path": "/data"},
+        "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}},
+    }
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def complete_the_binding(api: Any, claims: str, path: str) -> None:
+    """What kube-controller-manager does when the scheduler has written into a volume which claim it is for."""
+    completed = {"metadata": {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}}
+    api.patch(f"{claims}/data", completed | {"spec": {"volumeName": path.rpartition("/")[2]}})
+    api.patch(f"{path}/status", {"status": {"phase": "Bound"}})
+    api.patch(f"{claims}/data/status", {"status": {"phase": "Bound"}})
