@@ -72,17 +72,13 @@ class Watching:
             self.pod_deleted(old)
             self.pod_added(new)
         elif not new.node_name:
-            if self.dispatcher is not None:
-                self.dispatcher.sync(new)
-            if new.scheduler_name in self._names and not self.cache.is_assumed(new.uid):
-                began = self.handle.clock.now()
-                self.queue.update(old, new, began)
-                self.wake()
-                self._handled(POD_UPDATE, began)
+            self._waiting_pod_updated(old, new)
         elif not old.node_name:
             if self.dispatcher is not None:
                 self.dispatcher.forget(new.uid)
+            began = self.handle.clock.now()
             self.queue.delete(new.uid)
+            self._handled(POD_DELETE, began)
             self.cache.set_pod(new)
             self._move(ASSIGNED_POD_ADD, old, new)
         else:
@@ -91,18 +87,55 @@ class Watching:
 
     def pod_deleted(self, pod: Pod) -> None:
         """The watch shows that a Pod is gone."""
-        began = self.handle.clock.now()
         if self.dispatcher is not None:
             self.dispatcher.forget(pod.uid)
-        self.queue.delete(pod.uid)
-        if not pod.node_name:
-            self._handled(POD_DELETE, began)
         if pod.node_name:
+            self.queue.delete(pod.uid)
             self.cache.remove_pod(pod.uid)
             self._move(ASSIGNED_POD_DELETE, pod, None)
+            return
+        began = self.handle.clock.now()
+        self.queue.delete(pod.uid)
+        self._handled(POD_DELETE, began)
+        if self.cache.is_assumed(pod.uid):
+            self._assumed_pod_goes(pod)
+        elif pod.nominated_node_name:
+            self._gives_up_nomination(pod)
+
+    def _waiting_pod_updated(self, old: Pod, new: Pod) -> None:
+        """A Pod that has no node in the API; it may be assumed on one."""
+        if self.dispatcher is not None:
+            self.dispatcher.sync(new)
+        same = new.resource_version and new.resource_version == old.resource_version
+        if new.scheduler_name not in self._names or same:
+            return
+        if self.cache.is_assumed(new.uid):
+            if new.deletion_timestamp is not None and old.deletion_timestamp is None:
+                self._assumed_pod_goes(new)
+            return
+        began = self.handle.clock.now()
+        self.queue.update(old, new, began)
+        self.wake()
+        self._handled(POD_UPDATE, began)
+        if old.nominated_node_name and old.nominated_node_name != new.nominated_node_name:
+            self._gives_up_nomination(old)
+
+    def _assumed_pod_goes(self, pod: Pod) -> None:
+        """Frees the room of a Pod that is deleted while it waits for permission or is bound."""
+        assumed = self.cache.pod(pod.uid) or pod
         waiting = self.handle.waiting.get(pod.uid)
-        if waiting is not None:
-            waiting.reject("", "pod deleted")
+        if waiting is None or not waiting.reject("", "pod deleted"):
+            self.cache.forget(pod.uid)
+        self._move(ASSIGNED_POD_DELETE, assumed, None)
+
+    def _gives_up_nomination(self, pod: Pod) -> None:
+        """To Pods of its priority or less it is as if `pod` had left the node that it hoped for."""
+        self.queue.move(
+            Happening(ASSIGNED_POD_DELETE, pod, None),
+            self.handle.clock.now(),
+            lambda other: other.priority <= pod.priority,
+        )
+        self.wake()
 
     def node_added(self, node: Node) -> None:
         """The watch shows a new node."""

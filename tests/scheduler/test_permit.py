@@ -106,7 +106,7 @@ def test_a_pod_that_is_deleted_while_waiting_is_given_up() -> None:
     bench.timeline.spawn(bench.api_server.delete_pod(bench.api_server.pods["a"]))
     record = finish(bench)
     assert record.message == "0/1 nodes are available: 1 pod deleted."
-    assert not any(bench.scheduler.queue.lengths().values())
+    bench.step_until(lambda: not bench.api_server.pods and not any(bench.scheduler.queue.lengths().values()))
 
 
 def test_patience_ends_with_a_text_that_names_the_plugin() -> None:
