@@ -78,6 +78,36 @@ class Span(Operation):
             child.record_with(self._tracer, self.context, (), SpanKind.INTERNAL)
         return child
 
+    def leaf(
+        self,
+        name: str,
+        attributes: Fields,
+        started: int,
+        ended: int,
+        told: Fields = _NO_FIELDS,
+        events: Sequence[Step] = (),
+        failure: str = "",
+    ) -> None:
+        """Records a child that is over and that nothing nested under, at half the cost; the log hears nothing of it.
+
+        `told` are more attributes, `failure` is the message of the status Error.
+        """
+        above = self._otel
+        if not self.recording or above is None:
+            return
+        if isinstance(above, RecordedSpan):
+            child: OtelSpan = above.child(name, attributes, started)
+        else:
+            assert self._tracer is not None
+            child = self._tracer.start_span(name, self.context, attributes=attributes, start_time=started)
+        if told:
+            child.set_attributes(told)
+        for event in events:
+            child.add_event(event.name, event.fields, event.at)
+        if failure:
+            child.set_status(Status(StatusCode.ERROR, failure))
+        child.end(ended)
+
     @property
     def context(self) -> Context | None:
         """The OpenTelemetry context with this span, or with its nearest traced ancestor; None when nothing traces."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from opentelemetry.context import attach, detach
 from podtrail_instrumentation import Span
-from podtrail_instrumentation.steps import Operation
+from podtrail_instrumentation.steps import Operation, Step
 
 from .clock import Clock
 from .extension_points import PermitResult, Plugin, PostFilterResult
@@ -41,8 +41,10 @@ _TITLES = {phase: phase[0].upper() + phase[1:] for phase in PHASES if phase not 
 _TITLES["unreserve"] = "Unreserve"
 _EVALUATING = frozenset(("preFilter", "filter", "preScore", "score"))
 _RESULTS = {result: {"scheduler.result": result} for result in ("Success", "Unschedulable", "Error")}
+REJECTED = "plugin rejected"
 _OURS = "podtrail_scheduler.plugins."
 _QUIET_POINTS = frozenset(("preFilter", "filter", "preScore", "score", "reserve", "unreserve"))
+_QUIET: dict[type, bool] = {}
 _logger = logging.getLogger("podtrail_scheduler.framework")
 
 
@@ -112,7 +114,7 @@ class Caller:
 
     def start_plugin(self, phase: Span, plugin: str, point: str, at: int | None = None) -> Span:
         """Starts a plugin's span."""
-        return phase.start(*self._named(plugin, point), at)
+        return phase.start(*self.named(plugin, point), at)
 
     def run(
         self, phase: Span, plugin: Plugin, point: str, function: Callable[..., Answer], *args: Any
@@ -122,17 +124,13 @@ class Caller:
         A plugin of ours that has nothing to do (Skip) leaves none, only its name on the phase's.
         """
         began = self.clock.now()
-        if phase.recording and not _quiet(plugin, point):
+        if phase.recording and not is_quiet(plugin, point):
             span = self.start_plugin(phase, plugin.name, point, began)
             answer = self.call(span, plugin, point, 1, function, *args)
             self._end(span, _status(answer))
         else:
             answer = self.call(phase, plugin, point, 1, function, *args)
-            status = _status(answer)
-            if phase.recording and (status is None or status.code is not Code.SKIP):
-                self._end(self.start_plugin(phase, plugin.name, point, began), status)
-            elif not phase.recording:
-                self.note_if_long(phase, plugin.name, point, began)
+            self._record(phase, plugin.name, point, began, _status(answer))
         self.measure(plugin.name, point, _status(answer), began)
         return answer
 
@@ -161,7 +159,7 @@ class Caller:
         self, span: Span, plugin: Plugin, point: str, calls: int, function: Callable[..., Answer], *args: Any
     ) -> Answer | Status:
         """What the plugin answers, within `span`; an Error that names it when it raises."""
-        token = attach(span.context) if span.recording and span.context and not _quiet(plugin, point) else None
+        token = attach(span.context) if span.recording and span.context and not is_quiet(plugin, point) else None
         try:
             return function(*args)
         except Exception as raised:  # noqa: BLE001, whatever a plugin raises must not end the scheduler
@@ -186,11 +184,24 @@ class Caller:
         """Remembers a plugin for the log about a long attempt, where no span does."""
         ended = self.clock.now()
         if ended - began >= PLUGIN_THRESHOLD:
-            operation = Operation(*self._named(plugin, point), began)
+            operation = Operation(*self.named(plugin, point), began)
             operation.ended, operation.threshold = ended, PLUGIN_THRESHOLD
             phase.items.append(operation)
 
-    def _named(self, plugin: str, point: str) -> tuple[str, Mapping[str, str]]:
+    def _record(self, phase: Span, plugin: str, point: str, began: int, status: Status | None) -> None:
+        self.note_if_long(phase, plugin, point, began)
+        if not phase.recording or (status is not None and status.code is Code.SKIP):
+            return
+        now = self.clock.now()
+        if status is None or status.code is Code.SUCCESS:
+            phase.leaf(*self.named(plugin, point), began, now)
+        else:
+            told = {"scheduler.result": status.code.text, "scheduler.reason": status.message}
+            failure = status.message if status.code is Code.ERROR else ""
+            phase.leaf(*self.named(plugin, point), began, now, events=[Step(REJECTED, now, told)], failure=failure)
+
+    def named(self, plugin: str, point: str) -> tuple[str, Mapping[str, str]]:
+        """The name and the attributes of a plugin's span."""
         known = self._plugins.get((plugin, point))
         if known is None:
             attributes = {"scheduler.plugin.name": plugin, "scheduler.plugin.extension_point": point}
@@ -203,7 +214,7 @@ class Caller:
                 span.set_attributes({"scheduler.plugin.status": "Skip"})
             elif status.code is not Code.WAIT and status.code is not Code.SUCCESS:
                 told = {"scheduler.result": status.code.text, "scheduler.reason": status.message}
-                span.add_event("plugin rejected", told)
+                span.add_event(REJECTED, told)
                 if status.code is Code.ERROR:
                     span.fail(status.message)
         span.end(PLUGIN_THRESHOLD)
@@ -215,9 +226,13 @@ def _status(answer: object) -> Status | None:
     return answer if isinstance(answer, Status) else None
 
 
-def _quiet(plugin: Plugin, point: str) -> bool:
+def is_quiet(plugin: Plugin, point: str) -> bool:
     """Whether a plugin of our own starts no span there, so that it need not be told which one is current."""
-    return point in _QUIET_POINTS and type(plugin).__module__.startswith(_OURS)
+    kind = type(plugin)
+    quiet = _QUIET.get(kind)
+    if quiet is None:
+        quiet = _QUIET[kind] = kind.__module__.startswith(_OURS)
+    return quiet and point in _QUIET_POINTS
 
 
 def _raised(plugin: Plugin, point: str, raised: Exception) -> Status:

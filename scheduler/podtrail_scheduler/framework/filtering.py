@@ -12,10 +12,11 @@ from operator import itemgetter
 from typing import cast
 
 from podtrail_instrumentation import Span
+from podtrail_instrumentation.steps import Step
 
 from podtrail_scheduler.objects import Pod
 
-from .calling import PLUGIN_THRESHOLD, Refused
+from .calling import PLUGIN_THRESHOLD, REJECTED, Refused, is_quiet
 from .cycle_state import CycleState
 from .diagnosis import Diagnosis, Refusal
 from .extension_points import FilterPlugin, LocalFilterPlugin
@@ -39,45 +40,60 @@ def nodes_wanted(total: int, percentage: int = 0) -> int:
 
 
 class _Spans:
-    """A span for each plugin that was called, with what all its calls took."""
+    """A span for each plugin that decided, with what all its calls took.
+
+    Started when the plugin is first called if others may nest under it, recorded at the end if not.
+    """
 
     def __init__(self, framework: Framework, phase: Span) -> None:
         self._caller = framework.caller
         self._phase = phase
         self._open: dict[str, Span] = {}
+        self._began: dict[str, int] = {}
         self._stopped: dict[str, int] = {}
         self.took: dict[str, int] = {}
 
-    def of(self, plugin: str) -> Span:
-        """The span of a plugin, started when it is first asked for."""
-        span = self._open.get(plugin)
+    def of(self, plugin: FilterPlugin) -> Span:
+        """The span to call the plugin in."""
+        if not self._phase.recording or is_quiet(plugin, "filter"):
+            return self._phase
+        span = self._open.get(plugin.name)
         if span is None:
-            span = self._open[plugin] = self._caller.start_plugin(self._phase, plugin, "filter")
+            span = self._open[plugin.name] = self._caller.start_plugin(self._phase, plugin.name, "filter")
         return span
 
     def add(self, plugin: str, began: int) -> None:
         """A call is over."""
         now = self._caller.clock.now()
         self.took[plugin] = self.took.get(plugin, 0) + now - began
+        self._began.setdefault(plugin, began)
         self._stopped[plugin] = now
 
     def end(self, plugin: str, evaluated: int, refusals: Sequence[Refusal]) -> None:
-        """Ends a plugin's span: how many nodes it decided on, and why it refused which."""
+        """Records what a plugin did: how many nodes it decided on, and why it refused which."""
+        took, phase = self.took.get(plugin, 0), self._phase
+        if took >= PLUGIN_THRESHOLD:
+            self._caller.note_if_long(phase, plugin, "filter", self._caller.clock.now() - took)
+        if not phase.recording or not (evaluated or took):
+            return
+        began = self._began.get(plugin, phase.started)
+        stopped = self._stopped.get(plugin, began)
+        told = {
+            "scheduler.nodes.evaluated": evaluated,
+            "scheduler.nodes.rejected": sum(len(each.nodes) for each in refusals),
+            "scheduler.duration_ns": took,
+        }
+        events = [Step(REJECTED, stopped, _rejection(each)) for each in refusals]
+        failure = next((each.status.message for each in refusals if each.status.code is Code.ERROR), "")
         span = self._open.get(plugin)
         if span is None:
-            if self.took.get(plugin, 0) >= PLUGIN_THRESHOLD:
-                self._caller.note_if_long(self._phase, plugin, "filter", self._caller.clock.now() - self.took[plugin])
+            phase.leaf(*self._caller.named(plugin, "filter"), began, stopped, told, events, failure)
             return
-        stopped = self._stopped.get(plugin, span.started)
-        if span.recording:
-            told = {
-                "scheduler.nodes.evaluated": evaluated,
-                "scheduler.nodes.rejected": sum(len(each.nodes) for each in refusals),
-                "scheduler.duration_ns": self.took.get(plugin, 0),
-            }
-            span.set_attributes(told)
-            for refusal in refusals:
-                _tell(span, stopped, refusal)
+        span.set_attributes(told)
+        for event in events:
+            span.add_event(event.name, event.fields, event.at)
+        if failure:
+            span.fail(failure)
         span.end(PLUGIN_THRESHOLD, at=stopped)
 
 
@@ -168,9 +184,6 @@ class FilterPhase:
         if column is None:
             key: Hashable = (number, *((each.name, each.filter_key(self._pod)) for each in plugins))
             column = self._columns[number] = self._framework.memory.column(key)
-            if self.span.recording:
-                for each in plugins:
-                    self._spans.of(each.name)
         answers = _pick(column, indexes)
         if UNKNOWN in answers:
             self._answer(plugins, [each for each in indexes if column[each] is UNKNOWN], column)
@@ -220,7 +233,7 @@ class FilterPhase:
     def _statuses(self, plugin: FilterPlugin, indexes: Sequence[int]) -> Sequence[Status | None]:
         infos, caller = self._framework.table.infos, self._framework.caller
         nodes = [infos[index] for index in indexes]
-        span = self._spans.of(plugin.name) if self.span.recording else self.span
+        span = self._spans.of(plugin)
         began = caller.clock.now()
         columns = self._framework.profile.column_filters.get(plugin.name)
         state, pod = self._state, self._pod
@@ -276,16 +289,14 @@ def _with_nominated(framework: Framework, pod: Pod) -> frozenset[str]:
     )
 
 
-def _tell(span: Span, at: int, refusal: Refusal) -> None:
+def _rejection(refusal: Refusal) -> dict[str, str | int | bool | Sequence[str]]:
     status, names = refusal.status, refusal.nodes
-    attributes: dict[str, str | int | bool | Sequence[str]] = {
+    told: dict[str, str | int | bool | Sequence[str]] = {
         "scheduler.result": status.code.text,
         "scheduler.reason": status.message,
         "scheduler.nodes.count": len(names),
         "scheduler.nodes.names": tuple(names[:NAMES_SHOWN]),
     }
     if len(names) > NAMES_SHOWN:
-        attributes["scheduler.nodes.names_cut"] = True
-    if status.code is Code.ERROR:
-        span.fail(status.message)
-    span.add_event("plugin rejected", attributes, at=at)
+        told["scheduler.nodes.names_cut"] = True
+    return told

@@ -9,7 +9,7 @@ from podtrail_instrumentation import Span
 
 from podtrail_scheduler.objects import Pod
 
-from .calling import PLUGIN_THRESHOLD, Refused
+from .calling import PLUGIN_THRESHOLD, Refused, is_quiet
 from .cycle_state import CycleState
 from .extension_points import MAX_SCORE, ScorePlugin
 from .node_info import NodeInfo
@@ -61,16 +61,21 @@ class ScorePhase:
             if plugin.name in self._state.skip_score:
                 continue
             began = caller.clock.now()
-            span = caller.start_plugin(phase, plugin.name, "score", began) if phase.recording else phase
+            nests = phase.recording and not is_quiet(plugin, "score")
+            span = caller.start_plugin(phase, plugin.name, "score", began) if nests else phase
             refused = self._run(span, plugin)
+            now = caller.clock.now()
             if phase.recording:
-                took = caller.clock.now() - began
-                span.set_attributes({"scheduler.nodes.evaluated": len(self._nodes), "scheduler.duration_ns": took})
-                if refused is not None:
-                    span.fail(refused.status.message)
-                span.end(PLUGIN_THRESHOLD)
-            else:
-                caller.note_if_long(phase, plugin.name, "score", began)
+                told = {"scheduler.nodes.evaluated": len(self._nodes), "scheduler.duration_ns": now - began}
+                failure = refused.status.message if refused is not None else ""
+                if nests:
+                    span.set_attributes(told)
+                    if failure:
+                        span.fail(failure)
+                    span.end(PLUGIN_THRESHOLD)
+                else:
+                    phase.leaf(*caller.named(plugin.name, "score"), began, now, told, failure=failure)
+            caller.note_if_long(phase, plugin.name, "score", began)
             caller.measure(plugin.name, "score", refused.status if refused is not None else None, began)
             if refused is not None:
                 break
