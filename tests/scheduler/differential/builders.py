@@ -91,6 +91,8 @@ def pod(
     priority: int | None = None,
     containers: Sequence[Object] = (),
     started: str | None = None,
+    phase: str | None = None,
+    terminates: bool = False,
     **spec: Any,
 ) -> Object:
     """A Pod; `on` binds it to a node, `started` says since when it runs. `spec` adds fields to its spec."""
@@ -105,6 +107,10 @@ def pod(
     built: Object = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": whole}
     if started is not None:
         built["status"] = {"phase": "Running", "startTime": started}
+    if phase is not None:
+        built["status"] = {"phase": phase}
+    elif terminates:
+        metadata["deletionTimestamp"] = "2026-01-01T02:00:00Z"
     return built
 
 

@@ -3,12 +3,14 @@
 from random import Random
 from typing import Any
 
-from .builders import NAMESPACE, ZONE, container, node, pod
+from .builders import NAMESPACE, ZONE, container, expression, node, pod
 from .case import Object
 from .nodes import Made
 
 _DRIVER = "gpu.example.com"
 _API = "resource.k8s.io/v1"
+_ZONAL = "zonal"
+_IN_ZONE = {"matchExpressions": [expression(ZONE, "In", "z0")]}
 _MODELS = ("a100", "h100", "t4")
 
 
@@ -39,6 +41,22 @@ def with_resource_claims(name: str, claims: list[str], **spec: Any) -> Object:
     return pod(name, containers=[used], resourceClaims=listed, **spec)
 
 
+def allocated(claim: Object, pod: Object, devices: tuple[str, ...]) -> Object:
+    """The claim with these devices (`request pool/device`), used by the Pod."""
+    results, places = [], {}
+    for each in devices:
+        request, _, place = each.partition(" ")
+        pool, _, device = place.partition("/")
+        results.append({"request": request, "driver": _DRIVER, "pool": pool, "device": device})
+        places[pool] = _IN_ZONE if pool == _ZONAL else {"matchFields": [expression("metadata.name", "In", pool)]}
+    term = {key: value for place in places.values() for key, value in place.items()}
+    allocation = {"devices": {"results": results}, "nodeSelector": {"nodeSelectorTerms": [term]}}
+    metadata = pod["metadata"]
+    users = [*claim.get("status", {}).get("reservedFor", ())]
+    users.append({"resource": "pods", "name": metadata["name"], "uid": f"{metadata['namespace']}/{metadata['name']}"})
+    return {**claim, "status": {"allocation": allocation, "reservedFor": users}}
+
+
 def _classes() -> list[Object]:
     return [
         _class("gpu", f'device.driver == "{_DRIVER}"'),
@@ -46,8 +64,8 @@ def _classes() -> list[Object]:
     ]
 
 
-def _class(name: str, expression: str) -> Object:
-    spec = {"selectors": [{"cel": {"expression": expression}}]}
+def _class(name: str, selector: str) -> Object:
+    spec = {"selectors": [{"cel": {"expression": selector}}]}
     return {"apiVersion": _API, "kind": "DeviceClass", "metadata": {"name": name}, "spec": spec}
 
 
@@ -56,8 +74,7 @@ def _slice(rng: Random, name: str, node_name: str) -> Object:
 
 
 def _zonal_slice(rng: Random, name: str) -> Object:
-    term = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["z0"]}]}
-    return _of_pool(rng, name, "zonal", {"nodeSelector": {"nodeSelectorTerms": [term]}})
+    return _of_pool(rng, name, _ZONAL, {"nodeSelector": {"nodeSelectorTerms": [_IN_ZONE]}})
 
 
 def _of_pool(rng: Random, name: str, pool: str, where: Object) -> Object:

@@ -33,26 +33,28 @@ class Comparison(NamedTuple):
 
 
 def compare(theirs: Answers, ours: Answers) -> Iterator[Comparison]:
-    """Everything that both were asked."""
+    """Everything that both were asked; which nodes are sampled of many is chance."""
     if theirs.order:
         yield Comparison(theirs.case, "all", "order", theirs.order, ours.order)
     for their, our in zip(theirs.steps, ours.steps, strict=False):
-        for field, one, other in _fields(their, our):
+        for field, one, other in _fields(their, our, sampled=theirs.case.startswith("sampling/")):
             yield Comparison(theirs.case, their.pod, field, one, other)
 
 
-def _fields(theirs: Answer, ours: Answer) -> Iterator[tuple[str, Any, Any]]:
+def _fields(theirs: Answer, ours: Answer, *, sampled: bool) -> Iterator[tuple[str, Any, Any]]:
     yield "outcome", theirs.outcome, ours.outcome
     if theirs.outcome != ours.outcome:
         return
-    if theirs.outcome in {"bound", "chosen"}:
+    if sampled:
+        yield "number of nodes that fit", theirs.fitting, ours.fitting
+    elif theirs.outcome in {"bound", "chosen"}:
         yield "nodes that fit", _fitting(theirs), _fitting(ours)
         for plugin in sorted({*theirs.scores, *ours.scores}):
             yield f"score of {plugin}", _scores(theirs, plugin), _scores(ours, plugin)
         if theirs.totals:
             yield "total scores", theirs.totals, dict(ours.totals)
         yield "node", *_node(theirs, ours)
-        if theirs.devices:
+        if theirs.devices and theirs.node == ours.node:
             yield "devices", theirs.devices, ours.devices
     else:
         yield "message", theirs.message, ours.message

@@ -19,6 +19,7 @@ FAMILIES: dict[str, Family] = {
     "PrioritySort": Family(queue.priority_sort, 6),
     "NodeName": Family(nodes.node_name, 2),
     "NodeUnschedulable": Family(nodes.node_unschedulable, 12),
+    "sampling": Family(nodes.sampling, 6),
     "TaintToleration": Family(nodes.taint_toleration, 25),
     "NodeAffinity": Family(nodes.node_affinity, 30),
     "NodePorts": Family(resources.node_ports, 25),

@@ -30,7 +30,7 @@ def _mixed(rng: Random, count: int, waiting: int) -> Made:
     pods = [_pod(rng, f"p{i}", resident=False) for i in range(waiting)]
     for each in pods:
         if rng.random() < 0.15:
-            each["spec"] |= with_claims(f"c{rng.randrange(3)}")
+            each["spec"] |= with_claims(rng.choice(("c0", "c1", "c2", "c0", "c1", "c2", "absent")))
     return DEFAULT, [*namespaces(), *services, *_storage(rng), *nodes, *bound], pods
 
 

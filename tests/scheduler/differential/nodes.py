@@ -31,6 +31,12 @@ def node_unschedulable(rng: Random) -> Made:
     return "node-unschedulable", nodes, [pod("p0"), pod("p1", tolerations=[rng.choice(tolerations)])]
 
 
+def sampling(rng: Random) -> Made:
+    """More nodes than are looked at: how many that fit are enough."""
+    nodes = [node(f"n{i}") for i in range(rng.randint(90, 320))]
+    return rng.choice(("sampling", "sampling-60")), nodes, [pod("p0"), pod("p1")]
+
+
 def taint_toleration(rng: Random) -> Made:
     """Taints of every effect, tolerations by key, value and effect, and what they score."""
     nodes = [node(f"n{i}", taints=_taints(rng)) for i in range(rng.randint(2, 9))]
@@ -77,7 +83,8 @@ def node_affinity(rng: Random) -> Made:
             affinity["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": terms}
         if rng.random() < 0.7:
             affinity["preferredDuringSchedulingIgnoredDuringExecution"] = [
-                {"weight": rng.randint(1, 100), "preference": _term(rng, len(nodes))} for _ in range(rng.randint(1, 3))
+                {"weight": rng.randint(1, 100), "preference": _term(rng, len(nodes)) if rng.random() < 0.95 else {}}
+                for _ in range(rng.randint(1, 3))
             ]
         if affinity:
             spec["affinity"] = {"nodeAffinity": affinity}

@@ -6,7 +6,7 @@ it, so that a different draw is no difference afterwards.
 
 import json
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 
 from podtrail_scheduler.attempt import AttemptRecord, Explanation
 from podtrail_scheduler.cache import Cache
@@ -19,12 +19,14 @@ from podtrail_scheduler.durations import SECOND
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.objects import Node, Pod
 from podtrail_scheduler.objects.decoding import decode
+from podtrail_scheduler.objects.resource import ResourceClaim
 from podtrail_scheduler.plugins.registry import available, extension_points, make_profile
 from podtrail_scheduler.scheduler import Scheduler
 
 from .answers import Answer, Answers
 from .builders import as_stored
 from .case import Case, Object
+from .claims import allocated
 from .profiles import configuration
 
 _START = 1_767_225_600 * SECOND + 7200 * SECOND
@@ -51,6 +53,7 @@ class _Bench:
         self.api_server = SimulatedApiServer(self._timeline, bind_takes=1)
         self.nodes = Cache()
         handle = Handle(self._timeline, self.api_server, self.nodes.nodes)
+        self.claims = handle.listers
         built = make_profile(handle, _profiles()[profile], available())
         self.records: dict[str, AttemptRecord] = {}
         self.order: list[str] = []
@@ -121,13 +124,23 @@ def ask(case: Case, recorded: Answers) -> Answers:
         if theirs.nominated:
             continue
         if theirs.outcome == "bound":
-            objects.append({**pod, "spec": {**pod["spec"], "nodeName": theirs.node}})
+            objects = [*map(partial(_used, pod=pod, answer=theirs), objects), _bound(pod, theirs.node)]
         if (ours.outcome, ours.node) != (theirs.outcome, theirs.node):
             bench = _Bench(case.profile, objects)
         elif theirs.outcome != "bound":
             bench.api_server.delete(_key(pod))
             bench.settle()
     return Answers(case.name, case.digest, tuple(steps))
+
+
+def _bound(pod: Object, node: str) -> Object:
+    return {**pod, "spec": {**pod["spec"], "nodeName": node}}
+
+
+def _used(obj: Object, pod: Object, answer: Answer) -> Object:
+    if obj["kind"] != "ResourceClaim" or obj["metadata"]["name"] not in answer.devices:
+        return obj
+    return allocated(obj, pod, answer.devices[obj["metadata"]["name"]])
 
 
 def _ask_for_the_order(case: Case) -> Answers:
@@ -156,6 +169,7 @@ def _schedule(bench: _Bench, pod: Object) -> Answer:
             fitting=len(told.feasible),
             scores=told.scores if several else {},
             totals=told.totals if several else {},
+            devices=_devices(bench, pod),
         )
     if record.result == "Error":
         return Answer(name, "error", message=record.message)
@@ -166,6 +180,17 @@ def _schedule(bench: _Bench, pod: Object) -> Answer:
     )
     nominated = bench.api_server.pods[key].nominated_node_name
     return Answer(name, "unschedulable", message=record.message, nominated=nominated, victims=tuple(made_room))
+
+
+def _devices(bench: _Bench, pod: Object) -> dict[str, tuple[str, ...]]:
+    found = {}
+    for reference in pod["spec"].get("resourceClaims", ()):
+        name = reference["resourceClaimName"]
+        claim = bench.claims.get(ResourceClaim, f"{pod['metadata']['namespace']}/{name}")
+        if claim is not None and claim.allocation is not None:
+            devices = (f"{each.request} {each.id.pool}/{each.id.device}" for each in claim.allocation.devices)
+            found[name] = tuple(sorted(devices))
+    return found
 
 
 def _key(pod: Object) -> str:

@@ -19,6 +19,8 @@ _PLUGINS: dict[str, tuple[str, ...]] = {
     "priority-sort": (_WITNESS,),
     "node-name": ("NodeName", _WITNESS),
     "node-unschedulable": ("NodeUnschedulable", _WITNESS),
+    "sampling": ("NodeUnschedulable", _WITNESS),
+    "sampling-60": ("NodeUnschedulable", _WITNESS),
     "taint-toleration": ("TaintToleration",),
     "node-affinity": ("NodeAffinity",),
     "node-affinity-added": ("NodeAffinity",),
@@ -46,6 +48,7 @@ _PLUGINS: dict[str, tuple[str, ...]] = {
         "NodeAffinity",
         "NodePorts",
         "NodeResourcesFit",
+        "VolumeRestrictions",
         "PodTopologySpread",
         "InterPodAffinity",
         "DefaultPreemption",
@@ -106,6 +109,9 @@ _ARGS: dict[str, dict[str, dict[str, Any]]] = {
     "volume-binding": {"VolumeBinding": {"bindTimeoutSeconds": 1}},
 }
 
+_SAMPLED = {"sampling": 0, "sampling-60": 60}
+"""percentageOfNodesToScore, 0 for adaptive; all nodes in the other profiles."""
+
 NAMES = (DEFAULT, *_PLUGINS)
 
 
@@ -116,6 +122,7 @@ def profile(name: str) -> dict[str, Any]:
     enabled = [{"name": plugin} for plugin in ("PrioritySort", *_PLUGINS[name], "DefaultBinder")]
     return {
         "schedulerName": name,
+        "percentageOfNodesToScore": _SAMPLED.get(name, 100),
         "plugins": {"multiPoint": {"enabled": enabled, "disabled": [{"name": "*"}]}},
         "pluginConfig": _plugin_config(_ARGS.get(name, {})),
     }

@@ -5,11 +5,12 @@ from random import Random
 from .builders import ZONE, container, disruption_budget, expression, node, pod
 from .case import Object
 from .nodes import Made
+from .volumes import claim, with_claims
 
 
 def scheduling_gates(rng: Random) -> Made:
     """Pods with gates, among those without."""
-    nodes = [node(f"n{i}") for i in range(rng.randint(1, 3))]
+    nodes = [node(f"n{i}") for i in range(rng.randint(0, 3))]
     pods = []
     for i in range(4):
         gates = [{"name": f"example.com/{letter}"} for letter in rng.sample("abc", rng.randint(0, 3))]
@@ -53,10 +54,9 @@ def _filling(rng: Random, nodes: list[Object]) -> list[Object]:
                 labels={"app": rng.choice("abc")},
                 on=each["metadata"]["name"],
                 priority=rng.choice((0, 10)) if alike else rng.choice((0, 10, 20, 30, 100, 600)) + rng.randrange(10),
+                terminates=rng.random() < 0.05,
                 started=f"2026-01-01T{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}Z",
             )
-            if rng.random() < 0.05:
-                built["metadata"]["deletionTimestamp"] = "2026-01-01T02:00:00Z"
             bound.append(built)
             number += 1
     return bound
@@ -79,7 +79,8 @@ def preemption_of_what_is_in_the_way(rng: Random) -> Made:
             each["spec"]["containers"] = [container("main", requests, ports=[_PORT])]
     labels = {"app": rng.choice("abc")}
     spec: Object = {}
-    drawn = rng.randrange(4)
+    drawn = rng.randrange(6)
+    claims: list[Object] = []
     ports = []
     if drawn == 0:
         ports = [_PORT]
@@ -95,6 +96,15 @@ def preemption_of_what_is_in_the_way(rng: Random) -> Made:
                 "labelSelector": {"matchLabels": labels},
             }
         ]
+    elif drawn == 3:
+        claims = [claim("shared", accessModes=["ReadWriteOncePod"])]
+        rng.choice(bound)["spec"] |= with_claims("shared")
+        spec = with_claims("shared")
+    elif drawn == 4:
+        term = {"topologyKey": rng.choice((ZONE, "kubernetes.io/hostname")), "labelSelector": {"matchLabels": labels}}
+        for each in rng.sample(bound, min(3, len(bound))):
+            anti = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+            each["spec"]["affinity"] = {"podAntiAffinity": anti}
     else:
         terms = [{"matchExpressions": [expression("disk", "In", "ssd")]}]
         spec["affinity"] = {
@@ -108,7 +118,7 @@ def preemption_of_what_is_in_the_way(rng: Random) -> Made:
         containers=[container("main", requests, ports=ports)],
         **spec,
     )
-    return "preemption-wide", [*nodes, *bound], [preemptor]
+    return "preemption-wide", [*claims, *nodes, *bound], [preemptor]
 
 
 _PORT = {"containerPort": 9090, "hostPort": 9090, "protocol": "TCP"}

@@ -38,9 +38,11 @@ _PATHS = {
     "CSIDriver": "/apis/storage.k8s.io/v1/csidrivers",
     "DeviceClass": "/apis/resource.k8s.io/v1/deviceclasses",
     "ResourceSlice": "/apis/resource.k8s.io/v1/resourceslices",
+    "VolumeAttachment": "/apis/storage.k8s.io/v1/volumeattachments",
     "Node": "/api/v1/nodes",
     "Pod": "/api/v1/namespaces/{}/pods",
 }
+_CHANGES_OF_BOUND = tuple(f"{change} event for scheduled pod" for change in ("Add", "Update", "Delete"))
 _OF_CREATION = {"Node"}
 """Kinds whose status is kept when they are created."""
 
@@ -95,7 +97,7 @@ class Recorder:
         self._await(("Add event for node",), "node", seen)
         list(self._pool.map(self._create, bound))
         changes = Counter({_key(pod): 1 + ("status" in pod) + _is_terminating(pod) for pod in bound})
-        self._await(("Add event for scheduled pod", "Update event for scheduled pod"), "pod", changes)
+        self._await(_CHANGES_OF_BOUND, "pod", changes)
 
     def _await(self, messages: tuple[str, ...], field: str, expected: Counter[str]) -> None:
         if not expected:

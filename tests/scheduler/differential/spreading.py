@@ -30,6 +30,8 @@ def residents(rng: Random, nodes: list[Object], count: int, spaces: tuple[str, .
             namespace=rng.choice(spaces),
             labels={"app": rng.choice(_APPS), "version": rng.choice("12")},
             on=rng.choice(nodes)["metadata"]["name"],
+            phase=rng.choice(("Succeeded", "Failed")) if rng.random() < 0.05 else None,
+            terminates=rng.random() < 0.08,
         )
         for i in range(count)
     ]
@@ -68,11 +70,13 @@ def _constraint(rng: Random) -> Object:
         "maxSkew": rng.choice((1, 1, 2, 3)),
         "topologyKey": rng.choice((ZONE, HOST, REGION, "absent")) if rng.random() < 0.9 else "disk",
         "whenUnsatisfiable": rng.choice(("DoNotSchedule", "ScheduleAnyway")),
-        "labelSelector": selector(rng),
     }
+    if rng.random() < 0.95:
+        constraint["labelSelector"] = selector(rng)
     if rng.random() < 0.25 and constraint["whenUnsatisfiable"] == "DoNotSchedule":
         constraint["minDomains"] = rng.randint(1, 4)
     if rng.random() < 0.2:
+        constraint["labelSelector"] = selector(rng)
         constraint["matchLabelKeys"] = rng.choice((["version"], ["version", "absent"]))
     if rng.random() < 0.35:
         constraint["nodeAffinityPolicy"] = rng.choice(("Honor", "Ignore"))
@@ -129,8 +133,11 @@ def affinity(rng: Random) -> Object:
 
 def affinity_term(rng: Random) -> Object:
     """A term that may name namespaces, select them, or mean those of its own."""
-    term: Object = {"topologyKey": rng.choice((ZONE, HOST, REGION)), "labelSelector": selector(rng)}
+    term: Object = {"topologyKey": rng.choice((ZONE, HOST, REGION))}
+    if rng.random() < 0.95:
+        term["labelSelector"] = selector(rng)
     if rng.random() < 0.15:
+        term["labelSelector"] = selector(rng)
         term[rng.choice(("matchLabelKeys", "mismatchLabelKeys"))] = ["version"]
     drawn = rng.random()
     if drawn < 0.2:

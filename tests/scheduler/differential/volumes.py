@@ -9,6 +9,9 @@ from .nodes import Made
 
 _BOUND = "pv.kubernetes.io/bind-completed"
 _DRIVERS = ("a.csi.example", "b.csi.example")
+_EBS = "ebs.csi.aws.com"
+_MIGRATED = "storage.alpha.kubernetes.io/migrated-plugins"
+_IN_TREE = {"awsElasticBlockStore"}
 
 
 def storage_class(name: str, provisioner: str, *, waits: bool = True, zones: tuple[str, ...] = ()) -> Object:
@@ -55,15 +58,16 @@ def volume(
     handle: str = "",
     **spec: Any,
 ) -> Object:
-    """A PersistentVolume of a CSI driver, usable from where the requirements `nodes` say."""
+    """A PersistentVolume, usable from where the requirements `nodes` say; of `driver` unless `spec` has a source."""
     whole: Object = {
         "capacity": {"storage": size},
         "accessModes": ["ReadWriteOnce"],
         "persistentVolumeReclaimPolicy": "Retain",
         "volumeMode": "Filesystem",
-        "csi": {"driver": driver, "volumeHandle": handle or name},
         **spec,
     }
+    if not _IN_TREE & spec.keys():
+        whole["csi"] = {"driver": driver, "volumeHandle": handle or name}
     if claimed_by:
         whole["claimRef"] = {
             "apiVersion": "v1",
@@ -130,7 +134,10 @@ def node_volume_limits(rng: Random) -> Made:
     for i in range(6):
         handle = f"h{rng.randrange(5)}"
         name = f"pv{mark}-{i}"
-        volumes.append(volume(name, f"c{i}", driver=rng.choice(_DRIVERS), handle=handle))
+        if rng.random() < 0.2:
+            volumes.append(volume(name, f"c{i}", awsElasticBlockStore={"volumeID": f"vol-{rng.randrange(3)}"}))
+        else:
+            volumes.append(volume(name, f"c{i}", driver=rng.choice(_DRIVERS), handle=handle))
         claims.append(claim(f"c{i}", name))
     classes = [storage_class("slow", _DRIVERS[0]), storage_class("fast", _DRIVERS[1])]
     claims += [claim("w0", storageClassName="slow"), claim("w1", storageClassName="fast")]
@@ -138,14 +145,29 @@ def node_volume_limits(rng: Random) -> Made:
         pod(f"b{i}", on=rng.choice(nodes)["metadata"]["name"], **with_claims(f"c{rng.randrange(6)}"))
         for i in range(rng.randint(3, 10))
     ]
+    attached = [
+        _attachment(rng, f"a{mark}-{i}", rng.choice(nodes), rng.choice(volumes)) for i in range(rng.randint(0, 2))
+    ]
     names = [each["metadata"]["name"] for each in claims] + (["absent"] if rng.random() < 0.2 else [])
     pods = [pod(f"p{i}", **with_claims(*rng.sample(names, rng.randint(1, 4)))) for i in range(3)]
-    return "volume-limits", [*classes, *volumes, *claims, *csi_nodes, *nodes, *bound], pods
+    for each in (*bound, *pods):
+        if rng.random() < 0.1:
+            disk = {"name": "inline", "awsElasticBlockStore": {"volumeID": f"vol-{rng.randrange(3)}"}}
+            each["spec"]["volumes"].append(disk)
+    return "volume-limits", [*classes, *volumes, *claims, *attached, *csi_nodes, *nodes, *bound], pods
+
+
+def _attachment(rng: Random, name: str, node: Object, volume: Object) -> Object:
+    source = {"persistentVolumeName": volume["metadata"]["name"]}
+    driver = volume["spec"].get("csi", {}).get("driver", _EBS)
+    spec = {"attacher": driver, "nodeName": node["metadata"]["name"], "source": source}
+    built = {"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": {"name": name}, "spec": spec}
+    return {**built, "status": {"attached": rng.random() < 0.5}}
 
 
 def _csi_node(rng: Random, name: str) -> Object:
     drivers = []
-    for driver in _DRIVERS:
+    for driver in (*_DRIVERS, _EBS):
         if rng.random() < 0.85:
             entry: Object = {"name": driver, "nodeID": name, "topologyKeys": None}
             if rng.random() < 0.85:
@@ -154,7 +176,7 @@ def _csi_node(rng: Random, name: str) -> Object:
     return {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "CSINode",
-        "metadata": {"name": name},
+        "metadata": {"name": name, "annotations": {_MIGRATED: "kubernetes.io/aws-ebs"}},
         "spec": {"drivers": drivers},
     }
 
@@ -211,18 +233,25 @@ def _somewhere(rng: Random, nodes: int) -> list[Object]:
     return [expression("disk", "In", "ssd"), expression(ZONE, "Exists")]
 
 
+_SMALL = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+
+
 def _bound_claims(rng: Random, mark: int, nodes: int) -> tuple[list[Object], list[Object]]:
     objects, pods = [], []
     for i in range(3):
         where = _somewhere(rng, nodes) if rng.random() < 0.9 else None
         objects.append(volume(f"pv{mark}-b{i}", f"b{i}", nodes=where))
         objects.append(claim(f"b{i}", f"pv{mark}-b{i}"))
-    objects += [claim("dangling", "gone"), claim("now", storageClassName="now")]
+    lost = {**claim("lost", "gone"), "status": {"phase": "Lost"}}
+    objects += [claim("dangling", "gone"), claim("now", storageClassName="now"), lost]
     for i in range(2):
         names = rng.sample(("b0", "b1", "b2"), rng.randint(1, 2))
         if rng.random() < 0.25:
-            names.append(rng.choice(("dangling", "now", "absent")))
-        pods.append(pod(f"p{i}", **with_claims(*names)))
+            names.append(rng.choice(("dangling", "now", "absent", "lost")))
+        spec = with_claims(*names)
+        if rng.random() < 0.1:
+            spec["volumes"].append({"name": "own", "ephemeral": {"volumeClaimTemplate": {"spec": _SMALL}}})
+        pods.append(pod(f"p{i}", **spec))
     return objects, pods
 
 
