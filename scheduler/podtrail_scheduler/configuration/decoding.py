@@ -1,7 +1,7 @@
 """Strict decoding of a document into the dataclasses of this package, with the errors of Kubernetes' JSON decoder.
 
-Unknown fields are gathered; the first value of a wrong type ends the decoding. Keys are gone through in sorted order,
-as kube-scheduler converts YAML to JSON first.
+Unknown fields and values of a wrong type are gathered; a duration that is none ends the decoding. Keys are gone through
+in sorted order, as kube-scheduler converts YAML to JSON first.
 """
 
 import base64
@@ -16,7 +16,7 @@ from typing import Annotated, Any, NoReturn, TypeVar, Union, get_args, get_origi
 from .document import Located
 from .errors import ConfigurationError, Problem
 from .go_duration import parse_go_duration
-from .wire import RAW, key_of
+from .wire import RAW, Nanoseconds, key_of
 
 _BITS = {"int32": 32, "int64": 64}
 _PACKAGES = {
@@ -48,12 +48,15 @@ class Decoder:
 
     def __init__(self, file: str, below: str = "") -> None:
         self.unknown: list[Problem] = []
+        self._wrong: list[Problem] = []
         self._file = file
         self._below = below
 
     def decode(self, kind: type[Decoded], document: Located, also: Sequence[str] = ("apiVersion", "kind")) -> Decoded:
-        """The dataclass; keys in `also` are passed over. Raises ConfigurationError at the first wrong type."""
+        """The dataclass; keys in `also` are passed over. Raises ConfigurationError for values of a wrong type."""
         decoded: Decoded = self._struct(kind, document, _Place(), also)
+        if self._wrong:
+            raise ConfigurationError(self._wrong[0].message, self._wrong, self._file)
         return decoded
 
     def _value(self, kind: Any, given: Located, place: _Place) -> Any:
@@ -71,7 +74,7 @@ class Decoder:
         if origin is tuple:
             (inner, _) = get_args(kind)
             if not isinstance(given.value, list):
-                self._mismatch(given, f"[]{_go_type(inner)}", place)
+                return self._mismatch(given, f"[]{_go_type(inner)}", place)
             return tuple(
                 _zero(inner) if each.value is None else self._value(inner, each, place.index(number))
                 for number, each in enumerate(given.value)
@@ -84,7 +87,7 @@ class Decoder:
         if given.value is None:
             return kind()
         if not isinstance(given.value, dict):
-            self._mismatch(given, _go_type(kind), place)
+            return self._mismatch(given, _go_type(kind), place)
         hints = get_type_hints(kind, include_extras=True)
         fields = {key_of(each): each for each in dataclasses.fields(kind)}
         found = {}
@@ -95,14 +98,14 @@ class Decoder:
                     where = given.keys.get(key, (value.line, value.column))
                     self._note_unknown(place.key("", key).path, where, fields)
                 continue
-            if value.value is not None:
-                name = fields[key].name
+            name = fields[key].name
+            if value.value is not None or hints[name] == Nanoseconds:
                 found[name] = self._value(_present(hints[name]), value, place.key(_go_name(kind), key))
         return kind(**found)
 
     def _labels(self, given: Located, place: _Place) -> Any:
         if not isinstance(given.value, dict):
-            self._mismatch(given, "map[string]string", place)
+            return self._mismatch(given, "map[string]string", place)
         return {key: self._scalar(str, "", each, place) for key, each in sorted(given.value.items())}
 
     def _scalar(self, kind: type, annotation: str, given: Located, place: _Place) -> Any:
@@ -115,28 +118,32 @@ class Decoder:
             limit = 2 ** (_BITS[annotation] - 1)
             if isinstance(value, int) and -limit <= value < limit:
                 return value
-            self._mismatch(given, annotation, place, f"number {json.dumps(value)}")
-        elif kind is float and isinstance(value, int | float) and not isinstance(value, bool):
+            return self._mismatch(given, annotation, place, f"number {json.dumps(value)}")
+        if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
             return float(value)
         if kind not in (str, bool) or type(value) is not kind:
-            self._mismatch(given, annotation or _go_type(kind), place)
+            return self._mismatch(given, annotation or _go_type(kind), place)
         return value
 
     def _duration(self, given: Located, place: _Place) -> Any:
-        if not isinstance(given.value, str):
-            self._mismatch(given, "string", place)
+        remedy = "write a number with its unit, such as 500ms, 15s or 1h30m"
+        text = "" if given.value is None else given.value
+        if not isinstance(text, str):
+            self._end(self._problem(_mismatched(given, "string", place), given, place, remedy))
         try:
-            return parse_go_duration(given.value)
+            return parse_go_duration(text)
         except ValueError as error:
-            self._refuse(str(error), given, place, "write a number with its unit, such as 500ms, 15s or 1h30m")
+            self._end(self._problem(str(error), given, place, remedy))
 
     def _bytes(self, given: Located, place: _Place) -> Any:
         if not isinstance(given.value, str):
-            self._mismatch(given, "[]uint8", place)
+            return self._mismatch(given, "[]uint8", place)
         try:
             return base64.b64decode(given.value, validate=True)
         except binascii.Error as error:
-            self._refuse(f"illegal base64 data: {error}", given, place, "PEM in base64 is wanted here")
+            problem = self._problem(f"illegal base64 data: {error}", given, place, "PEM in base64 is wanted here")
+            self._wrong.append(problem)
+        return b""
 
     def _note_unknown(self, path: str, where: tuple[int, int], known: Mapping[str, object]) -> None:
         near = difflib.get_close_matches(path.rpartition(".")[2], known, 1, 0.6)
@@ -144,17 +151,23 @@ class Decoder:
         message = f"unknown field {json.dumps(path)}"
         self.unknown.append(Problem(message, self._full(path), *where, remedy))
 
-    def _mismatch(self, given: Located, wanted: str, place: _Place, found: str = "") -> NoReturn:
-        target = f"struct field {place.struct}.{'.'.join(place.fields)}" if place.struct else "value"
-        message = f"json: cannot unmarshal {found or given.kind} into Go {target} of type {wanted}"
-        self._refuse(message, given, place, f"{wanted} is wanted here")
+    def _mismatch(self, given: Located, wanted: str, place: _Place, found: str = "") -> None:
+        message = _mismatched(given, wanted, place, found)
+        self._wrong.append(self._problem(message, given, place, f"{wanted} is wanted here"))
 
-    def _refuse(self, message: str, given: Located, place: _Place, remedy: str) -> NoReturn:
-        problem = Problem(message, self._full(place.path), given.line, given.column, remedy)
-        raise ConfigurationError(message, [problem], self._file)
+    def _problem(self, message: str, given: Located, place: _Place, remedy: str) -> Problem:
+        return Problem(message, self._full(place.path), given.line, given.column, remedy)
+
+    def _end(self, problem: Problem) -> NoReturn:
+        raise ConfigurationError(problem.message, [*self._wrong, problem], self._file)
 
     def _full(self, path: str) -> str:
         return f"{self._below}.{path}" if self._below and path else self._below or path
+
+
+def _mismatched(given: Located, wanted: str, place: _Place, found: str = "") -> str:
+    target = f"struct field {place.struct}.{'.'.join(place.fields)}" if place.struct else "value"
+    return f"json: cannot unmarshal {found or given.kind} into Go {target} of type {wanted}"
 
 
 def _present(kind: Any) -> Any:
