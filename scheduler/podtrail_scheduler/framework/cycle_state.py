@@ -1,11 +1,10 @@
 """What plugins leave for themselves and each other within one attempt."""
 
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Protocol, TypeVar, cast
 
 Value = TypeVar("Value")
 
 
-@runtime_checkable
 class Copyable(Protocol):
     """A value that is changed in place (by `add_pod`, `remove_pod`) and so must be copied before something is tried."""
 
@@ -41,7 +40,8 @@ class CycleState:
         """A copy to try things on."""
         copy = CycleState()
         copy._values = {
-            kind: value.clone() if isinstance(value, Copyable) else value for kind, value in self._values.items()
+            kind: cast("Copyable", value).clone() if hasattr(value, "clone") else value
+            for kind, value in self._values.items()
         }
         copy.skip_filter = set(self.skip_filter)
         copy.skip_score = set(self.skip_score)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from itertools import count
 
-from podtrail_scheduler.objects import HostPort, Node, Pod, PodAffinity
+from podtrail_scheduler.objects import HostPort, Node, Pod
 from podtrail_scheduler.quantities import CPU, MEMORY
 
 from .image_states import ImageStates
@@ -15,7 +15,6 @@ DEFAULT_MEMORY = 200 * 1024**2
 ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - it is compared, nothing listens
 
 _generations = count(1)
-_NO_TERMS = PodAffinity()
 
 
 def nonzero_requests(pod: Pod) -> tuple[int, int]:
@@ -78,11 +77,11 @@ class NodeInfo:
 
     def add(self, pod: Pod) -> None:
         """Counts `pod` in."""
-        uid, affinity = pod.uid, pod.affinity
+        uid, near, away = pod.uid, pod.affinity.pod_affinity, pod.affinity.pod_anti_affinity
         self.pods[uid] = pod
-        if affinity.pod_affinity != _NO_TERMS or affinity.pod_anti_affinity != _NO_TERMS:
+        if near.required or near.preferred or away.required or away.preferred:
             self.pods_with_affinity[uid] = pod
-            if affinity.pod_anti_affinity.required:
+            if away.required:
                 self.pods_with_required_anti_affinity[uid] = pod
         self._count(pod, 1)
 

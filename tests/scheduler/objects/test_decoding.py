@@ -189,7 +189,7 @@ def test_a_node_is_read() -> None:
             "spec": {"unschedulable": True, "taints": [{"key": "k", "effect": "NoExecute"}]},
             "status": {
                 "allocatable": {"cpu": "3920m", "memory": "1Ki", "pods": "110", "example.com/gpu": "1"},
-                "images": [{"names": ["a:1", "a@sha256:2"], "sizeBytes": 5}],
+                "images": [{"names": ["a:1", "a@sha256:2"], "sizeBytes": 5}, {"names": ["a:1"], "sizeBytes": 6}],
                 "conditions": [{"type": "Ready", "status": "True"}],
                 "declaredFeatures": ["F"],
             },

@@ -40,7 +40,8 @@ def _condition(each: Json) -> tuple[str, str]:
 
 
 def _images(status: Json) -> Mapping[str, int]:
-    return {name: size for names, size in items(status, "images", _image, "status") for name in names}
+    """By each of their names; of two images of one name the first counts."""
+    return {name: size for names, size in reversed(items(status, "images", _image, "status")) for name in names}
 
 
 def _image(each: Json) -> tuple[tuple[str, ...], int]:

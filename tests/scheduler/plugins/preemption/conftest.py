@@ -1,5 +1,5 @@
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -145,9 +145,12 @@ class Cluster:
 
 
 @pytest.fixture
-def cluster() -> Cluster:
-    """No nodes yet."""
-    return Cluster()
+def cluster() -> Iterator[Cluster]:
+    """No nodes yet; what a test has left in the background is not begun any more."""
+    made = Cluster()
+    yield made
+    for work in made.clock.work:
+        work.close()
 
 
 @pytest.fixture(scope="session")
