@@ -19,6 +19,7 @@ class SpanExporter(OTLPSpanExporter):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
+        assert self._channel is not None
         self._channel.subscribe(_whatever, try_to_connect=True)
 
     def _translate_data(self, data: Sequence[ReadableSpan]) -> ExportTraceServiceRequest:

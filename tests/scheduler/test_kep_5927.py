@@ -8,15 +8,8 @@ import selectors
 import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
-import grpc
 import pytest
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
-    ExportTraceServiceRequest,
-    ExportTraceServiceResponse,
-)
-from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.trace import TracerProvider, get_current_span
 from podtrail_instrumentation import SpanCounters, TracingConfiguration, shutdown, tracer_provider
@@ -26,6 +19,7 @@ from podtrail_scheduler.framework.status import Status, unschedulable
 from podtrail_scheduler.objects import Node, Pod
 
 from tests.scheduler.bench import ROOMY, Bench, pod
+from tests.scheduler.collector import Collector, attributes
 
 KEY = "tracing.k8s.io/traceparent"
 CREATION = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -49,43 +43,6 @@ class Watcher:
         self.valid.append(span.get_span_context().is_valid)
         self.recording.append(span.is_recording())
         return unschedulable("not this one") if node.name in self.refuses else None
-
-
-class Collector:
-    """An OTLP/gRPC server and the spans it took."""
-
-    def __init__(self) -> None:
-        self.spans: list[Span] = []
-        self._server = grpc.server(ThreadPoolExecutor(2))
-        handler = grpc.unary_unary_rpc_method_handler(
-            self._export,
-            request_deserializer=ExportTraceServiceRequest.FromString,
-            response_serializer=ExportTraceServiceResponse.SerializeToString,
-        )
-        service = "opentelemetry.proto.collector.trace.v1.TraceService"
-        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, {"Export": handler}),))
-        self.endpoint = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
-        self._server.start()
-
-    def _export(self, request: ExportTraceServiceRequest, _: grpc.ServicerContext) -> ExportTraceServiceResponse:
-        for resource in request.resource_spans:
-            for scope in resource.scope_spans:
-                self.spans += scope.spans
-        return ExportTraceServiceResponse()
-
-    def stop(self) -> None:
-        self._server.stop(None).wait()
-
-    def named(self, name: str) -> Span:
-        [span] = [span for span in self.spans if span.name == name]
-        return span
-
-    def outline(self, parent: bytes = b"") -> dict[str, object]:
-        return {
-            span.name: self.outline(span.span_id)
-            for span in sorted(self.spans, key=lambda span: (span.start_time_unix_nano, span.end_time_unix_nano))
-            if span.parent_span_id == parent
-        }
 
 
 @pytest.fixture
@@ -119,10 +76,6 @@ class Outcome:
 def traced(endpoint: str, rate: int | None) -> TracerProvider:
     configuration = TracingConfiguration(endpoint=endpoint, sampling_rate_per_million=rate)
     return tracer_provider(configuration, Resource({"service.name": "kube-scheduler"}), SpanCounters())
-
-
-def attributes(span: Span) -> dict[str, object]:
-    return {each.key: getattr(each.value, each.value.WhichOneof("value") or "") for each in span.attributes}
 
 
 # The five rows of the table.

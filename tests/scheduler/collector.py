@@ -1,0 +1,55 @@
+"""An OpenTelemetry collector for tests: what it took, and how it hangs together."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import grpc
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTraceServiceRequest,
+    ExportTraceServiceResponse,
+)
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+
+class Collector:
+    """An OTLP/gRPC server and the spans it took."""
+
+    def __init__(self) -> None:
+        self.spans: list[Span] = []
+        self._server = grpc.server(ThreadPoolExecutor(2))
+        handler = grpc.unary_unary_rpc_method_handler(
+            self._export,
+            request_deserializer=ExportTraceServiceRequest.FromString,
+            response_serializer=ExportTraceServiceResponse.SerializeToString,
+        )
+        service = "opentelemetry.proto.collector.trace.v1.TraceService"
+        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, {"Export": handler}),))
+        self.endpoint = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
+        self._server.start()
+
+    def _export(self, request: ExportTraceServiceRequest, _: grpc.ServicerContext) -> ExportTraceServiceResponse:
+        for resource in request.resource_spans:
+            for scope in resource.scope_spans:
+                self.spans += scope.spans
+        return ExportTraceServiceResponse()
+
+    def stop(self) -> None:
+        """Ends it."""
+        self._server.stop(None).wait()
+
+    def named(self, name: str) -> Span:
+        """The one span of that name."""
+        [span] = [span for span in self.spans if span.name == name]
+        return span
+
+    def outline(self, parent: bytes = b"") -> dict[str, object]:
+        """The names of the spans below one, and below these."""
+        return {
+            span.name: self.outline(span.span_id)
+            for span in sorted(self.spans, key=lambda span: (span.start_time_unix_nano, span.end_time_unix_nano))
+            if span.parent_span_id == parent
+        }
+
+
+def attributes(span: Span) -> dict[str, object]:
+    """The attributes of a span."""
+    return {each.key: getattr(each.value, each.value.WhichOneof("value") or "") for each in span.attributes}
