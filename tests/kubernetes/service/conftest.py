@@ -46,7 +46,7 @@ def settings(
     service: Service, kubeconfig: Path, name: str, plugins: Mapping[str, Any], gates: str, fields: Mapping[str, Any]
 ) -> Settings:
     features = parse_feature_gates([gates] if gates else [])
-    sets = {"multiPoint": {"enabled": [{"name": each} for each in plugins], "disabled": [{"name": "DynamicResources"}]}}
+    sets = {"multiPoint": {"enabled": [{"name": each} for each in plugins]}}
     document = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",

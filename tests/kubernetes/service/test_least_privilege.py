@@ -54,6 +54,7 @@ def test_elects_binds_preempts_and_tells_without_a_refusal(
     claims = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims"
     api.create(claims, claim("data", namespace))
     api.create("/api/v1/persistentvolumes", volume(f"{namespace}-v", namespace))
+    api.patch(f"/api/v1/persistentvolumes/{namespace}-v/status", {"status": {"phase": "Available"}})
     selector = {"nodeSelector": {"for": namespace}}
     election = {"leaderElect": True, "resourceNamespace": "kube-system", "resourceName": "podtrail-scheduler"}
 
@@ -114,3 +115,40 @@ def complete_the_binding(api: Any, claims: str, path: str) -> None:
     api.patch(f"{claims}/data", completed | {"spec": {"volumeName": path.rpartition("/")[2]}})
     api.patch(f"{path}/status", {"status": {"phase": "Bound"}})
     api.patch(f"{claims}/data/status", {"status": {"phase": "Bound"}})
+
+
+def test_allocates_devices_without_a_refusal(
+    control_plane: Any,
+    namespace: str,
+    running: Any,
+    until: Any,
+    make_pod: Any,
+    service_account: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    api, pods = control_plane.api, f"/api/v1/namespaces/{namespace}/pods"
+    resources = "/apis/resource.k8s.io/v1"
+    api.node(f"{namespace}-n", labels={"for": namespace})
+    driver = f"{namespace}.example.com"
+    selector = {"cel": {"expression": f'device.driver == "{driver}"'}}
+    api.create(f"{resources}/deviceclasses", {"metadata": {"name": namespace}, "spec": {"selectors": [selector]}})
+    pool = {"name": "pool", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": driver, "nodeName": f"{namespace}-n", "pool": pool, "devices": [{"name": "gpu-0"}]}
+    api.create(f"{resources}/resourceslices", {"metadata": {"name": namespace}, "spec": spec})
+    requests = [{"name": "gpu", "exactly": {"deviceClassName": namespace}}]
+    claims = f"{resources}/namespaces/{namespace}/resourceclaims"
+    api.create(claims, {"metadata": {"name": "gpu"}, "spec": {"devices": {"requests": requests}}})
+    asked = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}], "nodeSelector": {"for": namespace}}
+
+    async def test() -> None:
+        async with running(namespace, kubeconfig=service_account):
+            await asyncio.to_thread(api.create, pods, make_pod("web", namespace, **asked))
+            await until(lambda: api.get(f"{pods}/web"), bound)
+            claim = await asyncio.to_thread(api.get, f"{claims}/gpu")
+            (result,) = claim["status"]["allocation"]["devices"]["results"]
+            assert (result["device"], result["driver"]) == ("gpu-0", driver)
+            assert [each["name"] for each in claim["status"]["reservedFor"]] == ["web"]
+
+    with caplog.at_level(logging.INFO):
+        asyncio.run(test())
+    assert not [record for record in caplog.records if "forbidden" in record.getMessage()]
