@@ -1,7 +1,6 @@
 """What Filter looks up: how many Pods match in each topology domain, counted by PreFilter."""
 
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
 
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import Status, unresolvable, unschedulable
@@ -14,7 +13,6 @@ NO_AFFINITY = unresolvable("node(s) didn't match pod affinity rules")
 NO_ANTI_AFFINITY = unschedulable("node(s) didn't match pod anti-affinity rules")
 NO_EXISTING_ANTI_AFFINITY = unschedulable("node(s) didn't satisfy existing pods anti-affinity rules")
 
-_OBJECTORS = attrgetter("pods_with_required_anti_affinity")
 
 Domain = tuple[str, str]
 """A topology key and one of its values."""
@@ -102,7 +100,7 @@ def count_required(pod: Pod, nodes: Sequence[NodeInfo], required: Required, reme
     if anti_affinity:
         question = ("anti-affinity", *(term.question for term in anti_affinity))
         required.anti_affinity = remembered.ask(question, nodes, lambda node: _matching(anti_affinity, node))
-    if any(map(_OBJECTORS, nodes)):
+    if remembered.ask("any", nodes, _any_objecting):
         question = ("existing", pod_question(pod, required.labels))
         required.existing = remembered.ask(question, nodes, lambda node: _objecting(pod, required.labels, node))
 

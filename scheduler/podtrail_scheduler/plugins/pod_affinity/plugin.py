@@ -1,7 +1,6 @@
 """The plugin InterPodAffinity: required terms filter, preferred ones and those of running Pods score."""
 
 from collections.abc import Sequence
-from operator import attrgetter
 
 from podtrail_scheduler.configuration.args import InterPodAffinityArgs
 from podtrail_scheduler.framework.cycle_state import CycleState
@@ -14,10 +13,8 @@ from podtrail_scheduler.queueing.events import Action, ClusterEvent, Registratio
 
 from .filtering import Required, count_required
 from .hints import after_assigned_pod, after_node
-from .scoring import Preferences, Worth, by_topology, spread_out
+from .scoring import Preferences, Worth, any_preferring, by_topology, spread_out
 from .terms import WeightedTerm, namespace_labels, resolved, terms_of, weighted
-
-_PODS_WITH_AFFINITY = attrgetter("pods_with_affinity")
 
 
 class InterPodAffinity:
@@ -69,7 +66,7 @@ class InterPodAffinity:
         if not own and self._args.ignore_preferred_terms_of_existing_pods:
             return SKIP
         everywhere = self._handle.nodes()
-        if not own and not any(map(_PODS_WITH_AFFINITY, everywhere)):
+        if not own and not self._worth.ask("any", everywhere, any_preferring):
             return SKIP
         labels = namespace_labels(pod, self._handle.listers)
         preferences = Preferences(pod, own, labels, self._args.hard_pod_affinity_weight)

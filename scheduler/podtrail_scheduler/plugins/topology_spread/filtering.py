@@ -40,6 +40,13 @@ class Domains:
         changed = self._changed.get(value)
         return self._counted.get(value, 0) if changed is None else changed
 
+    def above(self, most: int) -> set[str]:
+        """The domains with more than `most`, which is not below 0."""
+        full = {value for value, count in self._counted.items() if count > most}
+        for value, count in self._changed.items():
+            (full.add if count > most else full.discard)(value)
+        return full
+
     def fewest(self, min_domains: int) -> int:
         """The fewest in any domain; 0 while there are fewer domains than there should be."""
         changed = self._changed
@@ -85,11 +92,16 @@ class Spread:
 
     def answers(self, nodes: Sequence[NodeInfo]) -> list[Status | None]:
         """Whether the Pod may be on each of the nodes."""
-        checks = []
+        labels = [node.node.labels for node in nodes]
+        answers: list[Status | None] = [None] * len(nodes)
         for constraint, domains, itself in zip(self._constraints, self._domains, self._selects_itself, strict=True):
-            most = constraint.max_skew + domains.fewest(constraint.min_domains) - itself
-            checks.append((constraint.topology_key, domains, most))
-        return [_answer(checks, node.node.labels) for node in nodes]
+            key = constraint.topology_key
+            full = domains.above(constraint.max_skew + domains.fewest(constraint.min_domains) - itself)
+            answers = [
+                answer or (NO_LABEL if key not in each else NOT_SPREAD if each[key] in full else None)
+                for answer, each in zip(answers, labels, strict=True)
+            ]
+        return answers
 
 
 def counted(
@@ -107,20 +119,12 @@ def counted(
 def _matching(
     pod: Pod, constraint: Constraint, all_of_them: Sequence[Constraint]
 ) -> Callable[[NodeInfo], Mapping[str, int]]:
+    keys = keys_of(all_of_them)
+
     def contribution(node: NodeInfo) -> Mapping[str, int]:
         labels = node.node.labels
-        if not has_keys(labels, all_of_them) or not constraint.includes(pod, node.node):
+        if not keys <= labels.keys() or not constraint.includes(pod, node.node):
             return {}
         return {labels[constraint.topology_key]: constraint.selector.matching_pods(node.pods, pod.namespace)}
 
     return contribution
-
-
-def _answer(checks: Sequence[tuple[str, Domains, int]], labels: Mapping[str, str]) -> Status | None:
-    for key, domains, most in checks:
-        value = labels.get(key)
-        if value is None:
-            return NO_LABEL
-        if domains.count(value) > most:
-            return NOT_SPREAD
-    return None

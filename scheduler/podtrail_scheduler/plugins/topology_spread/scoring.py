@@ -9,7 +9,7 @@ from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.objects import HOSTNAME, Pod
 from podtrail_scheduler.plugins.domain_counts import CountsByQuestion
 
-from .constraints import Constraint, has_keys, keys_of
+from .constraints import Constraint, keys_of
 
 
 class _Counted(NamedTuple):
@@ -44,10 +44,11 @@ class SoftSpread(NamedTuple):
                     score + worth.get(each[key], surplus) if key in each else score
                     for score, each in zip(sums, labels, strict=True)
                 ]
-        return [
-            0 if self.ignored and node.name in self.ignored else _rounded(score)
-            for score, node in zip(sums, nodes, strict=True)
-        ]
+        # To the nearest whole number, halves up, as Go rounds what is not negative.
+        scores = [(whole := int(score)) + (score - whole >= 0.5) for score in sums]
+        if not self.ignored:
+            return scores
+        return [0 if node.name in self.ignored else score for score, node in zip(scores, nodes, strict=True)]
 
     def normalized(self, nodes: Sequence[NodeInfo], scores: Sequence[int]) -> list[int]:
         """100 for the node with the fewest matching Pods, 0 for nodes that are not scored."""
@@ -74,13 +75,13 @@ def soft_spread(
     all_labels: bool,
 ) -> SoftSpread:
     """Counts Pods on the nodes of the whole cluster; with `all_labels` only on nodes that have every label."""
-    scored = [node for node in feasible if has_keys(node.node.labels, constraints)] if all_labels else feasible
+    needed = keys_of(constraints) if all_labels else frozenset[str]()
+    scored = [node for node in feasible if needed <= node.node.labels.keys()] if needed else feasible
     ignored = (
         frozenset(node.name for node in feasible) - {node.name for node in scored}
         if len(scored) < len(feasible)
         else frozenset[str]()
     )
-    needed = constraints if all_labels else ()
     found = []
     for constraint in constraints:
         key = constraint.topology_key
@@ -89,7 +90,7 @@ def soft_spread(
             counts = remembered.ask(question, everywhere, _on_node(pod, constraint))
             domains = len(scored)
         else:
-            question = ("domain", keys_of(needed), constraint.question(pod))
+            question = ("domain", needed, constraint.question(pod))
             counts = remembered.ask(question, everywhere, _in_domain(pod, constraint, needed))
             domains = len({node.node.labels.get(key, "") for node in scored})
         found.append(_Counted(key, counts, math.log(domains + 2), constraint.max_skew - 1))
@@ -100,19 +101,11 @@ def _on_node(pod: Pod, constraint: Constraint) -> Callable[[NodeInfo], Mapping[s
     return lambda node: {node.name: constraint.selector.matching_pods(node.pods, pod.namespace)}
 
 
-def _in_domain(
-    pod: Pod, constraint: Constraint, needed: Sequence[Constraint]
-) -> Callable[[NodeInfo], Mapping[str, int]]:
+def _in_domain(pod: Pod, constraint: Constraint, needed: frozenset[str]) -> Callable[[NodeInfo], Mapping[str, int]]:
     def contribution(node: NodeInfo) -> Mapping[str, int]:
         labels = node.node.labels
-        if not has_keys(labels, needed) or not constraint.includes(pod, node.node):
+        if not needed <= labels.keys() or not constraint.includes(pod, node.node):
             return {}
         return {labels.get(constraint.topology_key, ""): constraint.selector.matching_pods(node.pods, pod.namespace)}
 
     return contribution
-
-
-def _rounded(score: float) -> int:
-    """To the nearest whole number, halves up, as Go rounds what is not negative."""
-    whole = math.floor(score)
-    return whole + (score - whole >= 0.5)
