@@ -5,6 +5,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from podtrail_scheduler.framework.node_info import NodeInfo
+from podtrail_scheduler.framework.node_table import NodeTable
 from podtrail_scheduler.objects import (
     HOSTNAME,
     ZONE,
@@ -100,3 +101,26 @@ def test_a_trial_equals_counting_the_cluster_as_it_would_be(
             plugin.remove_pod(trial, new, other, cluster.nodes[index])
         assert [plugin.filter(trial, new, node) for node in cluster.nodes] == before
         assert [plugin.filter(state, new, node) for node in cluster.nodes] == before
+
+
+@given(changes=CHANGES, asked=st.lists(PODS, min_size=1, max_size=3))
+@settings(max_examples=30, deadline=None)
+def test_counts_that_follow_a_log_of_changes_equal_fresh_ones(new_cluster: Any, changes: Any, asked: list[Pod]) -> None:
+    for kind in (InterPodAffinity, PodTopologySpread):
+        cluster, table = new_cluster(), NodeTable()
+        build(cluster)
+        infos = {node.name: node for node in cluster.nodes}
+        for node in cluster.nodes:
+            table.put(node)
+        kept = kind(cluster.handle)
+        for number, (index, pod) in enumerate(changes):
+            if number % 5 == 4 and len(infos) > 1:
+                del infos[gone := list(infos)[index % len(infos)]]
+                table.remove(gone)
+            else:
+                name = list(infos)[index % len(infos)]
+                infos[name].add(pod.named(f"p{number}", f"p{number}").on(name))
+                table.changed(name)
+            cluster.nodes = table.infos
+            for new in asked:
+                assert answers(cluster, kept, new) == answers(cluster, kind(cluster.handle), new)
