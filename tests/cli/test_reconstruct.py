@@ -2,12 +2,14 @@
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from podtrail.cli import main
+from podtrail.otlp import SpanView, split
 from podtrail.recording import Record, read_recording
 
 DATA = Path(__file__).parents[1] / "data" / "kube-scheduler"
@@ -103,3 +105,59 @@ def test_what_is_read_is_not_written_over(tmp_path: Path) -> None:
     log = tmp_path / "a.jsonl"
     log.write_bytes(b"")
     assert reconstruct("--log", log, "--output", log).exit_code == 2
+
+
+def place_in(span: SpanView) -> str:
+    found = re.search(r"/namespaces/([^/]+)/pods/([^/?]+)", str(span.attributes.get("url.path")))
+    return f"{found[1]}/{found[2]}" if found else ""
+
+
+@pytest.mark.parametrize(
+    ("run", "linked"), [("v5-json", (30, 26, 7)), ("v10-text", (51, 63, 41))], ids=["json", "gangs"]
+)
+def test_requests_to_the_api_server_are_linked_with_their_attempts(
+    tmp_path: Path, run: str, linked: tuple[int, int, int]
+) -> None:
+    output = tmp_path / "story.otlp"
+    given = [*sources(run), "--apiserver", DATA / f"{run}.apiserver.otlp.zst", "--output", output]
+    done = reconstruct(*given, "--json")
+    told = json.loads(done.stdout)["linkedRequests"]
+    assert (told["binding"], told["creation"], told["status"]) == linked
+    records = [record for record in read_recording(output) if isinstance(record, Record)]
+    spans = [SpanView(raw) for record in records for group in record.intake.groups for raw in split(group.spans)]
+    roots = {span.span_id: span for span in spans if span.name == "SchedulePod"}
+    created = {
+        span.trace_id: str(span.attributes["key"]).removeprefix("/pods/")
+        for span in spans
+        if span.name == "Create etcd3" and str(span.attributes.get("key")).startswith("/pods/")
+    }
+    for span in (span for span in spans if span.kind == 2):
+        for link in span.links:
+            root, kind = roots.get(link.span_id), link.attributes.get("podtrail.link.type")
+            if root is None or kind not in ("binding", "status"):
+                continue
+            pod = f"{root.attributes['k8s.namespace.name']}/{root.attributes['k8s.pod.name']}"
+            assert place_in(span) == pod
+            assert root.start - 1e9 <= span.start <= root.end + 1e9
+            assert (kind == "binding") == ("/binding" in span.name)
+    for root in roots.values():
+        for link in root.links:
+            if link.attributes["podtrail.link.type"] == "creation" and link.attributes.get("podtrail.inferred"):
+                assert created[link.trace_id].endswith(f"/{root.attributes['k8s.pod.name']}")
+    lone = [span for span in spans if span.name == "authentication"]
+    assert lone
+    assert not any(span.links for span in lone)
+
+
+def test_every_bind_of_the_scheduler_is_found_refused_ones_too(tmp_path: Path) -> None:
+    output = tmp_path / "story.otlp"
+    reconstruct(*sources("v5-json"), "--apiserver", DATA / "v5-json.apiserver.otlp.zst", "--output", output)
+    records = [record for record in read_recording(output) if isinstance(record, Record)]
+    spans = [SpanView(raw) for record in records for group in record.intake.groups for raw in split(group.spans)]
+    binds = [span for span in spans if span.kind == 2 and span.name.endswith("/binding")]
+    assert len(binds) == 30
+    assert all(len(span.links) == 1 for span in binds)
+    refused = [span for span in binds if span.attributes["http.response.status_code"] == 422]
+    roots = {span.span_id: span for span in spans if span.name == "SchedulePod"}
+    assert len(refused) == 6
+    assert {roots[span.links[0].span_id].attributes["scheduler.result"] for span in refused} == {"Error"}

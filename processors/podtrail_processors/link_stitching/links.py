@@ -23,6 +23,9 @@ BACK: Final = "podtrail.link.back"
 INFERRED: Final = "podtrail.inferred"
 """True on a link that no span carried: concluded from names, uids and times."""
 
+CODE: Final = "http.response.status_code"
+"""What the API server answered, on links of requests: a refused binding is told by it alone."""
+
 TRUSTED: Final = "podtrail.link.trusted"
 """False on a link whose target was chosen by whoever may write an annotation (KEP-5915), and on its other side."""
 
@@ -31,8 +34,10 @@ NEXT_ATTEMPT: Final = "next-attempt"
 CREATION: Final = "creation"
 BINDING: Final = "binding"
 SCHEDULING: Final = "scheduling"
+STATUS: Final = "status"
+"""A scheduler's write of a Pod's status, after an attempt that failed or when it nominates a node."""
 
-TYPES: Final = frozenset({PREVIOUS_ATTEMPT, NEXT_ATTEMPT, CREATION, BINDING, SCHEDULING})
+TYPES: Final = frozenset({PREVIOUS_ATTEMPT, NEXT_ATTEMPT, CREATION, BINDING, SCHEDULING, STATUS})
 _OPPOSITE: Final = {PREVIOUS_ATTEMPT: NEXT_ATTEMPT, NEXT_ATTEMPT: PREVIOUS_ATTEMPT}
 
 MOST_LINKS: Final = 128

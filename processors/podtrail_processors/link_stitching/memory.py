@@ -3,11 +3,13 @@
 from collections import Counter
 from collections.abc import Mapping
 from functools import partial
+from operator import attrgetter
 
 from podtrail.component import Counter as Metric
 from podtrail.otlp import Attempt, Link, Verdict, attempts_in
 from podtrail_processors.link_stitching.config import Config
 from podtrail_processors.link_stitching.fate import Fate, fate_of
+from podtrail_processors.link_stitching.neighbours import Creation
 from podtrail_processors.link_stitching.numbering import Chain, Known
 from podtrail_processors.pod_identity import Places, sound_place, sound_uid
 from podtrail_processors.recent import Reason, Recent
@@ -16,6 +18,9 @@ _MOST_WAITING_PER_SPAN = 128
 
 # Bytes that an entry takes at most, as measured with the longest texts: what the gauge of memory multiplies.
 _POD_BYTES, _ATTEMPT_BYTES, _TRACE_BYTES, _LINK_BYTES = 900, 900, 650, 1000
+_CREATIONS_BYTES = 1600
+_MOST_CREATIONS = 4
+"""Creations remembered of one place: Pods of a StatefulSet come back under the same name."""
 
 
 class Memory:
@@ -33,6 +38,9 @@ class Memory:
         self._waiting: Recent[bytes, dict[bytes, Link]] = Recent(
             config.max_waiting_links, config.ttl, self._link_forgotten
         )
+        self._creations: Recent[str, tuple[Creation, ...]] = Recent(
+            config.max_pods, config.ttl, partial(self._count, "creation")
+        )
         self._awaited: Counter[bytes] = Counter()
         self._links = 0
 
@@ -44,6 +52,7 @@ class Memory:
         self._pods.expire(now)
         self._fates.expire(now)
         self._waiting.expire(now)
+        self._creations.expire(now)
 
     def sizes(self) -> Mapping[str, int]:
         """Return how many entries there are of each kind."""
@@ -52,6 +61,7 @@ class Memory:
             "attempt": len(self._attempts),
             "trace": len(self._fates),
             "link": self._links,
+            "creation": len(self._creations),
         }
 
     def size(self) -> int:
@@ -61,6 +71,7 @@ class Memory:
             + len(self._attempts) * _ATTEMPT_BYTES
             + len(self._fates) * _TRACE_BYTES
             + self._links * _LINK_BYTES
+            + len(self._creations) * _CREATIONS_BYTES
         )
 
     def move_in(self, other: "Memory") -> None:
@@ -72,6 +83,7 @@ class Memory:
         self._fates.move_in(other._fates)
         self._pods.move_in(other._pods)
         self._waiting.move_in(other._waiting)
+        self._creations.move_in(other._creations)
         for _, chain, _ in self._pods.dated():
             for old in chain.trim(self._config.max_attempts_per_pod):
                 self._attempt_forgotten(old, "full")
@@ -115,6 +127,20 @@ class Memory:
         """Return what became of the span with this trace and span id, as far as is known."""
         known = self._attempts.get(span)
         return known.fate if known else self._fates.get(span[:16])
+
+    # Requests that created Pods
+
+    def note_creation(self, creation: Creation, now: int) -> None:
+        """Remember a request that created a Pod."""
+        known = self._creations.get(creation.place) or ()
+        if creation not in known:
+            known = tuple(sorted((*known, creation), key=attrgetter("at"))[-_MOST_CREATIONS:])
+        self._creations.put(creation.place, known, now)
+
+    def creation_before(self, place: str, time: int) -> Creation | None:
+        """Return the last request before a time, by the clocks of spans, that created a Pod at a place."""
+        known = self._creations.get(place) or ()
+        return next((creation for creation in reversed(known) if creation.at <= time), None)
 
     # Attempts
 

@@ -124,6 +124,17 @@ class Chain:
         at = bisect_right(self._attempts, time, key=attrgetter("start"))
         return self._attempts[at - 1] if at else None
 
+    def failing_at(self, time: int, slack: int) -> Known | None:
+        """Return the attempt under way at `time`, or the one that had just failed then; clocks differ by `slack`.
+
+        One that has succeeded writes no status behind its end.
+        """
+        latest = self.running_at(time)
+        if latest and time <= latest.end + (0 if latest.succeeded else slack):
+            return latest
+        following = self.running_at(time + slack)
+        return following if following is not latest else None
+
     def success_before(self, time: int) -> Known | None:
         """Return the last attempt that started before `time` and succeeded."""
         at = bisect_right(self._attempts, time, key=attrgetter("start"))

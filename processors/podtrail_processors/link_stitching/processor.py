@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from podtrail.component import Context, Taken
-from podtrail.otlp import Batch, Group, attempts_in, span_reader
+from podtrail.otlp import Batch, Group, attempts_in, span_reader, split
 from podtrail_processors.link_stitching.amendment import amendment_groups
 from podtrail_processors.link_stitching.config import Config
 from podtrail_processors.link_stitching.fate import Fate
-from podtrail_processors.link_stitching.marks import is_marked
+from podtrail_processors.link_stitching.marks import CREATION_MARK, is_marked
 from podtrail_processors.link_stitching.memory import Memory
+from podtrail_processors.link_stitching.neighbours import creations_in
 from podtrail_processors.link_stitching.stitcher import Stitcher
 from podtrail_processors.link_stitching.waiting_room import WaitingRoom
 
@@ -93,6 +94,9 @@ class LinkStitching:
     def _concerns(self, group: Group, now: int) -> bool:
         if not self._memory.keep(group.trace_id, now):
             self._memory.keep_new(group.trace_id, _read_start(group.spans)[0].start_time_unix_nano, now)
+        if CREATION_MARK in group.spans:
+            for creation in creations_in(split(group.spans)):
+                self._memory.note_creation(creation, now)
         return is_marked(group.spans) or self._memory.awaits(group.trace_id)
 
     def _hold(self, group: Group, arrived: int, now: int) -> None:

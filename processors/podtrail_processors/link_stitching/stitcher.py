@@ -22,13 +22,14 @@ from podtrail_processors.link_stitching import links
 from podtrail_processors.link_stitching.amendment import Amendment
 from podtrail_processors.link_stitching.marks import ATTEMPT_MARK, is_neighbour
 from podtrail_processors.link_stitching.memory import Memory
-from podtrail_processors.link_stitching.neighbours import binding_of, synced_pod
+from podtrail_processors.link_stitching.neighbours import binding_of, status_code_of, status_write_of, synced_pod
 from podtrail_processors.link_stitching.numbering import Known
 from podtrail_processors.link_stitching.waiting_room import WaitingRoom
 from podtrail_processors.pod_identity import CLOCK_SLACK
 
 NUMBER: Final = "podtrail.attempt.number"
 
+_NOTHING: Final[Mapping[str, Value]] = {}
 _read = span_reader(("span_id", "links"))
 
 
@@ -119,7 +120,7 @@ class Stitcher:
             self._number(writing)
         else:
             self._join_sync(writing, now)
-            self._join_binding(writing, now)
+            self._join_request(writing, now)
         for link in self._memory.claim(writing.key):
             writing.add(link)
         return writing.result()
@@ -174,6 +175,8 @@ class Stitcher:
         if known is None or chain is None:
             return
         known.left = True
+        if known.number == 1:
+            self._join_creation(writing, chain.place, known)
         previous = chain.before(known)
         if previous:
             self._link(writing, previous, links.PREVIOUS_ATTEMPT, inferred=False)
@@ -197,23 +200,45 @@ class Stitcher:
             attempt.told_sync = True
             self._tell_attempt(attempt, writing.key, links.SCHEDULING, now)
 
-    def _join_binding(self, writing: _Writing, now: int) -> None:
-        binding = binding_of(writing.view)
-        chain = self._memory.chain_at(binding.place, binding.at) if binding else None
-        attempt = chain.running_at(writing.view.start + CLOCK_SLACK) if chain else None
-        if attempt is None or writing.view.start > attempt.end + CLOCK_SLACK:
+    def _join_creation(self, writing: _Writing, place: str, attempt: Known) -> None:
+        creation = self._memory.creation_before(place, attempt.start + CLOCK_SLACK)
+        if creation is None or any(link.trace_id == creation.key[:16] for link in writing.links):
+            return
+        fate = self._memory.fate_of(creation.key)
+        writing.add(links.forward(creation.key, links.CREATION, fate, inferred=True))
+        self._count(links.CREATION, fate.kept if fate else None)
+        if fate and fate.kept:
+            self._tell(creation.key, links.backward(attempt.key, links.CREATION, inferred=True), creation.at)
+
+    def _join_request(self, writing: _Writing, now: int) -> None:
+        """Link a scheduler's request about a Pod with the attempt that it was made in."""
+        start = writing.view.start
+        if binding := binding_of(writing.view):
+            kind, chain = links.BINDING, self._memory.chain_at(binding.place, binding.at)
+            attempt = chain.running_at(start + CLOCK_SLACK) if chain else None
+        elif status := status_write_of(writing.view):
+            kind, chain = links.STATUS, self._memory.chain_at(status.place, status.at)
+            attempt = chain.failing_at(start, CLOCK_SLACK) if chain else None
+        else:
+            return
+        if attempt is None or start > attempt.end + CLOCK_SLACK:
             return
         if any(link.trace_id == attempt.trace_id for link in writing.links):
             return
-        self._link(writing, attempt, links.BINDING, inferred=True)
-        self._tell_attempt(attempt, writing.key, links.BINDING, now)
+        code = status_code_of(writing.view)
+        answered: dict[str, Value] = {} if code is None else {links.CODE: code}
+        self._link(writing, attempt, kind, inferred=True)
+        self._tell_attempt(attempt, writing.key, kind, now, answered)
 
     def _link(self, writing: _Writing, attempt: Known, kind: str, *, inferred: bool) -> None:
         writing.add(links.forward(attempt.key, kind, attempt.fate, inferred=inferred))
         self._count(kind, attempt.fate.kept)
 
-    def _tell_attempt(self, attempt: Known, source: bytes, kind: str, now: int) -> None:
+    def _tell_attempt(
+        self, attempt: Known, source: bytes, kind: str, now: int, told: Mapping[str, Value] = _NOTHING
+    ) -> None:
         link = links.backward(source, kind, inferred=True)
+        link = link._replace(attributes={**link.attributes, **told})
         if attempt.left:
             self._tell(attempt.key, link, attempt.end)
         elif attempt.fate.kept:

@@ -11,7 +11,9 @@ _NO_RESULT = "result not known"
 _MOST_ROWS = 20
 
 
-def as_json(censuses: Mapping[str, Census], outcome: Outcome, counted: Sequence[Counted]) -> dict[str, Any]:
+def as_json(
+    censuses: Mapping[str, Census], outcome: Outcome, counted: Sequence[Counted], joined: Mapping[str, int]
+) -> dict[str, Any]:
     """Return the report as a mapping for JSON."""
     return {
         "read": {
@@ -30,10 +32,17 @@ def as_json(censuses: Mapping[str, Census], outcome: Outcome, counted: Sequence[
         "lacking": dict(outcome.lacking),
         "notes": dict(outcome.notes),
         "countedByScheduler": dict(_counted(counted)),
+        "linkedRequests": dict(joined),
     }
 
 
-def print_report(censuses: Mapping[str, Census], outcome: Outcome, counted: Sequence[Counted], out: TextIO) -> None:
+def print_report(
+    censuses: Mapping[str, Census],
+    outcome: Outcome,
+    counted: Sequence[Counted],
+    joined: Counter[str],
+    out: TextIO,
+) -> None:
     """Print the report as tables."""
     print("{:10} {:>10} {:>10} {:>10} {:>10}".format("READ", "LINES", "USED", "OTHER", "UNKNOWN"), file=out)
     for source, census in censuses.items():
@@ -51,6 +60,7 @@ def print_report(censuses: Mapping[str, Census], outcome: Outcome, counted: Sequ
     print(f"{'in all':30} {sum(attempts.values()):>10,} {f'{told.total():,}' if told else '-':>22}", file=out)
     _print_counts("TOLD BY", outcome.sources, out)
     _print_counts("NOTHING TELLS", outcome.lacking, out)
+    _print_counts("REQUESTS TO THE API SERVER, LINKED", joined, out)
 
 
 def _notes(censuses: Mapping[str, Census], outcome: Outcome) -> Iterator[str]:

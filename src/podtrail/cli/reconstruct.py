@@ -5,7 +5,9 @@ import json
 import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from itertools import chain
 from operator import attrgetter
@@ -14,9 +16,10 @@ from typing import Any, BinaryIO, Final, TypeVar
 
 import click
 
-from podtrail.cli.reading import Failed, Unusable, in_words, refuse_overwriting
+from podtrail.cli.reading import Failed, Unusable, in_words, refuse_overwriting, show_skipped
 from podtrail.cli.rebuilt import as_json, print_report
 from podtrail.config import printable
+from podtrail.otlp import Batch, Group
 from podtrail.reconstruction import (
     LONGEST_LINE,
     Census,
@@ -54,6 +57,7 @@ def _file(*names: str, what: str) -> Callable[[F], F]:
 @_file("--nodes", what="A watch of Nodes.")
 @_file("--events", what="A watch of Events.")
 @_file("--metrics", what="The scheduler's /metrics: its own count of attempts, to compare.")
+@_file("--apiserver", what="A recording of the API server's own spans: requests are linked with their attempts.")
 @click.option("--output", type=click.Path(path_type=Path), help="Write the attempts to a recording (.jsonl or .otlp).")
 @click.option("--year", type=click.IntRange(1971, 2200), help="The year of the log, which klog does not write.")
 @click.option("--json", "in_json", is_flag=True, help="Print the report as one JSON object.")
@@ -63,6 +67,7 @@ def command(
     nodes: _Paths,
     events: _Paths,
     metrics: _Paths,
+    apiserver: _Paths,
     output: Path | None,
     year: int | None,
     in_json: bool,
@@ -76,7 +81,7 @@ def command(
     if not sources:
         raise click.UsageError("nothing to read: give at least one of --log, --pods, --events")
     if output is not None:
-        refuse_overwriting((*sources, *metrics), output)
+        refuse_overwriting((*sources, *metrics, *apiserver), output)
     censuses = {
         name: Census() for name, given in (("log", logs), ("pods", pods), ("nodes", nodes), ("events", events)) if given
     }
@@ -85,21 +90,26 @@ def command(
         counted = [count for path in metrics for count in read_attempts(_lines(path, LONGEST_LINE))]
         near = _year(year) if year else _near(logs, (*pods, *events, *nodes))
         heard = [*_logs(logs, near, censuses), *_watches({"pods": pods, "nodes": nodes, "events": events}, censuses)]
-        _rebuild(correlator, heapq.merge(*heard, key=attrgetter("time")), output)
+        rebuilt = _rebuilt(correlator, heapq.merge(*heard, key=attrgetter("time")))
+        traces = ((one.draft.end, [trace(one)]) for one in rebuilt)
+        with RecordingWriter(output) if output else nullcontext() as recording:
+            joined = _write(traces, apiserver, recording)
     except BrokenPipeError:
         raise
     except OSError as error:
         raise Failed(in_words(error)) from None
     except ValueError as error:  # the output's name tells no format
         raise Unusable(str(error)) from None
-    _report(censuses, correlator, counted, in_json=in_json)
+    _report(censuses, correlator, counted, joined, in_json=in_json)
 
 
-def _report(censuses: dict[str, Census], correlator: Correlator, counted: list[Counted], *, in_json: bool) -> None:
+def _report(
+    censuses: dict[str, Census], correlator: Correlator, counted: list[Counted], joined: Counter[str], *, in_json: bool
+) -> None:
     if in_json:
-        click.echo(json.dumps(as_json(censuses, correlator.outcome, counted), ensure_ascii=False))
+        click.echo(json.dumps(as_json(censuses, correlator.outcome, counted, joined), ensure_ascii=False))
     else:
-        print_report(censuses, correlator.outcome, counted, sys.stdout)
+        print_report(censuses, correlator.outcome, counted, joined, sys.stdout)
     if not correlator.outcome.attempts:
         click.echo("podtrail: nothing that was read tells of an attempt", err=True)
         sys.exit(1)
@@ -119,14 +129,21 @@ def _watches(watches: dict[str, _Paths], censuses: dict[str, Census]) -> Iterato
             yield WatchReader(censuses[name]).read(_lines(path, _LONGEST_WATCHED), _LONGEST_WATCHED)
 
 
-def _rebuild(correlator: Correlator, heard: Iterator[Heard], output: Path | None) -> None:
-    if output is None:
-        for _ in _rebuilt(correlator, heard):
-            pass
-        return
-    with RecordingWriter(output) as recording:
-        for rebuilt in _rebuilt(correlator, heard):
-            recording.write([trace(rebuilt)], rebuilt.draft.end)
+def _write(traces: Iterator[tuple[int, list[Group]]], apiserver: _Paths, recording: RecordingWriter | None) -> Counter[str]:
+    """Write the attempts; with the API server's spans where these are given, and return the links between them."""
+
+    def write(batch: Batch) -> None:
+        if recording:
+            recording.write(batch.groups, batch.arrived)
+
+    if apiserver:
+        from podtrail.cli.joining import join
+
+        return join(traces, apiserver, write, lambda damage: show_skipped(str(damage), 1))
+    for arrival, groups in traces:
+        if recording:
+            recording.write(groups, arrival)
+    return Counter()
 
 
 def _rebuilt(correlator: Correlator, heard: Iterator[Heard]) -> Iterator[Rebuilt]:

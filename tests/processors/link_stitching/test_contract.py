@@ -155,6 +155,7 @@ def test_a_successor_with_less_room_remembers_the_youngest_and_goes_on_counting(
         "attempt": 2,
         "trace": 10,
         "link": 0,
+        "creation": 0,
     }
     second.add(
         MadeAttempt(uid="young", number=6, start=START + 6, attributes={"podtrail.attempt.number": -1}).batch(),

@@ -408,6 +408,7 @@ def test_a_flood_of_unique_pods_and_links_does_not_grow_the_memory() -> None:
         "attempt": 50,
         "trace": 60,
         "link": 70,
+        "creation": 0,
     }
     (size,) = run.context.metrics.snapshot()["otelcol_processor_link_stitching_memory_bytes"].values()
     assert size < 1 << 21

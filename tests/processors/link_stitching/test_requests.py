@@ -1,0 +1,131 @@
+"""Requests to the API server find the attempts that they were made for, though no span names a Pod's uid."""
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+from podtrail_processors.link_stitching.config import Config
+from podtrail_processors.link_stitching.processor import LinkStitching
+
+from podtrail.component import Context
+from podtrail.config.types import SECOND
+from podtrail.otlp import Batch, Group, SpanView, Value, encode_span, frame, resource_header, scope_header, split
+from podtrail.testing.attempts import MS, START, MadeAttempt
+
+SCHEDULER = "kube-scheduler/v1.37.1 (linux/amd64) kubernetes/0000000/scheduler"
+KUBELET = "kubelet/v1.37.1 (linux/amd64) kubernetes/0000000"
+RESOURCE = resource_header({"service.name": "apiserver"})
+SERVER = 2
+
+
+def spans(trace: bytes, *made: tuple[bytes, str, int, int, Mapping[str, Value]]) -> Group:
+    encoded = [
+        encode_span(
+            trace_id=trace * 16, span_id=id, name=name, kind=kind, start=start, end=start + MS, attributes=attributes
+        )
+        for id, name, kind, start, attributes in made
+    ]
+    return Group(RESOURCE, scope_header("test"), trace * 16, frame(encoded), len(encoded))
+
+
+def creation(start: int = START - SECOND, trace: bytes = b"c", *, whole: bool = True) -> Group:
+    """Return a request that creates the Pod of `MadeAttempt`: its own span does not name it."""
+    path = {"url.path": "/api/v1/namespaces/default/pods", "audit-id": "a-1"}
+    request = (b"request1", "POST /api/v1/namespaces/{:namespace}/pods", SERVER, start, path)
+    written = (b"etcdspan", "Create etcd3", 1, start, {"key": "/pods/default/web-0", "audit-id": "a-1"})
+    return spans(trace, *([written, request] if whole else [written]))
+
+
+def status_write(start: int, agent: str = SCHEDULER, code: int = 200) -> Group:
+    told: dict[str, Value] = {
+        "url.path": "/api/v1/namespaces/default/pods/web-0/status",
+        "user_agent.original": agent,
+        "http.response.status_code": code,
+        "audit-id": "a-2",
+    }
+    return spans(b"s", (b"status01", "PATCH /api/v1/namespaces/{:namespace}/pods/{:name}/status", SERVER, start, told))
+
+
+def binding(code: int) -> Group:
+    path = "/api/v1/namespaces/default/pods/web-0/binding"
+    told: dict[str, Value] = {"url.path": path, "http.response.status_code": code}
+    return spans(b"b", (b"binding1", "POST binding", SERVER, START + MS, told))
+
+
+def links_of(groups: Sequence[Group]) -> dict[bytes, list[tuple[bytes, Mapping[str, Value]]]]:
+    """Return the links of what leaves, by span id; those of an amendment by its parent's."""
+    processor = LinkStitching(Config(), Context(id="link_stitching"))
+    out: list[Batch] = []
+    for at, group in enumerate(groups):
+        out += processor.add(Batch([group], START + at), START + at).out
+    out += processor.drain(START + SECOND)
+    found: dict[bytes, list[tuple[bytes, Mapping[str, Value]]]] = {}
+    for view in (SpanView(raw) for batch in out for group in batch.groups for raw in split(group.spans)):
+        key = view.parent_span_id if view.name == "podtrail.amendment" else view.span_id
+        found.setdefault(key, []).extend((link.span_id, link.attributes) for link in view.links)
+    return found
+
+
+def test_the_first_attempt_links_to_the_request_that_created_its_pod() -> None:
+    first = MadeAttempt(number=1)
+    links = links_of([creation(), *first.groups()])
+    ((target, told),) = links[first.root_id]
+    assert (target, told["podtrail.link.type"], told["podtrail.inferred"]) == (b"request1", "creation", True)
+    ((back, answered),) = links[b"request1"]
+    assert (back, answered["podtrail.link.back"]) == (first.root_id, True)
+
+
+def test_a_creation_that_came_without_its_request_is_known_by_its_write_to_etcd() -> None:
+    first = MadeAttempt(number=1)
+    links = links_of([creation(whole=False), *first.groups()])
+    assert [target for target, _ in links[first.root_id]] == [b"etcdspan"]
+
+
+def test_only_the_first_attempt_links_to_the_creation() -> None:
+    first, second = MadeAttempt(number=1), MadeAttempt(number=2, start=START + 2 * SECOND)
+    links = links_of([creation(), *first.groups(), *second.groups()])
+    assert b"request1" not in [target for target, _ in links[second.root_id]]
+
+
+def test_of_pods_of_one_name_the_creation_before_the_attempt_is_meant() -> None:
+    first = MadeAttempt(number=1)
+    later, earlier = creation(START + 5 * SECOND, b"l"), creation(START - 9 * SECOND, b"e", whole=False)
+    links = links_of([earlier, later, *first.groups()])
+    assert [target for target, _ in links[first.root_id]] == [b"etcdspan"]
+
+
+@pytest.mark.parametrize("before", [0, 5 * MS])
+def test_a_status_write_of_the_scheduler_joins_the_attempt_that_failed(before: int) -> None:
+    failed = MadeAttempt(number=1, result="Unschedulable")
+    write = status_write(START + failed.duration + 5 * MS - before)
+    links = links_of([write, *failed.groups()])
+    ((target, told),) = links[b"status01"]
+    assert (target, told["podtrail.link.type"]) == (failed.root_id, "status")
+    ((_, answered),) = links[failed.root_id]
+    assert answered["http.response.status_code"] == 200
+
+
+def test_a_status_write_of_the_kubelet_joins_no_attempt() -> None:
+    failed = MadeAttempt(number=1, result="Unschedulable")
+    assert not links_of([status_write(START + failed.duration, KUBELET), *failed.groups()])[b"status01"]
+
+
+def test_a_status_write_behind_a_success_is_that_of_a_preemption_and_joins_nothing() -> None:
+    done = MadeAttempt(number=1, result="Success")
+    assert not links_of([status_write(START + done.duration + 5 * MS), *done.groups()])[b"status01"]
+
+
+def test_a_refused_binding_is_told_by_its_code() -> None:
+    failed = MadeAttempt(number=1, result="Error")
+    ((_, told),) = links_of([binding(422), *failed.groups()])[failed.root_id]
+    assert (told["podtrail.link.type"], told["http.response.status_code"]) == ("binding", 422)
+
+
+def test_creations_remembered_are_bounded() -> None:
+    context = Context(id="link_stitching")
+    processor = LinkStitching(Config(max_pods=20), context)
+    for number in range(200):
+        written: dict[str, Value] = {"key": f"/pods/default/p-{number}", "audit-id": "a"}
+        trace = number.to_bytes(1, "big")
+        processor.add(Batch([spans(trace, (b"etcdspan", "Create etcd3", 1, START, written))], START), START)
+    remembered = context.metrics.snapshot()["otelcol_processor_link_stitching_remembered"]
+    assert remembered["pipeline=,processor=link_stitching,what=creation"] == 20
