@@ -146,6 +146,12 @@ QUEUE_INCOMING_PODS = Definition(
     "Number of pods added to scheduling queues by event and queue type.",
     ("queue", "event"),
 )
+QUEUE_INCOMING_ENTITIES = Definition(
+    "scheduler_queue_incoming_entities_total",
+    "ALPHA",
+    "Number of scheduling entities added to scheduling queues by event, queue type, and entity type. Entity types are either 'pod' (for individual pods that are not members of any podgroup) or 'podgroup'.",
+    ("queue", "event", "type"),
+)
 PERMIT_WAIT_DURATION = Definition(
     "scheduler_permit_wait_duration_seconds", "BETA", "Duration of waiting on permit.", ("result",), ATTEMPT_BUCKETS
 )

@@ -1,6 +1,6 @@
 """What the scheduler tells of its work as it goes; durations are nanoseconds."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import Metric
@@ -95,7 +95,12 @@ class SchedulerMetrics(Collector):
         return self._cycles % PLUGIN_SAMPLES == 0
 
     def extension_point(self, point: str, status: str, profile: str, duration: int) -> None:
-        """All plugins of an extension point have run; names are Kubernetes' (`PreFilter`, `Success`)."""
+        """All plugins of an extension point have run; names are Kubernetes' (`PreFilter`, `Success`).
+
+        A Filter phase without failure is a success, whether or not a node was found.
+        """
+        if point == "Filter" and status != "Error":
+            status = "Success"
         self._point_duration.observe_duration(duration, point, status, profile)
 
     def plugin(self, plugin: str, point: str, status: str, duration: int) -> None:
@@ -105,6 +110,11 @@ class SchedulerMetrics(Collector):
     def evaluated(self, plugin: str, point: str, profile: str) -> None:
         """A plugin was asked in PreFilter, Filter, PreScore or Score."""
         self._evaluations.inc(plugin, point, profile)
+
+    def expect(self, plugins: Iterable[str], point: str, profile: str) -> None:
+        """Shows how often plugins were asked from the start on, though they were not yet."""
+        for plugin in plugins:
+            self._evaluations.values.setdefault((plugin, point, profile), 0)
 
     def permit_wait(self, status: str, duration: int) -> None:
         """A Pod has waited for permission."""

@@ -14,6 +14,9 @@ from .scheduler_metrics import SchedulerMetrics
 Samples = Iterable[tuple[str, Mapping[str, str], float]]
 """Name, labels and value."""
 
+_GROUPS = {"incomplete": 0, "pending": 0}
+"""The queues of Pods of pod groups, which are not scheduled here."""
+
 
 class Pending(Protocol):
     """Calls that wait, by type."""
@@ -26,10 +29,11 @@ class Pending(Protocol):
 def of_queue(queue: SchedulingQueue) -> list[ReadVec]:
     """Who waits where, who came there by which event, and which plugins refuse how many."""
     return [
-        defined.PENDING_PODS.of(lambda: {(name,): number for name, number in queue.lengths().items()}),
+        defined.PENDING_PODS.of(lambda: {(name,): number for name, number in {**_GROUPS, **queue.lengths()}.items()}),
         defined.QUEUED_ENTITIES.of(lambda: {(name, "pod"): number for name, number in queue.lengths().items()}),
         defined.INFLIGHT_EVENTS.of(lambda: {(label,): number for label, number in queue.in_flight_events.items()}),
         defined.QUEUE_INCOMING_PODS.of(lambda: queue.incoming),
+        defined.QUEUE_INCOMING_ENTITIES.of(lambda: queue.incoming_entities),
         defined.UNSCHEDULABLE_PODS.of(lambda: queue.rejections),
     ]
 
@@ -85,5 +89,10 @@ def show(
         *(of_dispatcher(dispatcher) if dispatcher is not None else ()),
         *(of_events(lambda: events.dropped) if events is not None else ()),
     )
+    for profile in scheduler.profiles.values():
+        metrics.expect((each.name for each in profile.pre_filter), "PreFilter", profile.name)
+        metrics.expect((each.name for each in profile.filter), "Filter", profile.name)
+        metrics.expect((each.name for each in profile.pre_score), "PreScore", profile.name)
+        metrics.expect((each.name for each in profile.score), "Score", profile.name)
     scheduler.queue.measure(metrics, now)
     scheduler.on_handled = metrics.event_handled

@@ -33,6 +33,11 @@ from .unschedulable import UnschedulablePool
 SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE = "BackoffComplete"
 POP_FROM_BACKOFF = "PopFromBackoffQ"
+_MEANT_FOR = {
+    Strategy.SKIP: "unschedulable",
+    Strategy.AFTER_BACKOFF: "backoff",
+    Strategy.IMMEDIATELY: "active",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +100,8 @@ class SchedulingQueue:
         self._in_flight = InFlight()
         self.incoming: Counter[tuple[str, ...]] = Counter()
         """Pods that entered a queue, by queue and event (`scheduler_queue_incoming_pods_total`)."""
+        self.incoming_entities: Counter[tuple[str, ...]] = Counter()
+        """The same without those who came where the hints had meant them to go, with their type (`..._entities_total`)."""
         self.rejections: Counter[tuple[str, ...]] = Counter()
         """Pods that a plugin refused, by plugin and profile (`scheduler_unschedulable_pods`)."""
 
@@ -272,7 +279,7 @@ class SchedulingQueue:
         if entry is None and self._settings.pop_from_backoff:
             entry = self._backoff.pop()
             if entry is not None:
-                self.incoming["active", POP_FROM_BACKOFF] += 1
+                self._count_incoming("active", POP_FROM_BACKOFF)
         return entry
 
     def _strategy_of_returning(self, entry: QueuedPod) -> Strategy:
@@ -306,28 +313,37 @@ class SchedulingQueue:
         if strategy is Strategy.SKIP:
             self._to_unschedulable(entry, event)
         elif strategy is Strategy.AFTER_BACKOFF and self._backoff.is_backing_off(entry, now):
-            self._to_backoff(entry, event, now)
+            self._to_backoff(entry, event, now, strategy)
         else:
-            self._to_active(entry, event, now)
+            self._to_active(entry, event, now, strategy)
 
-    def _to_active(self, entry: QueuedPod, event: str, now: int, *, from_backoff: bool = False) -> None:
-        if not (from_backoff and self._settings.pop_from_backoff) and self._is_held_back(entry, event, now):
+    def _to_active(
+        self,
+        entry: QueuedPod,
+        event: str,
+        now: int,
+        strategy: Strategy | None = None,
+        *,
+        from_backoff: bool = False,
+    ) -> None:
+        asked_before = from_backoff and self._settings.pop_from_backoff
+        if not asked_before and self._is_held_back(entry, event, now, strategy):
             return
         if entry.initial_attempt is None:
             entry.initial_attempt = now
         entry.active_since = now
         self._active.put(entry)
-        self.incoming["active", event] += 1
+        self._count_incoming("active", event, strategy)
 
-    def _to_backoff(self, entry: QueuedPod, event: str, now: int) -> None:
-        if self._settings.pop_from_backoff and self._is_held_back(entry, event, now):
+    def _to_backoff(self, entry: QueuedPod, event: str, now: int, strategy: Strategy) -> None:
+        if self._settings.pop_from_backoff and self._is_held_back(entry, event, now, strategy):
             return
         entry.active_since = now
         self._unschedulable.remove(entry.pod.uid)
         self._backoff.put(entry)
-        self.incoming["backoff", event] += 1
+        self._count_incoming("backoff", event, strategy)
 
-    def _is_held_back(self, entry: QueuedPod, event: str, now: int) -> bool:
+    def _is_held_back(self, entry: QueuedPod, event: str, now: int, strategy: Strategy | None) -> bool:
         """Asks PreEnqueue, with `entry` taken out of the unschedulable pool, or back in it when it must wait."""
         was_there = self._unschedulable.remove(entry.pod.uid) is not None
         rejected_by = self._pre_enqueue.run(entry, now)
@@ -338,12 +354,17 @@ class SchedulingQueue:
         entry.flushed = False
         self._unschedulable.put(entry)
         if not was_there:
-            self.incoming["unschedulable", event] += 1
+            self._count_incoming("unschedulable", event, strategy)
         return True
 
     def _to_unschedulable(self, entry: QueuedPod, event: str) -> None:
         self._unschedulable.put(entry)
-        self.incoming["unschedulable", event] += 1
+        self._count_incoming("unschedulable", event, Strategy.SKIP)
+
+    def _count_incoming(self, queue: str, event: str, strategy: Strategy | None = None) -> None:
+        self.incoming[queue, event] += 1
+        if strategy is None or _MEANT_FOR[strategy] != queue:
+            self.incoming_entities[queue, event, "pod"] += 1
 
     def _count(self, entry: QueuedPod) -> None:
         for plugin in entry.rejectors:

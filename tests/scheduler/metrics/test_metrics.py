@@ -75,11 +75,33 @@ def test_the_queue_is_read_when_it_is_asked_for(metrics) -> None:
     queue.give_back(entry, 0)
     queue.pop()
     found = samples(metrics)
-    assert found["scheduler_pending_pods"] == {("active",): 1, ("backoff",): 0, ("gated",): 0, ("unschedulable",): 1}
+    assert {queue for (queue,), number in found["scheduler_pending_pods"].items() if number == 1} == {
+        "active",
+        "unschedulable",
+    }
+    assert sum(found["scheduler_pending_pods"].values()) == 2
     assert found["scheduler_queued_entities"]["active", "pod"] == 1
     assert found["scheduler_queue_incoming_pods_total"]["ScheduleAttemptFailure", "unschedulable"] == 1
     assert found["scheduler_unschedulable_pods"] == {("Fit", "default-scheduler"): 1}
     assert found["scheduler_inflight_events"] == {("PodPopped",): 1}
+
+
+def test_a_search_that_found_no_node_is_no_failure_of_filter(metrics) -> None:
+    metrics.extension_point("Filter", "Unschedulable", "default-scheduler", 1)
+    metrics.extension_point("Filter", "Error", "default-scheduler", 1)
+    assert samples(metrics)["scheduler_framework_extension_point_duration_seconds_count"] == {
+        ("Filter", "default-scheduler", "Success"): 1,
+        ("Filter", "default-scheduler", "Error"): 1,
+    }
+
+
+def test_plugins_are_shown_before_they_were_asked(metrics) -> None:
+    metrics.evaluated("Fit", "Score", "default-scheduler")
+    metrics.expect(["Fit", "Spread"], "Score", "default-scheduler")
+    assert samples(metrics)["scheduler_plugin_evaluation_total"] == {
+        ("Score", "Fit", "default-scheduler"): 1,
+        ("Score", "Spread", "default-scheduler"): 0,
+    }
 
 
 def test_hints_are_timed_with_their_answer(metrics) -> None:
