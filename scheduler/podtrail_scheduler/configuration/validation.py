@@ -107,10 +107,16 @@ def _queue_sort(profiles: Sequence[KubeSchedulerProfile]) -> Iterator[FieldError
     if len(first.enabled) > 1:
         detail = "only one queue sort plugin can be enabled"
         yield invalid("profiles[0].plugins.queueSort.Enabled", len(first.enabled), detail)
+    sorter = first.enabled[0].name if first.enabled else ""
+    args = next((each.args for each in profiles[0].plugin_config if sorter and each.name == sorter), None)
     for index, profile in enumerate(profiles[1:], 1):
         if profile.plugins.queue_sort != first:
             shown = _as_go(profile)
             yield invalid(f"profiles[{index}].plugins.queueSort", shown, "must be the same for all profiles")
+        for config in profile.plugin_config:
+            if config.name == sorter and config.args != args:
+                detail = "queueSort must be the same for all profiles"
+                yield invalid(f"profiles[{index}].pluginConfig.args", config.args, detail)
 
 
 def _as_go(profile: KubeSchedulerProfile) -> dict[str, object]:
