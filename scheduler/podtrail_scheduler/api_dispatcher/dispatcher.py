@@ -38,7 +38,7 @@ class CallObserver(Protocol):
 
 
 class APIDispatcher:
-    """Nobody waits for its calls but who asks to."""
+    """Nobody waits for its calls but who asks to. It makes none until `start`: who does not lead writes nothing."""
 
     def __init__(
         self,
@@ -54,6 +54,12 @@ class APIDispatcher:
         self._observer = observer
         self._calls = CallQueue()
         self._wakes_at: int | None = None
+        self._started = False
+
+    def start(self) -> None:
+        """Makes the calls that wait, and all others as they come."""
+        self._started = True
+        self._dispatch()
 
     async def bind(self, pod: Pod, node_name: str, annotations: Mapping[str, str]) -> None:
         """Binds through the queue and waits for the answer. Raises ApiError."""
@@ -98,7 +104,9 @@ class APIDispatcher:
         return {each.value: counted[each] for each in CallType}
 
     def _dispatch(self) -> None:
-        """Starts what may be started, and wakes when there is more."""
+        """Begins what may be begun, and wakes when there is more."""
+        if not self._started:
+            return
         now = self._clock.now()
         self._calls.expire(now)
         while self._calls.in_flight < self._settings.parallelism:

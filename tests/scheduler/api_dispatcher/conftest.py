@@ -77,12 +77,14 @@ class ApiServer:
 class DispatcherBench:
     """Dispatcher, API server and time; the watch tells the dispatcher at once."""
 
-    def __init__(self, **settings) -> None:
+    def __init__(self, *, start: bool = True, **settings) -> None:
         self.timeline = Timeline(START, "test")
         self.api_server = ApiServer(self.timeline)
         self.executed = []
         self.dispatcher = APIDispatcher(self.api_server, self.timeline, DispatcherSettings(**settings), self)
         self.api_server.watchers.append(lambda old, new: self.dispatcher.sync(new))
+        if start:
+            self.dispatcher.start()
 
     def api_call_executed(self, call_type: str, result: str, duration: int) -> None:
         self.executed.append((call_type, result, duration))

@@ -16,6 +16,16 @@ def test_a_status_patch_is_sent_without_anybody_waiting(bench, condition) -> Non
     assert bench.api_server.pods["a"].nominated_node_name == "node-1"
 
 
+def test_nothing_is_sent_before_it_is_started(make_bench, condition) -> None:
+    bench = make_bench(start=False)
+    bench.dispatcher.patch_pod_status(bench.pod(), condition(), None)
+    bench.run()
+    assert bench.requests == []
+    bench.dispatcher.start()
+    bench.run()
+    assert len(bench.requests) == 1
+
+
 def test_who_binds_gets_the_answer(bench) -> None:
     pod = bench.pod()
     bound = bench.spawn(bench.dispatcher.bind(pod, "node-1", {}))

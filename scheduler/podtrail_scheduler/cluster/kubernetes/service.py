@@ -128,6 +128,8 @@ class _Service:
         async def lead() -> None:
             await informers.wait_for_sync()
             _log.info("Caches are synced, scheduling begins")
+            if scheduler.dispatcher is not None:
+                scheduler.dispatcher.start()
             await scheduler.run()
 
         watching = asyncio.create_task(informers.run(scheduler))
