@@ -3,6 +3,7 @@
 Only the first line of a record carries it, as in klog.
 """
 
+import json
 import logging
 from datetime import UTC, datetime
 
@@ -18,3 +19,22 @@ class KlogFormatter(logging.Formatter):
         severity = _SEVERITIES.get(record.levelno, "I")
         source = getattr(record, "source", f"{record.filename}:{record.lineno}")
         return f"{severity}{moment:%m%d %H:%M:%S.%f} {record.process or 0:7d} {source}] {record.message}"
+
+
+def structured(message: str, **values: object) -> str:
+    """A message as klog's InfoS and ErrorS print it: values of several lines stand between `=<` and ` >`."""
+    parts = [json.dumps(message)]
+    for key, value in values.items():
+        if isinstance(value, str) and "\n" in value:
+            lines = "".join(f"\t{line}\n" for line in value.splitlines())
+            parts.append(f"{key}=<\n{lines} >")
+        else:
+            parts.append(f"{key}={json.dumps(value, ensure_ascii=False)}")
+    return " ".join(parts)
+
+
+def info(logger: logging.Logger, verbosity: int, message: str, **values: object) -> None:
+    """Logs at klog's V(`verbosity`), which is Python's level INFO - `verbosity`."""
+    level = logging.INFO - verbosity
+    if logger.isEnabledFor(level):
+        logger.log(level, "%s", structured(message, **values), stacklevel=2)

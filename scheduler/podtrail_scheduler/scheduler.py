@@ -7,6 +7,7 @@ from typing import Protocol
 
 from opentelemetry.trace import Tracer
 from podtrail_instrumentation import Log, PropagationCounters, Span, log_long, start_reconcile_span
+from podtrail_instrumentation.klog import info, structured
 
 from .attempt import ROOT_THRESHOLD, Attempt, AttemptRecord, Explanation, Failure
 from .binding_cycle import BindingCycle
@@ -83,6 +84,7 @@ class Scheduler(Watching):
         metrics: Metrics | None = None,
         explain: Callable[[Pod, Explanation], None] | None = None,
         log: Log = log_long,
+        logger: logging.Logger = _logger,
     ) -> None:
         """`seed` decides draws among equal nodes; `reporter` is told who is not ready for scheduling (KEP-5501).
 
@@ -105,6 +107,7 @@ class Scheduler(Watching):
         self._explain = explain
         self._metrics = metrics
         self._log = log
+        self._logger = logger
         self.under_way = 0
         """How many attempts have begun and not ended."""
         turn, random = Turn(), Random(seed)  # noqa: S311, reproducible on purpose
@@ -155,6 +158,7 @@ class Scheduler(Watching):
         if run is None or self._need_not(entry, run):
             self.queue.done(entry.pod.uid)
             return True
+        info(self._logger, 3, "Attempting to schedule pod", pod=entry.pod.key)
         self.under_way += 1
         attempt = Attempt(entry, entry.pod, self._start_root(entry, run), CycleState())
         if self._explain is not None:
@@ -205,6 +209,15 @@ class Scheduler(Watching):
             if failure is None:
                 self._metrics.scheduled(attempt.entry, now)
         if failure is None:
+            info(
+                self._logger,
+                2,
+                "Successfully bound pod to node",
+                pod=pod.key,
+                node=attempt.node,
+                evaluatedNodes=attempt.evaluated,
+                feasibleNodes=attempt.feasible,
+            )
             run.handle.event(
                 pod, None, "Normal", "Scheduled", "Binding", f"Successfully assigned {pod.key} to {attempt.node}"
             )
@@ -243,6 +256,12 @@ class Scheduler(Watching):
     def _failed(self, attempt: Attempt, failure: Failure, run: _ProfileRun) -> None:
         """Puts the Pod back into the queue, unless it is gone, and writes why into its status and an Event."""
         entry, clock = attempt.entry, self.handle.clock
+        if failure.result == "Error":
+            text = structured("Error scheduling pod; retrying", err=failure.message, pod=attempt.pod.key)
+            self._logger.error("%s", text)
+        else:
+            message = "Unable to schedule pod; no fit; waiting"
+            info(self._logger, 2, message, pod=attempt.pod.key, err=failure.message)
         entry.refused_by, entry.pending_on = failure.refused_by, failure.pending_on
         entry.message = failure.message
         pod = self.handle.client.get_pod(attempt.pod.uid)
@@ -265,7 +284,7 @@ class Scheduler(Watching):
         try:
             await self.handle.client.patch_pod_status(pod, condition, nominated_node)
         except ApiError as refusal:
-            _logger.error("Error updating pod %s: %s", pod.key, refusal)
+            self._logger.error("%s", structured("Error updating pod", err=str(refusal), pod=pod.key))
 
     def _end(self, attempt: Attempt, failure: Failure | None) -> None:
         root = attempt.root

@@ -4,11 +4,13 @@ klog's V(n) is Python's level INFO - n here: V(0) is INFO, V(10) is DEBUG. A mes
 it is klog's structured form.
 """
 
-import json
 import logging
 import sys
 
 from podtrail_instrumentation import KlogFormatter
+from podtrail_instrumentation.klog import structured
+
+__all__ = ["set_up", "structured", "verbosity"]
 
 
 def verbosity(level: int) -> int:
@@ -25,15 +27,3 @@ def set_up(level: int) -> None:
     root.setLevel(logging.WARNING)
     for name in ("podtrail_scheduler", "podtrail_instrumentation"):
         logging.getLogger(name).setLevel(max(verbosity(level), logging.DEBUG))
-
-
-def structured(message: str, **values: object) -> str:
-    """A message as klog's InfoS and ErrorS print it: values of several lines stand between `=<` and ` >`."""
-    parts = [json.dumps(message)]
-    for key, value in values.items():
-        if isinstance(value, str) and "\n" in value:
-            lines = "".join(f"\t{line}\n" for line in value.splitlines())
-            parts.append(f"{key}=<\n{lines} >")
-        else:
-            parts.append(f"{key}={json.dumps(value, ensure_ascii=False)}")
-    return " ".join(parts)

@@ -1,5 +1,6 @@
 """Runs a workload: cluster, scheduler and time together."""
 
+import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
@@ -29,6 +30,11 @@ DEFAULT_START = 1_767_225_600 * SECOND
 """2026-01-01T00:00:00Z in unix nanoseconds."""
 
 SCOPE = "podtrail_scheduler"
+
+
+_SILENT = logging.getLogger("podtrail_scheduler.simulated")
+"""What goes wrong in a simulation is meant to: it is in the records of its attempts."""
+_SILENT.setLevel(logging.CRITICAL + 1)
 
 
 def _say_nothing(text: str) -> None:
@@ -77,6 +83,7 @@ class Simulation:
             tracer=tracer,
             on_attempt=self._attempt_over,
             log=log,
+            logger=_SILENT,
         )
         self.api_server.watch.watcher = self.scheduler
         creator_tracer = None if creator_provider is None else creator_provider.get_tracer(SCOPE)
