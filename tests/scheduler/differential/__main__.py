@@ -16,7 +16,7 @@ def table(rows: Sequence[Count]) -> str:
     total = Count("all", *(sum(row[column] for row in rows) for column in range(1, 6)))
     lines = ["| family | cases | Pods | comparisons | alike | % | known differences |", "|---|---|---|---|---|---|---|"]
     for row in [*rows, total]:
-        figures = f"{row.cases} | {row.pods} | {row.comparisons} | {row.alike} | {row.percentage:.1f} | {row.known}"
+        figures = f"{row.cases} | {row.pods} | {row.comparisons} | {row.alike} | {row.percentage:.2f} | {row.known}"
         lines.append(f"| {row.family} | {figures} |")
     return "\n".join(lines)
 

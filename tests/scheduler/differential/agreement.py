@@ -7,7 +7,7 @@ from . import answers, ours
 from .case import Case
 from .compare import Comparison, compare
 from .families import FAMILIES
-from .generate import cases
+from .generate import of_family
 
 KNOWN_DIFFERENCES: Mapping[str, str] = {}
 """Why, by the place of a comparison (`family/number pod field`)."""
@@ -34,11 +34,6 @@ def comparisons(asked: Iterable[Case], recorded: Mapping[str, answers.Answers]) 
     for case in asked:
         theirs = recorded[case.name]
         yield from compare(theirs, ours.ask(case, theirs))
-
-
-def of_family(family: str) -> list[Case]:
-    """Its cases."""
-    return [case for case in cases() if case.family == family]
 
 
 def count(family: str, asked: Iterable[Case], found: Iterable[Comparison]) -> Count:

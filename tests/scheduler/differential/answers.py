@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -61,6 +62,7 @@ def write(path: Path, answers: Iterable[Answers]) -> None:
     path.write_bytes(gzip.compress("".join(lines).encode(), mtime=0))
 
 
+@cache
 def read(path: Path = RECORDED) -> dict[str, Answers]:
     """By the name of the case."""
     lines = gzip.decompress(path.read_bytes()).decode().splitlines()

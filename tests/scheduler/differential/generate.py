@@ -15,7 +15,12 @@ def case(family: str, number: int) -> Case:
 
 def cases() -> list[Case]:
     """Those of every family."""
-    return [case(family, number) for family, kind in FAMILIES.items() for number in range(kind.cases)]
+    return [each for family in FAMILIES for each in of_family(family)]
+
+
+def of_family(family: str) -> list[Case]:
+    """Those of one family."""
+    return [case(family, number) for number in range(FAMILIES[family].cases)]
 
 
 def _scheduled_by(profile: str, pod: Object) -> Object:

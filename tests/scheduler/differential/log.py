@@ -28,6 +28,10 @@ class Log:
         self._deadline = deadline
         self._rest = ""
 
+    def close(self) -> None:
+        """Reads no more."""
+        self._file.close()
+
     def lines(self) -> Iterator[Line]:
         """Ends when the caller has seen what it waits for. Raises TimeoutError when no line came in time."""
         until = time.monotonic() + self._deadline

@@ -25,7 +25,7 @@ def large(rng: Random) -> Made:
 
 def _mixed(rng: Random, count: int, waiting: int) -> Made:
     nodes = [_node(rng, i) for i in range(count)]
-    bound = [_pod(rng, f"b{i}", resident=True, on=f"n{rng.randrange(count)}") for i in range(rng.randint(0, 2 * count))]
+    bound = [_resident(rng, i, f"n{rng.randrange(count)}") for i in range(rng.randint(0, 2 * count))]
     services = [service(app, {"app": app}) for app in _APPS if rng.random() < 0.5]
     pods = [_pod(rng, f"p{i}", resident=False) for i in range(waiting)]
     for each in pods:
@@ -64,6 +64,13 @@ def _node(rng: Random, number: int) -> Object:
         images={image: size for image, size in _IMAGES.items() if rng.random() < 0.4},
         extended={"example.com/gpu": "2"} if rng.random() < 0.2 else None,
     )
+
+
+def _resident(rng: Random, number: int, node: str) -> Object:
+    built = _pod(rng, f"b{number}", resident=True, on=node)
+    second = number * 37 % 3600  # no two alike: who would have to go is decided by nothing else in the end
+    started = f"2026-01-01T00:{second // 60:02}:{second % 60:02}Z"
+    return {**built, "status": {"phase": "Running", "startTime": started}}
 
 
 def _pod(rng: Random, name: str, *, resident: bool, on: str | None = None) -> Object:
@@ -105,7 +112,6 @@ def _pod(rng: Random, name: str, *, resident: bool, on: str | None = None) -> Ob
         labels={"app": app},
         on=on,
         priority=priority,
-        started="2026-01-01T00:00:00Z" if resident else None,
         containers=[container("main", requests, image=rng.choice(tuple(_IMAGES)), ports=ports)],
         **spec,
     )
