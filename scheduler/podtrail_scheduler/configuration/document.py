@@ -86,6 +86,14 @@ def is_plain_text(text: str) -> bool:
 def parse(text: str, file: str) -> tuple[Located, list[Repeated]]:
     """The document and the keys that are repeated in it; raises ConfigurationError when it is not YAML."""
     try:
+        return _read(text, file)
+    except RecursionError:
+        message = "yaml: exceeded max depth"
+        raise ConfigurationError(message, [Problem(message)], file) from None
+
+
+def _read(text: str, file: str) -> tuple[Located, list[Repeated]]:
+    try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -107,10 +115,16 @@ class _Reader:
     def __init__(self, text: str, file: str) -> None:
         self.repeated: list[Repeated] = []
         self._text = text
+        self._known: dict[int, Located] = {}
         self._file = file
         self._scalars = yaml.constructor.SafeConstructor()
 
     def read(self, node: yaml.Node, inside: tuple[int, ...]) -> Located:
+        if id(node) not in self._known:
+            self._known[id(node)] = self._value(node, inside)
+        return self._known[id(node)]
+
+    def _value(self, node: yaml.Node, inside: tuple[int, ...]) -> Located:
         line, column = node.start_mark.line + 1, node.start_mark.column + 1
         if id(node) in inside:
             self._refuse(f"yaml: anchor '{self._anchor(node)}' value contains itself", node)

@@ -69,6 +69,17 @@ def test_a_document_that_is_no_yaml_is_located(reading: Any) -> None:
     assert line == "s.yaml:3:5: yaml: mapping values are not allowed here"
 
 
+def test_a_document_that_is_nested_without_end_is_refused(reading: Any) -> None:
+    assert said(reading, "profiles: " + "[" * 5000 + "]" * 5000) == ["s.yaml: yaml: exceeded max depth"]
+
+
+def test_aliases_of_aliases_are_read_once_each(reading: Any) -> None:
+    layers = [f"- &l{number} [{', '.join([f'*l{number - 1}'] * 9)}]\n" for number in range(1, 40)]
+
+    (line,) = said(reading, "x:\n- &l0 []\n" + "".join(layers))
+    assert "unknown field" in line
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError) as refused:
         load(str(tmp_path / "none.yaml"), FeatureGates())
