@@ -163,6 +163,37 @@ class Files:
         self.skipped(str(damage))
 
 
+@dataclass(slots=True)
+class Leftovers:
+    """What a stock kube-scheduler leaves behind, asked: its attempts are rebuilt."""
+
+    logs: Sequence[Path]
+    watches: Sequence[Path]
+
+    def ask(self, question: Question) -> Reply:
+        """Rebuild the attempts and answer from them. OSError when a file can't be read."""
+        from podtrail.cli.leftovers import rebuild
+        from podtrail.reconstruction import Census, Correlator, trace
+
+        library = Library(max_mib=512, max_decisions_mib=256, max_pods=500_000)
+        correlator = Correlator()
+        censuses = {"log": Census(), "watch": Census()}
+        period = Period()
+        for one in rebuild(correlator, self.logs, {"watch": self.watches}, censuses):
+            library.keep([trace(one)], one.draft.end)
+            period = period.with_(Period(one.draft.start, one.draft.end))
+        for pod in correlator.gated():
+            namespace, _, name = pod.pod.partition("/")
+            library.stories.note_gated(pod.uid, namespace, name, pod.gates, pod.since)
+        answer = answer_query(library, question, max(library.stories.latest, period.last), live=False)
+        read = ", ".join(map(str, (*self.logs, *self.watches)))
+        attempts = correlator.outcome.attempts.total()
+        unknown = sum(census.unknown.total() for census in censuses.values())
+        odd = f", {unknown:,} lines unknown" if unknown else ""
+        since = f" from {stamp(period.first)} to {stamp(period.last)}" if period.last else ""
+        return Reply(answer.as_json(), f"read {read}: {attempts:,} attempts{since} rebuilt{odd}")
+
+
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     with path.open("rb") as file:
         number = 0

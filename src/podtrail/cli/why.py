@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from podtrail.cli.asking import Files, NobodyThere, Reply, ask_page
+from podtrail.cli.asking import Files, Leftovers, NobodyThere, Reply, ask_page
 from podtrail.cli.options import config_options, replayed, reporting
 from podtrail.cli.reading import show_skipped
 from podtrail.cli.report import show_warnings
@@ -58,12 +58,17 @@ def _options(command: F) -> F:
             callback=_endpoint,
             help="The running page to ask.",
         ),
+        click.option("--log", "logs", multiple=True, metavar="FILE", type=_FILE, help=_LOG_HELP),
+        click.option("--watch", "watches", multiple=True, metavar="FILE", type=_FILE, help=_WATCH_HELP),
         click.argument("more", nargs=-1, type=click.Path(path_type=Path), metavar=""),
     ):
         command = option(command)
     return command
 
 
+_FILE = click.Path(path_type=Path, dir_okay=False)
+_LOG_HELP = "Ask a stock kube-scheduler's log instead, whose attempts are rebuilt. Repeatable."
+_WATCH_HELP = "Ask a watch of Pods or Events instead, or beside --log. Repeatable."
 _FROM_HELP = (
     "Ask files instead: recordings, exports, decisions. With --config its policies decide about the recordings; else "
     "nobody does."
@@ -117,6 +122,8 @@ def _tell(
     more: tuple[Path, ...],
     endpoint: str,
     sources: tuple[Path, ...],
+    logs: tuple[Path, ...],
+    watches: tuple[Path, ...],
     config: tuple[str, ...],
     assignments: tuple[str, ...],
     gates: frozenset[str],
@@ -126,8 +133,13 @@ def _tell(
 ) -> None:
     if not sources and (more or config or assignments or gates):
         raise click.UsageError(f"{'more files' if more else '--config'} goes with --from")
+    left_behind = bool(logs or watches)
+    if sources and left_behind:
+        raise click.UsageError("either --from, or --log and --watch: podtrail reconstruct makes a recording of these")
     try:
-        if sources:
+        if left_behind:
+            reply = Leftovers(logs, watches).ask(question)
+        elif sources:
             reply = _files((*sources, *more), config, assignments, gates).ask(question)
         else:
             reply = ask_page(endpoint, question)
@@ -143,7 +155,9 @@ def _tell(
     if as_json:
         click.echo(json.dumps(reply.told))
     if "error" in reply.told:
-        click.echo(f"podtrail: {printable(_problem(question, reply, from_files=bool(sources)))}", err=True)
+        click.echo(
+            f"podtrail: {printable(_problem(question, reply, from_files=bool(sources) or left_behind))}", err=True
+        )
         sys.exit(1)
     if not as_json:
         _print(reply, verbose=verbose, color=color)

@@ -99,6 +99,10 @@ class Correlator:
         """Yield the Pods that are known, with what was told of each."""
         return self._book.pods()
 
+    def gated(self) -> Iterator[Incarnation]:
+        """Yield the Pods that scheduling gates hold back: no attempt tells of them."""
+        return self._book.gated()
+
     @property
     def covered(self) -> int:
         """Return since when the log tells of every attempt."""

@@ -14,6 +14,7 @@ _LONGEST = 4096
 _NAME = 256
 _TRACEPARENT: Final = "tracing.k8s.io/traceparent"
 _W3C = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
+_MOST_GATES: Final = 16
 _MOST_DIGITS: Final = 19
 _LATEST: Final = (1 << 63) - (1 << 40)
 _AHEAD: Final = 1_000_000_000
@@ -39,7 +40,8 @@ class PodSeen(NamedTuple):
     since: int
     """Since when the condition stands, in whole seconds."""
     nominated: str
-    gated: bool
+    gates: tuple[str, ...]
+    """The scheduling gates that are left."""
     parent: tuple[bytes, bytes] | None
     """Trace and span id that its annotation claims."""
 
@@ -160,7 +162,7 @@ def _pod(arrival: int, change: str, item: Mapping[str, Any]) -> PodSeen | None:
         message=_text(scheduled, "message") if refused else "",
         since=rfc3339(_text(scheduled, "lastTransitionTime")) or 0,
         nominated=_text(status, "nominatedNodeName")[:_NAME],
-        gated=bool(spec.get("schedulingGates")),
+        gates=_gates(spec.get("schedulingGates")),
         parent=_parent(_text(_map(meta, "annotations"), _TRACEPARENT)),
     )
 
@@ -187,6 +189,11 @@ def _event(arrival: int, change: str, item: Mapping[str, Any]) -> EventSeen | No
         profile=(_text(item, "reportingController") or _text(item, "reportingComponent"))[:_NAME],
         repeated=bool(last) or change == "MODIFIED",
     )
+
+
+def _gates(told: Any) -> tuple[str, ...]:
+    gates = [_text(gate, "name")[:_NAME] for gate in told if isinstance(gate, dict)] if isinstance(told, list) else []
+    return tuple(gates[:_MOST_GATES])
 
 
 def _parent(text: str) -> tuple[bytes, bytes] | None:
