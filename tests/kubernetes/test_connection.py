@@ -170,6 +170,34 @@ def test_outside_of_a_pod_without_a_kubeconfig_both_ways_are_told(monkeypatch: p
     run(test)
 
 
+@pytest.mark.parametrize(("passed_over", "proxied"), [("", True), ("127.0.0.1", False)])
+def test_the_environments_proxy_is_used_unless_it_is_to_be_passed_over(
+    monkeypatch: pytest.MonkeyPatch, passed_over: str, proxied: bool
+) -> None:
+    seen: list[str] = []
+
+    async def handle(request: web.Request) -> web.Response:
+        seen.append(str(request.url))
+        return web.json_response({"items": []})
+
+    async def test() -> None:
+        async with served(handle) as url:
+            for name in ("HTTP_PROXY", "NO_PROXY"):
+                monkeypatch.delenv(name, raising=False)
+            monkeypatch.setenv("http_proxy", url)
+            monkeypatch.setenv("no_proxy", passed_over)
+            connection = await Connection.open(master="http://127.0.0.1:1", agent="tests")
+            if proxied:
+                await connection.request("GET", "/api/v1/pods")
+            else:
+                with pytest.raises(Unreachable):
+                    await connection.request("GET", "/api/v1/pods")
+            await connection.close()
+
+    run(test)
+    assert seen == (["http://127.0.0.1:1/api/v1/pods"] if proxied else [])
+
+
 def test_the_bucket_gives_a_burst_and_then_a_token_each_time_it_fills() -> None:
     bucket = TokenBucket(10.0, 2)
     assert [bucket.reserve(5.0) for _ in range(4)] == pytest.approx([0.0, 0.0, 0.1, 0.2])

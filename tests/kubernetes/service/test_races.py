@@ -247,3 +247,24 @@ def test_an_api_server_that_is_restarted_in_the_middle_leaves_nothing_undone(
         asyncio.run(test())
     finally:
         plane.stop()
+
+
+def test_an_api_server_that_comes_later_is_waited_for(
+    start_control_plane: Any, running: Any, until: Any, make_pod: Any
+) -> None:
+    plane = start_control_plane()
+    api, pods = plane.api, "/api/v1/namespaces/default/pods"
+    api.node("n")
+    plane.stop_one("kube-apiserver")
+    election = ELECTION | {"resourceNamespace": "default", "resourceName": "scheduler"}
+
+    async def test() -> None:
+        async with running("second", kubeconfig=plane.kubeconfig, leaderElection=election, delayCacheUntilActive=True):
+            await asyncio.to_thread(plane.start_apiserver)
+            await asyncio.to_thread(api.create, pods, make_pod("web", "second"))
+            await until(lambda: api.get(f"{pods}/web"), bound)
+
+    try:
+        asyncio.run(test())
+    finally:
+        plane.stop()

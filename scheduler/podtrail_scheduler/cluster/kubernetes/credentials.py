@@ -9,11 +9,16 @@ import logging
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from .errors import ConnectionSettingsError
 
 REFRESH_PERIOD = 60.0
 """Seconds between two looks at tokens and certificates, as in client-go."""
+
+CONNECTIONS = 64
+"""At once to one API server: a watch each, and requests in flight. More cost both sides more than they bring."""
 
 _IMPATIENT_PERIOD = 1.0
 _log = logging.getLogger(__name__)
@@ -36,6 +41,9 @@ class Credentials:
         self.configuration: Any = library("client").Configuration()
         # A cluster's own authority is often older than RFC 5280's strict reading, which Go does not ask for either.
         self.configuration.disable_strict_ssl_verification = True
+        self.configuration.connection_pool_maxsize = CONNECTIONS
+        # The environment's proxy is looked up once below; aiohttp would do it, and read .netrc, for each request.
+        self.configuration.client_session_kwargs = {"trust_env": False}
         self._kubeconfig = kubeconfig
         self._master = master
         self._loader: Any = None
@@ -46,6 +54,8 @@ class Credentials:
     async def load(self) -> None:
         """Reads everything for the first time. Raises ConnectionSettingsError."""
         await self._read()
+        if not self.configuration.proxy:
+            self.configuration.proxy = _proxy_of_environment(self.configuration.host)
         self._read_at = asyncio.get_running_loop().time()
         self._certificate = self._certificate_now()
 
@@ -118,6 +128,14 @@ class Credentials:
             return (path, Path(path).stat().st_mtime_ns) if path else None
         except OSError:
             return self._certificate
+
+
+def _proxy_of_environment(url: str) -> str | None:
+    """What HTTPS_PROXY, HTTP_PROXY and NO_PROXY say for `url`."""
+    parts = urlsplit(url)
+    if parts.hostname is None or proxy_bypass(parts.hostname):
+        return None
+    return getproxies().get(parts.scheme)
 
 
 def _is_file(path: Path) -> bool:

@@ -12,8 +12,12 @@ from podtrail_scheduler.objects.decoding import decode
 from podtrail_scheduler.queueing.events import ApiObject
 
 from .connection import Connection
-from .errors import Refused
+from .errors import Refused, RequestFailed
 from .reflector import Added, Change, Deleted, Listed, Modified, Reflector, Resource
+
+_AT_A_TIME = 100
+_RETRY = 1.0
+"""Seconds to wait for an API server that does not answer yet."""
 
 _log = logging.getLogger(__name__)
 
@@ -93,8 +97,10 @@ class Mirror:
         """Follows the reflector."""
         match change:
             case Listed(objects):
-                for each in objects:
+                for number, each in enumerate(objects):
                     self._put(each)
+                    if not number % _AT_A_TIME:
+                        await asyncio.sleep(0)  # a large cluster takes seconds to read, others must live meanwhile
                 self.synced.set()
             case Added(each) | Modified(each):
                 self._put(each)
@@ -145,7 +151,7 @@ class Informers:
         await self._synced.wait()
 
     async def run(self, observer: Observer, kinds: Sequence[Kind] = KINDS) -> None:
-        """Watches until cancelled. Raises RequestFailed when it can't be learned what the API server has."""
+        """Watches until cancelled, from when the API server answers."""
         for kind in [each for each in kinds if await self._is_served(each)]:
             self.mirrors[kind.collection] = self._mirror(kind, observer)
             resource = Resource(f"{kind.root}/{kind.collection}", kind.field_selector)
@@ -179,16 +185,22 @@ class Informers:
         return both
 
     async def _is_served(self, kind: Kind) -> bool:
-        try:
-            known = await self._connection.request("GET", kind.root)
-        except Refused as refused:
-            if refused.code != 404:
-                raise
-            known = {}
+        known = await self._resources(kind.root)
         if any(each.get("name") == kind.collection for each in known.get("resources") or ()):
             return True
         _log.warning("the API server has no %s in %s; scheduling goes on without", kind.collection, kind.group)
         return False
+
+    async def _resources(self, root: str) -> Mapping[str, Any]:
+        """What the API server has below that path, empty for nothing; asked until it answers."""
+        while True:
+            try:
+                return await self._connection.request("GET", root)
+            except RequestFailed as failure:
+                if isinstance(failure, Refused) and failure.code == 404:
+                    return {}
+                _log.warning("the API server does not say what it has in %s: %s", root, failure)
+            await asyncio.sleep(_RETRY * (1 + self._rng.random()))
 
     def _mirror(self, kind: Kind, observer: Observer) -> Mirror:
         match kind.collection:

@@ -58,8 +58,8 @@ class Settings:
 async def run(settings: Settings, stop: asyncio.Event, started: Callable[[int], None] = lambda _: None) -> None:
     """Schedules until `stop` is set, and ends within two seconds then; `started` is told the port that is served.
 
-    Raises ConnectionSettingsError and OSError (the port) at the start, LeadershipLost when another may lead, whereupon
-    the process must end, and RequestFailed when it can't be learned what the API server has.
+    Raises ConnectionSettingsError and OSError (the port) at the start, and LeadershipLost when another may lead,
+    whereupon the process must end.
     """
     service = asyncio.create_task(_Service(settings).run(started))
     stopped = asyncio.create_task(stop.wait())
@@ -125,14 +125,23 @@ class _Service:
             yield from counters.samples()
 
     async def _schedule(self, scheduler: Scheduler, informers: Informers, election: Election | None) -> None:
+        delayed = election is not None and self._configuration.delay_cache_until_active
+        active = asyncio.Event()
+
+        async def watch() -> None:
+            if delayed:
+                await active.wait()
+            await informers.run(scheduler)
+
         async def lead() -> None:
+            active.set()
             await informers.wait_for_sync()
             _log.info("Caches are synced, scheduling begins")
             if scheduler.dispatcher is not None:
                 scheduler.dispatcher.start()
             await scheduler.run()
 
-        watching = asyncio.create_task(informers.run(scheduler))
+        watching = asyncio.create_task(watch())
         working = asyncio.create_task(lead() if election is None else election.lead(lead))
         try:
             await asyncio.wait((watching, working), return_when=asyncio.FIRST_COMPLETED)
