@@ -15,10 +15,7 @@ def table(rows: Sequence[Count]) -> str:
     """The table of docs/agreement.md."""
     total = Count("all", *(sum(row[column] for row in rows) for column in range(1, 6)))
     lines = ["| family | cases | Pods | comparisons | alike | % | known differences |", "|---|---|---|---|---|---|---|"]
-    for row in [*rows, total]:
-        figures = f"{row.cases} | {row.pods} | {row.comparisons} | {row.alike} | {row.percentage:.2f} | {row.known}"
-        lines.append(f"| {row.family} | {figures} |")
-    return "\n".join(lines)
+    return "\n".join([*lines, *(each.row for each in rows), total.row])
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -24,9 +24,11 @@ class Count(NamedTuple):
     known: int
 
     @property
-    def percentage(self) -> float:
-        """Of the comparisons: how many came out alike."""
-        return 100 * self.alike / self.comparisons
+    def row(self) -> str:
+        """The line of docs/agreement.md."""
+        percentage = 100 * self.alike / self.comparisons
+        figures = f"{self.cases} | {self.pods} | {self.comparisons} | {self.alike} | {percentage:.2f} | {self.known}"
+        return f"| {self.family} | {figures} |"
 
 
 def comparisons(asked: Iterable[Case], recorded: Mapping[str, answers.Answers]) -> Iterator[Comparison]:

@@ -38,8 +38,6 @@ class Answer(NamedTuple):
     """The node on which room is made."""
     victims: tuple[str, ...] = ()
     """The Pods that were made to terminate, sorted; those that did so before are not among them."""
-    candidates: Mapping[str, tuple[str, ...]] = _NONE
-    """By node on which room could be made: who would have to go, sorted."""
     devices: Mapping[str, tuple[str, ...]] = _NONE
     """By claim: the devices that were allocated, `request pool/device`, sorted."""
 
@@ -81,6 +79,5 @@ def _from_json(read: dict[str, Any]) -> Answers:
 
 def _answer(step: dict[str, Any]) -> Answer:
     step["victims"] = tuple(step.get("victims", ()))
-    for field in ("candidates", "devices"):
-        step[field] = {key: tuple(names) for key, names in step.get(field, {}).items()}
+    step["devices"] = {claim: tuple(devices) for claim, devices in step.get("devices", {}).items()}
     return Answer(**step)

@@ -3,7 +3,6 @@
 One control plane serves all cases; the cluster of each is made, asked about and taken away again.
 """
 
-import json
 import sys
 import tempfile
 from collections import Counter
@@ -24,7 +23,7 @@ from .profiles import configuration
 
 # What would change what a case says, or needs a controller that is not there.
 _ADMISSION = "TaintNodesByCondition,Priority,DefaultTolerationSeconds,StorageObjectInUseProtection,RuntimeClass"
-_VERBOSITY = ("-v=4", "--vmodule=schedule_one=10,default_preemption=5", "--feature-gates=OpportunisticBatching=false")
+_VERBOSITY = ("-v=4", "--vmodule=schedule_one=10", "--feature-gates=OpportunisticBatching=false")
 
 _PATHS = {
     "Service": "/api/v1/namespaces/{}/services",
@@ -174,7 +173,6 @@ class _Attempt:
         self._name = _name(key)
         self._scores: dict[str, dict[str, int]] = {}
         self._totals: dict[str, int] = {}
-        self._candidates: dict[str, set[str]] = {}
         self._victims: set[str] = set()
         self._going = 0
         self._to_change: Counter[str] = Counter()
@@ -202,9 +200,6 @@ class _Attempt:
         return len(self._victims) + self._going == expected and self._to_change <= self._changed
 
     def _see_preemption(self, message: str, fields: dict[str, str]) -> None:
-        if message == "Pods are potential preemption victims on node":
-            pods = {each["name"] for each in json.loads(fields["pods"])}
-            self._candidates.setdefault(fields["node"], set()).update(pods)
         if message == "Update event for scheduled pod":
             self._changed[fields["pod"]] += 1
         if fields.get("preemptor") == self._key and message == _TERMINATING:
@@ -225,8 +220,7 @@ class _Attempt:
                 counts = {"evaluated": int(fields["evaluatedNodes"]), "fitting": int(fields["feasibleNodes"])}
                 return self._found("bound", fields["node"])._replace(**counts)
             case "Unable to schedule pod; no fit; waiting":
-                found = {node: tuple(sorted(pods)) for node, pods in sorted(self._candidates.items())}
-                return Answer(self._name, "unschedulable", message=fields["err"], candidates=found)
+                return Answer(self._name, "unschedulable", message=fields["err"])
             case "Unable to schedule pod; no nodes are registered to the cluster; waiting":
                 return Answer(self._name, "unschedulable", message="no nodes available to schedule pods")
             case "Error scheduling pod; retrying":

@@ -1,16 +1,21 @@
 """We decide as kube-scheduler v1.37.1 did when it was asked."""
 
+from pathlib import Path
+
 import pytest
 
 from . import answers
-from .agreement import KNOWN_DIFFERENCES, comparisons
+from .agreement import KNOWN_DIFFERENCES, comparisons, count
 from .families import FAMILIES
 from .generate import cases, of_family
+
+TOLD = (Path(__file__).parents[3] / "docs" / "agreement.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_decides_as_kube_scheduler_did(family: str) -> None:
-    found = list(comparisons(of_family(family), answers.read()))
+    asked = of_family(family)
+    found = list(comparisons(asked, answers.read()))
     differing = {each.place: each for each in found if not each.alike}
     unknown = [each for place, each in differing.items() if place not in KNOWN_DIFFERENCES]
     no_more = [place for place in KNOWN_DIFFERENCES if place.startswith(f"{family}/") and place not in differing]
@@ -18,6 +23,7 @@ def test_decides_as_kube_scheduler_did(family: str) -> None:
     assert found
     assert not unknown, "\n".join(f"{each.place}: {each.theirs} by kube-scheduler, {each.ours}" for each in unknown)
     assert not no_more, "these known differences are gone"
+    assert count(family, asked, found).row in TOLD.splitlines(), "docs/agreement.md has other figures"
 
 
 def test_the_recorded_answers_are_to_the_cases_as_they_are_generated() -> None:
