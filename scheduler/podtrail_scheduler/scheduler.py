@@ -77,17 +77,22 @@ class Scheduler(Watching):
         *,
         tracer: Tracer | None,
         on_attempt: Callable[[AttemptRecord], None],
+        propagate: bool = True,
         settings: QueueSettings | None = None,
         extenders: Extenders | None = None,
         reporter: PreEnqueueReporter | None = None,
+        propagates: bool = True,
         seed: str = "",
         metrics: Metrics | None = None,
         explain: Callable[[Pod, Explanation], None] | None = None,
         log: Log = log_long,
         logger: logging.Logger = _logger,
     ) -> None:
-        """`seed` decides draws among equal nodes; `reporter` is told who is not ready for scheduling (KEP-5501).
+        """`propagate` False is the feature gate `AsyncTraceContextPropagation` switched off: annotations are left alone.
 
+        `seed` decides draws among equal nodes; `reporter` is told who is not ready for scheduling (KEP-5501).
+
+        `propagates` is the feature gate AsyncTraceContextPropagation: whether traces are linked by annotations (KEP-5915).
         `explain` is shown the scores of each attempt.
         """
         handle = profiles[0][1]
@@ -103,8 +108,10 @@ class Scheduler(Watching):
         )
         super().__init__(queue, cache, handle, frozenset(profile.name for profile, _ in profiles))
         self._tracer = tracer
+        self._propagate = propagate
         self._on_attempt = on_attempt
         self._explain = explain
+        self._propagates = propagates
         self._metrics = metrics
         self._log = log
         self._logger = logger
@@ -122,7 +129,7 @@ class Scheduler(Watching):
                 framework,
                 own,
                 permitted=self._permitted,
-                counters=counters if tracer is not None else None,
+                counters=counters if tracer is not None and propagate else None,
                 extenders=extenders,
             )
             run = _ProfileRun(framework, own, SchedulingCycle(framework, cache, turn, random, extenders), binding)
@@ -237,7 +244,7 @@ class Scheduler(Watching):
         pod, now = entry.pod, self.handle.clock.now
         return start_reconcile_span(
             "SchedulePod",
-            pod.annotations,
+            pod.annotations if self._propagate else {},
             tracer=self._tracer,
             clock=now,
             attributes={
@@ -249,7 +256,7 @@ class Scheduler(Watching):
                 "scheduler.profile": run.framework.profile.name,
                 "scheduler.attempts": entry.attempts,
             },
-            counters=run.propagation,
+            counters=run.propagation if self._propagate else None,
             log=self._log,
         )
 

@@ -182,6 +182,18 @@ def test_a_rejecting_plugin_has_the_event_plugin_rejected_with_the_result(collec
     }
 
 
+def test_plugins_that_have_nothing_to_do_are_named_on_the_phase(collector: Collector) -> None:
+    Outcome(traced(collector.endpoint, ALL))
+    [skipped] = [
+        each.value for each in collector.named("preFilter").attributes if each.key == "scheduler.plugins.skipped"
+    ]
+    names = [each.string_value for each in skipped.array_value.values]
+    assert "NodePorts" in names
+    assert not {f"plugin: {name}" for name in names} & {
+        span.name for span in collector.spans if span.parent_span_id == collector.named("preFilter").span_id
+    }
+
+
 def test_queue_wait_is_the_time_in_the_active_queue(collector: Collector) -> None:
     provider = traced(collector.endpoint, ALL)
     bench = Bench(provider=provider)
@@ -235,6 +247,17 @@ def test_what_was_injected_and_extracted_is_counted(collector: Collector) -> Non
         ("trace_context_annotations_injected_total", "success"): 1,
         ("trace_context_annotations_extracted_total", "success"): 1,
     }
+
+
+def test_without_async_trace_context_propagation_there_is_no_link_and_the_annotation_stays(
+    collector: Collector,
+) -> None:
+    provider = traced(collector.endpoint, ALL)
+    bench = Bench(nodes=NODES, provider=provider, propagates=False)
+    bench.attempt(pod(annotations={KEY: CREATION}))
+    shutdown(provider)
+    assert not collector.named("SchedulePod").links
+    assert bench.api_server.pods["a"].annotations == {KEY: CREATION}
 
 
 # Export is not scheduling's business.

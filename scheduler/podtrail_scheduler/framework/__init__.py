@@ -7,7 +7,7 @@ The spans of an attempt, as KEP-5927 proposes them (in brackets: only when it ha
       |                         scheduler.result, scheduler.selected_node or scheduler.nominated_node;
       |                         kind CONSUMER, a link to the Pod's creation, on failure status Error with the message
       +- schedulingCycle        every cycle and phase: scheduler.phase, scheduler.profile, scheduler.result
-      |    +- preFilter
+      |    +- preFilter         scheduler.plugins.skipped: those that had nothing to do (preScore as well)
       |    +- filter            scheduler.nodes.total, scheduler.nodes.evaluated, scheduler.nodes.feasible
       |    +- [postFilter]
       |    +- [preScore, score] with more than one feasible node
@@ -15,10 +15,11 @@ The spans of an attempt, as KEP-5927 proposes them (in brackets: only when it ha
       +- [bindingCycle]         scheduler.selected_node
            +- [waitOnPermit], preBind, bind (scheduler.selected_node), postBind, [unreserve]
 
-Below each phase stands `plugin: <Name>` for each plugin that was called: scheduler.plugin.name,
-scheduler.plugin.extension_point, for filter and score scheduler.nodes.evaluated and scheduler.duration_ns, for filter
-scheduler.nodes.rejected, scheduler.plugin.status `Skip` when it has nothing to do. Its events are `plugin rejected`
-(scheduler.result, scheduler.reason; for filter one for each reason, with scheduler.nodes.count, at most ten
-scheduler.nodes.names and scheduler.nodes.names_cut when there were more) and `preemption` (scheduler.nominated_node,
-scheduler.victims.count, at most ten scheduler.victims.names).
+Below each phase stands `plugin: <Name>` for each plugin that had something to do: scheduler.plugin.name,
+scheduler.plugin.extension_point, for filter and score scheduler.nodes.evaluated (answers that were remembered count)
+and scheduler.duration_ns (the summed time of its calls), for filter scheduler.nodes.rejected. A plugin of others has a
+span also when it answered Skip (scheduler.plugin.status). Its events are `plugin rejected` (scheduler.result,
+scheduler.reason; for filter one for each reason, with scheduler.nodes.count, at most ten scheduler.nodes.names and
+scheduler.nodes.names_cut when there were more) and `preemption` (scheduler.nominated_node, scheduler.victims.count, at
+most ten scheduler.victims.names).
 """

@@ -87,6 +87,8 @@ class Caller:
         self.measures = measures
         self.one_by_one = False
         """Whether the plugins of the cycle under way are measured."""
+        self._skipped: list[str] = []
+        """Plugins of ours that had nothing to do in the phase under way."""
         self._profile = profile
         self._phases = {phase: {"scheduler.phase": phase, "scheduler.profile": profile} for phase in PHASES}
         self._plugins: dict[tuple[str, str], tuple[str, Mapping[str, str]]] = {}
@@ -104,6 +106,9 @@ class Caller:
         status = refused.status if refused is not None else None
         if span.recording:
             span.set_attributes(_RESULTS[status.result if status is not None else "Success"])
+            if self._skipped:
+                span.set_attributes({"scheduler.plugins.skipped": tuple(self._skipped)})
+                self._skipped.clear()
             if status is not None and status.result == "Error":
                 span.fail(status.message)
         span.end(PHASE_THRESHOLD)
@@ -190,7 +195,10 @@ class Caller:
 
     def _record(self, phase: Span, plugin: str, point: str, began: int, status: Status | None) -> None:
         self.note_if_long(phase, plugin, point, began)
-        if not phase.recording or (status is not None and status.code is Code.SKIP):
+        if not phase.recording:
+            return
+        if status is not None and status.code is Code.SKIP:
+            self._skipped.append(plugin)
             return
         now = self.clock.now()
         if status is None or status.code is Code.SUCCESS:

@@ -61,9 +61,9 @@ podtrail.inferred podtrail.link.resolved podtrail.link.source podtrail.link.trus
 rpc.grpc.status_code rpc.response.status_code rpc.system rpc.system.name scheduler.attempt scheduler.attempts
 scheduler.duration_ns scheduler.nodes.count scheduler.nodes.evaluated scheduler.nodes.feasible
 scheduler.nodes.names_cut scheduler.nodes.rejected scheduler.nodes.total scheduler.phase
-scheduler.plugin.extension_point scheduler.plugin.name scheduler.plugin.status scheduler.queue_wait_ms
-scheduler.result scheduler.victims.count span.kind telemetry.sdk.language telemetry.sdk.name telemetry.sdk.version
-url.scheme
+scheduler.plugin.extension_point scheduler.plugin.name scheduler.plugin.status scheduler.plugins.skipped
+scheduler.queue_wait_ms scheduler.result scheduler.victims.count span.kind telemetry.sdk.language telemetry.sdk.name
+telemetry.sdk.version url.scheme
 """
 _IN_WORDS: Final = """
 api-group api-version compare_first_key error error.type exception.message exception.stacktrace exception.type group

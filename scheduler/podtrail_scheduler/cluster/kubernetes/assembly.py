@@ -13,6 +13,7 @@ from podtrail_scheduler.cache import Cache
 from podtrail_scheduler.client import Client
 from podtrail_scheduler.configuration.expansion import ProfileConfiguration
 from podtrail_scheduler.configuration.features import (
+    ASYNC_TRACE_CONTEXT_PROPAGATION,
     SCHEDULER_ASYNC_API_CALLS,
     SCHEDULER_ASYNC_PREEMPTION,
     SCHEDULER_POP_FROM_BACKOFF_Q,
@@ -99,6 +100,7 @@ def assemble(
         cache,
         tracer=tracer,
         on_attempt=plan.on_attempt,
+        propagate=plan.features.enabled(ASYNC_TRACE_CONTEXT_PROPAGATION),
         settings=QueueSettings(
             initial_backoff=plan.configuration.pod_initial_backoff_seconds * SECOND,
             max_backoff=plan.configuration.pod_max_backoff_seconds * SECOND,
@@ -106,6 +108,7 @@ def assemble(
             pop_from_backoff=plan.features.enabled(SCHEDULER_POP_FROM_BACKOFF_Q),
         ),
         extenders=plan.extenders,
+        propagates=plan.features.enabled(ASYNC_TRACE_CONTEXT_PROPAGATION),
         seed=str(clock.now()),
         metrics=metrics,
     )
