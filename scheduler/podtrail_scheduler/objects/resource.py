@@ -56,6 +56,24 @@ class DeviceToleration(NamedTuple):
         return self.operator == "Exists" or (self.operator in ("", "Equal") and self.value == taint.value)
 
 
+class RequestPolicy(NamedTuple):
+    """Which shares of a capacity may be asked for: some values, or a range with steps; others are rounded up."""
+
+    default: int | None = None
+    """What a request that does not name the capacity gets; None: all of it."""
+    valid_values: tuple[int, ...] = ()
+    minimum: int | None = None
+    maximum: int | None = None
+    step: int | None = None
+
+
+class DeviceCapacity(NamedTuple):
+    """How much there is, and how shares of it are asked for."""
+
+    value: int
+    policy: RequestPolicy = RequestPolicy()
+
+
 class CounterConsumption(NamedTuple):
     """What a device takes of a set of counters that it shares with others of its pool."""
 
@@ -70,14 +88,19 @@ class Device:
     name: str
     attributes: Mapping[str, DeviceAttribute] = field(default_factory=dict)
     """By name, with the domain where that is not the driver's."""
-    capacity: Mapping[str, int] = field(default_factory=dict)
+    capacity: Mapping[str, DeviceCapacity] = field(default_factory=dict)
     taints: tuple[DeviceTaint, ...] = ()
     consumes_counters: tuple[CounterConsumption, ...] = ()
     node_name: str = ""
     node_selector: NodeSelector | None = None
     all_nodes: bool = False
     allow_multiple_allocations: bool = False
+    """Claims share it, each with a part of its capacity."""
+    binds_to_node: bool = False
+    """Once allocated it can be used on the chosen node only."""
     binding_conditions: tuple[str, ...] = ()
+    """What must be true of it, in the claim's status, before a Pod is bound."""
+    binding_failure_conditions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +153,8 @@ class DeviceSpecification:
     count: int = 1
     admin_access: bool = False
     tolerations: tuple[DeviceToleration, ...] = ()
-    wants_capacity: bool = False
-    """It asks for a share of a device."""
+    capacity: Mapping[str, int] = field(default_factory=dict)
+    """How much of the device's capacity must be there, or becomes the claim's share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +167,11 @@ class DeviceRequest:
 
 
 class DeviceConstraint(NamedTuple):
-    """An attribute whose value all devices of these requests (none: of all) share; empty for one of another kind."""
+    """An attribute whose value is the same, or another one, for all devices of these requests (none: of all)."""
 
-    match_attribute: str
+    match_attribute: str = ""
     requests: frozenset[str] = frozenset()
+    distinct_attribute: str = ""
 
 
 class AllocatedDevice(NamedTuple):
@@ -156,6 +180,10 @@ class AllocatedDevice(NamedTuple):
     request: str
     id: DeviceId
     admin_access: bool = False
+    consumed: Mapping[str, int] | None = None
+    """The claim's share of its capacity; None: the whole device."""
+    binding_conditions: tuple[str, ...] = ()
+    binding_failure_conditions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +192,17 @@ class Allocation:
 
     devices: tuple[AllocatedDevice, ...]
     node_selector: NodeSelector | None = None
+    timestamp: int | None = None
+    """When it was made, unix nanoseconds."""
     json: Mapping[str, Any] = field(default_factory=dict)
     """As the API has it."""
+
+
+class DeviceStatus(NamedTuple):
+    """What a driver says of a device that a claim has: status, reason and message by the condition's type."""
+
+    id: DeviceId
+    conditions: Mapping[str, tuple[str, str, str]]
 
 
 class ConsumerReference(NamedTuple):
@@ -195,6 +232,7 @@ class ResourceClaim:
     """As the API has it."""
     allocation: Allocation | None = None
     reserved_for: tuple[ConsumerReference, ...] = ()
+    devices: tuple[DeviceStatus, ...] = ()
 
     @property
     def key(self) -> str:

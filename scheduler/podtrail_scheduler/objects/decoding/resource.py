@@ -10,19 +10,23 @@ from podtrail_scheduler.objects.resource import (
     CounterConsumption,
     Device,
     DeviceAttribute,
+    DeviceCapacity,
     DeviceClass,
     DeviceConstraint,
     DeviceId,
     DeviceRequest,
     DeviceSpecification,
+    DeviceStatus,
     DeviceTaint,
     DeviceToleration,
+    RequestPolicy,
     ResourceClaim,
     ResourceSlice,
 )
+from podtrail_scheduler.quantities import nano_units
 
 from .labels import node_selector
-from .reading import Json, Misshapen, flag, inner, items, moment, part, quantity, text, texts, whole
+from .reading import Json, Misshapen, flag, inner, items, moment, part, quantities, quantity, text, texts, whole
 
 _ATTRIBUTE_KINDS = ("bool", "int", "string", "version")
 
@@ -80,6 +84,7 @@ def decode_resource_claim(claim: Json) -> ResourceClaim:
         config=items(devices, "config", dict, "spec.devices"),
         allocation=inner(status, "allocation", _allocation, "status"),
         reserved_for=items(status, "reservedFor", _consumer, "status"),
+        devices=items(status, "devices", _status, "status"),
     )
 
 
@@ -89,14 +94,32 @@ def _device(device: Json) -> Device:
     return Device(
         name=text(device, "name"),
         attributes={name: _attribute(part(attributes, name, "attributes"), name) for name in attributes},
-        capacity={name: _amount(part(capacity, name, "capacity"), f"capacity.{name}") for name in capacity},
+        capacity={name: _capacity(part(capacity, name, "capacity"), f"capacity.{name}") for name in capacity},
         taints=items(device, "taints", _taint),
         consumes_counters=items(device, "consumesCounters", _consumption),
         node_name=text(device, "nodeName"),
         node_selector=inner(device, "nodeSelector", node_selector),
         all_nodes=flag(device, "allNodes"),
         allow_multiple_allocations=flag(device, "allowMultipleAllocations"),
+        binds_to_node=flag(device, "bindsToNode"),
         binding_conditions=texts(device, "bindingConditions"),
+        binding_failure_conditions=texts(device, "bindingFailureConditions"),
+    )
+
+
+def _capacity(capacity: Json, at: str) -> DeviceCapacity:
+    policy = part(capacity, "requestPolicy", at)
+    valid = part(policy, "validRange", f"{at}.requestPolicy")
+    values = texts(policy, "validValues", f"{at}.requestPolicy")
+    return DeviceCapacity(
+        _amount(capacity, at),
+        RequestPolicy(
+            quantity(policy, "default", f"{at}.requestPolicy"),
+            tuple(nano_units(each) for each in values),
+            quantity(valid, "min", f"{at}.requestPolicy.validRange"),
+            quantity(valid, "max", f"{at}.requestPolicy.validRange"),
+            quantity(valid, "step", f"{at}.requestPolicy.validRange"),
+        ),
     )
 
 
@@ -161,22 +184,49 @@ def _specification(request: Json) -> DeviceSpecification:
         count=1 if count is None else count,
         admin_access=flag(request, "adminAccess"),
         tolerations=items(request, "tolerations", _toleration),
-        wants_capacity=bool(part(request, "capacity")),
+        capacity=quantities(part(request, "capacity"), "requests", "capacity"),
     )
 
 
 def _constraint(constraint: Json) -> DeviceConstraint:
-    return DeviceConstraint(text(constraint, "matchAttribute"), frozenset(texts(constraint, "requests")))
+    return DeviceConstraint(
+        text(constraint, "matchAttribute"),
+        frozenset(texts(constraint, "requests")),
+        text(constraint, "distinctAttribute"),
+    )
 
 
 def _allocation(allocation: Json) -> Allocation:
     devices = items(part(allocation, "devices"), "results", _allocated, "devices")
-    return Allocation(devices, inner(allocation, "nodeSelector", node_selector), allocation)
+    selector = inner(allocation, "nodeSelector", node_selector)
+    return Allocation(devices, selector, moment(allocation, "allocationTimestamp"), allocation)
 
 
 def _allocated(device: Json) -> AllocatedDevice:
-    place = DeviceId(text(device, "driver"), text(device, "pool"), text(device, "device"))
-    return AllocatedDevice(text(device, "request"), place, flag(device, "adminAccess"))
+    return AllocatedDevice(
+        text(device, "request"),
+        _id(device),
+        flag(device, "adminAccess"),
+        quantities(device, "consumedCapacity") if device.get("shareID") else None,
+        texts(device, "bindingConditions"),
+        texts(device, "bindingFailureConditions"),
+    )
+
+
+def _id(device: Json) -> DeviceId:
+    return DeviceId(text(device, "driver"), text(device, "pool"), text(device, "device"))
+
+
+def _status(device: Json) -> DeviceStatus:
+    return DeviceStatus(_id(device), dict(items(device, "conditions", _condition)))
+
+
+def _condition(condition: Json) -> tuple[str, tuple[str, str, str]]:
+    return text(condition, "type"), (
+        text(condition, "status"),
+        text(condition, "reason"),
+        text(condition, "message"),
+    )
 
 
 def _consumer(consumer: Json) -> ConsumerReference:

@@ -1,7 +1,7 @@
 """DynamicResources: devices for the claims of Pods, allocated with the node in mind (structured parameters).
 
-Not there: devices that several claims share (consumable capacity), devices with binding conditions (never chosen),
-claims of Pod groups, extended resources backed by device classes.
+Not there: extended resources that only a device class stands for, claims of Pod groups, rules that taint devices, and
+what is Alpha in Kubernetes 1.37.
 """
 
 from .plugin import DynamicResources

@@ -6,6 +6,9 @@ from podtrail_scheduler.framework.listers import Listers
 from podtrail_scheduler.objects import Pod
 from podtrail_scheduler.objects.resource import Allocation, DeviceId, ResourceClaim
 
+from .capacity import NOTHING, Amounts, total
+from .chosen import Taken
+
 
 class MissingClaimError(Exception):
     """A claim of the Pod is not there yet, or is not to be used any more."""
@@ -19,8 +22,8 @@ class Claims:
         self._written: dict[str, ResourceClaim] = {}
         self.pending: dict[str, Allocation] = {}
         """Allocations that are decided but not yet written, by the claim's uid."""
-        self._version = -1
-        self._allocated: dict[str, tuple[ResourceClaim, frozenset[DeviceId]]] = {}
+        self._version = (-1, 0)
+        self._allocated: list[Allocation] = []
 
     def get(self, key: str) -> ResourceClaim | None:
         """The claim as it is now, as far as that is known."""
@@ -55,34 +58,28 @@ class Claims:
         """The API server has the claim like this now."""
         self._written[claim.key] = claim
 
-    def allocated(self) -> frozenset[DeviceId]:
+    def taken(self) -> Taken:
         """The devices that claims have, or are about to have."""
-        self._renew()
-        taken: set[DeviceId] = set()
-        for _, devices in self._allocated.values():
-            taken |= devices
-        for claim in self._written.values():
-            taken |= _devices(claim.allocation)
-        for allocation in self.pending.values():
-            taken |= _devices(allocation)
-        return frozenset(taken)
+        devices: set[DeviceId] = set()
+        consumed: dict[DeviceId, Amounts] = {}
+        for allocation in (*self._allocations(), *self.pending.values()):
+            for each in allocation.devices:
+                if each.consumed is not None:
+                    consumed[each.id] = total(consumed.get(each.id, NOTHING), each.consumed)
+                elif not each.admin_access:
+                    devices.add(each.id)
+        return Taken(devices, consumed)
 
-    def _renew(self) -> None:
-        version = self._listers.version(ResourceClaim)
-        if version == self._version and not self._written:
-            return
-        self._version = version
-        before, self._allocated = self._allocated, {}
-        for shown in self._listers.all(ResourceClaim):
-            claim = self._newest(shown)
-            if claim.allocation is None:
-                continue
-            known = before.get(claim.key)
-            self._allocated[claim.key] = (
-                known if known is not None and known[0] is claim else (claim, _devices(claim.allocation))
-            )
-        for key in [key for key in self._written if self._listers.get(ResourceClaim, key) is None]:
-            del self._written[key]
+    def _allocations(self) -> list[Allocation]:
+        """Those that are written; kept until a claim changes."""
+        version = self._listers.version(ResourceClaim), len(self._written)
+        if version != self._version or self._written:
+            claims = [self._newest(shown) for shown in self._listers.all(ResourceClaim)]
+            self._allocated = [claim.allocation for claim in claims if claim.allocation is not None]
+            for key in [key for key in self._written if self._listers.get(ResourceClaim, key) is None]:
+                del self._written[key]
+            self._version = version
+        return self._allocated
 
     def _newest(self, shown: ResourceClaim) -> ResourceClaim:
         written = self._written.get(shown.key)
@@ -102,10 +99,3 @@ def is_reserved_for(claim: ResourceClaim, pod: Pod) -> bool:
 def without(claim: ResourceClaim, pod: Pod) -> ResourceClaim:
     """The claim when the Pod no longer uses it."""
     return replace(claim, reserved_for=tuple(each for each in claim.reserved_for if each.uid != pod.uid))
-
-
-def _devices(allocation: Allocation | None) -> frozenset[DeviceId]:
-    """Devices in use: administrators' access takes none."""
-    if allocation is None:
-        return frozenset()
-    return frozenset(each.id for each in allocation.devices if not each.admin_access)

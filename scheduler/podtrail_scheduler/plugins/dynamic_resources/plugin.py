@@ -12,10 +12,13 @@ from podtrail_scheduler.objects import Node, Pod
 from podtrail_scheduler.objects.resource import Allocation, DeviceClass, ResourceClaim
 from podtrail_scheduler.queueing.events import Action, ClusterEvent, Happening, Hint, Registration, Resource
 
-from .allocating import Allocator, InvalidPoolsError, TimedOutError, UnallocatableError, alternatives, request_name
+from .allocating import Allocator, InvalidPoolsError
+from .chosen import UnallocatableError, alternatives, request_name
 from .claims import Claims, MissingClaimError, is_reserved_for
+from .conditions import BindingFailedError, has_conditions, is_overdue, is_ready
 from .pools import Pools
 from .result import allocation_of
+from .searching import TimedOutError
 from .selecting import DeviceSelectors, UnselectableError
 from .writing import ClaimWriter, UnreservableError
 
@@ -49,7 +52,9 @@ class DynamicResources:
 
     def __init__(self, handle: Handle, args: DynamicResourcesArgs | None = None) -> None:
         self._handle = handle
-        self._timeout = (args or DynamicResourcesArgs()).filter_timeout or 0
+        args = args or DynamicResourcesArgs()
+        self._timeout = args.filter_timeout or 0
+        self._binding_timeout = args.binding_timeout
         self._claims = Claims(handle.listers)
         self._pools = Pools(handle.listers)
         self._selectors = DeviceSelectors()
@@ -75,7 +80,8 @@ class DynamicResources:
         if any(claim.allocation is None for claim in claims):
             self._pools.refresh()
             self._selectors.refresh(self._pools.version)
-            allocator = Allocator(self._claims.allocated(), self._class, self._selectors)
+            conditions = self._binding_timeout is not None
+            allocator = Allocator(self._claims.taken(), self._class, self._selectors, conditions=conditions)
         state.write(_Attempt(claims, allocator))
         return None
 
@@ -87,9 +93,7 @@ class DynamicResources:
             if isinstance(allocated, Status):
                 return allocated
             attempt.by_node[node.name] = allocated
-        unavailable = [
-            index for index, claim in enumerate(attempt.claims) if not _usable_on(claim.allocation, node.node)
-        ]
+        unavailable = [index for index, claim in enumerate(attempt.claims) if not self._usable_on(claim, node.node)]
         attempt.unavailable.update(unavailable)
         return NOT_AVAILABLE if unavailable else None
 
@@ -152,15 +156,19 @@ class DynamicResources:
         """Skips without claims."""
         return None if state.read(_Attempt).claims else SKIP
 
-    async def pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:  # noqa: ARG002
-        """Writes the allocations, and that the Pod uses the claims."""
+    async def pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Writes the allocations, and that the Pod uses the claims; waits for devices that are made ready."""
         attempt = state.read(_Attempt)
-        for index, claim in enumerate(attempt.claims):
-            if not is_reserved_for(claim, pod):
-                try:
+        try:
+            for index, claim in enumerate(attempt.claims):
+                if not is_reserved_for(claim, pod):
                     attempt.claims[index] = await self._writer.reserve(claim, attempt.pending.get(claim.uid), pod)
-                except UnreservableError as trouble:
-                    return error(str(trouble))
+            if self._binding_timeout is not None and any(map(has_conditions, attempt.claims)):
+                note = f"waiting for binding conditions for device on node {node_name}"
+                self._handle.event(pod, None, "Normal", "BindingConditionsPending", "Scheduling", note)
+                await self._writer.ready(attempt.claims, self._binding_timeout)
+        except UnreservableError as trouble:
+            return error(str(trouble))
         for uid in attempt.pending:
             self._claims.pending.pop(uid, None)
         return None
@@ -219,7 +227,7 @@ class DynamicResources:
             if found is None:
                 return NOT_ALLOCATABLE
             return {
-                claim.uid: allocation_of(claim, chosen, self._classes_of(claim))
+                claim.uid: allocation_of(claim, chosen, self._classes_of(claim), node.name)
                 for claim, chosen in zip(wanting, found, strict=True)
             }
         except InvalidPoolsError as invalid:
@@ -228,6 +236,20 @@ class DynamicResources:
             return error(f"node {node.name}: timed out trying to allocate devices")
         except (UnallocatableError, UnselectableError) as trouble:
             return error(str(trouble))
+
+    def _usable_on(self, claim: ResourceClaim, node: Node) -> bool:
+        """Whether the devices that the claim has, if any, can be used there and may still become ready."""
+        allocation = claim.allocation
+        if allocation is None:
+            return True
+        if allocation.node_selector is not None and not allocation.node_selector.matches(node.labels, node.name):
+            return False
+        if self._binding_timeout is None or not has_conditions(claim):
+            return True
+        try:
+            return is_ready(claim) or not is_overdue(claim, self._handle.clock.now(), self._binding_timeout)
+        except BindingFailedError:
+            return False
 
     def _classes_of(self, claim: ResourceClaim) -> Mapping[str, DeviceClass]:
         names = {each.device_class_name for request in claim.requests for each in alternatives(request)}
@@ -248,7 +270,7 @@ class DynamicResources:
             return Hint.QUEUE
         if all(claim.uid != new.uid for claim in claims):
             return Hint.SKIP
-        same = old is not None and (old.allocation, old.reserved_for) == (new.allocation, new.reserved_for)
+        same = old is not None and _status(old) == _status(new)
         return Hint.SKIP if same else Hint.QUEUE
 
     def _after_target_pod(self, pod: Pod, happening: Happening) -> Hint:  # noqa: ARG002
@@ -256,10 +278,8 @@ class DynamicResources:
         return Hint.QUEUE if self._missing(happening.new) is None else Hint.SKIP
 
 
-def _usable_on(allocation: Allocation | None, node: Node) -> bool:
-    if allocation is None or allocation.node_selector is None:
-        return True
-    return allocation.node_selector.matches(node.labels, node.name)
+def _status(claim: ResourceClaim) -> tuple[object, ...]:
+    return claim.allocation, claim.reserved_for, claim.devices
 
 
 def _points(claim: ResourceClaim, allocation: Allocation) -> int:

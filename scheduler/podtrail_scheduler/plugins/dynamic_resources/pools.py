@@ -85,7 +85,7 @@ class Pools:
                 self._of_several.append(each)
 
     def of(self, node: Node) -> list[Pool]:
-        """The pools with something for the node, in the order of their names."""
+        """The pools with something for the node, by name; those whose devices must be waited for come last."""
         found: dict[PoolId, list[ResourceSlice]] = {}
         shared = (each for each in self._of_several if _is_for(each, node))
         for each in (*self._of_node.get(node.name, ()), *shared):
@@ -95,7 +95,7 @@ class Pools:
             if not pool or each.pool_generation == pool[0].pool_generation:
                 pool.append(each)
         pools = (self._pool(pool_id, sorted(found[pool_id], key=lambda each: each.name)) for pool_id in sorted(found))
-        return [pool for pool in pools if pool is not None]
+        return sorted((pool for pool in pools if pool is not None), key=_has_conditions)
 
     def _pool(self, pool_id: PoolId, slices: Sequence[ResourceSlice]) -> Pool | None:
         """None for a pool of which a newer generation is there, but not for this node."""
@@ -110,6 +110,10 @@ class Pools:
             return Pool(pool_id, incomplete=True)
         here = {each.name for each in slices}
         return _built(pool_id, slices, [each for each in current if each.name not in here])
+
+
+def _has_conditions(pool: Pool) -> bool:
+    return any(device.binding_conditions for each in pool.slices for device in each.devices)
 
 
 def _pool_of(each: ResourceSlice) -> PoolId:

@@ -2,36 +2,66 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from uuid import NAMESPACE_OID, uuid5
 
 from podtrail_scheduler.objects import NodeSelector, NodeSelectorTerm, Requirement
 from podtrail_scheduler.objects.resource import AllocatedDevice, Allocation, DeviceClass, ResourceClaim
 
-from .allocating import Chosen, UnallocatableError
+from .chosen import Chosen, UnallocatableError
 
 
-def allocation_of(claim: ResourceClaim, chosen: Sequence[Chosen], classes: Mapping[str, DeviceClass]) -> Allocation:
+def allocation_of(
+    claim: ResourceClaim, chosen: Sequence[Chosen], classes: Mapping[str, DeviceClass], node_name: str
+) -> Allocation:
     """The devices with their configuration, and the nodes where they can be used. Raises UnallocatableError."""
-    selector = _node_selector(claim, chosen)
-    devices: dict[str, Any] = {"results": [_result(each) for each in chosen]}
+    selector = _node_selector(claim, chosen, node_name)
+    devices: dict[str, Any] = {"results": [_result(claim, index, each) for index, each in enumerate(chosen)]}
     config = _config(claim, chosen, classes)
     if config:
         devices["config"] = config
     json: dict[str, Any] = {"devices": devices}
     if selector is not None:
         json["nodeSelector"] = _selector_json(selector)
-    allocated = (
-        AllocatedDevice(each.request_name, each.candidate.id, each.specification.admin_access) for each in chosen
+    return Allocation(tuple(map(_allocated, chosen)), selector, json=json)
+
+
+def _allocated(chosen: Chosen) -> AllocatedDevice:
+    device = chosen.candidate.device
+    return AllocatedDevice(
+        chosen.request_name,
+        chosen.candidate.id,
+        chosen.specification.admin_access,
+        chosen.consumed,
+        device.binding_conditions,
+        device.binding_failure_conditions,
     )
-    return Allocation(tuple(allocated), selector, json)
 
 
-def _result(chosen: Chosen) -> dict[str, Any]:
+def _result(claim: ResourceClaim, index: int, chosen: Chosen) -> dict[str, Any]:
+    device = chosen.candidate.device
     result: dict[str, Any] = {"request": chosen.request_name, **chosen.candidate.id._asdict()}
     if chosen.specification.admin_access:
         result["adminAccess"] = True
     if chosen.specification.tolerations:
         result["tolerations"] = [dict(each.json) for each in chosen.specification.tolerations]
+    if device.binding_conditions:
+        result["bindingConditions"] = list(device.binding_conditions)
+    if device.binding_failure_conditions:
+        result["bindingFailureConditions"] = list(device.binding_failure_conditions)
+    if chosen.consumed is not None:
+        # An identifier that is the share's own, and the same when the attempt is made again.
+        result["shareID"] = str(uuid5(NAMESPACE_OID, f"{claim.uid}/{index}/{chosen.candidate.id}"))
+        if chosen.consumed:
+            result["consumedCapacity"] = {name: _quantity(amount) for name, amount in chosen.consumed.items()}
     return result
+
+
+def _quantity(billionths: int) -> str:
+    """As Kubernetes writes it, in the largest unit in which it is whole."""
+    for unit, suffix in ((10**9, ""), (10**6, "m"), (10**3, "u")):
+        if billionths % unit == 0:
+            return f"{billionths // unit}{suffix}"
+    return f"{billionths}n"
 
 
 def _config(claim: ResourceClaim, chosen: Sequence[Chosen], classes: Mapping[str, DeviceClass]) -> list[dict[str, Any]]:
@@ -58,13 +88,13 @@ def _config(claim: ResourceClaim, chosen: Sequence[Chosen], classes: Mapping[str
     return [{key: value for key, value in entry.items() if key != "requests" or value} for entry in config]
 
 
-def _node_selector(claim: ResourceClaim, chosen: Sequence[Chosen]) -> NodeSelector | None:
+def _node_selector(claim: ResourceClaim, chosen: Sequence[Chosen], node_name: str) -> NodeSelector | None:
     fields: list[Requirement] = []
     expressions: list[Requirement] = []
     for each in chosen:
         place = each.candidate.device if each.candidate.slice.per_device_node_selection else each.candidate.slice
-        if place.node_name:
-            here = Requirement("metadata.name", "In", (place.node_name,))
+        if place.node_name or each.candidate.device.binds_to_node:
+            here = Requirement("metadata.name", "In", (node_name,))
             return NodeSelector((NodeSelectorTerm(match_fields=(here,)),))
         if place.node_selector is not None:
             terms = place.node_selector.terms

@@ -76,9 +76,9 @@ def _device(device: Device, driver: str) -> Mapping[str, object]:
         domain, _, identifier = name.rpartition("/")
         attributes.setdefault(domain or driver, {})[identifier] = _value(attribute)
     capacity: dict[str, dict[str, object]] = {}
-    for name, amount in device.capacity.items():
+    for name, held in device.capacity.items():
         domain, _, identifier = name.rpartition("/")
-        capacity.setdefault(domain or driver, {})[identifier] = Quantity(amount)
+        capacity.setdefault(domain or driver, {})[identifier] = Quantity(held.value)
     return {
         "driver": driver,
         "allowMultipleAllocations": device.allow_multiple_allocations,

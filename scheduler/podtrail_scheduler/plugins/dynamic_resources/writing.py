@@ -1,6 +1,7 @@
 """Claims written to the API server: allocation and reservation before a Pod is bound, and both taken back."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -11,9 +12,12 @@ from podtrail_scheduler.objects import Pod
 from podtrail_scheduler.objects.resource import Allocation, ConsumerReference, ResourceClaim
 
 from .claims import Claims, without
+from .conditions import BindingFailedError, is_overdue, is_ready
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
 ATTEMPTS = 5
+LONGEST_REST = 5_000_000_000
+"""Nanoseconds after which a wait for devices looks again even though nothing changed."""
 PATIENCE = 1_000_000_000
 """Nanoseconds to wait for the watch to show what a conflict was about."""
 
@@ -51,6 +55,39 @@ class ClaimWriter:
                 claim = await self._changed(claim)
         raise AssertionError("the last attempt returns or raises")
 
+    async def ready(self, claims: Sequence[ResourceClaim], patience: int) -> None:
+        """Returns when all conditions of the claims' devices are true. Raises UnreservableError.
+
+        At most `patience` nanoseconds from now, or from when the devices were allocated.
+        """
+        clock, listers = self._handle.clock, self._handle.listers
+        deadline = clock.now() + patience
+        while True:
+            changed = clock.signal()
+            listers.subscribe(changed.set)
+            try:
+                if self._are_ready(claims, patience):
+                    return
+                left = deadline - clock.now()
+                if left <= 0:
+                    raise UnreservableError("device binding timeout: context deadline exceeded")
+                await changed.wait(min(left, LONGEST_REST))
+            except BindingFailedError as failed:
+                raise UnreservableError(str(failed)) from failed
+            finally:
+                listers.unsubscribe(changed.set)
+
+    def _are_ready(self, claims: Sequence[ResourceClaim], patience: int) -> bool:
+        for each in claims:
+            claim = self._claims.get(each.key)
+            if claim is None:
+                raise UnreservableError(f'could not find ResourceClaim "{each.key}"')
+            if not is_ready(claim):
+                if is_overdue(claim, self._handle.clock.now(), patience):
+                    raise UnreservableError(f"device binding timeout: claim={claim.name}")
+                return False
+        return True
+
     async def give_up(self, claim: ResourceClaim, pod: Pod) -> None:
         """The Pod uses the claim no longer; a failure is logged, the claim's controller cleans up in the end."""
         left = without(claim, pod)
@@ -71,10 +108,10 @@ class ClaimWriter:
     async def _write(self, claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> ResourceClaim:
         reserved = replace(claim, reserved_for=(*claim.reserved_for, ConsumerReference(pod.uid, pod.name)))
         status: dict[str, Any] = {"reservedFor": _references(reserved)}
-        now = _timestamp(self._handle.clock.now())
         if allocation is not None:
-            json = {**allocation.json, "allocationTimestamp": now}
-            reserved = replace(reserved, allocation=replace(allocation, json=json))
+            now = self._handle.clock.now()
+            json = {**allocation.json, "allocationTimestamp": _timestamp(now)}
+            reserved = replace(reserved, allocation=replace(allocation, timestamp=now, json=json))
             status["allocation"] = json
         written = await self._handle.client.patch(reserved, {"status": status}, "status")
         self._claims.wrote(written)
