@@ -81,18 +81,15 @@ class Scheduler(Watching):
         settings: QueueSettings | None = None,
         extenders: Extenders | None = None,
         reporter: PreEnqueueReporter | None = None,
-        propagates: bool = True,
         seed: str = "",
         metrics: Metrics | None = None,
         explain: Callable[[Pod, Explanation], None] | None = None,
         log: Log = log_long,
         logger: logging.Logger = _logger,
     ) -> None:
-        """`propagate` False is the feature gate `AsyncTraceContextPropagation` switched off: annotations are left alone.
+        """`seed` decides draws among equal nodes; `reporter` is told who is not ready for scheduling (KEP-5501).
 
-        `seed` decides draws among equal nodes; `reporter` is told who is not ready for scheduling (KEP-5501).
-
-        `propagates` is the feature gate AsyncTraceContextPropagation: whether traces are linked by annotations (KEP-5915).
+        `propagate` is the feature gate AsyncTraceContextPropagation: without it annotations are left alone (KEP-5915).
         `explain` is shown the scores of each attempt.
         """
         handle = profiles[0][1]
@@ -111,7 +108,6 @@ class Scheduler(Watching):
         self._propagate = propagate
         self._on_attempt = on_attempt
         self._explain = explain
-        self._propagates = propagates
         self._metrics = metrics
         self._log = log
         self._logger = logger

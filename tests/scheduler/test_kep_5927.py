@@ -253,7 +253,7 @@ def test_without_async_trace_context_propagation_there_is_no_link_and_the_annota
     collector: Collector,
 ) -> None:
     provider = traced(collector.endpoint, ALL)
-    bench = Bench(nodes=NODES, provider=provider, propagates=False)
+    bench = Bench(nodes=NODES, provider=provider, propagate=False)
     bench.attempt(pod(annotations={KEY: CREATION}))
     shutdown(provider)
     assert not collector.named("SchedulePod").links

@@ -108,7 +108,6 @@ def assemble(
             pop_from_backoff=plan.features.enabled(SCHEDULER_POP_FROM_BACKOFF_Q),
         ),
         extenders=plan.extenders,
-        propagates=plan.features.enabled(ASYNC_TRACE_CONTEXT_PROPAGATION),
         seed=str(clock.now()),
         metrics=metrics,
     )
