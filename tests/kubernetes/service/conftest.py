@@ -54,7 +54,7 @@ def settings(
         "clientConnection": {"kubeconfig": str(kubeconfig), "qps": 5000, "burst": 5000},
         "profiles": [{"schedulerName": name, "plugins": sets}],
     }
-    configuration, source = read(json.dumps(document | fields), "", features)
+    configuration, source = read(json.dumps({**document, **fields}), "", features)
     check(configuration, features, source)
     makers = available() | dict(plugins)
     profiles = resolve(configuration, extension_points(makers), features, source)
@@ -62,7 +62,7 @@ def settings(
     return Settings(plan, "0", serving=Serving("127.0.0.1", 0))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def running(control_plane: Any) -> Running:
     """Runs a service while entered: `running(name)` schedules the Pods that name it.
 
@@ -96,7 +96,7 @@ def running(control_plane: Any) -> Running:
     return enter
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def until() -> Callable[..., Any]:
     """`await until(read, true)`: what `read` returns once it is `true`; read in a thread, again and again."""
 
@@ -115,7 +115,7 @@ def until() -> Callable[..., Any]:
     return wait
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_pod() -> Callable[..., dict[str, Any]]:
     """A Pod for a scheduler: name, `schedulerName`, CPU and further fields of its spec."""
 
