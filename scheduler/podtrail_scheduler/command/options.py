@@ -65,7 +65,9 @@ OPTIONS = [
         show_default=True,
         help="Address to serve probes and metrics on.",
     ),
-    click.option("--secure-port", type=int, default=10259, show_default=True, help="Port to serve on; 0 takes a free one."),
+    click.option(
+        "--secure-port", type=int, default=10259, show_default=True, help="Port to serve on; 0 takes a free one."
+    ),
     click.option("--tls-cert-file", default="", metavar="FILE", help="Serve HTTPS with this; without: plain HTTP."),
     click.option("--tls-private-key-file", default="", metavar="FILE", help="Key of --tls-cert-file."),
     click.option(
