@@ -32,9 +32,9 @@ def of_queue(queue: SchedulingQueue) -> list[ReadVec]:
         defined.PENDING_PODS.of(lambda: {(name,): number for name, number in {**_GROUPS, **queue.lengths()}.items()}),
         defined.QUEUED_ENTITIES.of(lambda: {(name, "pod"): number for name, number in queue.lengths().items()}),
         defined.INFLIGHT_EVENTS.of(lambda: {(label,): number for label, number in queue.in_flight_events.items()}),
-        defined.QUEUE_INCOMING_PODS.of(lambda: queue.incoming),
-        defined.QUEUE_INCOMING_ENTITIES.of(lambda: queue.incoming_entities),
-        defined.UNSCHEDULABLE_PODS.of(lambda: queue.rejections),
+        defined.QUEUE_INCOMING_PODS.of(lambda: queue.counts.incoming),
+        defined.QUEUE_INCOMING_ENTITIES.of(lambda: queue.counts.incoming_entities),
+        defined.UNSCHEDULABLE_PODS.of(lambda: queue.counts.rejections),
     ]
 
 

@@ -8,6 +8,7 @@ from podtrail_scheduler.framework.status import Code, Status, error
 from podtrail_scheduler.objects import Pod
 
 from .entry import QueuedPod
+from .telling import rejected_before_queueing
 
 POD_SCHEDULED = "PodScheduled"
 SAMPLED = 10
@@ -76,6 +77,7 @@ class PreEnqueue:
         for plugin in ordered:
             status = self.ask(plugin, entry.pod)
             if status is not None and status.code is not Code.SUCCESS:
+                rejected_before_queueing(entry, plugin.name, status)
                 return self._gate(entry, plugin.name, status.message, now)
         entry.gating_plugin = ""
         if self.reporter is not None and entry.last_pre_enqueue_rejection:

@@ -6,7 +6,6 @@ Pod is being tried are remembered and looked at when it comes back. A Pod that P
 in the unschedulable pool until PreEnqueue lets it pass. Times are unix nanoseconds, given by the caller.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -14,8 +13,10 @@ from typing import NamedTuple, Protocol
 from podtrail_scheduler.durations import MINUTE, SECOND
 from podtrail_scheduler.objects import Pod
 
+from . import telling
 from .backoff import BackoffQueue
 from .changes import pod_scheduling_properties_change
+from .counts import QueueCounts
 from .entry import QueuedPod
 from .events import FORCE_ACTIVATE, POD_ADD, TIMEOUT, Happening, Hints
 from .heap import EntryHeap
@@ -33,11 +34,6 @@ from .unschedulable import UnschedulablePool
 SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE = "BackoffComplete"
 POP_FROM_BACKOFF = "PopFromBackoffQ"
-_MEANT_FOR = {
-    Strategy.SKIP: "unschedulable",
-    Strategy.AFTER_BACKOFF: "backoff",
-    Strategy.IMMEDIATELY: "active",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +94,8 @@ class SchedulingQueue:
         )
         self._unschedulable = UnschedulablePool()
         self._in_flight = InFlight()
-        self.incoming: Counter[tuple[str, ...]] = Counter()
-        """Pods that entered a queue, by queue and event (`scheduler_queue_incoming_pods_total`)."""
-        self.incoming_entities: Counter[tuple[str, ...]] = Counter()
-        """The same without those who came where the hints had meant them to go, with their type (`..._entities_total`)."""
-        self.rejections: Counter[tuple[str, ...]] = Counter()
-        """Pods that a plugin refused, by plugin and profile (`scheduler_unschedulable_pods`)."""
+        self.counts = QueueCounts()
+        self._cycle = 0
 
     def report_to(self, reporter: PreEnqueueReporter) -> None:
         """Has changes of readiness told from now on (KEP-5501)."""
@@ -126,7 +118,8 @@ class SchedulingQueue:
                 continue
             entry.attempts += 1
             self._in_flight.take_off(entry)
-            self._uncount(entry)
+            self.counts.left(entry)
+            self._cycle += 1
             return entry
         return None
 
@@ -151,10 +144,11 @@ class SchedulingQueue:
         entry.queued_at = now
         entry.backoff_expiration = None
         entry.flushed, entry.flushed_at = False, 0
-        self._count(entry)
+        self.counts.refused(entry)
         strategy = self._strategy_of_returning(entry)
         self.done(uid)
         self._requeue(entry, strategy, SCHEDULE_ATTEMPT_FAILURE, now)
+        telling.given_back(entry, SCHEDULE_ATTEMPT_FAILURE, self._place(uid), self._cycle, strategy)
 
     def update(self, old: Pod, new: Pod, now: int) -> None:
         """A Pod without a node changed; one that is neither queued nor in flight is taken as new."""
@@ -184,7 +178,7 @@ class SchedulingQueue:
             self._nominations.withdraw(uid)
         entry = self._active.remove(uid) or self._backoff.remove(uid) or self._unschedulable.remove(uid)
         if entry is not None:
-            self._uncount(entry)
+            self.counts.left(entry)
 
     def activate(self, uids: Iterable[str], now: int) -> None:
         """Has Pods tried again at once, whatever refused them; those in flight when they come back."""
@@ -279,7 +273,7 @@ class SchedulingQueue:
         if entry is None and self._settings.pop_from_backoff:
             entry = self._backoff.pop()
             if entry is not None:
-                self._count_incoming("active", POP_FROM_BACKOFF)
+                self.counts.came("active", POP_FROM_BACKOFF)
         return entry
 
     def _strategy_of_returning(self, entry: QueuedPod) -> Strategy:
@@ -298,16 +292,24 @@ class SchedulingQueue:
             if strategy is not Strategy.SKIP:
                 self._requeue(entry, strategy, happening.event.label, now)
                 if not entry.gated:
+                    telling.moved_by_update(entry, happening.event.label, self._place(entry.pod.uid))
                     return
 
     def _move(self, entries: Iterable[QueuedPod], happening: Happening, now: int) -> None:
-        judge = self._interest.judge(happening)
+        judge, tells = self._interest.judge(happening), telling.tells_who_is_not_moved()
         for entry in entries:
             strategy = judge(entry)
-            if strategy is not Strategy.SKIP:
-                self._unschedulable.remove(entry.pod.uid)
-                self._requeue(entry, strategy, happening.event.label, now)
+            if strategy is Strategy.SKIP:
+                if tells:
+                    telling.not_moved(entry, happening)
+                continue
+            self._unschedulable.remove(entry.pod.uid)
+            self._requeue(entry, strategy, happening.event.label, now)
         self._in_flight.note(happening)
+
+    def _place(self, uid: str) -> str:
+        """Where a Pod that was requeued is, as logs say it."""
+        return "Active" if uid in self._active else "Backoff" if uid in self._backoff else "Unschedulable"
 
     def _requeue(self, entry: QueuedPod, strategy: Strategy, event: str, now: int) -> None:
         if strategy is Strategy.SKIP:
@@ -333,7 +335,8 @@ class SchedulingQueue:
             entry.initial_attempt = now
         entry.active_since = now
         self._active.put(entry)
-        self._count_incoming("active", event, strategy)
+        self.counts.came("active", event, strategy)
+        telling.moved(entry, event, "Active")
 
     def _to_backoff(self, entry: QueuedPod, event: str, now: int, strategy: Strategy) -> None:
         if self._settings.pop_from_backoff and self._is_held_back(entry, event, now, strategy):
@@ -341,35 +344,24 @@ class SchedulingQueue:
         entry.active_since = now
         self._unschedulable.remove(entry.pod.uid)
         self._backoff.put(entry)
-        self._count_incoming("backoff", event, strategy)
+        self.counts.came("backoff", event, strategy)
+        telling.moved(entry, event, "Backoff")
 
     def _is_held_back(self, entry: QueuedPod, event: str, now: int, strategy: Strategy | None) -> bool:
         """Asks PreEnqueue, with `entry` taken out of the unschedulable pool, or back in it when it must wait."""
         was_there = self._unschedulable.remove(entry.pod.uid) is not None
         rejected_by = self._pre_enqueue.run(entry, now)
         if rejected_by:
-            self.rejections[rejected_by, entry.pod.scheduler_name] += 1
+            self.counts.refused_by(rejected_by, entry)
         if not entry.gated:
             return False
         entry.flushed = False
         self._unschedulable.put(entry)
         if not was_there:
-            self._count_incoming("unschedulable", event, strategy)
+            telling.gated(entry, event)
+            self.counts.came("unschedulable", event, strategy)
         return True
 
     def _to_unschedulable(self, entry: QueuedPod, event: str) -> None:
         self._unschedulable.put(entry)
-        self._count_incoming("unschedulable", event, Strategy.SKIP)
-
-    def _count_incoming(self, queue: str, event: str, strategy: Strategy | None = None) -> None:
-        self.incoming[queue, event] += 1
-        if strategy is None or _MEANT_FOR[strategy] != queue:
-            self.incoming_entities[queue, event, "pod"] += 1
-
-    def _count(self, entry: QueuedPod) -> None:
-        for plugin in entry.rejectors:
-            self.rejections[plugin, entry.pod.scheduler_name] += 1
-
-    def _uncount(self, entry: QueuedPod) -> None:
-        for plugin in entry.rejectors:
-            self.rejections[plugin, entry.pod.scheduler_name] -= 1
+        self.counts.came("unschedulable", event, Strategy.SKIP)

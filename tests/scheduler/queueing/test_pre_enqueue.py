@@ -62,7 +62,7 @@ def test_a_pod_freed_by_one_plugin_may_be_held_by_the_next(held, start) -> None:
     held.queue.update(pod, replace(pod, scheduling_gates=()), start)
     [entry] = held.queue.pending()["gated"]
     assert (entry.gating_plugin, entry.refused_by) == ("Claims", {"Claims", "SchedulingGates"})
-    assert +held.queue.rejections == {
+    assert +held.queue.counts.rejections == {
         ("Claims", "default-scheduler"): 1,
         ("SchedulingGates", "default-scheduler"): 1,
     }

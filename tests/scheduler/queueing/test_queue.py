@@ -1,5 +1,6 @@
 """The scheduling queue: who is next, who waits where, what brings them back."""
 
+import logging
 from dataclasses import replace
 
 import pytest
@@ -113,7 +114,7 @@ def test_a_deleted_pod_is_forgotten_wherever_it_is(bench, start, node_added) -> 
         bench.queue.delete(name)
     assert not any(bench.queue.pending().values())
     assert bench.queue.pop() is None
-    assert not any(bench.queue.rejections.values())
+    assert not any(bench.queue.counts.rejections.values())
 
 
 def test_a_changed_pod_is_the_one_that_is_tried(bench, start) -> None:
@@ -159,7 +160,7 @@ def test_counts_who_entered_which_queue_by_which_event(bench, start, node_added)
     bench.refuse()
     bench.queue.move(node_added, start)
     bench.pop()
-    assert bench.queue.incoming == {
+    assert bench.queue.counts.incoming == {
         ("unschedulable", "UnscheduledPodAdd"): 1,
         ("active", "UnscheduledPodAdd"): 1,
         ("unschedulable", "ScheduleAttemptFailure"): 1,
@@ -176,12 +177,38 @@ def test_counts_the_pods_that_each_plugin_refuses(bench, start) -> None:
     second = bench.pop()
     bench.give_back(first, by=["Fit", "Ports"])
     bench.give_back(second, by=["Fit"])
-    assert +bench.queue.rejections == {
+    assert +bench.queue.counts.rejections == {
         ("SchedulingGates", "default-scheduler"): 1,
         ("Fit", "default-scheduler"): 2,
         ("Ports", "default-scheduler"): 1,
     }
     bench.queue.activate(["a"], start)
     bench.pop()
-    assert bench.queue.rejections["Ports", "default-scheduler"] == 0
+    assert bench.queue.counts.rejections["Ports", "default-scheduler"] == 0
     assert bench.queue.lengths() == {"active": 0, "backoff": 0, "unschedulable": 1, "gated": 1}
+
+
+def test_logs_what_kube_scheduler_logs_at_its_verbosities(bench, start, node_added, caplog) -> None:
+    with caplog.at_level(logging.INFO - 5, logger="podtrail_scheduler.queueing"):
+        bench.add("g", scheduling_gates=("quota",))
+        bench.add()
+        bench.refuse()
+        bench.queue.move(Happening(NODE_ADD, None, Node("node-1")), start)
+        bench.queue.move(node_added, start)
+    status = 'status="UnschedulableAndUnresolvable: gated"'
+    moved = '"Entity moved to an internal scheduling queue" type="pod" entity="default/a"'
+    gated = '"Entity moved to an internal scheduling queue, because it is gated" type="pod" entity="default/g"'
+    assert [(logging.INFO - record.levelno, record.getMessage()) for record in caplog.records] == [
+        (4, f'"Status after running PreEnqueue plugin" pod="default/g" plugin="SchedulingGates" {status}'),
+        (5, f'{gated} event="UnscheduledPodAdd" queue="Unschedulable"'),
+        (5, f'{moved} event="UnscheduledPodAdd" queue="Active"'),
+        (
+            3,
+            (
+                '"Pod moved to an internal scheduling queue" pod="default/a" event="ScheduleAttemptFailure" '
+                'queue="Unschedulable" schedulingCycle=1 hint=0 unschedulable plugins={"Fit": {}}'
+            ),
+        ),
+        (5, '"Event is not making entity schedulable" entity="default/a" event="NodeAdd"'),
+        (5, f'{moved} event="NodeAdd" queue="Backoff"'),
+    ]

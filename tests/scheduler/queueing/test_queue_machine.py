@@ -136,8 +136,8 @@ class QueueMachine(RuleBasedStateMachine):
     @invariant()
     def refusals_are_counted_for_who_waits(self) -> None:
         counted = [len(entry.rejectors) for entries in self.queue.pending().values() for entry in entries]
-        assert sum(self.queue.rejections.values()) == sum(counted)
-        assert min(self.queue.rejections.values(), default=0) >= 0
+        assert sum(self.queue.counts.rejections.values()) == sum(counted)
+        assert min(self.queue.counts.rejections.values(), default=0) >= 0
 
     @invariant()
     def events_are_kept_only_for_pods_in_flight(self) -> None:

@@ -1,0 +1,44 @@
+"""What the queue counts for metrics."""
+
+from collections import Counter
+
+from .entry import QueuedPod
+from .interest import Strategy
+
+_MEANT_FOR = {
+    Strategy.SKIP: "unschedulable",
+    Strategy.AFTER_BACKOFF: "backoff",
+    Strategy.IMMEDIATELY: "active",
+}
+
+
+class QueueCounts:
+    """Read by whoever exposes them."""
+
+    def __init__(self) -> None:
+        self.incoming: Counter[tuple[str, ...]] = Counter()
+        """Pods that entered a queue, by queue and event (`scheduler_queue_incoming_pods_total`)."""
+        self.incoming_entities: Counter[tuple[str, ...]] = Counter()
+        """The same with their type, without those who came where hints had meant them to go (`..._entities_total`)."""
+        self.rejections: Counter[tuple[str, ...]] = Counter()
+        """Pods that a plugin refused, by plugin and profile (`scheduler_unschedulable_pods`)."""
+
+    def came(self, queue: str, event: str, strategy: Strategy | None = None) -> None:
+        """A Pod entered a queue; `strategy` is what the hints had meant for it."""
+        self.incoming[queue, event] += 1
+        if strategy is None or _MEANT_FOR[strategy] != queue:
+            self.incoming_entities[queue, event, "pod"] += 1
+
+    def refused(self, entry: QueuedPod) -> None:
+        """A Pod came back refused."""
+        for plugin in entry.rejectors:
+            self.rejections[plugin, entry.pod.scheduler_name] += 1
+
+    def refused_by(self, plugin: str, entry: QueuedPod) -> None:
+        """One more plugin refuses a Pod that waits."""
+        self.rejections[plugin, entry.pod.scheduler_name] += 1
+
+    def left(self, entry: QueuedPod) -> None:
+        """A Pod is tried again, or gone."""
+        for plugin in entry.rejectors:
+            self.rejections[plugin, entry.pod.scheduler_name] -= 1
