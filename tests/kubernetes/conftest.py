@@ -146,7 +146,7 @@ class ControlPlane:
             [f"--feature-gates={','.join(f'{k}={str(v).lower()}' for k, v in gates.items())}"] if gates else []
         )
         self._running: dict[str, subprocess.Popen[bytes]] = {}
-        self._etcd, self._peer, self.port, self.scheduler_port = _free_ports(4)
+        self._etcd, self._peer, self.port, self.scheduler_port = free_ports(4)
         self._authority = Authority(folder / "pki")
         names = f"subjectAltName=IP:{HOST},DNS:localhost"
         self._serving = self._authority.issue("serving", "/CN=kube-apiserver", "extendedKeyUsage=serverAuth", names)
@@ -284,7 +284,8 @@ def _encoded(path: Path) -> str:
     return base64.b64encode(path.read_bytes()).decode()
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
+    """Ports of the loopback that nobody listens on."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:
