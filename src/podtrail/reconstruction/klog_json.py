@@ -7,8 +7,8 @@ from typing import Any
 
 from podtrail.reconstruction.klog import LONGEST_VALUE, writable
 
-_MESSAGE = re.compile(rb'"msg":"((?:[^"\\]|\\.)*)"')
-_TIME = re.compile(rb'"ts":(\d{1,13})(?:\.(\d{1,9}))?')
+_MESSAGE = re.compile(rb'"msg": ?"((?:[^"\\]|\\.)*)"')
+_TIME = re.compile(rb'"ts": ?(\d{1,13})(?:\.(\d{1,9}))?')
 _MILLISECOND = 1_000_000
 _LATEST = 1 << 63
 

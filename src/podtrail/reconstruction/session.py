@@ -7,13 +7,14 @@ times, as when all is read from files.
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from podtrail.otlp import Group
 from podtrail.reconstruction.census import Census
 from podtrail.reconstruction.checkpoint import read_pods, read_told_until, write_checkpoint
 from podtrail.reconstruction.correlator import Correlator, Heard, Outcome
+from podtrail.reconstruction.draft import Rebuilt
 from podtrail.reconstruction.lines import LineSplitter
 from podtrail.reconstruction.metrics import Untold, read_attempts
 from podtrail.reconstruction.scheduler_log import SchedulerLog, Told
@@ -32,8 +33,14 @@ class Session:
     Pods, and Events their attempts. Times are Unix nanoseconds.
     """
 
-    def __init__(self, now: int, checkpoint: Mapping[str, Any] | None = None) -> None:
-        """`checkpoint` is what an earlier session gave: what it told is not told again. ValueError when it is none."""
+    def __init__(
+        self, now: int, checkpoint: Mapping[str, Any] | None = None, *, profiles: Collection[str] = ()
+    ) -> None:
+        """`checkpoint` is what an earlier session gave: what it told is not told again. ValueError when it is none.
+
+        With `profiles`, only attempts of these are told.
+        """
+        self._profiles = frozenset(profiles)
         told_until = read_told_until(checkpoint) if checkpoint else 0
         pods = read_pods(checkpoint, told_until) if checkpoint else ()
         self.census: dict[str, Census] = {"log": Census(), "watch": Census()}
@@ -66,7 +73,7 @@ class Session:
     def listed(self, told: Mapping[str, Any], now: int) -> None:
         """Take a list (`PodList`, `EventList`, `NodeList`) as the API server gave it, also after a 410."""
         for seen in self._watch.take({"list": told}, now):
-            self._complete += map(trace, self._correlator.feed(seen, now - LAG))
+            self._complete += self._traces(self._correlator.feed(seen, now - LAG))
 
     def watched(self, event: Mapping[str, Any], now: int) -> None:
         """Take an event of a watch: `{"type": …, "object": …}`."""
@@ -83,7 +90,7 @@ class Session:
             if log.due is not None and log.due <= now:
                 self._wait(log.release(), log, now)
         self._hear(now - LAG)
-        self._complete += map(trace, self._correlator.expire(now - LAG))
+        self._complete += self._traces(self._correlator.expire(now - LAG))
         complete, self._complete = self._complete, []
         return complete
 
@@ -101,7 +108,7 @@ class Session:
         for log in self._logs.values():
             self._wait(log.end(), log, now)
         self._hear(now)
-        self._complete += map(trace, self._correlator.finish())
+        self._complete += self._traces(self._correlator.finish())
         complete, self._complete = self._complete, []
         return complete
 
@@ -114,6 +121,11 @@ class Session:
         unheard = (time - 1 for time, _, _ in self._waiting)
         told_until = self._correlator.told_until(min([now - LAG, *unheard]))
         return write_checkpoint(told_until, self._correlator.pods(), self._correlator.covered)
+
+    def _traces(self, rebuilt: Iterable[Rebuilt]) -> Iterator[Group]:
+        for one in rebuilt:
+            if not self._profiles or one.identity.profile in self._profiles:
+                yield trace(one)
 
     def _wait(self, told: Iterable[Told], log: "_Log", now: int) -> None:
         for one in told:
@@ -130,7 +142,7 @@ class Session:
     def _hear(self, until: int) -> None:
         while self._waiting and self._waiting[0][0] <= until:
             time, _, heard = heapq.heappop(self._waiting)
-            self._complete += map(trace, self._correlator.feed(heard, time))
+            self._complete += self._traces(self._correlator.feed(heard, time))
 
 
 class _Log:

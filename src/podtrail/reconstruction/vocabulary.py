@@ -114,10 +114,11 @@ _WORDS: Final = (
     (
         Kind.BOUND,
         re.compile(
-            rf'pod {_POD} is bound successfully on node "(?P<node>[^"]+)", '
+            rf'pod {_POD} is bound successfully on node "?(?P<node>[^", ]+)"?, '
             r"(?P<evaluatedNodes>\d+) nodes evaluated, (?P<feasibleNodes>\d+) nodes were found feasible"
         ),
     ),
+    (Kind.POST_FILTERED, re.compile(rf"Status after running PostFilter plugins for pod {_POD}: ")),
     (Kind.NO_NODES, re.compile(rf"Unable to schedule {_POD}: no nodes are registered to the cluster; waiting$")),
     (Kind.NO_FIT, re.compile(rf"Unable to schedule {_POD}: no fit: (?P<err>.*); waiting$", re.DOTALL)),
     (Kind.FAILED, re.compile(rf"Error scheduling {_POD}: (?P<err>.*); retrying$", re.DOTALL)),
