@@ -5,7 +5,7 @@ its span is the current OpenTelemetry one, so what the plugin starts nests under
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from opentelemetry.context import attach, detach
@@ -44,7 +44,6 @@ _RESULTS = {result: {"scheduler.result": result} for result in ("Success", "Unsc
 REJECTED = "plugin rejected"
 _OURS = "podtrail_scheduler.plugins."
 _QUIET_POINTS = frozenset(("preFilter", "filter", "preScore", "score", "reserve", "unreserve"))
-_QUIET: dict[type, bool] = {}
 _logger = logging.getLogger("podtrail_scheduler.framework")
 
 
@@ -82,11 +81,12 @@ class Refused(NamedTuple):
 class Caller:
     """What the extension points of one profile have in common."""
 
-    def __init__(self, profile: str, clock: Clock, measures: Measures | None = None) -> None:
+    def __init__(self, profile: str, clock: Clock, plugins: Iterable[Plugin], measures: Measures | None = None) -> None:
         self.clock = clock
         self.measures = measures
         self.one_by_one = False
         """Whether the plugins of the cycle under way are measured."""
+        self._ours = frozenset(each.name for each in plugins if type(each).__module__.startswith(_OURS))
         self._skipped: list[str] = []
         """Plugins of ours that had nothing to do in the phase under way."""
         self._profile = profile
@@ -129,12 +129,12 @@ class Caller:
         A plugin of ours that has nothing to do (Skip) leaves none, only its name on the phase's.
         """
         began = self.clock.now()
-        if phase.recording and not is_quiet(plugin, point):
+        if phase.recording and self.nests(plugin.name, point):
             span = self.start_plugin(phase, plugin.name, point, began)
             answer = self.call(span, plugin, point, 1, function, *args)
             self._end(span, _status(answer))
         else:
-            answer = self.call(phase, plugin, point, 1, function, *args)
+            answer = self.call(None, plugin, point, 1, function, *args)
             self._record(phase, plugin.name, point, began, _status(answer))
         self.measure(plugin.name, point, _status(answer), began)
         return answer
@@ -161,10 +161,10 @@ class Caller:
         return answer
 
     def call(
-        self, span: Span, plugin: Plugin, point: str, calls: int, function: Callable[..., Answer], *args: Any
+        self, span: Span | None, plugin: Plugin, point: str, calls: int, function: Callable[..., Answer], *args: Any
     ) -> Answer | Status:
-        """What the plugin answers, within `span`; an Error that names it when it raises."""
-        token = attach(span.context) if span.recording and span.context and not is_quiet(plugin, point) else None
+        """What the plugin answers, with `span` as the current one if given; an Error that names it when it raises."""
+        token = attach(span.context) if span is not None and span.context else None
         try:
             return function(*args)
         except Exception as raised:  # noqa: BLE001, whatever a plugin raises must not end the scheduler
@@ -173,6 +173,10 @@ class Caller:
             if token is not None:
                 detach(token)
             self.clock.charge(plugin.name, point, calls)
+
+    def nests(self, plugin: str, point: str) -> bool:
+        """Whether the plugin may start spans there: ours do not, so that they need not be told which one is current."""
+        return point not in _QUIET_POINTS or plugin not in self._ours
 
     def measure(self, plugin: str, point: str, status: Status | None, began: int) -> None:
         """Tells the metrics that a plugin was asked."""
@@ -232,15 +236,6 @@ def _status(answer: object) -> Status | None:
     if isinstance(answer, PermitResult | PostFilterResult):
         return answer.status
     return answer if isinstance(answer, Status) else None
-
-
-def is_quiet(plugin: Plugin, point: str) -> bool:
-    """Whether a plugin of our own starts no span there, so that it need not be told which one is current."""
-    kind = type(plugin)
-    quiet = _QUIET.get(kind)
-    if quiet is None:
-        quiet = _QUIET[kind] = kind.__module__.startswith(_OURS)
-    return quiet and point in _QUIET_POINTS
 
 
 def _raised(plugin: Plugin, point: str, raised: Exception) -> Status:

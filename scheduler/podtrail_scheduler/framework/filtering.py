@@ -16,7 +16,7 @@ from podtrail_instrumentation.steps import Step
 
 from podtrail_scheduler.objects import Pod
 
-from .calling import PLUGIN_THRESHOLD, REJECTED, Refused, is_quiet
+from .calling import PLUGIN_THRESHOLD, REJECTED, Refused
 from .cycle_state import CycleState
 from .diagnosis import Diagnosis, Refusal
 from .extension_points import FilterPlugin, LocalFilterPlugin
@@ -53,10 +53,10 @@ class _Spans:
         self._stopped: dict[str, int] = {}
         self.took: dict[str, int] = {}
 
-    def of(self, plugin: FilterPlugin) -> Span:
-        """The span to call the plugin in."""
-        if not self._phase.recording or is_quiet(plugin, "filter"):
-            return self._phase
+    def of(self, plugin: FilterPlugin) -> Span | None:
+        """The span to call the plugin in, if any."""
+        if not self._phase.recording or not self._caller.nests(plugin.name, "filter"):
+            return None
         span = self._open.get(plugin.name)
         if span is None:
             span = self._open[plugin.name] = self._caller.start_plugin(self._phase, plugin.name, "filter")

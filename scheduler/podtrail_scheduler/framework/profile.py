@@ -83,10 +83,10 @@ class Profile:
         self.bind = self._at("bind", BindPlugin)  # type: ignore[type-abstract]
         self.post_bind = self._at("post_bind", PostBindPlugin)  # type: ignore[type-abstract]
         self.names = tuple(self._plugins)
+        self.plugins = tuple(self._plugins.values())
         self.weights = {each.plugin.name: each.weight for each in enabled}
-        plugins = list(self._plugins.values())
-        hinting = [each for each in plugins if isinstance(each, EventsPlugin)]
-        self.hints = hints_of(hinting, [each.name for each in plugins if not isinstance(each, EventsPlugin)])
+        hinting = [each for each in self.plugins if isinstance(each, EventsPlugin)]
+        self.hints = hints_of(hinting, [each.name for each in self.plugins if not isinstance(each, EventsPlugin)])
         if not self.bind:
             raise ValueError(f"profile {name} needs a plugin that binds")
 

@@ -56,7 +56,7 @@ class Framework:
         self.table = table
         self.memory = Memory(table)
         self.nominator = nominator
-        self.caller = Caller(profile.name, clock, measures)
+        self.caller = Caller(profile.name, clock, profile.plugins, measures)
         self.trial = trial or Trial()
         self.trial.serve(nominator, profile.filter, profile.pre_filter_extensions)
 

@@ -9,7 +9,7 @@ from podtrail_instrumentation import Span
 
 from podtrail_scheduler.objects import Pod
 
-from .calling import PLUGIN_THRESHOLD, Refused, is_quiet
+from .calling import PLUGIN_THRESHOLD, Refused
 from .cycle_state import CycleState
 from .extension_points import MAX_SCORE, ScorePlugin
 from .node_info import NodeInfo
@@ -61,14 +61,14 @@ class ScorePhase:
             if plugin.name in self._state.skip_score:
                 continue
             began = caller.clock.now()
-            nests = phase.recording and not is_quiet(plugin, "score")
-            span = caller.start_plugin(phase, plugin.name, "score", began) if nests else phase
+            nests = phase.recording and caller.nests(plugin.name, "score")
+            span = caller.start_plugin(phase, plugin.name, "score", began) if nests else None
             refused = self._run(span, plugin)
             now = caller.clock.now()
             if phase.recording:
                 told = {"scheduler.nodes.evaluated": len(self._nodes), "scheduler.duration_ns": now - began}
                 failure = refused.status.message if refused is not None else ""
-                if nests:
+                if span is not None:
                     span.set_attributes(told)
                     if failure:
                         span.fail(failure)
@@ -110,7 +110,7 @@ class ScorePhase:
         places = [place for place, each in enumerate(self._sums) if each == highest]
         return self._nodes[places[random.randrange(equals)]].name
 
-    def _run(self, span: Span, plugin: ScorePlugin) -> Refused | None:
+    def _run(self, span: Span | None, plugin: ScorePlugin) -> Refused | None:
         name = plugin.name
         scores = self._scores(span, plugin)
         if isinstance(scores, Status):
@@ -142,7 +142,7 @@ class ScorePhase:
         weighted = [weight * score for score in scores] if weight != 1 else list(scores)
         self._sums = weighted if self._sums is None else list(map(add, self._sums, weighted))
 
-    def _scores(self, span: Span, plugin: ScorePlugin) -> Sequence[int] | Status:
+    def _scores(self, span: Span | None, plugin: ScorePlugin) -> Sequence[int] | Status:
         local = self._framework.profile.local_scores.get(plugin.name)
         if local is None:
             return self._ask(span, plugin, self._nodes)
@@ -158,7 +158,7 @@ class ScorePhase:
             column[self._indexes[place]] = answer
         return self._pick(column)
 
-    def _ask(self, span: Span, plugin: ScorePlugin, nodes: Sequence[NodeInfo]) -> Sequence[int] | Status:
+    def _ask(self, span: Span | None, plugin: ScorePlugin, nodes: Sequence[NodeInfo]) -> Sequence[int] | Status:
         caller = self._framework.caller
         columns = self._framework.profile.column_scores.get(plugin.name)
         if columns is not None:
