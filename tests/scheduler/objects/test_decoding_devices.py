@@ -35,9 +35,7 @@ def test_a_slice_has_devices_with_all_that_is_asked_about_them() -> None:
     device = {
         "name": "d",
         "attributes": {"model": {"string": "A"}, "other.com/n": {"int": 3}, "ok": {"bool": True}},
-        "capacity": {
-            "memory": {"value": "1Gi", "requestPolicy": {"default": "1", "validRange": {"min": "1", "step": "2"}}}
-        },
+        "capacity": {"memory": {"value": "1Gi", "requestPolicy": valid}},
         "taints": [{"key": "k", "value": "v", "effect": "NoExecute"}],
         "consumesCounters": [{"counterSet": "s", "counters": {"c": {"value": "2"}}}],
         "allowMultipleAllocations": True,
