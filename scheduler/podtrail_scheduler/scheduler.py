@@ -184,7 +184,8 @@ class Scheduler(Watching):
     async def _flush(self) -> None:
         number = 0
         while True:
-            await self.handle.clock.sleep(FLUSH_BACKOFF)
+            # On the whole second, where windows of the back-off queue end.
+            await self.handle.clock.sleep(FLUSH_BACKOFF - self.handle.clock.now() % FLUSH_BACKOFF)
             number += 1
             now = self.handle.clock.now()
             self.queue.flush_backoff(now)

@@ -1,8 +1,11 @@
 """Makes the calls: a limited number at a time, Pod status patches at a rate of their own, failed ones again."""
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
+
+from podtrail_instrumentation.klog import info, structured
 
 from podtrail_scheduler.client import ApiError, Client, PodCondition
 from podtrail_scheduler.durations import SECOND
@@ -10,12 +13,14 @@ from podtrail_scheduler.framework.clock import Clock
 from podtrail_scheduler.objects import Pod
 
 from .call_queue import CallQueue, Outcome, QueuedCall
-from .calls import CallType, PodBinding, PodStatusPatch
+from .calls import APICall, CallType, PodBinding, PodStatusPatch
 from .token_bucket import TokenBucket
 
 FIRST_RETRY = 1 * SECOND
 LAST_RETRY = 16 * SECOND
 MAX_TRIES = 6
+
+_logger = logging.getLogger("podtrail_scheduler.api_dispatcher")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +142,7 @@ class APIDispatcher:
     async def _execute(self, queued: QueuedCall) -> None:
         began = self._clock.now()
         error: ApiError | None = None
+        _tell(queued.call)
         try:
             await queued.call.execute(self._client)
         except ApiError as refused:
@@ -152,6 +158,7 @@ class APIDispatcher:
     def _retry(self, queued: QueuedCall, patch: PodStatusPatch, error: ApiError, now: int) -> None:
         """Tries a patch again, unless it is of no use or a newer one is there."""
         queued.tries += 1
+        _logger.error("%s", structured("Failed to patch pod status", err=str(error), pod=patch.pod.key))
         if error.reason == "NotFound" or self._calls.has_successor(patch.pod.uid):
             return
         if not _may_help(error) or queued.tries >= MAX_TRIES:
@@ -159,6 +166,18 @@ class APIDispatcher:
             return
         wait = min(FIRST_RETRY << (queued.tries - 1), LAST_RETRY)
         self._calls.add_delayed(queued, now + wait)
+
+
+def _tell(call: APICall) -> None:
+    """Logs what is about to be sent."""
+    if isinstance(call, PodBinding):
+        info(_logger, 3, "Attempting to bind pod to node", pod=call.pod.key, node=call.node_name)
+        return
+    for name, condition in call.conditions.items():
+        values = {"pod": call.pod.key, "conditionType": name}
+        if condition is not None:
+            values |= {"conditionStatus": condition.status, "conditionReason": condition.reason}
+        info(_logger, 3, "Updating pod condition", **values)
 
 
 def _may_help(error: ApiError) -> bool:
