@@ -1,15 +1,28 @@
-"""KEP-5501's integration tests, with the feature on and off, on a real API server."""
+"""KEP-5501's integration tests, with the feature on and off, on a real API server.
+
+What they hold it to: condition and Event after the delay of 5 s; neither when the Pod becomes ready within it; the last
+of several rejections; a gated Pod's condition stays the API server's; no patch for what the status says already; the
+condition taken away again; failures that are retried and hold up nothing. More of it, in virtual time, is in
+tests/scheduler/api_dispatcher/test_kep_5501.py.
+"""
 
 import asyncio
+import urllib.request
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from podtrail_scheduler.framework.status import Status, unschedulable
+from podtrail_scheduler.framework.cycle_state import CycleState
+from podtrail_scheduler.framework.extension_points import PermitResult
+from podtrail_scheduler.framework.status import Code, Status, unschedulable
 from podtrail_scheduler.objects import Pod
 from podtrail_scheduler.queueing.events import Action, ClusterEvent, Registration, Resource
+from prometheus_client.parser import text_string_to_metric_families
 
 pytestmark = pytest.mark.control_plane
 GATES = "SchedulerAsyncAPICalls=true,SchedulerPreEnqueuePodStatus=true"
+DELAY = 5
+"""Seconds that a rejection must last."""
 
 
 class Readiness:
@@ -49,6 +62,17 @@ class Namespace:
     def merge(self, pod: str, metadata: dict[str, Any]) -> Any:
         return self.api.patch(f"{self.pods}/{pod}", {"metadata": metadata})
 
+    def status_patches(self) -> int:
+        """How many patches of Pod statuses the API server has been sent, by its own count."""
+        asked = {"resource": "pods", "subresource": "status", "verb": "PATCH"}
+        return sum(
+            int(sample.value)
+            for family in text_string_to_metric_families(self.api.get("/metrics"))
+            if family.name == "apiserver_request"
+            for sample in family.samples
+            if asked.items() <= sample.labels.items()
+        )
+
 
 @pytest.fixture
 def own(control_plane: Any, namespace: str) -> Namespace:
@@ -59,9 +83,12 @@ def test_a_rejected_pod_has_a_condition_and_an_event_and_is_scheduled_when_it_is
     own: Namespace, namespace: str, running: Any, until: Any, make_pod: Any
 ) -> None:
     async def test() -> None:
+        clock = asyncio.get_running_loop().time
         async with running(namespace, plugins=PLUGINS, gates=GATES):
+            created = clock()
             await asyncio.to_thread(own.api.create, own.pods, make_pod("held", namespace))
             condition = await until(lambda: own.condition("held"))
+            assert clock() - created >= DELAY
             [event] = await until(lambda: own.events("held"))
             assert (condition["status"], condition["reason"]) == ("False", "NotReadyForScheduling")
             assert condition["message"] == event["note"] == "waiting for it"
@@ -133,5 +160,109 @@ def test_a_pod_with_scheduling_gates_keeps_the_api_servers_condition(
             assert (await asyncio.to_thread(own.condition, "gated"))["reason"] == "SchedulingGated"
             assert now["metadata"]["resourceVersion"] == created["metadata"]["resourceVersion"]
             assert await asyncio.to_thread(own.events, "gated") == []
+
+    asyncio.run(test())
+
+
+def test_the_same_rejection_is_patched_once_however_often_it_is_made_and_by_however_many_schedulers(
+    own: Namespace, namespace: str, running: Any, until: Any, make_pod: Any
+) -> None:
+    """What must not come cannot be waited for: another Pod's patch, asked for later, tells that it did not."""
+
+    async def test() -> None:
+        before = await asyncio.to_thread(own.status_patches)
+        async with running(namespace, plugins=PLUGINS, gates=GATES):
+            await asyncio.to_thread(own.api.create, own.pods, make_pod("held", namespace))
+            await until(lambda: own.condition("held"))
+            for number in range(3):
+                await asyncio.to_thread(own.merge, "held", {"annotations": {"n": str(number)}})
+            await asyncio.to_thread(own.api.create, own.pods, make_pod("later", namespace))
+            await until(lambda: own.condition("later"))
+        async with running(namespace, plugins=PLUGINS, gates=GATES):
+            await asyncio.to_thread(own.api.create, own.pods, make_pod("last", namespace))
+            await until(lambda: own.condition("last"))
+        assert await asyncio.to_thread(own.status_patches) - before == 3
+
+    asyncio.run(test())
+
+
+def test_the_condition_is_removed_when_a_pod_passes_and_is_not_scheduled_yet(
+    own: Namespace, namespace: str, running: Any, until: Any, make_pod: Any
+) -> None:
+    class Patience:
+        """Has Pods wait for a permission that does not come."""
+
+        name = "Patience"
+
+        def __init__(self, *_: object) -> None:
+            """Needs nothing."""
+
+        def permit(self, state: CycleState, pod: Pod, node: str) -> PermitResult:
+            return PermitResult(Status(Code.WAIT), timeout=3600 * 10**9)
+
+    async def test() -> None:
+        async with running(namespace, plugins=PLUGINS | {"Patience": Patience}, gates=GATES):
+            await asyncio.to_thread(own.api.create, own.pods, make_pod("held", namespace))
+            await until(lambda: own.condition("held"))
+            await asyncio.to_thread(own.merge, "held", {"labels": {"ready": ""}})
+            await until(lambda: own.condition("held"), lambda condition: not condition)
+
+    asyncio.run(test())
+
+
+WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+
+
+@pytest.fixture
+def refusing(own: Namespace, namespace: str) -> Callable[[], None]:
+    """From now on the API server can't write Pod statuses of the namespace: its webhook for them does not answer.
+
+    Returns what makes it answer again.
+    """
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods/status"], "operations": ["UPDATE"]}
+    webhook = {
+        "name": "statuses.example.com",
+        "clientConfig": {"url": "https://127.0.0.1:1/"},
+        "rules": [rule],
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+    }
+    own.api.create(WEBHOOKS, {"metadata": {"name": namespace}, "webhooks": [webhook]})
+
+    def end() -> None:
+        own.api.delete(f"{WEBHOOKS}/{namespace}")
+
+    return end
+
+
+def failed_patches(port: int) -> float:
+    """How many patches of Pod statuses have failed that service, by its metrics."""
+    wanted = {"call_type": "pod_status_patch", "result": "error"}
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
+        return sum(
+            sample.value
+            for family in text_string_to_metric_families(answer.read().decode())
+            if family.name == "scheduler_async_api_call_execution"
+            for sample in family.samples
+            if wanted.items() <= sample.labels.items()
+        )
+
+
+def test_a_patch_that_fails_holds_up_no_other_pod_and_is_sent_again(
+    own: Namespace, namespace: str, running: Any, until: Any, make_pod: Any, refusing: Callable[[], None]
+) -> None:
+    async def test() -> None:
+        async with running(namespace, plugins=PLUGINS, gates=GATES) as service:
+            await asyncio.to_thread(own.api.create, own.pods, make_pod("held", namespace))
+            await until(lambda: failed_patches(service.port))
+            free = make_pod("free", namespace)
+            free["metadata"]["labels"] = {"ready": ""}
+            await asyncio.to_thread(own.api.create, own.pods, free)
+            await until(lambda: own.api.get(f"{own.pods}/free")["spec"].get("nodeName"))
+            assert await asyncio.to_thread(own.condition, "held") == {}
+            await asyncio.to_thread(refusing)
+            condition = await until(lambda: own.condition("held"))
+            assert condition["reason"] == "NotReadyForScheduling"
 
     asyncio.run(test())
