@@ -99,6 +99,7 @@ def test_feature_gate_enabled_with_sampling_rate_0_creates_non_recording_spans_a
     collector: Collector, rate: int | None, creation: str
 ) -> None:
     outcome = Outcome(traced(collector.endpoint, rate), annotations={KEY: creation})
+    assert all(outcome.watcher.valid)
     assert not any(outcome.watcher.recording)
     assert collector.spans == []
     assert outcome.traceparent[3:35] != CREATION[3:35]
@@ -115,6 +116,7 @@ def test_feature_gate_enabled_with_sampling_rate_0_initiates_an_otlp_connection(
 
 def test_an_unsampled_span_at_a_rate_is_non_recording_and_not_exported(collector: Collector) -> None:
     outcome = Outcome(traced(collector.endpoint, 1))  # one of a million: this one is not
+    assert all(outcome.watcher.valid)
     assert not any(outcome.watcher.recording)
     assert collector.spans == []
     assert outcome.traceparent.endswith("-00")

@@ -129,12 +129,13 @@ class Caller:
         A plugin of ours that has nothing to do (Skip) leaves none, only its name on the phase's.
         """
         began = self.clock.now()
-        if phase.recording and self.nests(plugin.name, point):
+        nests = self.nests(plugin.name, point)
+        if phase.recording and nests:
             span = self.start_plugin(phase, plugin.name, point, began)
             answer = self.call(span, plugin, point, 1, function, *args)
             self._end(span, _status(answer))
         else:
-            answer = self.call(None, plugin, point, 1, function, *args)
+            answer = self.call(phase if nests else None, plugin, point, 1, function, *args)
             self._record(phase, plugin.name, point, began, _status(answer))
         self.measure(plugin.name, point, _status(answer), began)
         return answer
@@ -145,7 +146,7 @@ class Caller:
         """As `run`, of a plugin that may be a coroutine function at that point."""
         began = self.clock.now()
         span = self.start_plugin(phase, plugin.name, point, began)
-        token = attach(span.context) if span.recording and span.context else None
+        token = attach(span.context) if span.context is not None else None
         answer: Answer | Status
         try:
             given = function(*args)
@@ -164,7 +165,7 @@ class Caller:
         self, span: Span | None, plugin: Plugin, point: str, calls: int, function: Callable[..., Answer], *args: Any
     ) -> Answer | Status:
         """What the plugin answers, with `span` as the current one if given; an Error that names it when it raises."""
-        token = attach(span.context) if span is not None and span.context else None
+        token = attach(span.context) if span is not None and span.context is not None else None
         try:
             return function(*args)
         except Exception as raised:  # noqa: BLE001, whatever a plugin raises must not end the scheduler

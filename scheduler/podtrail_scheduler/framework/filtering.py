@@ -55,8 +55,10 @@ class _Spans:
 
     def of(self, plugin: FilterPlugin) -> Span | None:
         """The span to call the plugin in, if any."""
-        if not self._phase.recording or not self._caller.nests(plugin.name, "filter"):
+        if not self._caller.nests(plugin.name, "filter"):
             return None
+        if not self._phase.recording:
+            return self._phase
         span = self._open.get(plugin.name)
         if span is None:
             span = self._open[plugin.name] = self._caller.start_plugin(self._phase, plugin.name, "filter")

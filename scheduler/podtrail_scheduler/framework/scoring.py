@@ -61,9 +61,9 @@ class ScorePhase:
             if plugin.name in self._state.skip_score:
                 continue
             began = caller.clock.now()
-            nests = phase.recording and caller.nests(plugin.name, "score")
-            span = caller.start_plugin(phase, plugin.name, "score", began) if nests else None
-            refused = self._run(span, plugin)
+            nests = caller.nests(plugin.name, "score")
+            span = caller.start_plugin(phase, plugin.name, "score", began) if nests and phase.recording else None
+            refused = self._run(span or (phase if nests else None), plugin)
             now = caller.clock.now()
             if phase.recording:
                 told = {"scheduler.nodes.evaluated": len(self._nodes), "scheduler.duration_ns": now - began}
