@@ -39,6 +39,30 @@ class DeviceTaint(NamedTuple):
     effect: str = "NoSchedule"
 
 
+@dataclass(frozen=True, slots=True)
+class DeviceTaintRule:
+    """A taint that somebody other than the driver gives to devices: those of `selector`, empty parts of which are any.
+
+    Without a selector it is for none.
+    """
+
+    name: str
+    taint: DeviceTaint
+    selector: DeviceId | None = None
+    resource_version: str = ""
+
+    @property
+    def key(self) -> str:
+        """The name."""
+        return self.name
+
+    def selects(self, device: DeviceId) -> bool:
+        """Whether `device` gets the taint."""
+        return self.selector is not None and all(
+            wanted in ("", found) for wanted, found in zip(self.selector, device, strict=True)
+        )
+
+
 class DeviceToleration(NamedTuple):
     """Which taints of devices a request bears; empty key is all keys, empty effect every effect."""
 

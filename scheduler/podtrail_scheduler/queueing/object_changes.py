@@ -11,7 +11,7 @@ from podtrail_scheduler.objects import (
     StorageClass,
     VolumeAttachment,
 )
-from podtrail_scheduler.objects.resource import DeviceClass, ResourceClaim, ResourceSlice
+from podtrail_scheduler.objects.resource import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
 
 from .events import Action, ApiObject, ClusterEvent, Resource
 
@@ -31,8 +31,14 @@ RESOURCES: Mapping[type, Resource] = {
 
 
 def object_change(old: ApiObject | None, new: ApiObject | None) -> ClusterEvent | None:
-    """The event of an object that came (no `old`), changed, or went (no `new`); None when nobody waits for its kind."""
-    resource = RESOURCES.get(type(old if new is None else new))
+    """The event of an object that came (no `old`), changed, or went (no `new`); None when nobody waits for its kind.
+
+    Rules that taint devices are changes of the slices: so kube-scheduler's plugins see them.
+    """
+    kind = type(old if new is None else new)
+    if kind is DeviceTaintRule:
+        return ClusterEvent(Resource.RESOURCE_SLICE, Action.UPDATE)
+    resource = RESOURCES.get(kind)
     if resource is None:
         return None
     return ClusterEvent(resource, Action.ADD if old is None else Action.DELETE if new is None else Action.UPDATE)

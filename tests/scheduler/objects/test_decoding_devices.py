@@ -17,6 +17,7 @@ from podtrail_scheduler.objects.resource import (
     DeviceSpecification,
     DeviceStatus,
     DeviceTaint,
+    DeviceTaintRule,
     RequestPolicy,
     ResourceClaim,
     ResourceSlice,
@@ -113,6 +114,13 @@ def test_a_claim_has_requests_constraints_and_what_became_of_it() -> None:
     assert claim.allocation.json == allocation
     assert claim.reserved_for == (ConsumerReference("pu", "p"),)
     assert claim.devices == (DeviceStatus(found, {"Ready": ("True", "R", "M")}),)
+
+
+def test_a_rule_taints_what_its_selector_names() -> None:
+    taint = {"key": "k", "effect": "NoSchedule"}
+    found = read("DeviceTaintRule", {"taint": taint, "deviceSelector": {"driver": "dr"}})
+    assert found == DeviceTaintRule("x", DeviceTaint("k"), DeviceId("dr", "", ""), "7")
+    assert read("DeviceTaintRule", {"taint": taint}).selector is None
 
 
 def test_an_attribute_of_an_unknown_kind_is_told_with_its_path() -> None:

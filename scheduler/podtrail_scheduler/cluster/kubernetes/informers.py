@@ -55,6 +55,7 @@ KINDS: Sequence[Kind] = (
     Kind("resource.k8s.io/v1", "resourceclaims"),
     Kind("resource.k8s.io/v1", "resourceslices"),
     Kind("resource.k8s.io/v1", "deviceclasses"),
+    Kind("resource.k8s.io/v1", "devicetaintrules"),
 )
 """What kube-scheduler's informers watch. What an older API server does not have is told, and done without."""
 

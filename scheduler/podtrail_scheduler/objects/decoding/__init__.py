@@ -22,7 +22,12 @@ from .policy import (
     decode_stateful_set,
 )
 from .reading import Json, Misshapen
-from .resource import decode_device_class, decode_resource_claim, decode_resource_slice
+from .resource import (
+    decode_device_class,
+    decode_device_taint_rule,
+    decode_resource_claim,
+    decode_resource_slice,
+)
 from .storage import (
     decode_csi_driver,
     decode_csi_node,
@@ -42,6 +47,7 @@ __all__ = [
     "decode_csi_node",
     "decode_csi_storage_capacity",
     "decode_device_class",
+    "decode_device_taint_rule",
     "decode_namespace",
     "decode_node",
     "decode_persistent_volume",
@@ -79,6 +85,7 @@ DECODERS: MappingProxyType[tuple[str, str], Callable[[Json], ApiObject]] = Mappi
         ("resource.k8s.io/v1", "ResourceClaim"): decode_resource_claim,
         ("resource.k8s.io/v1", "ResourceSlice"): decode_resource_slice,
         ("resource.k8s.io/v1", "DeviceClass"): decode_device_class,
+        ("resource.k8s.io/v1", "DeviceTaintRule"): decode_device_taint_rule,
     }
 )
 """By apiVersion and kind."""

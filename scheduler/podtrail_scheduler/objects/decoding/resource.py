@@ -18,6 +18,7 @@ from podtrail_scheduler.objects.resource import (
     DeviceSpecification,
     DeviceStatus,
     DeviceTaint,
+    DeviceTaintRule,
     DeviceToleration,
     RequestPolicy,
     ResourceClaim,
@@ -61,6 +62,18 @@ def decode_device_class(device_class: Json) -> DeviceClass:
         name=text(metadata, "name", "metadata"),
         selectors=items(spec, "selectors", _selector, "spec"),
         config=items(spec, "config", dict, "spec"),
+        resource_version=text(metadata, "resourceVersion", "metadata"),
+    )
+
+
+def decode_device_taint_rule(rule: Json) -> DeviceTaintRule:
+    """A DeviceTaintRule of the API's JSON. Raises ValueError with the path of what it cannot read."""
+    metadata = part(rule, "metadata")
+    spec = part(rule, "spec")
+    return DeviceTaintRule(
+        name=text(metadata, "name", "metadata"),
+        taint=_taint(part(spec, "taint", "spec")),
+        selector=inner(spec, "deviceSelector", _id, "spec"),
         resource_version=text(metadata, "resourceVersion", "metadata"),
     )
 

@@ -8,6 +8,7 @@ from podtrail_scheduler.objects.resource import (
     EXACT_COUNT,
     DeviceClass,
     DeviceSpecification,
+    DeviceTaintRule,
     ResourceClaim,
 )
 
@@ -31,10 +32,12 @@ class Allocator:
         taken: Taken,
         classes: Callable[[str], DeviceClass | None],
         selectors: DeviceSelectors,
+        rules: Sequence[DeviceTaintRule] = (),
         *,
         conditions: bool = True,
     ) -> None:
         """`taken`: what other claims have; `conditions`: devices with binding conditions may be chosen."""
+        self._rules = rules
         self._taken = taken
         self._classes = classes
         self._selectors = selectors
@@ -58,7 +61,7 @@ class Allocator:
         ]
         selectable = _Selectable(node, claims, self._selectors)
         wanted = [self._of_claim(index, claim, pools, candidates, selectable) for index, claim in enumerate(claims)]
-        search = Search(claims, wanted, candidates, selectable.ask, self._taken, self._counters, late)
+        search = Search(claims, wanted, candidates, selectable.ask, self._taken, self._counters, self._rules, late)
         try:
             if search.place(0, 0):
                 return search.chosen

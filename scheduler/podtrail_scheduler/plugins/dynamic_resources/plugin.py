@@ -9,7 +9,7 @@ from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import SKIP, Status, error, unresolvable, unschedulable
 from podtrail_scheduler.objects import Node, Pod
-from podtrail_scheduler.objects.resource import Allocation, DeviceClass, ResourceClaim
+from podtrail_scheduler.objects.resource import Allocation, DeviceClass, DeviceTaintRule, ResourceClaim
 from podtrail_scheduler.queueing.events import Action, ClusterEvent, Happening, Hint, Registration, Resource
 
 from .allocating import Allocator, InvalidPoolsError
@@ -81,7 +81,8 @@ class DynamicResources:
             self._pools.refresh()
             self._selectors.refresh(self._pools.version)
             conditions = self._binding_timeout is not None
-            allocator = Allocator(self._claims.taken(), self._class, self._selectors, conditions=conditions)
+            rules = list(self._handle.listers.all(DeviceTaintRule))
+            allocator = Allocator(self._claims.taken(), self._class, self._selectors, rules, conditions=conditions)
         state.write(_Attempt(claims, allocator))
         return None
 

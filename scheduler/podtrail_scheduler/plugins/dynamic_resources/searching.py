@@ -3,7 +3,13 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from podtrail_scheduler.objects.resource import ALL_DEVICES, DeviceId, ResourceClaim
+from podtrail_scheduler.objects.resource import (
+    ALL_DEVICES,
+    DeviceId,
+    DeviceSpecification,
+    DeviceTaintRule,
+    ResourceClaim,
+)
 
 from .capacity import NOTHING, Amounts, share, suffices, total
 from .chosen import Chosen, Taken, UnallocatableError, Wanted
@@ -36,6 +42,7 @@ class Search:
         selectable: Selectable,
         taken: Taken,
         counters: dict[PoolId, CountersLeft],
+        rules: Sequence[DeviceTaintRule],
         late: Callable[[], bool],
     ) -> None:
         """`wanted` by claim, request and alternative; `counters` are filled in as they are asked for."""
@@ -45,6 +52,7 @@ class Search:
         self._selectable = selectable
         self._taken = taken
         self._counters = counters
+        self._rules = rules
         self._late = late
         self._whole: Counter[DeviceId] = Counter()
         self._shared: dict[DeviceId, list[Amounts]] = {}
@@ -119,11 +127,8 @@ class Search:
         takes_counters = bool(device.consumes_counters) and not self._is_shared_already(candidate)
         if takes_counters and not self._counters_suffice(candidate):
             return False
-        for taint in device.taints:
-            if taint.effect in ("NoSchedule", "NoExecute") and not any(
-                each.tolerates(taint) for each in specification.tolerations
-            ):
-                return False
+        if not self._tolerates(specification, candidate):
+            return False
         shared = share(device, specification.capacity) if device.allow_multiple_allocations else None
         of_claim = self._claims[claim]
         chosen = Chosen(of_claim.requests[place[1]], specification, candidate, shared, takes_counters)
@@ -161,6 +166,14 @@ class Search:
                 each.candidate.id == candidate.id for each in self.chosen[claim]
             )
         return candidate.id in self._taken.devices or self._whole[candidate.id] > 0
+
+    def _tolerates(self, specification: DeviceSpecification, candidate: Candidate) -> bool:
+        given = (rule.taint for rule in self._rules if rule.selects(candidate.id))
+        return all(
+            taint.effect not in ("NoSchedule", "NoExecute")
+            or any(each.tolerates(taint) for each in specification.tolerations)
+            for taint in (*candidate.device.taints, *given)
+        )
 
     def _consumed_of(self, device: DeviceId) -> Amounts:
         consumed = self._taken.consumed.get(device, NOTHING)

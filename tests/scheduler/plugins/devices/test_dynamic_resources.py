@@ -22,6 +22,7 @@ from podtrail_scheduler.objects.resource import (
     DeviceRequest,
     DeviceSpecification,
     DeviceTaint,
+    DeviceTaintRule,
     DeviceToleration,
     ResourceClaim,
     ResourceSlice,
@@ -172,6 +173,17 @@ def test_tainted_devices_are_for_requests_that_tolerate_them(cluster: Any) -> No
     assert refused(cluster) == {"a": NOT_ALLOCATABLE}
     cluster.have(claim(wants(tolerations=(DeviceToleration("broken", "Exists"),))))
     assert refused(cluster) == {}
+
+
+def test_a_rule_taints_the_devices_that_it_selects(cluster: Any) -> None:
+    cluster.have(GPU, claim(), offers("a", "x"), offers("b", "x"))
+    nodes(cluster, "a", "b")
+    cluster.have(DeviceTaintRule("none", DeviceTaint("k")))
+    assert refused(cluster) == {}
+    cluster.have(DeviceTaintRule("pool", DeviceTaint("k"), DeviceId(DRIVER, "a", "")))
+    assert refused(cluster) == {"a": NOT_ALLOCATABLE}
+    cluster.have(DeviceTaintRule("all", DeviceTaint("k"), DeviceId("", "", "")))
+    assert refused(cluster) == {"a": NOT_ALLOCATABLE, "b": NOT_ALLOCATABLE}
 
 
 def test_partitions_of_a_device_share_its_counters(cluster: Any) -> None:
