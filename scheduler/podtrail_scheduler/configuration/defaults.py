@@ -9,7 +9,6 @@ from .args import (
     ARGS,
     DEFAULT_RESOURCES,
     DEFAULT_SHAPE,
-    LEAST_ALLOCATED,
     SYSTEM_DEFAULTING,
     DynamicResourcesArgs,
     NodeResourcesBalancedAllocationArgs,
@@ -98,8 +97,7 @@ def complete_args(args: PluginArgs, features: FeatureGates, *, shaped: bool = Fa
     match args:
         case NodeResourcesFitArgs(scoring_strategy=strategy):
             resources = _weighed(strategy.resources) or DEFAULT_RESOURCES
-            kind = strategy.type or LEAST_ALLOCATED
-            return replace(args, scoring_strategy=replace(strategy, type=kind, resources=resources))
+            return replace(args, scoring_strategy=replace(strategy, resources=resources))
         case NodeResourcesBalancedAllocationArgs():
             return replace(args, resources=_weighed(args.resources) or DEFAULT_RESOURCES)
         case PodTopologySpreadArgs():

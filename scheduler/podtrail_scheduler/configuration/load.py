@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from .args import ARGS, PluginArgs
+from .args import ARGS, NodeResourcesFitArgs, PluginArgs
 from .decoding import Decoder
 from .defaults import complete, complete_args, default_args
 from .document import Located, parse
@@ -118,7 +118,7 @@ def _args(
     shaped = isinstance(given.value, dict) and bool((shape := given.value.get("shape")) and shape.value)
     default = default_args(config.name, features)
     assert default is not None
-    args = complete_args(_gated(args, default, given), features, shaped=shaped)
+    args = complete_args(_as_given(args, default, given), features, shaped=shaped)
     strict = [(each.message, each) for each in decoder.unknown]
     if strict:
         unknown = ", ".join(text for text, _ in strict)
@@ -127,14 +127,19 @@ def _args(
     return args, strict
 
 
-def _gated(args: PluginArgs, default: PluginArgs, given: Located) -> PluginArgs:
-    """Timeouts that were not given are unset when their gate is off."""
+def _as_given(args: PluginArgs, default: PluginArgs, given: Located) -> PluginArgs:
+    """Timeouts that were not given are unset when their gate is off; a strategy without a type has none."""
     names = {"filter_timeout": "filterTimeout", "binding_timeout": "bindingTimeout"}
     unset = {
         name: getattr(default, name)
         for name, key in names.items()
         if hasattr(default, name) and isinstance(given.value, dict) and key not in given.value
     }
+    strategy = given.value.get("scoringStrategy") if isinstance(given.value, dict) else None
+    if isinstance(args, NodeResourcesFitArgs) and strategy is not None and isinstance(strategy.value, dict):
+        kind = strategy.value.get("type")
+        if kind is None or kind.value is None:
+            return replace(args, scoring_strategy=replace(args.scoring_strategy, type=""))
     return replace(args, **unset) if unset else args
 
 
