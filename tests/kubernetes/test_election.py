@@ -225,7 +225,7 @@ def test_a_leader_whose_lease_is_taken_by_force_stops() -> None:
 
 @pytest.mark.control_plane
 def test_on_a_real_api_server_a_crashed_leader_is_followed(control_plane: Any, namespace: str) -> None:
-    quick = ElectionTiming(lease_duration=1.5, renew_deadline=1.0, retry_period=0.2)
+    short = ElectionTiming(lease_duration=6.0, renew_deadline=5.0, retry_period=0.2)
     path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/podtrail-scheduler"
 
     async def test() -> None:
@@ -233,7 +233,7 @@ def test_on_a_real_api_server_a_crashed_leader_is_followed(control_plane: Any, n
         store = ApiLease(connection, namespace, "podtrail-scheduler")
         # What a process leaves that held the Lease and crashed.
         await store.create({"holderIdentity": "crashed", "leaseDurationSeconds": 15, "leaseTransitions": 3})
-        elections = [Election(store, name, random.Random(name), timing=quick) for name in ("first", "second")]
+        elections = [Election(store, name, random.Random(name), timing=short) for name in ("first", "second")]
         leaders: asyncio.Queue[str] = asyncio.Queue()
 
         async def lead(election: Election, name: str) -> None:

@@ -117,6 +117,6 @@ def test_a_binding_whose_answer_is_lost_counts_once(
             await until(lambda: refused("next"))
             await asyncio.to_thread(api.delete, f"{pods}/web")
             await until(lambda: api.get(f"{pods}/next")["spec"].get("nodeName"))
-            assert [each.result for each in service.attempts if each.pod.name == "web"][0] == "Error"
+            assert next(each.result for each in service.attempts if each.pod.name == "web") == "Error"
 
     asyncio.run(test())

@@ -10,7 +10,7 @@ from podtrail_scheduler.cluster.kubernetes.election import LeadershipLost
 
 pytestmark = pytest.mark.control_plane
 
-ELECTION = {"leaderElect": True, "leaseDuration": "2s", "renewDeadline": "1500ms", "retryPeriod": "200ms"}
+ELECTION = {"leaderElect": True, "retryPeriod": "500ms"}
 
 
 class Held:
@@ -209,6 +209,7 @@ def test_a_leader_that_loses_its_lease_ends_and_another_goes_on(
                 with pytest.raises(LeadershipLost):
                     await first.ended()
                 await asyncio.to_thread(create, 20)
+                await asyncio.to_thread(api.patch, lease, {"spec": {"holderIdentity": ""}})
                 await until(all_bound)
                 assert second.attempts
 
