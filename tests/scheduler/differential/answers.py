@@ -38,6 +38,8 @@ class Answer(NamedTuple):
     """The node on which room is made."""
     victims: tuple[str, ...] = ()
     """The Pods that were made to terminate, sorted; those that did so before are not among them."""
+    requeued_by: str = ""
+    """The event that had it tried again, of a Pod that a change of the cluster found waiting."""
     devices: Mapping[str, tuple[str, ...]] = _NONE
     """By claim: the devices that were allocated, `request pool/device`, sorted."""
 

@@ -2,11 +2,24 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 Object = dict[str, Any]
 """An object of the Kubernetes API as its JSON is."""
+
+
+class Change(NamedTuple):
+    """Something that happens to the cluster while a Pod waits."""
+
+    verb: str
+    """create, patch or delete."""
+    obj: Object
+    """What is created or deleted; of what is patched, the kind and the name."""
+    patch: Mapping[str, Any] = MappingProxyType({})
+    """As in RFC 7386."""
+    subresource: str = ""
 
 
 class Case(NamedTuple):
@@ -20,6 +33,8 @@ class Case(NamedTuple):
     """The cluster, Pods that are bound included."""
     pods: tuple[Object, ...]
     """To be scheduled, in this order."""
+    change: Change | None = None
+    """Happens when no node has been found for the first Pod."""
 
     @property
     def family(self) -> str:
@@ -29,8 +44,22 @@ class Case(NamedTuple):
     @property
     def digest(self) -> str:
         """Changes with anything in the case: an answer is of use only for the case it was recorded from."""
-        text = json.dumps([self.profile, self.objects, self.pods], sort_keys=True)
+        change = [] if self.change is None else [[*self.change[:2], dict(self.change.patch), self.change.subresource]]
+        text = json.dumps([self.profile, self.objects, self.pods, *change], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def merged(target: Any, patch: Any) -> Any:
+    """`target` after a merge patch."""
+    if not isinstance(patch, dict):
+        return patch
+    result = dict(target) if isinstance(target, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = merged(result.get(key), value)
+    return result
 
 
 def of_kind(objects: Sequence[Object], kind: str) -> list[Object]:

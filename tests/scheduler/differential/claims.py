@@ -59,14 +59,28 @@ def allocated(claim: Object, pod: Object, devices: tuple[str, ...]) -> Object:
 
 def _classes() -> list[Object]:
     return [
-        _class("gpu", f'device.driver == "{_DRIVER}"'),
-        _class("big", f'device.capacity["{_DRIVER}"].memory.compareTo(quantity("40Gi")) >= 0'),
+        device_class("gpu"),
+        device_class("big", f'device.capacity["{_DRIVER}"].memory.compareTo(quantity("40Gi")) >= 0'),
     ]
 
 
-def _class(name: str, selector: str) -> Object:
+def device_class(name: str, selector: str = f'device.driver == "{_DRIVER}"') -> Object:
+    """A DeviceClass of the devices that meet an expression."""
     spec = {"selectors": [{"cel": {"expression": selector}}]}
     return {"apiVersion": _API, "kind": "DeviceClass", "metadata": {"name": name}, "spec": spec}
+
+
+def slice_of(name: str, node_name: str) -> Object:
+    """A ResourceSlice with one device of a node."""
+    return _of_pool(Random(name), name, node_name, {"nodeName": node_name})
+
+
+def resource_claim(name: str, device_class_name: str) -> Object:
+    """A ResourceClaim for one device of a class."""
+    exactly = {"deviceClassName": device_class_name, "allocationMode": "ExactCount", "count": 1}
+    metadata = {"name": name, "namespace": NAMESPACE}
+    spec = {"devices": {"requests": [{"name": "q0", "exactly": exactly}]}}
+    return {"apiVersion": _API, "kind": "ResourceClaim", "metadata": metadata, "spec": spec}
 
 
 def _slice(rng: Random, name: str, node_name: str) -> Object:

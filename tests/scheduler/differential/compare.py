@@ -37,15 +37,15 @@ def compare(theirs: Answers, ours: Answers) -> Iterator[Comparison]:
     if theirs.order:
         yield Comparison(theirs.case, "all", "order", theirs.order, ours.order)
     for their, our in zip(theirs.steps, ours.steps, strict=False):
-        for field, one, other in _fields(their, our, sampled=theirs.case.startswith("sampling/")):
+        for field, one, other in _fields(their, our, theirs.case.partition("/")[0]):
             yield Comparison(theirs.case, their.pod, field, one, other)
 
 
-def _fields(theirs: Answer, ours: Answer, *, sampled: bool) -> Iterator[tuple[str, Any, Any]]:
+def _fields(theirs: Answer, ours: Answer, family: str) -> Iterator[tuple[str, Any, Any]]:
     yield "outcome", theirs.outcome, ours.outcome
     if theirs.outcome != ours.outcome:
         return
-    if sampled:
+    if family == "sampling":
         yield "number of nodes that fit", theirs.fitting, ours.fitting
     elif theirs.outcome in {"bound", "chosen"}:
         yield "nodes that fit", _fitting(theirs), _fitting(ours)
@@ -58,6 +58,8 @@ def _fields(theirs: Answer, ours: Answer, *, sampled: bool) -> Iterator[tuple[st
             yield "devices", theirs.devices, ours.devices
     else:
         yield "message", theirs.message, ours.message
+        if family == "hints":
+            yield "requeued by", theirs.requeued_by, ours.requeued_by
     if theirs.victims or ours.victims:
         yield "nominated node", theirs.nominated, ours.nominated
         yield "victims", theirs.victims, ours.victims

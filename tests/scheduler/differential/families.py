@@ -4,13 +4,13 @@ from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
 
-from . import claims, mixed, nodes, queue, resources, spreading, volumes
+from . import claims, hints, mixed, nodes, queue, resources, spreading, volumes
 
 
 class Family(NamedTuple):
-    """Makes a case of a plugin (or of all) from a generator of random numbers."""
+    """Makes a case of a plugin (or of all) from a generator of random numbers; None where cases are listed."""
 
-    make: Callable[[Random], nodes.Made]
+    make: Callable[[Random], nodes.Made] | None
     cases: int
 
 
@@ -35,6 +35,7 @@ FAMILIES: dict[str, Family] = {
     "DynamicResources": Family(claims.dynamic_resources, 30),
     "DefaultPreemption": Family(queue.default_preemption, 50),
     "preemption": Family(queue.preemption_of_what_is_in_the_way, 30),
+    "hints": Family(None, len(hints.scenarios())),
     "mixed": Family(mixed.small, 40),
     "large": Family(mixed.large, 15),
 }

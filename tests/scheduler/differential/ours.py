@@ -25,7 +25,7 @@ from podtrail_scheduler.scheduler import Scheduler
 
 from .answers import Answer, Answers
 from .builders import as_stored
-from .case import Case, Object
+from .case import Case, Change, Object, merged
 from .claims import allocated
 from .profiles import configuration
 
@@ -82,6 +82,11 @@ class _Bench:
         else:
             self.api_server.objects.put(decoded)
 
+    def tell(self, old: Object | None, new: Object | None) -> None:
+        """The watch shows an object as it was and as it is."""
+        self.api_server.watch.tell(*(each and decode(_with_identity(each)) for each in (old, new)))
+        self.settle()
+
     def settle(self) -> None:
         """What is under way ends."""
         until = self._timeline.now() + _ATTEMPT
@@ -115,6 +120,9 @@ def ask(case: Case, recorded: Answers) -> Answers:
         return _ask_for_the_order(case)
     objects = list(case.objects)
     bench = _Bench(case.profile, objects)
+    if case.change is not None:
+        answer = _schedule(bench, case.pods[0])
+        return Answers(case.name, case.digest, (answer._replace(requeued_by=_requeued(bench, case, case.change)),))
     steps: list[Answer] = []
     for pod, theirs in zip(case.pods, recorded.steps, strict=True):
         ours = _schedule(bench, pod)
@@ -141,6 +149,20 @@ def _used(obj: Object, pod: Object, answer: Answer) -> Object:
     if obj["kind"] != "ResourceClaim" or obj["metadata"]["name"] not in answer.devices:
         return obj
     return allocated(obj, pod, answer.devices[obj["metadata"]["name"]])
+
+
+def _requeued(bench: _Bench, case: Case, change: Change) -> str:
+    before = dict(bench.scheduler.queue.counts.incoming)
+    name = change.obj["metadata"]["name"]
+    found = (each for each in (*case.objects, *case.pods) if each["kind"] == change.obj["kind"])
+    old = next((each for each in found if each["metadata"]["name"] == name), None)
+    new = {"create": change.obj, "patch": merged(old, dict(change.patch)), "delete": None}[change.verb]
+    bench.tell(old, new)
+    return " ".join(
+        event
+        for (_, event), number in bench.scheduler.queue.counts.incoming.items()
+        if number > before.get((_, event), 0)
+    )
 
 
 def _ask_for_the_order(case: Case) -> Answers:

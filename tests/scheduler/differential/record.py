@@ -16,14 +16,18 @@ from tests.kubernetes.conftest import DEFAULT_ASSETS, ControlPlane
 from . import answers
 from .answers import Answer, Answers
 from .builders import namespaces
-from .case import Case, Object, of_kind
+from .case import Case, Change, Object, of_kind
 from .generate import cases
 from .log import Line, Log
 from .profiles import configuration
 
 # What would change what a case says, or needs a controller that is not there.
 _ADMISSION = "TaintNodesByCondition,Priority,DefaultTolerationSeconds,StorageObjectInUseProtection,RuntimeClass"
-_VERBOSITY = ("-v=4", "--vmodule=schedule_one=10", "--feature-gates=OpportunisticBatching=false")
+_VERBOSITY = (
+    "-v=4",
+    "--vmodule=schedule_one=10,scheduling_queue=6,active_queue=6,backoff_queue=6",
+    "--feature-gates=OpportunisticBatching=false",
+)
 
 _PATHS = {
     "Service": "/api/v1/namespaces/{}/services",
@@ -72,7 +76,10 @@ class Recorder:
         if case.family == "PrioritySort":
             return self._ask_for_the_order(case)
         self._make(case.objects)
-        steps = [self._schedule(pod) for pod in case.pods]
+        if case.change is not None:
+            steps = [self._schedule_and_change(case.pods[0], case.change)]
+        else:
+            steps = [self._schedule(pod) for pod in case.pods]
         self._clear(case)
         return Answers(case.name, case.digest, tuple(steps))
 
@@ -132,6 +139,36 @@ class Recorder:
             self._await(("Delete event for unscheduled pod",), "pod", Counter([key]))
         return answer
 
+    def _schedule_and_change(self, pod: Object, change: Change) -> Answer:
+        key = _key(pod)
+        self._api.create(_collection(pod), pod)
+        answer = _Attempt(key).answer(self._log.lines())
+        if answer.outcome != "unschedulable":
+            raise AssertionError(f"{key} was to wait, but: {answer}")
+        self._await(("Pod moved to an internal scheduling queue",), "pod", Counter([key]))
+        self._change(change)
+        updates = 3  # of the Pod: why it waits, the change, the mark
+        if change.obj["kind"] == "Pod" and _key(change.obj) == key:
+            mark = {"metadata": {"annotations": {"example.com/mark": "set"}}}
+            self._api.patch(f"{_collection(pod)}/{pod['metadata']['name']}", mark)
+        for message, fields in self._log.lines():
+            if message == "Entity moved to an internal scheduling queue" and fields["entity"] == key:
+                return answer._replace(requeued_by=fields["event"])
+            if message == "Update event for unscheduled pod" and fields["pod"] == key:
+                updates -= 1
+            if not updates or (message in _NO_REASON_TO_MOVE and _is_of(change, fields["event"])):
+                return answer
+        raise AssertionError("the log has no end")
+
+    def _change(self, change: Change) -> None:
+        path = f"{_collection(change.obj)}/{change.obj['metadata']['name']}"
+        if change.verb == "create":
+            self._create(change.obj)
+        elif change.verb == "delete":
+            self._api.delete(path)
+        else:
+            self._api.patch(f"{path}/{change.subresource}".rstrip("/"), change.patch)
+
     def _devices(self, pod: Object) -> dict[str, tuple[str, ...]]:
         found = {}
         for reference in pod["spec"]["resourceClaims"]:
@@ -142,7 +179,8 @@ class Recorder:
         return found
 
     def _clear(self, case: Case) -> None:
-        everything = (*case.objects, *case.pods)
+        created = [case.change.obj] if case.change is not None and case.change.verb == "create" else []
+        everything = (*case.objects, *case.pods, *created)
         for namespace in sorted({pod["metadata"]["namespace"] for pod in of_kind(everything, "Pod")}):
             self._api.delete(_PATHS["Pod"].format(namespace))
         kinds = {each["kind"] for each in everything} - {"Namespace", "Pod", "Node"}
@@ -236,8 +274,17 @@ class _Attempt:
         return Answer(self._name, outcome, node, scores=scores, totals=dict(sorted(self._totals.items())))
 
 
+_NO_REASON_TO_MOVE = {
+    "Event is not making entity schedulable",
+    "receive an event that isn't interested by any enabled plugins",
+}
 _PREEMPTED = "Preemptor Pod preempted victim Pod"
 _TERMINATING = "Victim Pod is already being deleted, skipping the API call for it"
+
+
+def _is_of(change: Change, event: str) -> bool:
+    """A deletion of a Pod is preceded by an event of its own."""
+    return (change.obj["kind"], change.verb) != ("Pod", "delete") or event == "AssignedPodDelete"
 
 
 def _collection(obj: Object) -> str:

@@ -1,5 +1,6 @@
 """Cases of volumes. A Pod whose claims wait for it comes last: nobody binds them afterwards."""
 
+from collections.abc import Mapping
 from random import Random
 from typing import Any
 
@@ -129,7 +130,7 @@ def node_volume_limits(rng: Random) -> Made:
     """How many volumes of a driver a node takes, told by its CSINode; one volume used twice counts once."""
     mark = rng.randrange(10_000)
     nodes = [node(f"n{i}") for i in range(rng.randint(1, 5))]
-    csi_nodes = [_csi_node(rng, each["metadata"]["name"]) for each in nodes if rng.random() < 0.9]
+    csi_nodes = [_limited(rng, each["metadata"]["name"]) for each in nodes if rng.random() < 0.9]
     volumes, claims = [], []
     for i in range(6):
         handle = f"h{rng.randrange(5)}"
@@ -165,14 +166,22 @@ def _attachment(rng: Random, name: str, node: Object, volume: Object) -> Object:
     return {**built, "status": {"attached": rng.random() < 0.5}}
 
 
-def _csi_node(rng: Random, name: str) -> Object:
-    drivers = []
+def _limited(rng: Random, name: str) -> Object:
+    limits = {}
     for driver in (*_DRIVERS, _EBS):
         if rng.random() < 0.85:
-            entry: Object = {"name": driver, "nodeID": name, "topologyKeys": None}
-            if rng.random() < 0.85:
-                entry["allocatable"] = {"count": rng.choice((0, 1, 1, 2))}
-            drivers.append(entry)
+            limits[driver] = rng.choice((0, 1, 1, 2)) if rng.random() < 0.85 else None
+    return csi_node(name, limits)
+
+
+def csi_node(name: str, limits: Mapping[str, int | None]) -> Object:
+    """A CSINode with how many volumes of each driver the node takes, None for no limit."""
+    drivers = []
+    for driver, limit in limits.items():
+        entry: Object = {"name": driver, "nodeID": name, "topologyKeys": None}
+        if limit is not None:
+            entry["allocatable"] = {"count": limit}
+        drivers.append(entry)
     return {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "CSINode",
@@ -288,15 +297,20 @@ def _csi_driver(name: str) -> Object:
     return {"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": {"name": name}, "spec": spec}
 
 
-def _capacity(rng: Random, name: str) -> Object:
-    built = {
+def capacity(name: str, storage_class: str, zone: str, size: str) -> Object:
+    """A CSIStorageCapacity of a zone."""
+    return {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "CSIStorageCapacity",
         "metadata": {"name": name, "namespace": NAMESPACE},
-        "storageClassName": "counted",
-        "nodeTopology": {"matchLabels": {ZONE: f"z{rng.randrange(3)}"}},
-        "capacity": rng.choice(("1Gi", "10Gi")),
+        "storageClassName": storage_class,
+        "nodeTopology": {"matchLabels": {ZONE: zone}},
+        "capacity": size,
     }
+
+
+def _capacity(rng: Random, name: str) -> Object:
+    built = capacity(name, "counted", f"z{rng.randrange(3)}", rng.choice(("1Gi", "10Gi")))
     if rng.random() < 0.3:
         built["maximumVolumeSize"] = "1Gi"
     return built
