@@ -4,8 +4,10 @@ import asyncio
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -287,10 +289,10 @@ async def page(answer: Callable[[web.Request], Awaitable[web.Response]]) -> Asyn
         await runner.cleanup()
 
 
-def test_what_the_scheduler_counts_is_told_across_its_restarts(tmp_path: Path) -> None:
+def test_attempts_that_nothing_tells_of_are_counted_across_restarts_of_the_scheduler(tmp_path: Path) -> None:
     (tmp_path / "kube-scheduler.log").write_bytes(b"")
     (tmp_path / "token").write_text("secret\n")
-    answers = [5, None, 12, 3]  # a page that fails in between, and a scheduler that begins anew
+    answers = [5, None, 12]  # a page that fails in between
 
     async def answer(request: web.Request) -> web.Response:
         assert request.headers["Authorization"] == "Bearer secret"
@@ -302,10 +304,54 @@ def test_what_the_scheduler_counts_is_told_across_its_restarts(tmp_path: Path) -
 
     async def main() -> None:
         context = Context(id="s")
-        name, labels = "podtrail_receiver_kube_scheduler_attempts_counted", {"receiver": "s", "result": "Unschedulable"}
+        name, labels = "podtrail_receiver_kube_scheduler_attempts_untold", {"receiver": "s", "result": "Unschedulable"}
         async with page(answer) as endpoint:
             metrics = {"endpoint": endpoint, "collection_interval": "10ms", "token_file": str(tmp_path / "token")}
             async with running(Sink(), context, log={"include": [str(tmp_path / "*.log")]}, metrics=metrics):
-                await _until(lambda: value(context, name, **labels) == 7 + 3)
+                await _until(lambda: value(context, name, **labels) == 7)
+                answers.append(3)  # the scheduler began anew: what it counted before is not held against the log
+                await _until(lambda: value(context, name, **labels) == 0)
 
     asyncio.run(main())
+
+
+def test_what_was_told_before_a_restart_is_not_told_again_with_a_checkpoint(tmp_path: Path) -> None:
+    path, kept, lines = tmp_path / "kube-scheduler.log", tmp_path / "checkpoint.json", log_of("v5-json").splitlines()
+    # The first half has just been written: what a checkpoint says is about now.
+    half = len(lines) // 2
+    moved = time.time() * 1000 - json.loads(lines[half])["ts"]
+    redated = [re.sub(rb'"ts":([0-9.]+)', lambda ts: b'"ts":%f' % (float(ts[1]) + moved), line) for line in lines]
+    settings: dict[str, Any] = {"log": {"include": [str(path)], "poll_interval": "10ms"}, "checkpoint": str(kept)}
+
+    async def main() -> None:
+        first, second = Sink(), Sink()
+        path.write_bytes(b"\n".join(redated[:half]) + b"\n")
+        async with running(first, **settings):
+            await first.until(lambda: bool(first.roots))
+            await _until(kept.exists)
+        with path.open("ab") as file:
+            file.write(b"\n".join(redated[half:]) + b"\n")
+        async with running(second, **settings):
+            await second.until(lambda: first.results + second.results == counted("v5-json"))
+        assert first.roots
+        assert not set(first.trace_ids) & set(second.trace_ids)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("damaged", [b"{", b"[]", b'{"version": 99}', b'{"version": 1, "toldUntilUnixNano": "x"}'])
+def test_a_damaged_checkpoint_is_told_of_and_passed_over(
+    damaged: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "kube-scheduler.log").write_bytes(log_of("v2-text"))
+    (tmp_path / "checkpoint.json").write_bytes(damaged)
+
+    async def main() -> None:
+        sink = Sink()
+        log = {"follow": False, "include": [str(tmp_path / "*.log")]}
+        async with receiver(log=log, checkpoint=str(tmp_path / "checkpoint.json")) as source:
+            await source.run(sink)
+        assert sink.results == counted("v2-text")
+
+    asyncio.run(main())
+    assert "checkpoint.json: what it says is passed over" in caplog.text

@@ -58,6 +58,11 @@ class Session:
         """What it came to so far."""
         return self._correlator.outcome
 
+    @property
+    def waiting(self) -> bool:
+        """Whether attempts are complete that `expire` has not returned yet."""
+        return bool(self._complete)
+
     def log(self, source: str, piece: bytes, now: int) -> None:
         """Take the next bytes of a log, cut anywhere."""
         log = self._logs.get(source)
@@ -117,7 +122,7 @@ class Session:
 
         The next session reads the logs from their beginning, or from before the oldest attempt that was still open.
         """
-        assert not self._complete, "attempts that wait for expire() would be lost"
+        assert not self.waiting, "attempts that wait for expire() would be lost"
         unheard = (time - 1 for time, _, _ in self._waiting)
         told_until = self._correlator.told_until(min([now - LAG, *unheard]))
         return write_checkpoint(told_until, self._correlator.pods(), self._correlator.covered)

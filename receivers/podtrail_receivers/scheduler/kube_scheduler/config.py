@@ -113,6 +113,12 @@ class KubeSchedulerConfig(Model):
         (), description="Only attempts of these profiles (`schedulerName` of Pods); empty: of all."
     )
 
+    checkpoint: str = Field(
+        "",
+        description="A file that outlives the process: what was told before a restart is not told again, and attempts "
+        "are numbered on. Empty: none; what is told again has the same ids.",
+    )
+
     @model_validator(mode="after")
     def _check_sources(self) -> Self:
         if self.log is None and self.watch is None:

@@ -5,14 +5,12 @@ import os
 import re
 import stat
 import sys
-import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import NamedTuple
 
 from podtrail.component import Context, StartError
 from podtrail.config.types import SECOND
-from podtrail.reconstruction import Census, Heard, SchedulerLog
-from podtrail.reconstruction.lines import LineSplitter
 from podtrail_receivers.files.tail import Following, Tail
 from podtrail_receivers.scheduler.kube_scheduler.config import STDIN, LogConfig
 
@@ -21,62 +19,48 @@ _ROTATED = re.compile(r"(.+?\.log)[.-].*")
 """The name of a rotated log, and of the log it was."""
 
 
+class Piece(NamedTuple):
+    """Some bytes of a log, cut anywhere; None: its file was rotated, cut short or closed."""
+
+    source: str
+    bytes: bytes | None
+
+
 class _LogTail:
     """One file of a log."""
 
-    def __init__(self, tail: Tail, census: Census) -> None:
+    def __init__(self, tail: Tail) -> None:
         self.tail = tail
         rotated = _ROTATED.fullmatch(tail.path.name)
-        source = tail.path.with_name(rotated[1]) if rotated else tail.path
-        self.reader = _Reader(str(source), census)
+        self._source = str(tail.path.with_name(rotated[1]) if rotated else tail.path)
 
-    def read(self) -> tuple[bool, list[Heard]]:
-        """Return whether there was something new, and what it tells."""
-        told: list[Heard] = []
-        if self.tail.begins_again():
-            told += self.reader.end()
+    def read(self) -> list[Piece]:
+        """Return what is new; nothing when nothing is."""
+        again = [Piece(self._source, None)] if self.tail.begins_again() else []
         piece = self.tail.read()
-        told += self.reader.take(piece) if piece else self.reader.pause()
-        return bool(piece), told
+        return [*again, Piece(self._source, piece)] if piece else again
 
-    def close(self) -> list[Heard]:
-        """Return what the rest of the file tells, and let go of it."""
-        told = [heard for piece in iter(self.tail.read, b"") for heard in self.reader.take(piece)]
+    def close(self) -> list[Piece]:
+        """Return the rest of the file, and let go of it."""
+        rest = [Piece(self._source, piece) for piece in iter(self.tail.read, b"")]
         self.tail.close()
-        return told + self.reader.end()
-
-
-class _Reader:
-    """Pieces of a log to what they tell."""
-
-    def __init__(self, source: str, census: Census) -> None:
-        self._lines = LineSplitter()
-        self._log = SchedulerLog(source, time.time_ns(), census)
-
-    def take(self, piece: bytes) -> list[Heard]:
-        return [*self._log.read(self._lines.take(piece))]
-
-    def pause(self) -> list[Heard]:
-        """Return what a line of several lines tells whose end shows only in that nothing follows."""
-        return [*self._log.end()] if self._log.holds else []
-
-    def end(self) -> list[Heard]:
-        return [*self._log.read(self._lines.end()), *self._log.end()]
+        return [*rest, Piece(self._source, None)]
 
 
 class LogSource:
     """Reads the files of one log, the oldest first."""
 
     def __init__(self, config: LogConfig, context: Context) -> None:
-        self.census = Census()
-        self.caught_up = False
-        """Whether everything that is written has been read."""
+        self.caught_up = asyncio.Event()
+        """Set when everything that was written at the start has been read."""
+        self.behind = True
+        """Whether the last look found more to read."""
         self._config = config
         self._log = context.log
         self._told_of: set[Path] = set()
         # kubelet compresses what it rotated long ago.
         self._following: Following[_LogTail] = Following(
-            config.include, (*config.exclude, "*.gz"), lambda tail: _LogTail(tail, self.census), self._unreadable
+            config.include, (*config.exclude, "*.gz"), _LogTail, self._unreadable
         )
 
     async def open(self) -> None:
@@ -94,38 +78,29 @@ class LogSource:
         """Let go of the files."""
         self._following.abandon()
 
-    async def told(self) -> AsyncIterator[Sequence[Heard]]:
-        """Yield what the log tells; end when it is read and not followed."""
+    async def pieces(self) -> AsyncIterator[Piece]:
+        """Yield what is written; end when it is read and not followed."""
         if STDIN in self._config.include:
-            async for told in self._standard_input():
-                yield told
+            self.behind = False
+            self.caught_up.set()
+            async for read in _standard_input():
+                yield Piece("stdin", read)
             return
         while True:
-            busy = False
+            self.behind = False
             for tail in [*self._following.readers.values()]:
-                while True:
-                    more, told = await asyncio.to_thread(tail.read)
-                    if told:
-                        yield told
-                    if not more:
-                        break
-                    busy = True
-            self.caught_up = self.caught_up or not busy
-            if not busy:
+                while pieces := await asyncio.to_thread(tail.read):
+                    self.behind = True
+                    for piece in pieces:
+                        yield piece
+            if not self.behind:
+                self.caught_up.set()
                 if not self._config.follow:
-                    break
+                    return
                 await asyncio.sleep(self._config.poll_interval / SECOND)
             for gone in await asyncio.to_thread(self._following.look, at_end=False):
-                yield await asyncio.to_thread(gone.close)
-        for tail in self._following.readers.values():
-            yield tail.reader.end()
-
-    async def _standard_input(self) -> AsyncIterator[Sequence[Heard]]:
-        reader = _Reader("stdin", self.census)
-        self.caught_up = True
-        async for piece in _standard_input():
-            yield reader.take(piece)
-        yield reader.end()
+                for piece in await asyncio.to_thread(gone.close):
+                    yield piece
 
     def _unreadable(self, path: Path, error: OSError) -> None:
         if path not in self._told_of:

@@ -3,14 +3,13 @@
 import asyncio
 import ipaddress
 import ssl
-from collections import Counter
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from podtrail.component import Context
 from podtrail.config.types import SECOND
-from podtrail.reconstruction import read_attempts
 from podtrail_receivers.scheduler.kube_scheduler.config import MetricsConfig
 
 if TYPE_CHECKING:
@@ -20,14 +19,11 @@ _TIMEOUT = 10.0
 
 
 class MetricsPage:
-    """Counts attempts by result since podtrail first read the page, across restarts of the scheduler."""
+    """Fetches the page again and again."""
 
     def __init__(self, config: MetricsConfig, context: Context) -> None:
-        self.counted: Counter[str] = Counter()
-        """By result, since the first reading; empty until the second."""
         self._config = config
         self._log = context.log
-        self._last: Counter[tuple[str, str]] | None = None
         self._failing = ""
         self._tls: ssl.SSLContext | bool = True
 
@@ -40,8 +36,8 @@ class MetricsPage:
         elif _is_loopback(urlsplit(self._config.endpoint).hostname or ""):
             self._tls = False
 
-    async def run(self) -> None:
-        """Read the page until cancelled; a page that can't be read is told once, until it can again."""
+    async def pages(self) -> AsyncIterator[bytes]:
+        """Yield the page each time; one that can't be read is told once, until it can again."""
         import aiohttp
 
         timeout = aiohttp.ClientTimeout(total=_TIMEOUT)
@@ -53,7 +49,7 @@ class MetricsPage:
                     self._fails(str(error) or type(error).__name__)
                 else:
                     self._fails("")
-                    self.count(page)
+                    yield page
                 await asyncio.sleep(self._config.collection_interval / SECOND)
 
     async def _fetch(self, session: "aiohttp.ClientSession") -> bytes:
@@ -61,15 +57,6 @@ class MetricsPage:
         async with session.get(self._config.endpoint, headers=headers, ssl=self._tls) as answer:
             answer.raise_for_status()
             return await answer.read()
-
-    def count(self, page: bytes) -> None:
-        """Take in a page: what was counted since the one before. A count that fell began anew with the scheduler."""
-        now = Counter({(one.profile, one.result): one.attempts for one in read_attempts(page.splitlines())})
-        if self._last is not None:
-            for key, attempts in now.items():
-                before = self._last[key]
-                self.counted[key[1]] += attempts - before if attempts >= before else attempts
-        self._last = now
 
     async def _headers(self) -> dict[str, str]:
         if not self._config.token_file:

@@ -1,27 +1,31 @@
-"""Attempts of a stock kube-scheduler, live: its sources to the correlator, what that rebuilds to the pipelines."""
+"""Attempts of a stock kube-scheduler, live: its sources to a session, what that rebuilds to the pipelines."""
 
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
 from podtrail.component import Consume, Context
 from podtrail.otlp import Batch, Group
-from podtrail.reconstruction import Census, Correlator, Heard, Rebuilt, trace
+from podtrail.reconstruction import Session
 from podtrail_receivers.handing_over import HandingOver
+from podtrail_receivers.scheduler.kube_scheduler.checkpoint_file import CheckpointFile
 from podtrail_receivers.scheduler.kube_scheduler.config import KubeSchedulerConfig
 from podtrail_receivers.scheduler.kube_scheduler.gains import gains
 from podtrail_receivers.scheduler.kube_scheduler.log import LogSource
 from podtrail_receivers.scheduler.kube_scheduler.metrics_page import MetricsPage
-from podtrail_receivers.scheduler.kube_scheduler.settling import WINDOW, Settling
 from podtrail_receivers.scheduler.kube_scheduler.watches import WatchSource
 
 _TICK = 0.2
-"""Seconds between two looks at what has settled."""
+"""Seconds between two looks at what is complete, at most."""
 _MOST_GROUPS = 256
 """Attempts in a batch at most."""
+_PATIENCE = 10.0
+"""Seconds for which logs wait for the list of Pods, which attempts are told with."""
+_CHECKPOINT_PERIOD = 5.0
 
 
 class KubeSchedulerReceiver:
@@ -31,19 +35,24 @@ class KubeSchedulerReceiver:
         self.finite = config.finite
         self._config = config
         self._log = context.log
-        self._correlator = Correlator(own_only=config.log is not None)
-        self._settling = Settling()
+        self._file = CheckpointFile(config.checkpoint, context) if config.checkpoint else None
+        self._session = Session(time.time_ns(), profiles=config.profiles)
         self._room = asyncio.Event()
         self._room.set()
         self._logs = LogSource(config.log, context) if config.log is not None else None
         self._watches = WatchSource(config.watch, config.kubernetes, context) if config.watch is not None else None
         self._page = MetricsPage(config.metrics, context) if config.metrics is not None else None
         self._hand_over = HandingOver(context, "inprocess")
-        self._rebuilt: Counter[str] = Counter()
+        self._untold: Counter[str] = Counter()
         self._instruments(context)
 
     async def __aenter__(self) -> Self:
         """Open what can be opened. StartError when a source is misconfigured; one that is away is waited for."""
+        if self._file is not None and (checkpoint := await asyncio.to_thread(self._file.read)) is not None:
+            try:
+                self._session = Session(time.time_ns(), checkpoint, profiles=self._config.profiles)
+            except ValueError as error:
+                self._file.passed_over(error)
         if self._page is not None:
             self._page.open()
         if self._logs is not None:
@@ -68,63 +77,66 @@ class KubeSchedulerReceiver:
     async def run(self, consume: Consume) -> None:
         """Rebuild attempts as they are told; end when the log does and nothing else is configured."""
         reading = asyncio.create_task(self._read())
+        written = time.monotonic()
         try:
             while not reading.done():
                 await asyncio.wait({reading}, timeout=_TICK)
-                await self._advance(time.time_ns(), consume)
+                await self._give(self._session.expire(time.time_ns()), consume)
+                if time.monotonic() - written > _CHECKPOINT_PERIOD:
+                    self._write_checkpoint()
+                    written = time.monotonic()
             await reading
-            await self._give(self._feed(self._settling.take(1 << 63)), consume)
-            await self._give(self._correlator.finish(), consume)
+            await self._give(self._session.drain(time.time_ns()), consume)
         finally:
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
+            self._write_checkpoint()
+
+    def _write_checkpoint(self) -> None:
+        """Write what a successor must know, when everything that was read is told and everything written was read."""
+        behind = self._logs is not None and self._logs.behind
+        if self._file is not None and not behind and self._room.is_set() and not self._session.waiting:
+            self._file.write(self._session.checkpoint(time.time_ns()))
 
     async def _read(self) -> None:
         """Run all sources, until those that end have ended."""
         async with asyncio.TaskGroup() as group:
+            if self._watches is not None:
+                for name in self._watches.listed:
+                    group.create_task(self._watch(self._watches, name))
             if self._logs is not None:
                 group.create_task(self._read_log(self._logs))
-            if self._watches is not None:
-                group.create_task(self._watches.run(self._take))
             if self._page is not None and not self.finite:
-                group.create_task(self._page.run())
+                group.create_task(self._read_metrics(self._page))
 
     async def _read_log(self, logs: LogSource) -> None:
-        async for told in logs.told():
-            await self._take(told)
+        if self._watches is not None and (pods := self._watches.listed.get("pods")) is not None:
+            await _within(_PATIENCE, pods.wait())
+        async for source, piece in logs.pieces():
+            await self._room.wait()
+            if piece is None:
+                self._session.end_of_log(source, time.time_ns())
+            else:
+                self._session.log(source, piece, time.time_ns())
 
-    async def _take(self, heard: Sequence[Heard]) -> None:
-        for one in heard:
-            self._settling.put(one)
-        if self._settling.full:
-            self._room.clear()
-        await self._room.wait()
+    async def _watch(self, watches: WatchSource, name: str) -> None:
+        if name == "events" and self._logs is not None:
+            # Attempts come first, then the Events about them; a log may be long.
+            await self._logs.caught_up.wait()
+        await watches.run(name, self._session, self._room)
 
-    async def _advance(self, now: int, consume: Consume) -> None:
-        settled = now - WINDOW
-        await self._give(self._feed(self._settling.take(settled)), consume)
+    async def _read_metrics(self, page: MetricsPage) -> None:
+        async for text in page.pages():
+            self._untold = self._session.scraped(text)
+
+    async def _give(self, groups: Sequence[Group], consume: Consume) -> None:
+        """Hand attempts over; no source tells more meanwhile."""
+        if not groups:
+            return
+        self._room.clear()
+        for first in range(0, len(groups), _MOST_GROUPS):
+            await self._hand_over(Batch(groups[first : first + _MOST_GROUPS], arrived=0), consume)
         self._room.set()
-        if self._logs is None or self._logs.caught_up:
-            # Before that the log may still tell of what a watch has shown long since.
-            await self._give(self._correlator.expire(settled), consume)
-
-    def _feed(self, heard: Iterable[Heard]) -> Iterable[Rebuilt]:
-        for one in heard:
-            yield from self._correlator.feed(one)
-
-    async def _give(self, rebuilt: Iterable[Rebuilt], consume: Consume) -> None:
-        groups: list[Group] = []
-        for one in rebuilt:
-            if self._config.profiles and one.identity.profile not in self._config.profiles:
-                continue
-            self._rebuilt[one.draft.result or "unknown"] += 1
-            groups.append(trace(one))
-            if len(groups) == _MOST_GROUPS:
-                await self._hand_over(Batch(groups, arrived=0), consume)
-                groups = []
-                await asyncio.sleep(0)
-        if groups:
-            await self._hand_over(Batch(groups, arrived=0), consume)
 
     def _instruments(self, context: Context) -> None:
         metrics, name = context.metrics, context.id
@@ -137,14 +149,14 @@ class KubeSchedulerReceiver:
             "podtrail_receiver_kube_scheduler_attempts",
             "Attempts that were rebuilt, by result.",
             ("receiver", "result"),
-        ).read_all_from(lambda: {(name, result): value for result, value in self._rebuilt.items()})
+        ).read_all_from(lambda: {(name, result): value for result, value in self._rebuilt().items()})
         if self._page is not None:
-            page = self._page
             metrics.gauge(
-                "podtrail_receiver_kube_scheduler_attempts_counted",
-                "Attempts that the scheduler counted since podtrail first read its metrics, by result.",
+                "podtrail_receiver_kube_scheduler_attempts_untold",
+                "Attempts that the scheduler counted since podtrail first read its metrics and that nothing told of, "
+                "by result. Those of the last seconds are on their way.",
                 ("receiver", "result"),
-            ).read_all_from(lambda: {(name, result): value for result, value in page.counted.items()})
+            ).read_all_from(lambda: {(name, result): value for result, value in self._untold.items()})
         if self._watches is not None:
             watches = self._watches
             metrics.gauge(
@@ -158,15 +170,16 @@ class KubeSchedulerReceiver:
                 }
             )
 
+    def _rebuilt(self) -> Counter[str]:
+        sums: Counter[str] = Counter()
+        for (_, result), attempts in self._session.outcome.attempts.items():
+            sums[result or "unknown"] += attempts
+        return sums
+
     def _lines(self) -> Mapping[tuple[str, str], float]:
-        censuses: dict[str, Census] = {}
-        if self._logs is not None:
-            censuses["log"] = self._logs.census
-        if self._watches is not None:
-            censuses |= self._watches.censuses
         return {
             (source, kind): value
-            for source, census in censuses.items()
+            for source, census in self._session.census.items()
             for kind, value in (
                 ("used", census.used),
                 ("other", census.other),
@@ -174,3 +187,10 @@ class KubeSchedulerReceiver:
                 ("unknown", census.unknown.total()),
             )
         }
+
+
+async def _within(seconds: float, done: Awaitable[object]) -> None:
+    """Wait for something, but no longer."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await done

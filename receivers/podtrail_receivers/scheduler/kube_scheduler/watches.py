@@ -2,21 +2,19 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 from podtrail import __version__
 from podtrail.component import Context, GatedPod, StartError
-from podtrail.reconstruction import Census, Heard, WatchReader
+from podtrail.reconstruction import Session
 from podtrail_receivers.scheduler.kube_scheduler.config import KubernetesConfig, WatchConfig
 
 if TYPE_CHECKING:
     from podtrail_scheduler.cluster.kubernetes.connection import Connection
     from podtrail_scheduler.cluster.kubernetes.reflector import Change, Reflector
-
-Take = Callable[[Sequence[Heard]], Awaitable[None]]
 
 _PATHS: Final = {
     "pods": "/api/v1/pods",
@@ -29,8 +27,8 @@ class WatchSource:
     """Runs the watches that are configured."""
 
     def __init__(self, config: WatchConfig, kubernetes: KubernetesConfig, context: Context) -> None:
-        self._resources = [name for name in _PATHS if getattr(config, name)]
-        self.censuses = {name: Census() for name in self._resources}
+        self.listed = {name: asyncio.Event() for name in _PATHS if getattr(config, name)}
+        """Set, of each resource, when everything there was at the start is told."""
         self._kubernetes = kubernetes
         self._tell = context.tell
         self._rng = Random(context.rng.random())  # noqa: S311 - jitter
@@ -48,7 +46,7 @@ class WatchSource:
             self._connection = await Connection.open(self._kubernetes.path(), agent=user_agent("podtrail", __version__))
         except ConnectionSettingsError as error:
             raise StartError(f"kube_scheduler::kubernetes: {error}") from error
-        for name in self._resources:
+        for name in self.listed:
             self.reflectors[name] = Reflector(self._connection, Resource(_PATHS[name]), self._rng)
 
     async def close(self) -> None:
@@ -56,33 +54,28 @@ class WatchSource:
         if self._connection is not None:
             await self._connection.close()
 
-    async def run(self, take: Take) -> None:
-        """Give `take` what the watches tell, until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            for name, reflector in self.reflectors.items():
-                reader = WatchReader(self.censuses[name])
-                group.create_task(reflector.run(partial(self._take, reader, take)))
+    async def run(self, name: str, session: Session, room: asyncio.Event) -> None:
+        """Give `session` what one watch tells, when there is room, until cancelled."""
+        await self.reflectors[name].run(partial(self._take, name, session, room))
 
-    async def _take(self, reader: WatchReader, take: Take, change: "Change") -> None:
+    async def _take(self, name: str, session: Session, room: asyncio.Event, change: "Change") -> None:
         from podtrail_scheduler.cluster.kubernetes.reflector import Listed
 
-        told: Mapping[str, Any]
+        await room.wait()
         if isinstance(change, Listed):
-            told = {"list": {"items": change.objects}}
-            for each in change.objects:
-                self._note_gates(each, gone=False)
+            session.listed({"items": change.objects}, time.time_ns())
+            self.listed[name].set()
+            changed, gone = change.objects, False
         else:
             kind = type(change).__name__.upper()
-            told = {"event": {"type": kind, "object": change.object}}
-            self._note_gates(change.object, gone=kind == "DELETED")
-        heard = reader.take(told, time.time_ns())
-        if heard:
-            await take(heard)
+            session.watched({"type": kind, "object": change.object}, time.time_ns())
+            changed, gone = [change.object], kind == "DELETED"
+        if name == "pods":
+            for each in changed:
+                self._note_gates(each, gone=gone)
 
     def _note_gates(self, each: Mapping[str, Any], *, gone: bool) -> None:
         """Tell of Pods that scheduling gates hold back: kube-scheduler has not tried them and logs nothing of them."""
-        if each.get("kind", "Pod") != "Pod":
-            return
         metadata = each.get("metadata", {})
         uid = metadata.get("uid", "")
         gates = (
