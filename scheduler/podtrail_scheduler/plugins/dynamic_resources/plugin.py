@@ -10,12 +10,13 @@ from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import SKIP, Status, error, unresolvable, unschedulable
 from podtrail_scheduler.objects import Node, Pod
 from podtrail_scheduler.objects.resource import Allocation, DeviceClass, DeviceTaintRule, ResourceClaim
-from podtrail_scheduler.queueing.events import Action, ClusterEvent, Happening, Hint, Registration, Resource
+from podtrail_scheduler.queueing.events import Action, ClusterEvent, Registration, Resource
 
 from .allocating import Allocator, InvalidPoolsError
 from .chosen import UnallocatableError, alternatives, request_name
 from .claims import Claims, MissingClaimError, is_reserved_for
 from .conditions import BindingFailedError, has_conditions, is_overdue, is_ready
+from .hints import Hints
 from .pools import Pools
 from .result import allocation_of
 from .searching import TimedOutError
@@ -176,14 +177,15 @@ class DynamicResources:
 
     def events_to_register(self) -> Sequence[Registration]:
         """Nodes, claims, device classes and devices that come or change."""
+        hints = Hints(self._claims)
         nodes = Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE
         claims = Action.ADD | Action.UPDATE | Action.DELETE
         changed = Action.ADD | Action.UPDATE
         generated = ClusterEvent(Resource.TARGET_POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM)
         return (
             Registration(ClusterEvent(Resource.NODE, nodes)),
-            Registration(ClusterEvent(Resource.RESOURCE_CLAIM, claims), self._after_claim),
-            Registration(generated, self._after_target_pod),
+            Registration(ClusterEvent(Resource.RESOURCE_CLAIM, claims), hints.after_claim),
+            Registration(generated, hints.after_target_pod),
             Registration(ClusterEvent(Resource.DEVICE_CLASS, changed)),
             Registration(ClusterEvent(Resource.RESOURCE_SLICE, changed)),
         )
@@ -256,31 +258,6 @@ class DynamicResources:
         names = {each.device_class_name for request in claim.requests for each in alternatives(request)}
         classes = {name: self._class(name) for name in names}
         return {name: each for name, each in classes.items() if each is not None}
-
-    def _after_claim(self, pod: Pod, happening: Happening) -> Hint:
-        old, new = happening.old, happening.new
-        assert old is None or isinstance(old, ResourceClaim)
-        if new is None:
-            return Hint.QUEUE if old is not None and old.allocation is not None else Hint.SKIP
-        assert isinstance(new, ResourceClaim)
-        try:
-            claims = self._claims.of(pod)
-        except MissingClaimError:
-            return Hint.SKIP
-        if old is not None and old.allocation is not None and new.allocation is None:
-            return Hint.QUEUE
-        if all(claim.uid != new.uid for claim in claims):
-            return Hint.SKIP
-        same = old is not None and _status(old) == _status(new)
-        return Hint.SKIP if same else Hint.QUEUE
-
-    def _after_target_pod(self, pod: Pod, happening: Happening) -> Hint:  # noqa: ARG002
-        assert isinstance(happening.new, Pod)
-        return Hint.QUEUE if self._missing(happening.new) is None else Hint.SKIP
-
-
-def _status(claim: ResourceClaim) -> tuple[object, ...]:
-    return claim.allocation, claim.reserved_for, claim.devices
 
 
 def _points(claim: ResourceClaim, allocation: Allocation) -> int:

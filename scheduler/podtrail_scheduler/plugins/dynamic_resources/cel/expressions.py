@@ -1,12 +1,12 @@
 """Expressions as trees that have a value for given variables."""
 
-import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from .functions import call_function, call_method, checked
-from .values import NONE, CelError, Optional, Quantity, Semver, equal, kind_of
+from .operators import arithmetic, contains, find, ordered
+from .values import NONE, CelError, Optional, equal, kind_of
 
 Variables = Mapping[str, object]
 
@@ -66,8 +66,8 @@ class At:
         """What is there; of an optional operand, an optional."""
         operand, key = self.operand.value(variables), self.key.value(variables)
         if isinstance(operand, Optional):
-            return NONE if not operand.present else _find(operand.value, key)
-        found = _find(operand, key)
+            return NONE if not operand.present else find(operand.value, key)
+        found = find(operand, key)
         if self.optional:
             return found
         if not found.present:
@@ -80,7 +80,7 @@ class At:
         operand = self.operand.value(variables)
         if isinstance(operand, Optional):
             operand = operand.value if operand.present else {}
-        return _find(operand, self.key.value(variables)).present
+        return find(operand, self.key.value(variables)).present
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,10 +164,10 @@ class Binary:
             case "!=":
                 return not equal(left, right)
             case "in":
-                return _contains(right, left)
+                return contains(right, left)
             case "<" | "<=" | ">" | ">=":
-                return _ordered(self.sign, left, right)
-        return _arithmetic(self.sign, left, right)
+                return ordered(self.sign, left, right)
+        return arithmetic(self.sign, left, right)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,57 +246,3 @@ def boolean(value: object) -> bool:
     if not isinstance(value, bool):
         raise CelError(f"no such overload: {kind_of(value)} is not bool")
     return value
-
-
-def _find(operand: object, key: object) -> Optional:
-    if isinstance(operand, Mapping):
-        return Optional(present=True, value=operand[key]) if key in operand else NONE
-    if isinstance(operand, (list, tuple)) and not isinstance(operand, Semver):
-        if isinstance(key, bool) or not isinstance(key, int):
-            raise CelError(f"unsupported index type '{kind_of(key)}' in list")
-        return Optional(present=True, value=operand[key]) if 0 <= key < len(operand) else NONE
-    raise CelError(f"unsupported access to '{key}' of {kind_of(operand)}")
-
-
-def _contains(container: object, item: object) -> bool:
-    if isinstance(container, Mapping):
-        return any(equal(key, item) for key in container)
-    if isinstance(container, (list, tuple)):
-        return any(equal(each, item) for each in container)
-    raise CelError(f"no such overload: {kind_of(item)} in {kind_of(container)}")
-
-
-_ORDER: Mapping[str, Callable[[object, object], bool]] = {
-    "<": operator.lt,  # type: ignore[dict-item]
-    "<=": operator.le,  # type: ignore[dict-item]
-    ">": operator.gt,  # type: ignore[dict-item]
-    ">=": operator.ge,  # type: ignore[dict-item]
-}
-
-
-def _ordered(sign: str, left: object, right: object) -> bool:
-    numbers = all(isinstance(each, (int, float)) and not isinstance(each, bool) for each in (left, right))
-    same = type(left) is type(right) and isinstance(left, (bool, str))
-    if not numbers and not same:
-        raise CelError(f"no such overload: {kind_of(left)} {sign} {kind_of(right)}")
-    return _ORDER[sign](left, right)
-
-
-def _arithmetic(sign: str, left: object, right: object) -> object:
-    if sign == "+" and isinstance(left, str) and isinstance(right, str):
-        return left + right
-    if sign == "+" and isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
-        return [*left, *right]
-    if isinstance(left, (bool, Quantity)) or type(left) is not type(right) or not isinstance(left, (int, float)):
-        raise CelError(f"no such overload: {kind_of(left)} {sign} {kind_of(right)}")
-    assert isinstance(right, (int, float))
-    if sign in "+-*":
-        return checked({"+": left + right, "-": left - right, "*": left * right}[sign])
-    if isinstance(left, float):
-        if sign == "%":
-            raise CelError("no such overload: double % double")
-        return left / right if right else float("nan") if left == 0 else float("inf") * (1 if left > 0 else -1)
-    if right == 0:
-        raise CelError("division by zero" if sign == "/" else "modulus by zero")
-    quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
-    return checked(quotient if sign == "/" else left - quotient * right)
