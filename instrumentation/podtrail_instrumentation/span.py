@@ -153,10 +153,10 @@ class Span(Operation):
         """Makes `context` the current OpenTelemetry context, so that spans others start become this one's children."""
         return Active(self.context)
 
-    def end(self, threshold: int, at: int | None = None) -> None:
+    def end(self, threshold: int | None, at: int | None = None) -> None:
         """Ends the span, at `at` if it was over before now.
 
-        When this is a root, it and all in it that reached their thresholds (ns) are logged.
+        When this is a root, it and all in it that reached their thresholds (ns) are logged, nothing with None.
         """
         if self.ended is not None:
             return
@@ -165,7 +165,7 @@ class Span(Operation):
         if self.recording:
             assert self._otel is not None
             self._otel.end(self.ended)
-        if self._root:
+        if self._root and threshold is not None:
             for text in describe(self, self._number()):
                 self._log(text)
 

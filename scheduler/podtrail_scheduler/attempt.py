@@ -12,8 +12,9 @@ from .framework.waiting import WaitingPod
 from .objects import Pod
 from .queueing.entry import QueuedPod
 
-ROOT_THRESHOLD = 100_000_000
-"""From how many nanoseconds on an attempt is logged with its steps."""
+LONG_CYCLE = 100_000_000
+"""From how many nanoseconds of its scheduling cycle on an attempt is logged with its steps, as kube-scheduler does:
+how long it then took to bind is told as well, but is no reason."""
 
 
 class AttemptRecord(NamedTuple):
@@ -55,6 +56,8 @@ class Attempt:
     evaluated: int = 0
     """How many nodes were looked at."""
     feasible: int = 0
+    cycle_took: int = 0
+    """Nanoseconds of the scheduling cycle."""
     explanation: "Explanation | None" = None
 
 

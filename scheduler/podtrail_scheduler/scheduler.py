@@ -9,7 +9,7 @@ from opentelemetry.trace import Tracer
 from podtrail_instrumentation import Log, PropagationCounters, Span, log_long, start_reconcile_span
 from podtrail_instrumentation.klog import info, structured
 
-from .attempt import ROOT_THRESHOLD, Attempt, AttemptRecord, Explanation, Failure
+from .attempt import LONG_CYCLE, Attempt, AttemptRecord, Explanation, Failure
 from .binding_cycle import BindingCycle
 from .cache import Cache
 from .client import POD_SCHEDULED, ApiError, PodCondition
@@ -32,6 +32,9 @@ from .watching import Watching
 FLUSH_BACKOFF = SECOND
 FLUSH_UNSCHEDULABLE = 30
 """Every how many flushes of the back-off queue the unschedulable pool is flushed."""
+
+SCORES = logging.INFO - 10
+"""V(10): every score is logged."""
 
 _logger = logging.getLogger("podtrail_scheduler")
 
@@ -164,12 +167,14 @@ class Scheduler(Watching):
         info(self._logger, 3, "Attempting to schedule pod", pod=entry.pod.key)
         self.under_way += 1
         attempt = Attempt(entry, entry.pod, self._start_root(entry, run), CycleState())
-        if self._explain is not None:
+        if self._explain is not None or self._logger.isEnabledFor(SCORES):
             attempt.explanation = Explanation()
         run.framework.caller.begin_cycle()
         failure = await run.cycle.run(attempt)
-        if attempt.explanation is not None and self._explain is not None:
-            self._explain(attempt.pod, attempt.explanation)
+        if attempt.explanation is not None:
+            if self._explain is not None:
+                self._explain(attempt.pod, attempt.explanation)
+            _log_scores(self._logger, attempt.pod, attempt.explanation)
         if self._metrics is not None:
             self._metrics.algorithm(self.handle.clock.now() - attempt.root.started)
         if failure is None:
@@ -302,7 +307,7 @@ class Scheduler(Watching):
                 if failure.nominated_node:
                     told["scheduler.nominated_node"] = failure.nominated_node
             root.set_attributes(told)
-        root.end(ROOT_THRESHOLD)
+        root.end(LONG_CYCLE if attempt.cycle_took >= LONG_CYCLE else None)
         self.under_way -= 1
         assert root.ended is not None
         if self._metrics is not None:
@@ -332,3 +337,11 @@ def _hints(profile: Profile, extended: bool) -> Hints:
         for event, own in hints_of((), [EXTENDERS]).items():
             hints[event] = [*hints.get(event, ()), *own]
     return hints
+
+
+def _log_scores(logger: logging.Logger, pod: Pod, explanation: Explanation) -> None:
+    for plugin, scores in explanation.scores.items():
+        for node, score in scores.items():
+            info(logger, 10, "Plugin scored node for pod", pod=pod.key, plugin=plugin, node=node, score=score)
+    for node, score in explanation.totals.items():
+        info(logger, 10, "Calculated node's final score for pod", pod=pod.key, node=node, score=score)

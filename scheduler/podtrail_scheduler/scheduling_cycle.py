@@ -51,6 +51,8 @@ class SchedulingCycle:
             if failure is not None and failure.result == "Error":
                 span.fail(failure.message)
         span.end(CYCLE_THRESHOLD)
+        assert span.ended is not None
+        attempt.cycle_took = span.ended - span.started
         return failure
 
     async def _run(self, attempt: Attempt, span: Span) -> Failure | None:

@@ -4,6 +4,7 @@ Its table of gate and rate, row by row: whether there is a span object, whether 
 The integration tests among them are run on a real API server as well, see tests/kubernetes.
 """
 
+import re
 import selectors
 import socket
 import time
@@ -13,10 +14,12 @@ import pytest
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.trace import TracerProvider, get_current_span
 from podtrail_instrumentation import SpanCounters, TracingConfiguration, shutdown, tracer_provider
+from podtrail_scheduler.durations import MILLISECOND, SECOND
 from podtrail_scheduler.framework.cycle_state import CycleState
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import Status, unschedulable
 from podtrail_scheduler.objects import Node, Pod
+from podtrail_scheduler.plugins.slow import SlowScore
 
 from tests.scheduler.bench import ROOMY, Bench, pod
 from tests.scheduler.collector import Collector, attributes
@@ -260,6 +263,32 @@ def test_without_async_trace_context_propagation_there_is_no_link_and_the_annota
     shutdown(provider)
     assert not collector.named("SchedulePod").links
     assert bench.api_server.pods["a"].annotations == {KEY: CREATION}
+
+
+# The log that utiltrace wrote, from the same spans, traced or not.
+
+
+def test_a_scheduling_cycle_of_100_ms_is_logged_with_its_steps_as_utiltrace_does() -> None:
+    texts: list[str] = []
+    spent: list[Bench] = []
+    slow = SlowScore("Slow", lambda duration: spent[0].timeline.spend(duration), lambda _: 150 * MILLISECOND)
+    spent.append(Bench(slow, nodes=NODES, log=texts.append))
+    spent[0].attempt(pod())
+    [text] = texts
+    head, *steps, last = text.splitlines()
+    assert re.fullmatch(
+        r'Trace\[\d+\]: "SchedulePod" k8s.pod.name:a,.* \(\d\d-\w{3}-\d{4} \d\d:\d\d:\d\d\.\d{3}\) '
+        r"\(total time: \d+ms\):",
+        head,
+    )
+    assert any('["plugin: Slow" ' in step and "150ms" in step for step in steps)
+    assert last.endswith("END")
+
+
+def test_a_slow_binding_is_no_reason_to_log_an_attempt() -> None:
+    texts: list[str] = []
+    assert Bench(nodes=NODES, bind_takes=5 * SECOND, log=texts.append).attempt(pod()).result == "Success"
+    assert texts == []
 
 
 # Export is not scheduling's business.
