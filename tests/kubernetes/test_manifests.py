@@ -36,7 +36,9 @@ def documents(path: Path) -> list[dict[str, Any]]:
 )
 def test_the_api_server_takes_the_manifest_and_knows_each_field(control_plane: Any, path: Path) -> None:
     for document in documents(path):
-        control_plane.api.create(f"{COLLECTIONS[document['kind']]}?dryRun=All&fieldValidation=Strict", document)
+        target = f"{COLLECTIONS[document['kind']]}/{document['metadata']['name']}"
+        query = "dryRun=All&fieldValidation=Strict&fieldManager=podtrail-tests&force=true"
+        control_plane.api.request("PATCH", f"{target}?{query}", document, "application/apply-patch+yaml")
 
 
 def test_podtrail_beside_a_stock_scheduler_may_look_and_nothing_else(control_plane: Any, namespace: str) -> None:
