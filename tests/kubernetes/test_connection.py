@@ -1,7 +1,9 @@
 """A connection: settings that can't be used are named, errors are types, the server's wishes are kept."""
 
 import asyncio
+import base64
 import json
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -156,6 +158,31 @@ def test_a_kubeconfig_that_cannot_be_used_is_named_with_what_is_wrong(
             await Connection.open(path, agent="tests")
         assert str(told.value).startswith(f"kubeconfig {path}: ")
         assert said in str(told.value)
+
+    run(test)
+
+
+def test_certificates_that_are_none_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "kubeconfig"
+    rubbish = base64.b64encode(b"no certificate").decode()
+    cluster = {"server": "https://127.0.0.1:1", "certificate-authority-data": rubbish}
+    context = {"name": "it", "context": {"cluster": "it", "user": "it"}}
+    config = {"current-context": "it", "contexts": [context], "clusters": [{"name": "it", "cluster": cluster}]}
+    path.write_text(json.dumps(config | {"users": [{"name": "it", "user": {"token": "t"}}]}))
+
+    async def test() -> None:
+        with pytest.raises(ConnectionSettingsError, match=r"^certificates "):
+            await Connection.open(path, agent="tests")
+
+    run(test)
+
+
+def test_without_the_kubernetes_client_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "kubernetes.aio.client", None)
+
+    async def test() -> None:
+        with pytest.raises(ConnectionSettingsError, match=r"pip install 'podtrail\[kubernetes\]'$"):
+            await Connection.open(master="http://127.0.0.1:1", agent="tests")
 
     run(test)
 
