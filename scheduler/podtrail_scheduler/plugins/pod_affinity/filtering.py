@@ -66,8 +66,21 @@ class Required:
             if term.matches(pod, self.labels):
                 _change(self.existing, node, term, sign)
 
+    def answer(self, pod: Pod, node: NodeInfo) -> Status | None:
+        """Whether `pod` may be where the node is."""
+        labels = node.node.labels
+        if self.affinity_terms and not self._affinity_holds(pod, labels):
+            return NO_AFFINITY
+        for term in self.anti_affinity_terms:
+            value = labels.get(term.topology_key)
+            if value is not None and self.anti_affinity.get((term.topology_key, value), 0) > 0:
+                return NO_ANTI_AFFINITY
+        if self.existing and any(self.existing.get(domain, 0) > 0 for domain in labels.items()):
+            return NO_EXISTING_ANTI_AFFINITY
+        return None
+
     def answers(self, pod: Pod, nodes: Sequence[NodeInfo]) -> list[Status | None]:
-        """Whether `pod` may be where each of the nodes is."""
+        """As `answer`, for many nodes."""
         labels = [node.node.labels for node in nodes]
         answers: list[Status | None] = [None] * len(nodes)
         if self.affinity_terms:

@@ -54,7 +54,7 @@ class InterPodAffinity:
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """Refuses a node in the wrong domain."""
-        return state.read(Required).answers(pod, (node,))[0]
+        return state.read(Required).answer(pod, node)
 
     def filter_nodes(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Sequence[Status | None]:
         """As `filter`, for many nodes."""

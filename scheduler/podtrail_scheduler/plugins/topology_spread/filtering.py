@@ -90,8 +90,19 @@ class Spread:
             if constraint.selector.matches(other.labels) and constraint.includes(pod, node.node):
                 domains.change(labels[constraint.topology_key], sign)
 
+    def answer(self, node: NodeInfo) -> Status | None:
+        """Whether the Pod may be on the node."""
+        labels = node.node.labels
+        for constraint, domains, itself in zip(self._constraints, self._domains, self._selects_itself, strict=True):
+            value = labels.get(constraint.topology_key)
+            if value is None:
+                return NO_LABEL
+            if domains.count(value) + itself - domains.fewest(constraint.min_domains) > constraint.max_skew:
+                return NOT_SPREAD
+        return None
+
     def answers(self, nodes: Sequence[NodeInfo]) -> list[Status | None]:
-        """Whether the Pod may be on each of the nodes."""
+        """As `answer`, for many nodes."""
         labels = [node.node.labels for node in nodes]
         answers: list[Status | None] = [None] * len(nodes)
         for constraint, domains, itself in zip(self._constraints, self._domains, self._selects_itself, strict=True):

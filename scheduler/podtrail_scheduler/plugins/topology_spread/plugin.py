@@ -49,7 +49,7 @@ class PodTopologySpread:
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:  # noqa: ARG002
         """Refuses a node where the skew would grow too large."""
-        return state.read(Spread).answers((node,))[0]
+        return state.read(Spread).answer(node)
 
     def filter_nodes(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Sequence[Status | None]:  # noqa: ARG002
         """As `filter`, for many nodes."""
