@@ -171,5 +171,5 @@ class KubeSchedulerConfiguration:
     pod_max_backoff_seconds: Int64 = described(10, "Longest back-off.")
     profiles: tuple[KubeSchedulerProfile, ...] = described((), "Profiles; empty is one, `default-scheduler`.")
     extenders: tuple[Extender, ...] = described((), "HTTP extenders, for all profiles.")
-    delay_cache_until_active: bool = described(False, "Read and written; the caches are filled at once.")
+    delay_cache_until_active: bool = described(False, "With leader election: fill the caches only when elected.")
     tracing: Tracing | None = described(None, "Tracing (KEP-5927); needs the feature gate `SchedulerTracing`.")
