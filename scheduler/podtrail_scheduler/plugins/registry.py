@@ -129,9 +129,7 @@ def make_profile(handle: Handle, configuration: ProfileConfiguration, makers: Ma
 
 def default_profile(handle: Handle, additional: Sequence[Plugin] = ()) -> Profile:
     """The profile `default-scheduler`, with `additional` plugins behind its own, weight 1."""
-    enabled = [
-        Enabled(IN_TREE[each.name](handle, None), each.weight or 1) for each in default_plugins(FeatureGates())
-    ]
+    enabled = [Enabled(IN_TREE[each.name](handle, None), each.weight or 1) for each in default_plugins(FeatureGates())]
     return Profile(DEFAULT_SCHEDULER, [*enabled, *map(Enabled, additional)])
 
 
