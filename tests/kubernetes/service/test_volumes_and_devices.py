@@ -98,8 +98,8 @@ def test_a_claim_is_told_its_node_and_the_pod_waits_for_the_volume(
     asyncio.run(test())
 
 
-def devices(api: Any, namespace: str, *names: str) -> None:
-    """A class, devices of these names on node b, and a claim for a large one."""
+def devices(api: Any, namespace: str, names: str, claims: str) -> None:
+    """A class, devices of these names on node b, and claims of these names, each for a large one."""
     driver = f"{namespace}.example.com"
     attributes = {"size": {"string": "large"}}
     spec = {
@@ -113,8 +113,14 @@ def devices(api: Any, namespace: str, *names: str) -> None:
     api.create(f"{RESOURCE}/deviceclasses", {"metadata": {"name": namespace}, "spec": {"selectors": [of_driver]}})
     large = {"cel": {"expression": f"device.attributes['{driver}'].size == 'large'"}}
     request = {"name": "r", "exactly": {"deviceClassName": namespace, "selectors": [large]}}
-    wanted = {"metadata": {"name": "gpu"}, "spec": {"devices": {"requests": [request]}}}
-    api.create(f"{RESOURCE}/namespaces/{namespace}/resourceclaims", wanted)
+    for name in claims:
+        wanted = {"metadata": {"name": name}, "spec": {"devices": {"requests": [request]}}}
+        api.create(f"{RESOURCE}/namespaces/{namespace}/resourceclaims", wanted)
+
+
+def with_device(make_pod: Any, name: str, scheduler: str, claim_name: str) -> Any:
+    claims = [{"name": "gpu", "resourceClaimName": claim_name}]
+    return make_pod(name, scheduler, nodeSelector={"for": scheduler}, resourceClaims=claims)
 
 
 def test_a_claim_gets_its_devices_and_the_pod_their_node(
@@ -123,23 +129,53 @@ def test_a_claim_gets_its_devices_and_the_pod_their_node(
     api, pods = control_plane.api, f"/api/v1/namespaces/{namespace}/pods"
     for suffix in "ab":
         api.node(f"{namespace}-{suffix}", labels={"for": namespace})
-    devices(api, namespace, "x")
-    wanted = make_pod(
-        "web",
-        namespace,
-        nodeSelector={"for": namespace},
-        resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu"}],
-    )
+    devices(api, namespace, "x", "g")
 
     async def test() -> None:
         async with running(namespace, profiles=[{"schedulerName": namespace}]):
-            created = await asyncio.to_thread(api.create, pods, wanted)
+            created = await asyncio.to_thread(api.create, pods, with_device(make_pod, "web", namespace, "g"))
             bound = await until(lambda: api.get(f"{pods}/web"), is_bound)
             assert bound["spec"]["nodeName"] == f"{namespace}-b"
-            claim = await asyncio.to_thread(api.get, f"{RESOURCE}/namespaces/{namespace}/resourceclaims/gpu")
+            claim = await asyncio.to_thread(api.get, f"{RESOURCE}/namespaces/{namespace}/resourceclaims/g")
             [result] = claim["status"]["allocation"]["devices"]["results"]
             assert (result["request"], result["device"]) == ("r", "x")
             assert [each["uid"] for each in claim["status"]["reservedFor"]] == [created["metadata"]["uid"]]
             assert claim["metadata"]["finalizers"] == ["resource.kubernetes.io/delete-protection"]
+
+    asyncio.run(test())
+
+
+def test_no_device_is_given_twice_and_one_that_goes_free_is_given_again(
+    control_plane: Any, namespace: str, running: Any, until: Any, make_pod: Any
+) -> None:
+    api, pods = control_plane.api, f"/api/v1/namespaces/{namespace}/pods"
+    claims = f"{RESOURCE}/namespaces/{namespace}/resourceclaims"
+    api.node(f"{namespace}-b", labels={"for": namespace})
+    devices(api, namespace, "xy", "cde")
+
+    def holders() -> dict[str, str]:
+        """The claims that have a device, by the device."""
+        found = [each for each in api.get(claims)["items"] if "allocation" in each.get("status", {})]
+        held = [(each["status"]["allocation"]["devices"]["results"], each["metadata"]["name"]) for each in found]
+        assert len({results[0]["device"] for results, _ in held}) == len(held)
+        return {results[0]["device"]: name for results, name in held}
+
+    def waiting() -> list[str]:
+        return [each["metadata"]["name"] for each in api.get(pods)["items"] if not is_bound(each)]
+
+    async def test() -> None:
+        async with running(namespace, profiles=[{"schedulerName": namespace}]):
+            for name in "cde":
+                await asyncio.to_thread(api.create, pods, with_device(make_pod, name, namespace, name))
+            await until(waiting, lambda names: len(names) == 1)
+            held = await asyncio.to_thread(holders)
+            assert held.keys() == {"x", "y"}
+            [last] = await asyncio.to_thread(waiting)
+            # What the claim's controller does when the Pod that uses it is gone.
+            await asyncio.to_thread(api.delete, f"{pods}/{held['x']}")
+            free = {"status": {"allocation": None, "reservedFor": None}}
+            await asyncio.to_thread(api.patch, f"{claims}/{held['x']}/status", free)
+            await until(lambda: api.get(f"{pods}/{last}"), is_bound)
+            assert await asyncio.to_thread(holders) == {"x": last, "y": held["y"]}
 
     asyncio.run(test())
