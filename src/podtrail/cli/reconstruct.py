@@ -12,8 +12,8 @@ import click
 from podtrail.cli.leftovers import Paths, file_option, lines_of, rebuild
 from podtrail.cli.reading import Failed, Unusable, in_words, refuse_overwriting, show_skipped
 from podtrail.cli.rebuilt import as_json, print_report
-from podtrail.otlp import Batch, Group
-from podtrail.reconstruction import Census, Correlator, Counted, read_attempts, trace
+from podtrail.otlp import Batch
+from podtrail.reconstruction import Census, Correlator, Counted, Rebuilt, read_attempts, trace
 from podtrail.recording import RecordingWriter
 
 
@@ -57,9 +57,9 @@ def command(
     try:
         counted = [count for path in metrics for count in read_attempts(lines_of(path))]
         watches = {"pods": pods, "nodes": nodes, "events": events}
-        traces = ((one.draft.end, [trace(one)]) for one in rebuild(correlator, logs, watches, censuses, year))
+        attempts = rebuild(correlator, logs, watches, censuses, year)
         with RecordingWriter(output) if output else nullcontext() as recording:
-            joined = _write(traces, apiserver, recording)
+            joined = _write(attempts, apiserver, recording)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -81,9 +81,7 @@ def _report(
         sys.exit(1)
 
 
-def _write(
-    traces: Iterator[tuple[int, list[Group]]], apiserver: Paths, recording: RecordingWriter | None
-) -> Counter[str]:
+def _write(attempts: Iterator[Rebuilt], apiserver: Paths, recording: RecordingWriter | None) -> Counter[str]:
     """Write the attempts; with the API server's spans where these are given, and return the links between them."""
 
     def write(batch: Batch) -> None:
@@ -93,8 +91,9 @@ def _write(
     if apiserver:
         from podtrail.cli.joining import join
 
+        traces = ((one.draft.end, [trace(one)]) for one in attempts)
         return join(traces, apiserver, write, lambda damage: show_skipped(str(damage), 1))
-    for arrival, groups in traces:
+    for one in attempts:
         if recording:
-            recording.write(groups, arrival)
+            recording.write([trace(one)], one.draft.end)
     return Counter()

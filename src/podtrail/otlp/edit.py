@@ -144,24 +144,49 @@ def encode_span(
     links: Sequence[Link] = (),
 ) -> bytes:
     """Return the bytes of a new span; times in Unix nanoseconds, ids of 16 and 8 bytes."""
-    return trace_pb2.Span(
+    span: bytes = trace_pb2.Span(
         trace_id=trace_id,
         span_id=span_id,
         parent_span_id=parent_span_id,
         trace_state=trace_state,
-        flags=flags,
         name=name,
         kind=cast("Any", kind),
         start_time_unix_nano=start,
         end_time_unix_nano=end,
+    ).SerializeToString()
+    if attributes:
+        span += b"".join([_attribute(key, value) for key, value in attributes.items()])
+    if not (events or links or status or flags):
+        return span
+    rest = trace_pb2.Span(
+        flags=flags,
         status=trace_pb2.Status(code=cast("Any", status.code), message=status.message) if status else None,
-        attributes=to_key_values(attributes or {}),
         events=[
             trace_pb2.Span.Event(time_unix_nano=e.time, name=e.name, attributes=to_key_values(e.attributes))
             for e in events
         ],
         links=_links(links),
-    ).SerializeToString()
+    )
+    return span + rest.SerializeToString()
+
+
+def _attribute(key: str, value: Value) -> bytes:
+    """Return an attribute as a field of a span. Many spans have the same ones."""
+    if isinstance(value, str) and len(value) <= _SHORT:
+        return _text(key, value)
+    if isinstance(value, list) and len(value) == 1 and isinstance(text := value[0], str) and len(text) <= _SHORT:
+        return _one_text(key, text)
+    return trace_pb2.Span(attributes=to_key_values({key: value})).SerializeToString()
+
+
+@lru_cache(maxsize=4096)
+def _text(key: str, value: str) -> bytes:
+    return trace_pb2.Span(attributes=to_key_values({key: value})).SerializeToString()
+
+
+@lru_cache(maxsize=1024)
+def _one_text(key: str, value: str) -> bytes:
+    return trace_pb2.Span(attributes=to_key_values({key: [value]})).SerializeToString()
 
 
 def resource_header(attributes: Mapping[str, Value], schema_url: str = "") -> bytes:
