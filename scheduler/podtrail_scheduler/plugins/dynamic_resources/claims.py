@@ -1,5 +1,6 @@
 """The claims of Pods, with what binding cycles under way have decided or written about them."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from podtrail_scheduler.framework.listers import Listers
@@ -23,7 +24,7 @@ class Claims:
         self.pending: dict[str, Allocation] = {}
         """Allocations that are decided but not yet written, by the claim's uid."""
         self._version = (-1, 0)
-        self._allocated: list[Allocation] = []
+        self._allocated: dict[str, Allocation] = {}
 
     def get(self, key: str) -> ResourceClaim | None:
         """The claim as it is now, as far as that is known."""
@@ -62,7 +63,7 @@ class Claims:
         """The devices that claims have, or are about to have."""
         devices: set[DeviceId] = set()
         consumed: dict[DeviceId, Amounts] = {}
-        for allocation in (*self._allocations(), *self.pending.values()):
+        for allocation in {**self.pending, **self._allocations()}.values():
             for each in allocation.devices:
                 if each.consumed is not None:
                     consumed[each.id] = total(consumed.get(each.id, NOTHING), each.consumed)
@@ -70,12 +71,12 @@ class Claims:
                     devices.add(each.id)
         return Taken(devices, consumed)
 
-    def _allocations(self) -> list[Allocation]:
-        """Those that are written; kept until a claim changes."""
+    def _allocations(self) -> Mapping[str, Allocation]:
+        """Those that are written, by the claim's uid; kept until a claim changes."""
         version = self._listers.version(ResourceClaim), len(self._written)
         if version != self._version or self._written:
             claims = [self._newest(shown) for shown in self._listers.all(ResourceClaim)]
-            self._allocated = [claim.allocation for claim in claims if claim.allocation is not None]
+            self._allocated = {claim.uid: claim.allocation for claim in claims if claim.allocation is not None}
             for key in [key for key in self._written if self._listers.get(ResourceClaim, key) is None]:
                 del self._written[key]
             self._version = version

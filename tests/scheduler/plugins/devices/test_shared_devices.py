@@ -151,3 +151,25 @@ def test_the_share_is_written_with_an_identifier_of_its_own(cluster: Any) -> Non
     written = cluster.listers.get(ResourceClaim, "default/claim").allocation.json["devices"]["results"]
     assert [each["consumedCapacity"] for each in written] == [{"bandwidth": "500m"}, {"bandwidth": "2"}]
     assert len({each["shareID"] for each in written}) == 2
+
+
+def test_a_share_that_is_being_written_counts_once(cluster: Any) -> None:
+    offer(cluster, nic())
+    cluster.have(claim(wants(5)), claim(wants(1), name="second"), claim(wants(4), name="other"))
+    both = replace(POD, resource_claims=(*POD.resource_claims, PodResourceClaim("more", "second")))
+    plugin = DynamicResources(cluster.handle)
+    state, _ = cluster.begin(plugin, both)
+    plugin.filter(state, both, cluster.nodes[0])
+    plugin.reserve(state, both, "a")
+    other = Pod("q", uid="q", resource_claims=(PodResourceClaim("devices", "other"),))
+    answers = []
+
+    def look() -> None:
+        answers.append(cluster.refused(plugin, other))
+        if cluster.timeline.now() < 10_000_000:
+            cluster.timeline.after(500_000, look)
+
+    cluster.timeline.after(0, look)
+    cluster.run(plugin.pre_bind(state, both, "a"))
+    assert answers
+    assert not any(answers)
