@@ -30,7 +30,7 @@ CONNECT_TIMEOUT = 30.0
 """Seconds to reach the API server, as in client-go."""
 
 LAST_ANSWERS = 0.25
-"""Seconds that requests have to be answered when the connection is closed."""
+"""Seconds that requests have to be answered when nobody waits for them any more."""
 
 MAX_RETRIES = 10
 """How often a request is sent again when the API server says when to come back, as in client-go."""
@@ -104,12 +104,16 @@ class Connection:
 
     async def close(self) -> None:
         """Closes what is open; watches end, requests have a moment to be answered."""
-        if self._in_flight:
-            await asyncio.wait(self._in_flight, timeout=LAST_ANSWERS)
+        await self.drain()
         await self._client.close()
         for task in self._in_flight:
             task.cancel()
         await asyncio.gather(*self._in_flight, return_exceptions=True)
+
+    async def drain(self) -> None:
+        """Waits a moment for the answers to what has been sent."""
+        if self._in_flight:
+            await asyncio.wait(self._in_flight, timeout=LAST_ANSWERS)
 
     async def request(
         self,

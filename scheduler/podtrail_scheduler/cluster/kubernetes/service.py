@@ -112,7 +112,7 @@ class _Service:
             port = await stack.enter_async_context(served(self._settings.serving, live, ready, metrics.exposition))
             started(port)
             try:
-                await self._schedule(scheduler, informers, election)
+                await self._schedule(scheduler, informers, election, connection)
             finally:
                 # The last spans leave while connections are closed: neither waits for the other.
                 self._tracing_ends = asyncio.create_task(self._end_tracing(provider))
@@ -124,7 +124,9 @@ class _Service:
         for counters in scheduler.propagation.values():
             yield from counters.samples()
 
-    async def _schedule(self, scheduler: Scheduler, informers: Informers, election: Election | None) -> None:
+    async def _schedule(
+        self, scheduler: Scheduler, informers: Informers, election: Election | None, connection: Connection
+    ) -> None:
         delayed = election is not None and self._configuration.delay_cache_until_active
         active = asyncio.Event()
 
@@ -146,8 +148,9 @@ class _Service:
         try:
             await asyncio.wait((watching, working), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            # What binds stops before the Lease is given back.
+            # What binds stops, and is answered, before the Lease is given back.
             await self._clock.stop()
+            await connection.drain()
             for task in (watching, working):
                 task.cancel()
             await asyncio.wait((watching, working))
