@@ -90,8 +90,10 @@ class ClaimWriter:
 
     async def give_up(self, claim: ResourceClaim, pod: Pod) -> None:
         """The Pod uses the claim no longer; a failure is logged, the claim's controller cleans up in the end."""
-        left = without(claim, pod)
-        await self._patch_status(left, {"reservedFor": _references(left)})
+        current = self._claims.get(claim.key)
+        if current is not None and current.uid == claim.uid:
+            left = without(current, pod)
+            await self._patch_status(left, {"reservedFor": _references(left)})
 
     async def deallocate(self, claim: ResourceClaim) -> None:
         """The claim gives its devices back, so that it can get others; a failure is logged."""

@@ -136,6 +136,17 @@ def test_a_pod_that_is_not_bound_in_the_end_gives_up_the_claim_which_keeps_its_d
     assert current(one).allocation is not None
 
 
+def test_a_claim_is_given_up_as_it_is_by_then(one: Any) -> None:
+    plugin = DynamicResources(one.handle)
+    state = reserved(one, plugin, user("p"))
+    one.run(plugin.pre_bind(state, user("p"), "a"))
+    one.have(replace(current(one), finalizers=(FINALIZER, "another")))
+    plugin.unreserve(state, user("p"), "a")
+    one.settle()
+    assert current(one).reserved_for == ()
+    assert current(one).finalizers == (FINALIZER, "another")
+
+
 def test_a_claim_that_was_changed_meanwhile_is_written_on_top_of_the_change(one: Any) -> None:
     plugin = DynamicResources(one.handle)
     state = reserved(one, plugin, user("p"))
