@@ -129,12 +129,19 @@ class CallQueue:
                 return queued
         return None
 
-    def finish(self, queued: QueuedCall, error: Exception | None) -> None:
-        """A popped call is over; one for the same Pod that came meanwhile is next."""
+    def finish(self, queued: QueuedCall, error: Exception | None, *, again: bool = False) -> bool:
+        """A popped call is over; one for the same Pod that came meanwhile is next.
+
+        `again`: it failed and is worth another try. Returns whether it is to be added again: a newer call, if there is
+        one, does what it did not instead.
+        """
         call, uid = queued.call, queued.call.pod.uid
         del self._in_flight[uid]
         if error is None and isinstance(call, PodStatusPatch):
             self._note_written(call)
+        newer = self._waiting.get(uid) or self._delayed.get(uid)
+        if again and newer is not None and newer.call.type is call.type:
+            newer.call.take_over(call)
         successor = self._waiting.get(uid)
         if successor is not None:
             if successor.call.is_no_op(self._believed):
@@ -143,10 +150,7 @@ class CallQueue:
             else:
                 self._enqueue(uid, successor.call.type)
         queued.on_finish(Outcome.FAILED if error else Outcome.EXECUTED, error)
-
-    def has_successor(self, uid: str) -> bool:
-        """Whether another call for the Pod waits or is delayed."""
-        return uid in self._waiting or uid in self._delayed
+        return again and newer is None
 
     def sync(self, pod: Pod) -> None:
         """The watch shows `pod`: what it has already need not be written."""
@@ -195,13 +199,17 @@ class CallQueue:
             del self._queued[uid]
 
     def _overwrite_delayed(self, queued: QueuedCall) -> None:
-        """A delayed patch is not made when it would change what `queued` says; else it goes its own way."""
+        """A delayed patch is not made when `queued` says something else; what that says nothing about is."""
         older = self._delayed.get(queued.call.pod.uid)
         if older is None:
             return
         call, delayed = queued.call, older.call
-        if call.type is delayed.type and not call.conditions_touched & delayed.conditions_touched:
-            return
+        if isinstance(call, PodStatusPatch) and isinstance(delayed, PodStatusPatch):
+            if not call.conditions_touched & delayed.conditions_touched:
+                if call.nominated_node is not None:
+                    delayed.nominated_node = None
+                return
+            call.take_over(delayed)
         del self._delayed[call.pod.uid]
         older.on_finish(Outcome.OVERWRITTEN, None)
 

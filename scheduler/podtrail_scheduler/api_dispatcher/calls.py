@@ -90,7 +90,7 @@ class PodStatusPatch:
             self.nominated_node = older.nominated_node
         if older.conditions and not older.conditions_touched & self.conditions_touched:
             self.on_first_try, self.on_give_up = older.on_first_try, older.on_give_up
-        self.conditions = {**older.conditions, **self.conditions}
+        self.conditions = {**older.conditions, **self.conditions, **_not_cleared(older.conditions, self.conditions)}
 
     def sync(self, pod: Pod) -> None:
         """The watch shows the Pod anew."""
@@ -118,6 +118,17 @@ class PodStatusPatch:
 
 
 APICall = PodBinding | PodStatusPatch
+
+
+def _not_cleared(
+    older: Mapping[str, PodCondition | None], newer: Mapping[str, PodCondition | None]
+) -> dict[str, PodCondition]:
+    """What was to be written and is not of the kind that is taken away."""
+    return {
+        name: condition
+        for name, condition in older.items()
+        if condition is not None and condition.reason != NOT_READY_FOR_SCHEDULING and newer.get(name, condition) is None
+    }
 
 
 def _changes(condition: PodCondition | None, known: Known | None) -> bool:

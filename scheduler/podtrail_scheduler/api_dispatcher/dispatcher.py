@@ -147,25 +147,27 @@ class APIDispatcher:
             await queued.call.execute(self._client)
         except ApiError as refused:
             error = refused
+        except Exception as raised:  # a call that is never over would hold up its Pod for ever
+            _logger.exception("API call failed: %s of %s", queued.call.type.value, queued.call.pod.key)
+            error = ApiError(f"{type(raised).__name__}: {raised}", "Invalid", 400)
         now = self._clock.now()
         if self._observer is not None:
             self._observer.api_call_executed(queued.call.type.value, "error" if error else "success", now - began)
-        self._calls.finish(queued, error)
         if error is not None and isinstance(queued.call, PodStatusPatch):
-            self._retry(queued, queued.call, error, now)
+            self._patch_failed(queued, queued.call, error, now)
+        else:
+            self._calls.finish(queued, error)
         self._dispatch()
 
-    def _retry(self, queued: QueuedCall, patch: PodStatusPatch, error: ApiError, now: int) -> None:
-        """Tries a patch again, unless it is of no use or a newer one is there."""
-        queued.tries += 1
+    def _patch_failed(self, queued: QueuedCall, patch: PodStatusPatch, error: ApiError, now: int) -> None:
+        """Has a patch tried again, unless that is of no use; then whoever asked for it may ask again."""
         _logger.error("%s", structured("Failed to patch pod status", err=str(error), pod=patch.pod.key))
-        if error.reason == "NotFound" or self._calls.has_successor(patch.pod.uid):
-            return
-        if not _may_help(error) or queued.tries >= MAX_TRIES:
+        queued.tries += 1
+        again = _may_help(error) and queued.tries < MAX_TRIES
+        if self._calls.finish(queued, error, again=again):
+            self._calls.add_delayed(queued, now + min(FIRST_RETRY << (queued.tries - 1), LAST_RETRY))
+        elif not again and error.reason != "NotFound":
             patch.on_give_up()
-            return
-        wait = min(FIRST_RETRY << (queued.tries - 1), LAST_RETRY)
-        self._calls.add_delayed(queued, now + wait)
 
 
 def _tell(call: APICall) -> None:

@@ -69,9 +69,11 @@ class EventBroadcaster:
             self._clock.spawn(self._write_all())
 
     async def _write_all(self) -> None:
-        while self._queue:
-            await self._write(self._queue.popleft())
-        self._writing -= 1
+        try:
+            while self._queue:
+                await self._write(self._queue.popleft())
+        finally:
+            self._writing -= 1
 
     async def _write(self, event: Event) -> None:
         try:

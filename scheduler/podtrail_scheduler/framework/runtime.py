@@ -13,10 +13,11 @@ from podtrail_instrumentation import Span
 from podtrail_scheduler.nominator import Nominator
 from podtrail_scheduler.objects import Pod
 
-from .calling import Caller, Measures, Refused
+from .calling import Caller, Refused
 from .clock import Clock
 from .cycle_state import CycleState
 from .extension_points import PermitResult, PostFilterResult, PreFilterResult
+from .measuring import Measures
 from .node_info import NodeInfo
 from .node_table import NodeTable
 from .profile import Profile
@@ -178,6 +179,15 @@ class Framework:
 
     def run_pre_bind_pre_flight(self, state: CycleState, pod: Pod, node: str) -> Refused | bool:
         """Whether any PreBind plugin has work; those that say they have none are left out of `run_pre_bind`."""
+        began = self.clock.now()
+        answer = self._pre_flight(state, pod, node)
+        if self.caller.measures is not None:
+            text = answer.status.code.text if isinstance(answer, Refused) else "Success" if answer else "Skip"
+            took = self.clock.now() - began
+            self.caller.measures.extension_point("PreBindPreFlight", text, self.profile.name, took)
+        return answer
+
+    def _pre_flight(self, state: CycleState, pod: Pod, node: str) -> Refused | bool:
         busy = False
         for plugin in self.profile.pre_bind:
             asked = self.profile.pre_flights.get(plugin.name)

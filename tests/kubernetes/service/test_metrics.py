@@ -30,7 +30,7 @@ SAME_VALUES = {
     "scheduler_pod_scheduling_sli_duration_seconds": ("attempts",),
 }
 """Labels whose values are the same after the same work."""
-NOT_MEASURED = {("PreBindPreFlight", "Skip"), ("Sign", "Success")}
+NOT_MEASURED = {("Sign", "Success")}
 
 
 def families(text: str) -> Mapping[str, Metric]:

@@ -23,6 +23,7 @@ class ApiServer:
         self.requests: list[tuple] = []
         self.failures: list[ApiError] = []
         """What the next requests are answered with."""
+        self._to_fail = 5
         self.most_at_once = 0
         self._at_once = 0
         self.watchers = []
@@ -32,6 +33,12 @@ class ApiServer:
 
     def get_pod(self, uid: str) -> Pod | None:
         return self.pods.get(uid)
+
+    def fail(self, number: int) -> None:
+        """Gives the next requests no answer; never to more than five in all, so that nobody gives up."""
+        number = min(number, self._to_fail)
+        self._to_fail -= number
+        self.failures += [ApiError("no answer")] * number
 
     def put(self, pod: Pod) -> Pod:
         old, self.pods[pod.uid] = self.pods.get(pod.uid), pod

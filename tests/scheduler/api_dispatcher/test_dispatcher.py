@@ -206,3 +206,14 @@ def test_the_client_of_the_dispatcher_binds_and_patches_through_it(bench, condit
     bench.run()
     assert (bound, deleted) == ([None], [None])
     assert [request[1] for request in bench.requests] == ["patch", "bind", "delete"]
+
+
+def test_a_call_that_fails_with_something_unexpected_is_over_all_the_same(bench, condition, caplog) -> None:
+    bench.api_server.failures = [RuntimeError("broken"), RuntimeError("broken")]
+    bound = bench.spawn(bench.dispatcher.bind(bench.pod(), "node-1", {}))
+    bench.dispatcher.patch_pod_status(bench.pod("b"), condition(), None)
+    bench.run()
+    assert [str(error) for error in bound] == ["RuntimeError: broken"]
+    bench.dispatcher.patch_pod_status(bench.pod("b"), condition(), None)
+    bench.run()
+    assert bench.api_server.pods["b"].conditions != {}

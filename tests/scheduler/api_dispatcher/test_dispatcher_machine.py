@@ -1,0 +1,83 @@
+"""Whatever is asked of the dispatcher in whatever order, each Pod's status comes to what was asked last."""
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from podtrail_scheduler.api_dispatcher.calls import NOT_READY_FOR_SCHEDULING, PodStatusPatch
+from podtrail_scheduler.client import PodCondition
+from podtrail_scheduler.durations import SECOND
+
+NAMES = ("a", "b", "c")
+OPERATIONS = st.one_of(
+    st.tuples(st.just("patch"), st.sampled_from(NAMES), st.integers(0, 3)),
+    st.tuples(st.just("nominate"), st.sampled_from(NAMES), st.integers(0, 3)),
+    st.tuples(st.just("later"), st.sampled_from(NAMES), st.integers(0, 3)),
+    st.tuples(st.just("clear"), st.sampled_from(NAMES), st.just(0)),
+    st.tuples(st.just("wait"), st.just(""), st.integers(1, 8_000)),
+    st.tuples(st.just("fail"), st.just(""), st.integers(1, 2)),
+)
+
+
+class Asked:
+    """What was asked for one Pod."""
+
+    def __init__(self) -> None:
+        self.allowed: set[tuple[str, str, str] | None] = {None}
+        """What PodScheduled may be in the end."""
+        self.before: set[tuple[str, str, str] | None] = {None}
+        """What it may be without what is not ready."""
+        self.nominated = ""
+
+    def patch(self, condition: tuple[str, str, str]) -> None:
+        self.allowed = self.before = {condition}
+
+    def later(self, condition: tuple[str, str, str]) -> None:
+        self.allowed = {condition}
+        self.before = self.before | {None}
+
+    def clear(self) -> None:
+        self.allowed = self.before
+
+
+def condition(reason: str, number: int) -> PodCondition:
+    return PodCondition("PodScheduled", "False", reason, f"message {number}")
+
+
+def perform(bench, asked: dict[str, Asked], operation: tuple[str, str, int]) -> None:
+    kind, name, number = operation
+    if kind == "wait":
+        bench.run(number / 1000)
+    elif kind == "fail":
+        bench.api_server.fail(number)
+    elif kind == "patch":
+        written = condition("Unschedulable", number)
+        asked[name].patch(tuple(written[1:]))
+        bench.dispatcher.patch_pod_status(bench.api_server.pods[name], written, None)
+    elif kind == "nominate":
+        asked[name].nominated = f"node-{number}" if number else ""
+        bench.dispatcher.patch_pod_status(bench.api_server.pods[name], None, asked[name].nominated)
+    elif kind == "later":
+        written = condition(NOT_READY_FOR_SCHEDULING, number)
+        asked[name].later(tuple(written[1:]))
+        patch = PodStatusPatch(bench.api_server.pods[name], {"PodScheduled": written})
+        bench.dispatcher.patch_later(patch, 5 * SECOND)
+    else:
+        asked[name].clear()
+        bench.dispatcher.patch_later(PodStatusPatch(bench.api_server.pods[name], {"PodScheduled": None}), 5 * SECOND)
+
+
+@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(OPERATIONS, max_size=25), st.integers(1, 3))
+def test_each_pods_status_comes_to_what_was_asked_last(make_bench, operations, parallelism) -> None:
+    bench = make_bench(parallelism=parallelism, status_qps=20, status_burst=2)
+    asked = {name: Asked() for name in NAMES}
+    for name in NAMES:
+        bench.pod(name)
+    for operation in operations:
+        perform(bench, asked, operation)
+    bench.run(600)
+    assert bench.dispatcher.pending() == {"pod_binding": 0, "pod_status_patch": 0}
+    assert bench.timeline.next_time() is None
+    for name, pod in bench.api_server.pods.items():
+        assert pod.conditions.get("PodScheduled") in asked[name].allowed
+        assert pod.nominated_node_name == asked[name].nominated
+    assert bench.api_server.most_at_once <= parallelism
