@@ -12,10 +12,6 @@ from .framework.waiting import WaitingPod
 from .objects import Pod
 from .queueing.entry import QueuedPod
 
-LONG_CYCLE = 100_000_000
-"""From how many nanoseconds of its scheduling cycle on an attempt is logged with its steps, as kube-scheduler does:
-how long it then took to bind is told as well, but is no reason."""
-
 
 class AttemptRecord(NamedTuple):
     """What came of an attempt; times in unix nanoseconds."""

@@ -3,22 +3,22 @@
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
-from typing import Protocol
 
 from opentelemetry.trace import Tracer
-from podtrail_instrumentation import Log, PropagationCounters, Span, log_long, start_reconcile_span
-from podtrail_instrumentation.klog import info, structured
+from podtrail_instrumentation import Log, PropagationCounters, log_long
+from podtrail_instrumentation.klog import info
 
-from .attempt import LONG_CYCLE, Attempt, AttemptRecord, Explanation, Failure
+from .attempt import Attempt, AttemptRecord, Explanation, Failure
+from .attempt_spans import end_root, start_root
 from .binding_cycle import BindingCycle
 from .cache import Cache
-from .client import POD_SCHEDULED, ApiError, PodCondition
-from .durations import MILLISECOND, SECOND
-from .framework.calling import Measures
+from .durations import SECOND
+from .failures import Failures
 from .framework.cycle_state import CycleState
 from .framework.extending import PLUGIN as EXTENDERS
 from .framework.extending import Extenders
 from .framework.handle import Handle
+from .framework.measuring import Metrics
 from .framework.profile import Profile
 from .framework.runtime import Framework
 from .objects import Pod
@@ -37,26 +37,6 @@ SCORES = logging.INFO - 10
 """V(10): every score is logged."""
 
 _logger = logging.getLogger("podtrail_scheduler")
-
-
-class Metrics(Measures, Protocol):
-    """Who counts attempts, in metrics of kube-scheduler's names; durations are nanoseconds."""
-
-    def attempt(self, result: str, profile: str, duration: int) -> None:
-        """An attempt is over; `result` is Success, Unschedulable or Error."""
-        ...
-
-    def algorithm(self, duration: int) -> None:
-        """A node was found for a Pod, or none."""
-        ...
-
-    def scheduled(self, entry: QueuedPod, now: int) -> None:
-        """A Pod was bound."""
-        ...
-
-    def binding(self, change: int) -> None:
-        """A binding cycle began (1) or ended (-1)."""
-        ...
 
 
 class _ProfileRun:
@@ -114,6 +94,7 @@ class Scheduler(Watching):
         self._metrics = metrics
         self._log = log
         self._logger = logger
+        self._failures = Failures(queue, handle, logger)
         self.under_way = 0
         """How many attempts have begun and not ended."""
         turn, random = Turn(), Random(seed)  # noqa: S311, reproducible on purpose
@@ -166,7 +147,9 @@ class Scheduler(Watching):
             return True
         info(self._logger, 3, "Attempting to schedule pod", pod=entry.pod.key)
         self.under_way += 1
-        attempt = Attempt(entry, entry.pod, self._start_root(entry, run), CycleState())
+        counters = run.propagation if self._propagate else None
+        root = start_root(entry, self._tracer, self.handle.clock.now, counters, self._log)
+        attempt = Attempt(entry, entry.pod, root, CycleState())
         if self._explain is not None or self._logger.isEnabledFor(SCORES):
             attempt.explanation = Explanation()
         run.framework.caller.begin_cycle()
@@ -182,7 +165,7 @@ class Scheduler(Watching):
                 self._metrics.binding(1)
             self.handle.clock.spawn(self._bind(attempt, run))
         else:
-            self._failed(attempt, failure, run)
+            self._failures.handle(attempt, failure, run.handle)
             self._end(attempt, failure)
         return True
 
@@ -236,78 +219,15 @@ class Scheduler(Watching):
             freed = Happening(ASSIGNED_POD_DELETE, pod.on(attempt.node), None) if self.cache.forget(pod.uid) else None
             if freed is not None and failure.result == "Error":
                 self.queue.move(freed, now)
-            self._failed(attempt, failure, run)
+            self._failures.handle(attempt, failure, run.handle)
             if freed is not None and failure.result != "Error":
                 self.queue.move(freed, now, lambda other: other.uid != pod.uid)
         self._end(attempt, failure)
         self.wake()
 
-    def _start_root(self, entry: QueuedPod, run: _ProfileRun) -> Span:
-        pod, now = entry.pod, self.handle.clock.now
-        return start_reconcile_span(
-            "SchedulePod",
-            pod.annotations if self._propagate else {},
-            tracer=self._tracer,
-            clock=now,
-            attributes={
-                "k8s.pod.name": pod.name,
-                "k8s.pod.namespace": pod.namespace,
-                "k8s.namespace.name": pod.namespace,
-                "k8s.pod.uid": pod.uid,
-                "scheduler.queue_wait_ms": (now() - entry.active_since) // MILLISECOND,
-                "scheduler.profile": run.framework.profile.name,
-                "scheduler.attempts": entry.attempts,
-            },
-            counters=run.propagation if self._propagate else None,
-            log=self._log,
-        )
-
-    def _failed(self, attempt: Attempt, failure: Failure, run: _ProfileRun) -> None:
-        """Puts the Pod back into the queue, unless it is gone, and writes why into its status and an Event."""
-        entry, clock = attempt.entry, self.handle.clock
-        if failure.result == "Error":
-            text = structured("Error scheduling pod; retrying", err=failure.message, pod=attempt.pod.key)
-            self._logger.error("%s", text)
-        else:
-            message = "Unable to schedule pod; no fit; waiting"
-            info(self._logger, 2, message, pod=attempt.pod.key, err=failure.message)
-        entry.refused_by, entry.pending_on = failure.refused_by, failure.pending_on
-        entry.message = failure.message
-        pod = self.handle.client.get_pod(attempt.pod.uid)
-        if pod is None or pod.node_name:
-            self.queue.done(attempt.pod.uid)
-            return
-        entry.pod = pod
-        self.queue.give_back(entry, clock.now())
-        hope = pod.nominated_node_name if failure.nominated_node is None else failure.nominated_node
-        self.handle.nominator.observe(pod, pod.changed(nominated_node_name=hope))
-        reason = "Unschedulable" if failure.result == "Unschedulable" else "SchedulerError"
-        run.handle.event(pod, None, "Warning", "FailedScheduling", "Scheduling", failure.message)
-        condition = PodCondition(POD_SCHEDULED, "False", reason, failure.message)
-        changed = pod.conditions.get(POD_SCHEDULED) != ("False", reason, failure.message)
-        nominated = hope if hope != pod.nominated_node_name else None
-        if changed or nominated is not None:
-            clock.spawn(self._patch(pod, condition if changed else None, nominated))
-
-    async def _patch(self, pod: Pod, condition: PodCondition | None, nominated_node: str | None) -> None:
-        try:
-            await self.handle.client.patch_pod_status(pod, condition, nominated_node)
-        except ApiError as refusal:
-            self._logger.error("%s", structured("Error updating pod", err=str(refusal), pod=pod.key))
-
     def _end(self, attempt: Attempt, failure: Failure | None) -> None:
-        root = attempt.root
-        result = failure.result if failure is not None else "Success"
-        if root.recording:
-            told = {"scheduler.result": result}
-            if failure is None:
-                told["scheduler.selected_node"] = attempt.node
-            else:
-                root.fail(failure.message)
-                if failure.nominated_node:
-                    told["scheduler.nominated_node"] = failure.nominated_node
-            root.set_attributes(told)
-        root.end(LONG_CYCLE if attempt.cycle_took >= LONG_CYCLE else None)
+        root, result = attempt.root, failure.result if failure is not None else "Success"
+        end_root(attempt, failure)
         self.under_way -= 1
         assert root.ended is not None
         if self._metrics is not None:

@@ -6,7 +6,7 @@ its span is the current OpenTelemetry one, so what the plugin starts nests under
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from opentelemetry.context import attach, detach
 from podtrail_instrumentation import Span
@@ -14,6 +14,7 @@ from podtrail_instrumentation.steps import Operation, Step
 
 from .clock import Clock
 from .extension_points import PermitResult, Plugin, PostFilterResult
+from .measuring import Measures
 from .status import Code, Status, error
 
 Answer = TypeVar("Answer")
@@ -45,30 +46,6 @@ REJECTED = "plugin rejected"
 _OURS = "podtrail_scheduler.plugins."
 _QUIET_POINTS = frozenset(("preFilter", "filter", "preScore", "score", "reserve", "unreserve"))
 _logger = logging.getLogger("podtrail_scheduler.framework")
-
-
-class Measures(Protocol):
-    """Who measures plugins and phases, in metrics of kube-scheduler's names; durations are nanoseconds."""
-
-    def records_plugins(self) -> bool:
-        """Whether the plugins of the scheduling cycle that begins now are measured one by one."""
-        ...
-
-    def extension_point(self, point: str, status: str, profile: str, duration: int) -> None:
-        """All plugins of an extension point have run."""
-        ...
-
-    def plugin(self, plugin: str, point: str, status: str, duration: int) -> None:
-        """A plugin has run."""
-        ...
-
-    def evaluated(self, plugin: str, point: str, profile: str) -> None:
-        """A plugin was asked in PreFilter, Filter, PreScore or Score."""
-        ...
-
-    def permit_wait(self, status: str, duration: int) -> None:
-        """A Pod has waited for permission."""
-        ...
 
 
 class Refused(NamedTuple):

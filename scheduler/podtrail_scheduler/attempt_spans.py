@@ -1,0 +1,51 @@
+"""The root span of an attempt (KEP-5927): from the queue until the Pod is bound, or is not."""
+
+from opentelemetry.trace import Tracer
+from podtrail_instrumentation import Clock, Log, PropagationCounters, Span, start_reconcile_span
+
+from .attempt import Attempt, Failure
+from .durations import MILLISECOND
+from .queueing.entry import QueuedPod
+
+LONG_CYCLE = 100 * MILLISECOND
+"""From how many nanoseconds of its scheduling cycle on an attempt is logged with its steps, as kube-scheduler does:
+how long it then took to bind is told as well, but is no reason."""
+
+
+def start_root(
+    entry: QueuedPod, tracer: Tracer | None, now: Clock, counters: PropagationCounters | None, log: Log
+) -> Span:
+    """Starts `SchedulePod`; a link to the Pod's creation, if it names one, needs `counters` (KEP-5915)."""
+    pod = entry.pod
+    return start_reconcile_span(
+        "SchedulePod",
+        pod.annotations if counters is not None else {},
+        tracer=tracer,
+        clock=now,
+        attributes={
+            "k8s.pod.name": pod.name,
+            "k8s.pod.namespace": pod.namespace,
+            "k8s.namespace.name": pod.namespace,
+            "k8s.pod.uid": pod.uid,
+            "scheduler.queue_wait_ms": (now() - entry.active_since) // MILLISECOND,
+            "scheduler.profile": pod.scheduler_name,
+            "scheduler.attempts": entry.attempts,
+        },
+        counters=counters,
+        log=log,
+    )
+
+
+def end_root(attempt: Attempt, failure: Failure | None) -> None:
+    """Ends it with what the attempt came to."""
+    root = attempt.root
+    if root.recording:
+        told = {"scheduler.result": failure.result if failure is not None else "Success"}
+        if failure is None:
+            told["scheduler.selected_node"] = attempt.node
+        else:
+            root.fail(failure.message)
+            if failure.nominated_node:
+                told["scheduler.nominated_node"] = failure.nominated_node
+        root.set_attributes(told)
+    root.end(LONG_CYCLE if attempt.cycle_took >= LONG_CYCLE else None)
