@@ -1,18 +1,20 @@
 """Finished spans as the bytes of an OTLP request.
 
-What spans repeat (texts mostly do) is serialized once and remembered: bytes joined are messages merged.
+The bytes are joined here, not by protobuf's classes, whose messages cost several times as much to fill; texts, which
+repeat, are turned into bytes once and remembered. Numbers are those of opentelemetry/proto/trace/v1/trace.proto.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from struct import Struct
 from typing import Any
 
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
-from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue
-from opentelemetry.proto.trace.v1.trace_pb2 import ScopeSpans, Status
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as Message
+from opentelemetry.proto.trace.v1.trace_pb2 import Status as StatusMessage
 from opentelemetry.sdk.trace import ReadableSpan
-from opentelemetry.trace import SpanKind, StatusCode
+from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode
+from opentelemetry.util.types import AttributeValue
 
 from .recorded import Origin, RecordedSpan
 
@@ -23,9 +25,19 @@ _KINDS = {
     SpanKind.PRODUCER: Message.SPAN_KIND_PRODUCER,
     SpanKind.CONSUMER: Message.SPAN_KIND_CONSUMER,
 }
-_STATUS_CODES = {StatusCode.OK: Status.STATUS_CODE_OK, StatusCode.ERROR: Status.STATUS_CODE_ERROR}
-_LOCAL_PARENT = 0x100
-"""The flag that says of a span's parent that it is known whether it is remote: it is not."""
+_STATUS_CODES = {StatusCode.OK: StatusMessage.STATUS_CODE_OK, StatusCode.ERROR: StatusMessage.STATUS_CODE_ERROR}
+_UNSET = b"\x7a\x00"
+_LOCAL = b"\x85\x01" + (0x100).to_bytes(4, "little")
+"""A span's flags, that say of its parent that it is known whether it is remote: it is not."""
+
+_TIMES = Struct("<BQBQ").pack
+_TIME = Struct("<BQ").pack
+_DOUBLE = Struct("<Bd").pack
+_IDS = Struct(">BB16sBBQ").pack
+_PARENT = Struct(">BBQ").pack
+_LINK_FLAGS = Struct("<BI").pack
+_OF_SPAN, _OF_EVENT, _OF_LINK = b"\x4a", b"\x1a", b"\x22"
+"""How the field `attributes` begins."""
 
 
 def encode(spans: Sequence[ReadableSpan]) -> bytes:
@@ -44,61 +56,108 @@ def encode(spans: Sequence[ReadableSpan]) -> bytes:
 
 
 def _of_one_origin(spans: Sequence[RecordedSpan]) -> bytes:
-    request = encode_spans(spans[:1])
-    [resource] = request.resource_spans
+    resource, scope = _surroundings(spans[0].origin)
+    whole = scope + b"".join([_field(b"\x12", _span(span)) for span in spans])
+    return _field(b"\x0a", resource + _field(b"\x12", whole))
+
+
+@lru_cache(maxsize=16)
+def _surroundings(origin: Origin) -> tuple[bytes, bytes]:
+    """`ResourceSpans` without scopes, and `ScopeSpans` without spans."""
+    context = SpanContext(1, 1, is_remote=False)
+    any_span = ReadableSpan("", context, resource=origin.resource, instrumentation_scope=origin.scope)
+    [resource] = encode_spans([any_span]).resource_spans
     [scope] = resource.scope_spans
     del scope.spans[:]
-    for span in spans:
-        _add(scope, span)
-    return request.SerializeToString()
+    of_scope = scope.SerializeToString()
+    del resource.scope_spans[:]
+    return resource.SerializeToString(), of_scope
 
 
-def _add(scope: ScopeSpans, span: RecordedSpan) -> None:
-    parent = span.parent_span
-    message = scope.spans.add(
-        trace_id=span.trace_id.to_bytes(16, "big"),
-        span_id=span.span_id.to_bytes(8, "big"),
-        parent_span_id=b"" if parent is None else parent.span_id.to_bytes(8, "big"),
-        name=span.name,
-        kind=_KINDS[span.kind],
-        start_time_unix_nano=span.start_time,
-        end_time_unix_nano=span.end_time,
-        flags=_LOCAL_PARENT,
-    )
-    message.status.SetInParent()
-    if span.status.status_code is not StatusCode.UNSET:
-        message.status.code = _STATUS_CODES[span.status.status_code]
-        message.status.message = span.status.description or ""
-    if span.links:
-        message.links.extend(encode_spans([span]).resource_spans[0].scope_spans[0].spans[0].links)
+def _span(span: RecordedSpan) -> bytes:
+    parent, status, end = span.parent_span, span.status, span.end_time
+    assert end is not None
+    parts = [
+        _IDS(0x0A, 16, span.trace_id.to_bytes(16, "big"), 0x12, 8, span.span_id),
+        b"" if parent is None else _PARENT(0x22, 8, parent.span_id),
+        _text(b"\x2a", span.name),
+        bytes((0x30, _KINDS[span.kind])),
+        _TIMES(0x39, span.start_time or 0, 0x41, end),
+        _UNSET if status.status_code is StatusCode.UNSET else _status(status),
+        _LOCAL,
+    ]
+    told = span.told
+    if told:
+        _attributes(_OF_SPAN, told[0] if len(told) == 1 else span.attributes, parts)
     for name, timestamp, attributes in span.happened:
-        event = message.events.add(name=name, time_unix_nano=timestamp)
-        event.attributes.extend(KeyValue(key=key, value=_value(value)) for key, value in attributes.items())
-    known = b""
-    for told in span.told if len(span.told) == 1 else (span.attributes,):
-        for key, value in told.items():
-            if isinstance(value, str | bool):
-                known += _remembered(key, value)
-            elif isinstance(value, int):
-                message.attributes.add(key=key).value.int_value = value
-            else:
-                message.attributes.add(key=key, value=_value(value))
-    message.MergeFromString(known)
+        event = [_TIME(0x09, timestamp), _text(b"\x12", name)]
+        _attributes(_OF_EVENT, attributes, event)
+        parts.append(_field(b"\x5a", b"".join(event)))
+    parts += [_field(b"\x6a", _link(link)) for link in span.links]
+    return b"".join(parts)
+
+
+def _link(link: Link) -> bytes:
+    context = link.context
+    parts = [
+        _IDS(0x0A, 16, context.trace_id.to_bytes(16, "big"), 0x12, 8, context.span_id),
+        _LINK_FLAGS(0x35, 0x300 if context.is_remote else 0x100),
+    ]
+    _attributes(_OF_LINK, link.attributes or {}, parts)
+    return b"".join(parts)
+
+
+def _status(status: Status) -> bytes:
+    message = _text(b"\x12", status.description) if status.description else b""
+    return _field(b"\x7a", message + bytes((0x18, _STATUS_CODES[status.status_code])))
+
+
+def _attributes(field: bytes, attributes: Mapping[str, AttributeValue], parts: list[bytes]) -> None:
+    for key, value in attributes.items():
+        if isinstance(value, str):
+            parts.append(_remembered(field, key, value))
+        else:
+            parts.append(_field(field, _text(b"\x0a", key) + _field(b"\x12", _value(value))))
 
 
 @lru_cache(maxsize=4096)
-def _remembered(key: str, value: str | bool) -> bytes:
-    """The bytes of a span message with nothing but this attribute."""
-    return Message(attributes=[KeyValue(key=key, value=_value(value))]).SerializeToString()
+def _remembered(field: bytes, key: str, value: str) -> bytes:
+    return _field(field, _text(b"\x0a", key) + _field(b"\x12", _value(value)))
 
 
-def _value(value: Any) -> AnyValue:
+def _value(value: Any) -> bytes:
+    """An `AnyValue`."""
     if isinstance(value, str):
-        return AnyValue(string_value=value)
+        return _text(b"\x0a", value)
     if isinstance(value, bool):
-        return AnyValue(bool_value=value)
+        return b"\x10\x01" if value else b"\x10\x00"
     if isinstance(value, int):
-        return AnyValue(int_value=value)
+        return b"\x18" + _varint(value & 0xFFFF_FFFF_FFFF_FFFF)
     if isinstance(value, float):
-        return AnyValue(double_value=value)
-    return AnyValue(array_value=ArrayValue(values=map(_value, value)))
+        return _DOUBLE(0x21, value)
+    return _field(b"\x2a", b"".join([_field(b"\x0a", _value(each)) for each in value]))
+
+
+@lru_cache(maxsize=1024)
+def _text(field: bytes, text: str) -> bytes:
+    return _field(field, text.encode())
+
+
+def _field(field: bytes, content: bytes) -> bytes:
+    """A field of bytes: what it begins with, the length, the bytes."""
+    length = len(content)
+    return field + (_SHORT[length] if length < 128 else _varint(length)) + content
+
+
+def _varint(number: int) -> bytes:
+    if number < 128:
+        return _SHORT[number]
+    content = bytearray()
+    while number >= 128:
+        content.append(number & 127 | 128)
+        number >>= 7
+    content.append(number)
+    return bytes(content)
+
+
+_SHORT = [bytes((number,)) for number in range(128)]

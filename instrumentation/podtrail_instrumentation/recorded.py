@@ -87,7 +87,10 @@ class RecordedSpan(ReadableSpan, Span):
     @property
     def attributes(self) -> Mapping[str, AttributeValue]:
         """All attributes."""
-        return {key: value for told in self.told for key, value in told.items()}
+        whole: dict[str, AttributeValue] = {}
+        for told in self.told:
+            whole.update(told)
+        return whole
 
     @property
     def events(self) -> Sequence[Event]:
