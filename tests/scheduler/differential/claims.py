@@ -7,7 +7,9 @@ from .builders import NAMESPACE, ZONE, container, expression, node, pod
 from .case import Object
 from .nodes import Made
 
-_DRIVER = "gpu.example.com"
+DRIVER, NIC = "gpu.example.com", "nic.example.com"
+EVERYWHERE = "fabric"
+"""The pool of the devices that all nodes can use."""
 _API = "resource.k8s.io/v1"
 _ZONAL = "zonal"
 _IN_ZONE = {"matchExpressions": [expression(ZONE, "In", "z0")]}
@@ -47,10 +49,14 @@ def allocated(claim: Object, pod: Object, devices: tuple[str, ...]) -> Object:
     for each in devices:
         request, _, place = each.partition(" ")
         pool, _, device = place.partition("/")
-        results.append({"request": request, "driver": _DRIVER, "pool": pool, "device": device})
-        places[pool] = _IN_ZONE if pool == _ZONAL else {"matchFields": [expression("metadata.name", "In", pool)]}
-    term = {key: value for place in places.values() for key, value in place.items()}
-    allocation = {"devices": {"results": results}, "nodeSelector": {"nodeSelectorTerms": [term]}}
+        driver = NIC if pool == EVERYWHERE else DRIVER
+        results.append({"request": request, "driver": driver, "pool": pool, "device": device})
+        if pool != EVERYWHERE:
+            places[pool] = _IN_ZONE if pool == _ZONAL else {"matchFields": [expression("metadata.name", "In", pool)]}
+    allocation: Object = {"devices": {"results": results}}
+    if places:
+        term = {key: value for place in places.values() for key, value in place.items()}
+        allocation["nodeSelector"] = {"nodeSelectorTerms": [term]}
     metadata = pod["metadata"]
     users = [*claim.get("status", {}).get("reservedFor", ())]
     users.append({"resource": "pods", "name": metadata["name"], "uid": f"{metadata['namespace']}/{metadata['name']}"})
@@ -60,11 +66,11 @@ def allocated(claim: Object, pod: Object, devices: tuple[str, ...]) -> Object:
 def _classes() -> list[Object]:
     return [
         device_class("gpu"),
-        device_class("big", f'device.capacity["{_DRIVER}"].memory.compareTo(quantity("40Gi")) >= 0'),
+        device_class("big", f'device.capacity["{DRIVER}"].memory.compareTo(quantity("40Gi")) >= 0'),
     ]
 
 
-def device_class(name: str, selector: str = f'device.driver == "{_DRIVER}"') -> Object:
+def device_class(name: str, selector: str = f'device.driver == "{DRIVER}"') -> Object:
     """A DeviceClass of the devices that meet an expression."""
     spec = {"selectors": [{"cel": {"expression": selector}}]}
     return {"apiVersion": _API, "kind": "DeviceClass", "metadata": {"name": name}, "spec": spec}
@@ -108,7 +114,7 @@ def _of_pool(rng: Random, name: str, pool: str, where: Object) -> Object:
     for device in devices:
         if rng.random() < 0.1:
             device["taints"] = [{"key": "broken", "value": "x", "effect": "NoSchedule"}]
-    spec = {"driver": _DRIVER, "pool": {"name": pool, "generation": 1, "resourceSliceCount": 1}, "devices": devices}
+    spec = {"driver": DRIVER, "pool": {"name": pool, "generation": 1, "resourceSliceCount": 1}, "devices": devices}
     return {"apiVersion": _API, "kind": "ResourceSlice", "metadata": {"name": name}, "spec": {**spec, **where}}
 
 
@@ -121,7 +127,7 @@ def _claim(rng: Random, name: str) -> Object:
             requests.append({"name": f"q{i}", "exactly": _exactly(rng)})
     devices: Object = {"requests": requests}
     if rng.random() < 0.2:
-        devices["constraints"] = [{"matchAttribute": f"{_DRIVER}/{rng.choice(('model', 'numa'))}"}]
+        devices["constraints"] = [{"matchAttribute": f"{DRIVER}/{rng.choice(('model', 'numa'))}"}]
     metadata = {"name": name, "namespace": NAMESPACE}
     return {"apiVersion": _API, "kind": "ResourceClaim", "metadata": metadata, "spec": {"devices": devices}}
 
@@ -134,10 +140,10 @@ def _exactly(rng: Random) -> Object:
         asked |= {"allocationMode": "ExactCount", "count": rng.choice((1, 1, 1, 2, 3))}
     if rng.random() < 0.4:
         expressions = (
-            f'device.attributes["{_DRIVER}"].model == "{rng.choice(_MODELS)}"',
-            f'device.attributes["{_DRIVER}"].index > 0 && !device.attributes["{_DRIVER}"].ecc',
-            f'device.attributes["{_DRIVER}"].model in ["a100", "h100"]',
-            f'device.capacity["{_DRIVER}"].memory.isGreaterThan(quantity("20Gi"))',
+            f'device.attributes["{DRIVER}"].model == "{rng.choice(_MODELS)}"',
+            f'device.attributes["{DRIVER}"].index > 0 && !device.attributes["{DRIVER}"].ecc',
+            f'device.attributes["{DRIVER}"].model in ["a100", "h100"]',
+            f'device.capacity["{DRIVER}"].memory.isGreaterThan(quantity("20Gi"))',
         )
         asked["selectors"] = [{"cel": {"expression": rng.choice(expressions)}}]
     if rng.random() < 0.15:

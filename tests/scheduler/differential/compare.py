@@ -1,9 +1,12 @@
 """Our answers beside kube-scheduler's, field by field."""
 
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from .answers import Answer, Answers
+
+_DEVICE = re.compile(r"gpu\.example\.com/\w+(/\w+)?")
 
 
 class Comparison(NamedTuple):
@@ -57,7 +60,7 @@ def _fields(theirs: Answer, ours: Answer, family: str) -> Iterator[tuple[str, An
         if theirs.devices and theirs.node == ours.node:
             yield "devices", theirs.devices, ours.devices
     else:
-        yield "message", theirs.message, ours.message
+        yield "message", _at_any_node(theirs.message), _at_any_node(ours.message)
         if family == "hints":
             yield "requeued by", theirs.requeued_by, ours.requeued_by
     if theirs.victims or ours.victims:
@@ -68,6 +71,11 @@ def _fields(theirs: Answer, ours: Answer, family: str) -> Iterator[tuple[str, An
 def _scores(answer: Answer, plugin: str) -> dict[str, int]:
     """What the plugin adds for each node: 0 where it was not asked, as when its PreScore says Skip."""
     return dict.fromkeys(answer.totals, 0) | dict(answer.scores.get(plugin, {}))
+
+
+def _at_any_node(message: str) -> str:
+    """A plugin's error without the device at which it came up: which node's comes first is chance."""
+    return _DEVICE.sub("<device>", message) if message.startswith("running ") else message
 
 
 def _fitting(answer: Answer) -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
 
-from . import claims, hints, mixed, nodes, queue, resources, spreading, volumes
+from . import claims, devices, hints, mixed, nodes, queue, resources, spreading, volumes
 
 
 class Family(NamedTuple):
@@ -33,6 +33,7 @@ FAMILIES: dict[str, Family] = {
     "VolumeBinding": Family(volumes.volume_binding, 40),
     "VolumeZone": Family(volumes.volume_zone, 20),
     "DynamicResources": Family(claims.dynamic_resources, 30),
+    "devices": Family(devices.devices_in_detail, 40),
     "DefaultPreemption": Family(queue.default_preemption, 50),
     "preemption": Family(queue.preemption_of_what_is_in_the_way, 30),
     "hints": Family(None, len(hints.scenarios())),

@@ -133,7 +133,7 @@ def ask(case: Case, recorded: Answers) -> Answers:
             continue
         if theirs.outcome == "bound":
             objects = [*map(partial(_used, pod=pod, answer=theirs), objects), _bound(pod, theirs.node)]
-        if (ours.outcome, ours.node) != (theirs.outcome, theirs.node):
+        if (ours.outcome, ours.node, ours.devices) != (theirs.outcome, theirs.node, theirs.devices):
             bench = _Bench(case.profile, objects)
         elif theirs.outcome != "bound":
             bench.api_server.delete(_key(pod))
