@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podtrail.otlp import SpanView, split
 from podtrail.reconstruction import trace
 
 MIB = 1 << 20
@@ -150,6 +151,25 @@ def test_attempts_that_never_end_are_let_go_one_by_one(runs: Any) -> None:
     assert len(result.attempts) == 45_000
     assert not any(one.draft.result for one in result.attempts)
     assert result.outcome.notes["open attempts let go: too many"] == 45_000 - 8_192
+
+
+@pytest.mark.parametrize("words", ["Leaderelection lost", "leaderelection lost", "Failed to renew lease"])
+def test_a_scheduler_that_is_no_longer_leader_ends_what_it_had_begun(runs: Any, words: str) -> None:
+    lost = b'E1121 11:12:09.000000    4385 server.go:337] "%s"' % words.encode()
+    other = BEGUN.replace(b"   4385", b"   9999") % (7, 1, b"default/b")
+    cut, goes_on = runs.rebuild([[BEGUN % (7, 0, b"default/a"), other, lost]]).attempts
+    assert (cut.identity.pod, cut.draft.result) == ("default/a", "")
+    assert cut.draft.inferred["end"] == "the scheduler was no longer leader"
+    assert goes_on.draft.inferred["end"] == "the log ends before the attempt does"
+
+
+def test_an_attempt_that_a_restart_cut_short_says_so_on_its_root(runs: Any) -> None:
+    start = b'I1121 11:12:09.000000    4385 server.go:187] "Starting Kubernetes Scheduler" version="v1.37.1"'
+    (cut,) = runs.rebuild([[BEGUN % (7, 0, b"default/a"), start]]).attempts
+    root = SpanView(split(trace(cut).spans)[-1])
+    assert "scheduler.result" not in root.attributes
+    assert "end: the scheduler started anew" in root.attributes["podtrail.inferred"]
+    assert "result: not known" in root.attributes["podtrail.inferred"]
 
 
 def test_a_scheduler_that_starts_anew_ends_what_it_had_begun(runs: Any) -> None:

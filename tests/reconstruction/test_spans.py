@@ -1,5 +1,6 @@
 """The traces that attempts become: tree, names, what is inferred, ids."""
 
+import json
 from collections import Counter
 from typing import Any
 
@@ -114,6 +115,43 @@ def test_two_that_begin_late_agree_on_the_attempts_that_both_read(runs: Any) -> 
     both = [ended for ended in first.keys() & second.keys() if not (first[ended].counted or second[ended].counted)]
     assert len(both) > 10
     assert all(first[ended].trace_id == second[ended].trace_id for ended in both)
+
+
+def test_no_wait_in_the_queue_is_told_where_the_beginning_is_not_known(runs: Any) -> None:
+    stuck = runs.of("v2-text", *ALL).of("default/vol-stuck")[
+        0
+    ]  # eight seconds of PreBind, of which a log at 2 tells nothing
+    (root,) = [span for span in spans_of(stuck) if span.name == "SchedulePod"]
+    assert stuck.draft.begun is None
+    assert "scheduler.queue_wait_ms" not in root.attributes
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        "00-ABCDEF00000000000000000000000001-1111000000000001-01",
+        "00-00000000000000000000000000000000-1111000000000001-01",
+        "00-abcd0000000000000000000000000001-0000000000000000-01",
+        "01-abcd0000000000000000000000000001-1111000000000001-01",
+        "00-abcd0000000000000000000000000001-1111000000000001-01-more",
+        "00-abcd0000000000000000000000000001-1111000000000001-01\n",
+        "x" * 10_000,
+    ],
+)
+def test_an_annotation_that_is_no_traceparent_becomes_no_link(runs: Any, annotation: str) -> None:
+    lines = [json.loads(line) for line in runs.lines("v5-json.pods.jsonl")]
+    for told in lines:
+        if pod := told.get("event", {}).get("object"):
+            pod["metadata"].setdefault("annotations", {})["tracing.k8s.io/traceparent"] = annotation
+    watch = [json.dumps(told).encode() for told in lines]
+    result = runs.rebuild([runs.lines("v5-json.log")], [watch])
+    kinds = {
+        str(link.attributes["podtrail.link.type"])
+        for one in result.attempts
+        for span in spans_of(one)
+        for link in span.links
+    }
+    assert kinds == {"previous-attempt"}
 
 
 def test_an_attempt_links_to_the_one_before(runs: Any) -> None:

@@ -165,7 +165,7 @@ class Correlator:
             identity = identity._replace(profile=next(iter(self._log.profiles)))
             draft.inferred["profile"] = "the only one that the log names"
         first = identity.number == 1 and identity.counted and pod.uid and not pod.gated
-        if first and draft.wait is None and draft.start >= pod.since:
+        if first and draft.wait is None and draft.evident and draft.start >= pod.since:
             draft.wait = draft.start - pod.since
             draft.inferred["queue wait"] = "since the Pod was created; nothing tells when it became active"
         self.outcome.attempts[identity.profile, draft.result] += 1
