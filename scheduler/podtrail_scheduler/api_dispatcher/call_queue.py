@@ -126,6 +126,7 @@ class CallQueue:
                 uid = order[0]
                 self._leave_order(kind)
                 queued = self._in_flight[uid] = self._waiting.pop(uid)
+                queued.call.settle(self._believed)
                 return queued
         return None
 

@@ -57,6 +57,9 @@ class PodBinding:
         """A binding always does something."""
         return False
 
+    def settle(self, believed: Believed) -> None:
+        """There is nothing to leave out."""
+
     async def execute(self, client: Client) -> None:
         """Sends it. Raises ApiError."""
         await client.bind(self.pod, self.node_name, self.annotations)
@@ -101,6 +104,14 @@ class PodStatusPatch:
         if self.nominated_node is not None and self.nominated_node != self.pod.nominated_node_name:
             return False
         return not any(_changes(condition, believed(self.pod, name)) for name, condition in self.conditions.items())
+
+    def settle(self, believed: Believed) -> None:
+        """Leaves out what the Pod's status has already; for just before it is sent."""
+        self.conditions = {
+            name: condition
+            for name, condition in self.conditions.items()
+            if _changes(condition, believed(self.pod, name))
+        }
 
     async def execute(self, client: Client) -> None:
         """Sends it, a request for each condition. Raises ApiError."""
