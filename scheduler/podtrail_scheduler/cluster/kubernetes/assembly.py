@@ -1,7 +1,7 @@
 """A scheduler put together for a real cluster: what the configuration asks for, on asyncio and the API server."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from opentelemetry.trace import Tracer
 
@@ -26,11 +26,10 @@ from podtrail_scheduler.event_recording.broadcaster import EventBroadcaster
 from podtrail_scheduler.extenders import WatchedManifests
 from podtrail_scheduler.framework.extending import Extenders
 from podtrail_scheduler.framework.handle import Handle
-from podtrail_scheduler.framework.listers import Listers
-from podtrail_scheduler.framework.waiting import WaitingPod
+from podtrail_scheduler.framework.profile import Profile
+from podtrail_scheduler.framework.trial import Trial
 from podtrail_scheduler.metrics.scheduler_metrics import SchedulerMetrics
 from podtrail_scheduler.metrics.sources import show
-from podtrail_scheduler.nominator import Nominator
 from podtrail_scheduler.plugins.registry import Make, make_profile
 from podtrail_scheduler.queueing.queue import QueueSettings
 from podtrail_scheduler.scheduler import Scheduler
@@ -69,32 +68,11 @@ def assemble(
 
     `metrics` are told of its work, and show its queue and cache; `events` go out in the name of each profile on `host`.
     """
-    cache, listers, nominator = Cache(), Listers(), Nominator()
-    waiting: dict[str, WaitingPod] = {}
+    cache = Cache()
     dispatcher = _dispatcher(plan, clock, client, metrics)
     if dispatcher is not None:
         client = DispatchingClient(client, dispatcher)
-    profiles = []
-    for profile in plan.profiles:
-        handle = Handle(
-            clock,
-            client,
-            cache.nodes,
-            listers=listers,
-            nominator=nominator,
-            waiting=waiting,
-            extenders=plan.extenders,
-            async_preemption=plan.features.enabled(SCHEDULER_ASYNC_PREEMPTION),
-            pre_enqueue_pod_status=plan.features.enabled(SCHEDULER_PRE_ENQUEUE_POD_STATUS),
-        )
-        if events is not None:
-            handle.event = events.recorder(profile.scheduler_name, host)
-        if metrics is not None:
-            handle.measures = metrics
-        made = make_profile(handle, profile, plan.makers)
-        if metrics is not None:
-            made.hints = metrics.timed(made.hints, clock.now)
-        profiles.append((made, handle))
+    profiles = list(_profiles(plan, Handle(clock, client, cache.nodes), metrics, events, host))
     scheduler = Scheduler(
         profiles,
         cache,
@@ -120,6 +98,28 @@ def assemble(
     if metrics is not None:
         show(metrics, scheduler, dispatcher, events)
     return scheduler
+
+
+def _profiles(
+    plan: Plan, shared: Handle, metrics: SchedulerMetrics | None, events: EventBroadcaster | None, host: str
+) -> Iterator[tuple[Profile, Handle]]:
+    """Each profile with its handle: what the cluster is made of is `shared`, events and trials are its own."""
+    for profile in plan.profiles:
+        handle = replace(
+            shared,
+            trial=Trial(),
+            extenders=plan.extenders,
+            async_preemption=plan.features.enabled(SCHEDULER_ASYNC_PREEMPTION),
+            pre_enqueue_pod_status=plan.features.enabled(SCHEDULER_PRE_ENQUEUE_POD_STATUS),
+        )
+        if events is not None:
+            handle.event = events.recorder(profile.scheduler_name, host)
+        if metrics is not None:
+            handle.measures = metrics
+        made = make_profile(handle, profile, plan.makers)
+        if metrics is not None:
+            made.hints = metrics.timed(made.hints, shared.clock.now)
+        yield made, handle
 
 
 def _dispatcher(

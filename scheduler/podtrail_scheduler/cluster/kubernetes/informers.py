@@ -13,6 +13,7 @@ from podtrail_scheduler.queueing.events import ApiObject
 
 from .connection import Connection
 from .errors import Refused, RequestFailed
+from .identity import Key, key_of
 from .reflector import Added, Change, Deleted, Listed, Modified, Reflector, Resource
 
 _AT_A_TIME = 100
@@ -87,7 +88,7 @@ class Mirror:
         updated: Callable[[Any, Any], None],
         deleted: Callable[[Any], None],
     ) -> None:
-        self._objects: dict[tuple[str, str], Any] = {}
+        self._objects: dict[Key, Any] = {}
         self._added = added
         self._updated = updated
         self._deleted = deleted
@@ -106,7 +107,7 @@ class Mirror:
             case Added(each) | Modified(each):
                 self._put(each)
             case Deleted(each):
-                gone = self._objects.pop(_key(each), None)
+                gone = self._objects.pop(key_of(each), None)
                 if gone is not None:
                     self._deleted(gone)
 
@@ -115,10 +116,10 @@ class Mirror:
             new = decode(each)
         except ValueError as error:
             self.unreadable += 1
-            _log.error("%s %s cannot be read and stays as it was: %s", each.get("kind"), _key(each), error)
+            _log.error("%s %s cannot be read and stays as it was: %s", each.get("kind"), key_of(each), error)
             return
-        old = self._objects.get(_key(each))
-        self._objects[_key(each)] = new
+        old = self._objects.get(key_of(each))
+        self._objects[key_of(each)] = new
         if old is None:
             self._added(new)
         else:
@@ -227,8 +228,3 @@ class Informers:
             observer.pod_deleted(pod)
 
         return Mirror(added, updated, deleted)
-
-
-def _key(each: Mapping[str, Any]) -> tuple[str, str]:
-    metadata = each.get("metadata") or {}
-    return metadata.get("namespace", ""), metadata.get("name", "")

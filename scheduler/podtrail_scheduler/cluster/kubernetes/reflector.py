@@ -31,13 +31,12 @@ from typing import Any, NamedTuple, NoReturn
 
 from .connection import Connection
 from .errors import Refused, RequestFailed, Unreachable
+from .identity import Identity, Key, Object, identity_of, key_of, metadata_of, skeleton
 
 _SHORT_WATCH = 1.0
 """Seconds: a watch that ends sooner, and empty, ended for a reason."""
 
 _log = logging.getLogger(__name__)
-
-Object = Mapping[str, Any]
 
 
 class Resource(NamedTuple):
@@ -100,11 +99,6 @@ class ReflectorCounters:
     """Events that said nothing new."""
 
 
-class _Known(NamedTuple):
-    uid: str
-    resource_version: str
-
-
 class Reflector:
     """Lists and watches one resource. `rng` draws the jitter; `page` is how many objects are listed at a time."""
 
@@ -125,7 +119,7 @@ class Reflector:
         self._rng = rng
         self._timing = timing or Timing()
         self._page = page
-        self._known: dict[tuple[str, str], _Known] = {}
+        self._known: dict[Key, Identity] = {}
         self._listed = False
         self._failed_in_a_row = 0
 
@@ -149,7 +143,7 @@ class Reflector:
         try:
             while True:
                 answer = await self._connection.request("GET", self.resource.path, query=query, retries=0)
-                metadata = _mapping(answer, "metadata")
+                metadata = metadata_of(answer)
                 objects += _items(answer, self.resource.path)
                 token = metadata.get("continue")
                 if not token:
@@ -166,7 +160,7 @@ class Reflector:
         return objects, str(version)
 
     async def _take_list(self, objects: Sequence[Object], take: Callable[[Change], Awaitable[None]]) -> None:
-        before, self._known = self._known, {_key(each): _identity(each) for each in objects}
+        before, self._known = self._known, {key_of(each): identity_of(each) for each in objects}
         if not self._listed:
             self._listed = True
             await take(Listed(objects))
@@ -174,10 +168,10 @@ class Reflector:
         for key, known in before.items():
             now = self._known.get(key)
             if now is None or now.uid != known.uid:
-                await take(Deleted(_skeleton(key, known), inferred=True))
+                await take(Deleted(skeleton(key, known), inferred=True))
         for each in objects:
-            known_before = before.get(_key(each))
-            now = _identity(each)
+            known_before = before.get(key_of(each))
+            now = identity_of(each)
             if known_before is None or known_before.uid != now.uid:
                 await take(Added(each))
             elif known_before != now:
@@ -223,7 +217,7 @@ class Reflector:
             raise Unreachable(f"watch of {self.resource.path}: no watch event: {line[:80]!r}") from error
         if kind == "ERROR":
             raise Refused.from_status(each if isinstance(each, Mapping) else {})
-        version = str(_mapping(each, "metadata").get("resourceVersion") or "")
+        version = str(metadata_of(each).get("resourceVersion") or "")
         if not version:
             raise Unreachable(f"watch of {self.resource.path}: a {kind} event without a resourceVersion")
         if kind in ("ADDED", "MODIFIED"):
@@ -235,7 +229,7 @@ class Reflector:
         return version
 
     async def _take_state(self, each: Object, take: Callable[[Change], Awaitable[None]]) -> None:
-        key, now = _key(each), _identity(each)
+        key, now = key_of(each), identity_of(each)
         known = self._known.get(key)
         if known == now:
             self.counters.repeated += 1
@@ -245,15 +239,15 @@ class Reflector:
             await take(Modified(each))
             return
         if known is not None:
-            await take(Deleted(_skeleton(key, known), inferred=True))
+            await take(Deleted(skeleton(key, known), inferred=True))
         await take(Added(each))
 
     async def _take_deletion(self, each: Object, take: Callable[[Change], Awaitable[None]]) -> None:
-        known = self._known.get(_key(each))
-        if known is None or known.uid != _identity(each).uid:
+        known = self._known.get(key_of(each))
+        if known is None or known.uid != identity_of(each).uid:
             self.counters.repeated += 1
             return
-        del self._known[_key(each)]
+        del self._known[key_of(each)]
         await take(Deleted(each))
 
     def _selectors(self) -> dict[str, str]:
@@ -286,11 +280,6 @@ class Reflector:
         await asyncio.sleep(max(back_off, at_least or 0.0))
 
 
-def _mapping(each: object, name: str) -> Mapping[str, Any]:
-    value = each.get(name) if isinstance(each, Mapping) else None
-    return value if isinstance(value, Mapping) else {}
-
-
 def _items(answer: Object, path: str) -> list[dict[str, Any]]:
     """Returns the items of a list with what only the list says: their kind and apiVersion."""
     items = answer.get("items") or []
@@ -301,18 +290,3 @@ def _items(answer: Object, path: str) -> list[dict[str, Any]]:
         each.setdefault("kind", kind)
         each.setdefault("apiVersion", version)
     return items
-
-
-def _key(each: Object) -> tuple[str, str]:
-    metadata = _mapping(each, "metadata")
-    return metadata.get("namespace", ""), metadata.get("name", "")
-
-
-def _identity(each: Object) -> _Known:
-    metadata = _mapping(each, "metadata")
-    return _Known(metadata.get("uid", ""), metadata.get("resourceVersion", ""))
-
-
-def _skeleton(key: tuple[str, str], known: _Known) -> Object:
-    metadata = {"name": key[1], "uid": known.uid, "resourceVersion": known.resource_version}
-    return {"metadata": metadata | {"namespace": key[0]} if key[0] else metadata}

@@ -1,0 +1,44 @@
+"""Who an object of the API is, told from its JSON: its name, and which one of that name, in which version."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+Object = Mapping[str, Any]
+
+
+class Key(NamedTuple):
+    """Where it is found; the namespace of what has none is empty."""
+
+    namespace: str
+    name: str
+
+
+class Identity(NamedTuple):
+    """Which one it is, and as of when."""
+
+    uid: str
+    resource_version: str
+
+
+def metadata_of(each: object) -> Mapping[str, Any]:
+    """The metadata of an object, empty for what is none."""
+    metadata = each.get("metadata") if isinstance(each, Mapping) else None
+    return metadata if isinstance(metadata, Mapping) else {}
+
+
+def key_of(each: Object) -> Key:
+    """The key of an object."""
+    metadata = metadata_of(each)
+    return Key(metadata.get("namespace", ""), metadata.get("name", ""))
+
+
+def identity_of(each: Object) -> Identity:
+    """The identity of an object."""
+    metadata = metadata_of(each)
+    return Identity(metadata.get("uid", ""), metadata.get("resourceVersion", ""))
+
+
+def skeleton(key: Key, identity: Identity) -> Object:
+    """An object of which no more is known."""
+    metadata = {"name": key.name, "uid": identity.uid, "resourceVersion": identity.resource_version}
+    return {"metadata": metadata | {"namespace": key.namespace} if key.namespace else metadata}
