@@ -32,10 +32,17 @@ HOSTILE = 30_000
 
 
 def log() -> bytes:
-    """Return the run's log from its first attempt on, many times over, the names new each time."""
+    """Return the run's minute and more from its first attempt on, many times in a row, the names new each time."""
     raw = gzip.decompress(LOG.read_bytes())
     once = raw[raw.index(b'"Unable to schedule pod; no nodes') - 60 :].partition(b"\n")[2]
-    return b"".join(once.replace(b'pod="default/', b'pod="default/r%d-' % number) for number in range(TIMES))
+    return b"".join(_again(once, number) for number in range(TIMES))
+
+
+def _again(once: bytes, number: int) -> bytes:
+    for minute in (12, 13):
+        later = b" %02d:%02d:" % divmod(2 * number + minute, 60)
+        once = once.replace(b"1121 11:%d:" % minute, b"1121" + later)
+    return once.replace(b'pod="default/', b'pod="default/r%d-' % number)
 
 
 def attempts(lines: Iterator[bytes]) -> Iterator[Rebuilt]:
