@@ -21,7 +21,7 @@ from .policy import (
     decode_service,
     decode_stateful_set,
 )
-from .reading import Json, Misshapen
+from .reading import Json, Misshapen, text
 from .resource import (
     decode_device_class,
     decode_device_taint_rule,
@@ -93,9 +93,9 @@ DECODERS: MappingProxyType[tuple[str, str], Callable[[Json], ApiObject]] = Mappi
 
 def decode(mapping: Json) -> ApiObject:
     """The object of a manifest, by apiVersion and kind. Raises ValueError when that is none scheduling knows."""
-    kind = mapping.get("apiVersion"), mapping.get("kind")
-    decoder = DECODERS.get(kind)  # type: ignore[arg-type]
+    kind = text(mapping, "apiVersion"), text(mapping, "kind")
+    decoder = DECODERS.get(kind)
     if decoder is None:
         known = ", ".join(f"{version} {name}" for version, name in DECODERS)
-        raise ValueError(f"apiVersion, kind: {kind[0]!r} {kind[1]!r} is not one of {known}")
+        raise ValueError(f"apiVersion, kind: {kind[0]!r:.80} {kind[1]!r:.80} is not one of {known}")
     return decoder(mapping)

@@ -131,10 +131,15 @@ def _claim_status(each: Json) -> tuple[str, str]:
 
 
 def _controller(metadata: Json) -> OwnerReference | None:
-    for each in metadata.get("ownerReferences") or ():
-        if each.get("controller"):
-            return OwnerReference(text(each, "kind"), text(each, "name"), text(each, "uid"), text(each, "apiVersion"))
-    return None
+    if "ownerReferences" not in metadata:
+        return None
+    return next(filter(None, items(metadata, "ownerReferences", _if_controller, "metadata")), None)
+
+
+def _if_controller(each: Json) -> OwnerReference | None:
+    if not flag(each, "controller"):
+        return None
+    return OwnerReference(text(each, "kind"), text(each, "name"), text(each, "uid"), text(each, "apiVersion"))
 
 
 def _conditions(status: Json) -> Mapping[str, tuple[str, str, str]]:

@@ -114,9 +114,12 @@ def _statuses(status: Json) -> dict[str, Status]:
 
 
 def _resize_is_infeasible(status: Json) -> bool:
-    conditions = status.get("conditions") or ()
-    pending = next((each for each in conditions if each.get("type") == "PodResizePending"), None)
-    return pending is not None and pending.get("reason") == "Infeasible"
+    reasons = dict(reversed(items(status, "conditions", _reason, "status"))) if "conditions" in status else {}
+    return reasons.get("PodResizePending") == "Infeasible"
+
+
+def _reason(condition: Json) -> tuple[str, str]:
+    return text(condition, "type"), text(condition, "reason")
 
 
 def _effective(
