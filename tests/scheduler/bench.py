@@ -1,6 +1,7 @@
 """A scheduler on a simulated cluster, stepped by its tests: as few parts as needed, no workload."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from opentelemetry.trace import TracerProvider
@@ -16,6 +17,7 @@ from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.profile import Enabled, Profile
 from podtrail_scheduler.framework.runtime import Framework
 from podtrail_scheduler.framework.status import Status
+from podtrail_scheduler.framework.trial import Trial
 from podtrail_scheduler.nominator import Nominator
 from podtrail_scheduler.objects import Node, Pod
 from podtrail_scheduler.plugins.registry import default_profile
@@ -65,6 +67,7 @@ class Bench:
         nodes: Sequence[Node] = (Node("n1", allocatable=ROOMY),),
         provider: TracerProvider | None = None,
         profile: Callable[[Handle], Profile] | None = None,
+        another: Callable[[Handle], Profile] | None = None,
         bind_takes: int = SECOND,
         **changes: Any,
     ) -> None:
@@ -76,8 +79,12 @@ class Bench:
         self.records: list[AttemptRecord] = []
         self.explanations: dict[str, Explanation] = {}
         made = profile(self.handle) if profile is not None else default_profile(self.handle, plugins)
+        profiles = [(made, self.handle)]
+        if another is not None:
+            own = replace(self.handle, trial=Trial())
+            profiles.append((another(own), own))
         self.scheduler = Scheduler(
-            [(made, self.handle)],
+            profiles,
             self.cache,
             tracer=None if provider is None else provider.get_tracer("test"),
             on_attempt=self.records.append,

@@ -12,6 +12,7 @@ from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.profile import Enabled, Profile
 from podtrail_scheduler.framework.status import SKIP, Code, Status, error, unresolvable, unschedulable
 from podtrail_scheduler.objects import Node, Pod
+from podtrail_scheduler.plugins.node_resources_fit import NodeResourcesFit
 
 from tests.scheduler.bench import ROOMY, Bench, Binder, pod
 
@@ -277,3 +278,32 @@ def test_pods_of_other_schedulers_are_left_alone() -> None:
     stand.create(pod("theirs", scheduler_name="another"))
     assert stand.attempt(pod("ours")).pod.name == "ours"
     assert "theirs" not in stand.scheduler.queue
+
+
+def test_a_pod_is_scheduled_by_the_profile_it_names() -> None:
+    plain = Plug(filter=None)
+    picky = Plug("Picky", filter=unschedulable("not here"))
+
+    def profile(name: str, plugin: Plugin) -> Profile:
+        return Profile(name, [Enabled(plugin), Enabled(Binder())])
+
+    stand = Bench(
+        nodes=NODES,
+        profile=lambda _: profile("default-scheduler", plain),
+        another=lambda _: profile("picky", picky),
+    )
+    assert stand.attempt(pod("a")).result == "Success"
+    record = stand.attempt(pod("b", scheduler_name="picky"))
+    assert record.message == "0/3 nodes are available: 3 not here."
+    assert (plain.calls, picky.calls) == (["filter"], ["filter"] * 3)
+
+
+def test_profiles_see_each_others_pods_as_they_are_assumed() -> None:
+    small = [Node("n1", allocatable={"cpu": 1000, "pods": 9})]
+    stand = Bench(
+        nodes=small,
+        another=lambda handle: Profile("other", [Enabled(NodeResourcesFit(handle)), Enabled(Binder())]),
+    )
+    stand.create(pod("a"))
+    stand.step_until(lambda: stand.pods_on("n1") == ["a"])
+    assert stand.attempt(pod("b", scheduler_name="other")).message == "0/1 nodes are available: 1 Insufficient cpu."
