@@ -130,12 +130,13 @@ class SchedulingQueue:
     def give_back(self, entry: QueuedPod, now: int) -> None:
         """Returns a Pod whose attempt failed; `refused_by` and `pending_on` say by whom, neither is an error.
 
-        Raises ValueError when the Pod is in the queue already.
+        A Pod that is in the queue already, because it changed while it was bound and deleted, stays where it is.
         """
         uid = entry.pod.uid
         if uid in self:
             self.done(uid)
-            raise ValueError(f"Pod {entry.pod.key} is already present in the queue")
+            telling.present_already(entry)
+            return
         if entry.rejectors:
             entry.unschedulable_count += 1
             entry.errors = 0

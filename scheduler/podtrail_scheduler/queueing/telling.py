@@ -2,7 +2,7 @@
 
 import logging
 
-from podtrail_instrumentation.klog import info
+from podtrail_instrumentation.klog import info, structured
 
 from podtrail_scheduler.framework.status import Status
 
@@ -36,6 +36,12 @@ def given_back(entry: QueuedPod, event: str, queue: str, cycle: int, strategy: S
         "unschedulable plugins": {plugin: {} for plugin in sorted(entry.rejectors)},
     }
     info(_logger, 3, "Pod moved to an internal scheduling queue", **values)
+
+
+def present_already(entry: QueuedPod) -> None:
+    """A Pod whose attempt failed had been queued again meanwhile."""
+    text = f"Pod {entry.pod.key} is already present in the queue"
+    _logger.error("%s", structured("Error occurred", err=text))
 
 
 def moved_by_update(entry: QueuedPod, event: str, queue: str) -> None:

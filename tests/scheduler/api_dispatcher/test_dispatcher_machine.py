@@ -65,7 +65,7 @@ def perform(bench, asked: dict[str, Asked], operation: tuple[str, str, int]) -> 
         bench.dispatcher.patch_later(PodStatusPatch(bench.api_server.pods[name], {"PodScheduled": None}), 5 * SECOND)
 
 
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
 @given(st.lists(OPERATIONS, max_size=25), st.integers(1, 3))
 def test_each_pods_status_comes_to_what_was_asked_last(make_bench, operations, parallelism) -> None:
     bench = make_bench(parallelism=parallelism, status_qps=20, status_burst=2)

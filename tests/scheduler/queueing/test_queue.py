@@ -3,7 +3,6 @@
 import logging
 from dataclasses import replace
 
-import pytest
 from podtrail_scheduler.durations import MINUTE, SECOND
 from podtrail_scheduler.objects import Node, Pod
 from podtrail_scheduler.queueing.events import ASSIGNED_POD_DELETE, NODE_ADD, Action, ClusterEvent, Happening, Resource
@@ -147,11 +146,17 @@ def test_activation_spares_the_backoff_and_the_wait_for_an_event(bench, start, n
     assert (bench.place("a"), bench.place("b")) == ("active", "active")
 
 
-def test_returning_a_pod_that_is_queued_is_refused(bench, start) -> None:
-    bench.add()
-    entry = bench.refuse()
-    with pytest.raises(ValueError, match=r"^Pod default/a is already present in the queue$"):
-        bench.queue.give_back(entry, start)
+def test_a_pod_that_was_queued_again_meanwhile_stays_where_it_is(bench, start, caplog) -> None:
+    pod = bench.add()
+    entry = bench.pop()
+    bench.queue.done("a")
+    bench.queue.update(pod, replace(pod, deletion_timestamp=1), start)
+    bench.give_back(entry)
+    assert bench.place() == "active"
+    assert bench.pop().pod.deletion_timestamp == 1
+    assert [record.getMessage() for record in caplog.records] == [
+        '"Error occurred" err="Pod default/a is already present in the queue"'
+    ]
 
 
 def test_counts_who_entered_which_queue_by_which_event(bench, start, node_added) -> None:
