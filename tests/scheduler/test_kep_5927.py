@@ -8,7 +8,8 @@ import re
 import selectors
 import socket
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pytest
 from opentelemetry.sdk.resources import Resource
@@ -58,11 +59,10 @@ def collector() -> Iterator[Collector]:
 class Outcome:
     """What a Pod's attempt left behind with a provider, exported and all."""
 
-    def __init__(self, provider: TracerProvider | None, **fields: object) -> None:
+    def __init__(self, provider: TracerProvider | None, traceparent: str = CREATION, **fields: Any) -> None:
         self.watcher = Watcher()
         self.bench = Bench(self.watcher, nodes=NODES, provider=provider)
-        annotations: Mapping[str, str] = {KEY: CREATION} | dict(fields.pop("annotations", {}))  # type: ignore[call-overload]
-        self.record = self.bench.attempt(pod(annotations=annotations, **fields))
+        self.record = self.bench.attempt(pod(annotations={KEY: traceparent}, **fields))
         self.bench.step_until(lambda: self.record.result != "Success" or bool(self.bound.node_name))
         if provider is not None:
             shutdown(provider)
@@ -101,7 +101,7 @@ def test_feature_gate_enabled_without_tracing_configuration_creates_no_span_obje
 def test_feature_gate_enabled_with_sampling_rate_0_creates_non_recording_spans_and_exports_nothing(
     collector: Collector, rate: int | None, creation: str
 ) -> None:
-    outcome = Outcome(traced(collector.endpoint, rate), annotations={KEY: creation})
+    outcome = Outcome(traced(collector.endpoint, rate), traceparent=creation)
     assert all(outcome.watcher.valid)
     assert not any(outcome.watcher.recording)
     assert collector.spans == []
@@ -231,7 +231,7 @@ def test_queue_wait_is_the_time_in_the_active_queue(collector: Collector) -> Non
     ],
 )
 def test_an_annotation_that_is_not_exactly_a_traceparent_makes_no_link(collector: Collector, wrong: str) -> None:
-    Outcome(traced(collector.endpoint, ALL), annotations={KEY: wrong})
+    Outcome(traced(collector.endpoint, ALL), traceparent=wrong)
     assert not collector.named("SchedulePod").links
 
 

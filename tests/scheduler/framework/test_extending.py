@@ -1,6 +1,7 @@
 """Where extenders have their say in an attempt, and what it counts for."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from podtrail_scheduler.attempt import AttemptRecord
 from podtrail_scheduler.framework.diagnosis import Diagnosis, Refusal
@@ -53,7 +54,7 @@ class Extender:
             raise ExtenderError(f"{verb}: connection refused")
 
 
-def attempt(extender: Extender, **fields: object) -> AttemptRecord:
+def attempt(extender: Extender, **fields: Any) -> AttemptRecord:
     bench = Bench(nodes=NODES, extenders=extender)
     return bench.attempt(pod(**fields))
 

@@ -121,7 +121,8 @@ def test_one_pre_filter_that_leaves_no_node_is_named_alone() -> None:
     ],
 )
 def test_an_error_fails_the_attempt_and_says_where(point: str, text: str) -> None:
-    record = attempt(Plug(**{"unreserve": None, "score": 1, point: error("broken")}))
+    answers: dict[str, Any] = {"unreserve": None, "score": 1, point: error("broken")}
+    record = attempt(Plug(**answers))
     assert (record.result, record.message) == ("Error", text)
     assert record.refused_by == frozenset()
 
