@@ -244,3 +244,17 @@ def test_whatever_text_and_time_a_source_has_can_be_written(
     assert all(trace(one).span_count for one in result.attempts)
     ids = [trace(one).trace_id for one in result.attempts]
     assert len(ids) == len(set(ids))
+
+
+MISSING = "ends of attempts whose beginning is not in the log: lines may be missing"
+
+
+@pytest.mark.parametrize("run", ["v10-text", "v5-json"])
+def test_a_gap_in_the_log_is_reported_and_a_whole_one_reports_none(runs: Any, run: str) -> None:
+    lines = runs.lines(f"{run}.log")
+    begun = [at for at, line in enumerate(lines) if b"Attempting to schedule pod" in line]
+    gap = [line for at, line in enumerate(lines) if at not in begun[5:9]]
+    assert MISSING not in runs.of(run, "log").outcome.notes
+    result = runs.rebuild([gap])
+    assert result.outcome.notes[MISSING] == 4
+    assert len(result.attempts) == sum(runs.counted(run).values())

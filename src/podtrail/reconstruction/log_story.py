@@ -82,6 +82,8 @@ class LogStory:
         draft = self.attempts.of(told)
         draft.end = told.time
         draft.group = draft.group or _name(told, "podGroup")
+        if self.begins and draft.begun is None and not draft.group:  # of a group, not every Pod is tried
+            self._notes["ends of attempts whose beginning is not in the log: lines may be missing"] += 1
         return draft
 
     def _bound(self, told: Told) -> None:
