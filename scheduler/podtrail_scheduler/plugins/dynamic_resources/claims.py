@@ -60,15 +60,17 @@ class Claims:
         self._written[claim.key] = claim
 
     def taken(self) -> Taken:
-        """The devices that claims have, or are about to have."""
+        """The devices that claims have, or are about to have; an administrator's claim takes nothing from others."""
         devices: set[DeviceId] = set()
         consumed: dict[DeviceId, Amounts] = {}
         for allocation in {**self.pending, **self._allocations()}.values():
             for each in allocation.devices:
-                if each.consumed is not None:
-                    consumed[each.id] = total(consumed.get(each.id, NOTHING), each.consumed)
-                elif not each.admin_access:
+                if each.admin_access:
+                    continue
+                if each.consumed is None:
                     devices.add(each.id)
+                else:
+                    consumed[each.id] = total(consumed.get(each.id, NOTHING), each.consumed)
         return Taken(devices, consumed)
 
     def _allocations(self) -> Mapping[str, Allocation]:
