@@ -1,6 +1,7 @@
 """What a real API server can't be made to do at will, said byte by byte: a reflector comes through it."""
 
 import asyncio
+import contextlib
 import itertools
 import json
 import random
@@ -10,7 +11,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
 from podtrail_scheduler.cluster.kubernetes.connection import Connection
+from podtrail_scheduler.cluster.kubernetes.errors import LONGEST_RETRY_AFTER, Refused
 from podtrail_scheduler.cluster.kubernetes.reflector import (
     Change,
     Deleted,
@@ -362,5 +365,88 @@ def test_a_token_that_was_rotated_is_read_again_when_the_old_one_is_refused(tmp_
         async with story(script=script, kubeconfig=kubeconfig) as (it, _):
             await it.until(lambda: "Bearer new" in it.authorization)
             assert it.authorization[0] == "Bearer old"
+
+    run(test)
+
+
+def test_one_object_that_does_not_say_who_it_is_is_passed_over_alone() -> None:
+    async def test() -> None:
+        named = pod("a", "1")
+        nobodies: list[Any] = [
+            None,
+            7,
+            "x",
+            [],
+            {},
+            {"metadata": None},
+            {"metadata": {"name": "b"}},
+            {"metadata": {"name": [], "uid": "u", "resourceVersion": "1"}},
+            {"metadata": {"name": "b", "uid": {}, "resourceVersion": "1"}},
+            {"metadata": {"name": "b", "namespace": ["n"], "uid": "u", "resourceVersion": "1"}},
+        ]
+        events = [
+            {"type": kind, "object": {"metadata": {"name": name, "uid": "u", "resourceVersion": "6"}}}
+            for kind in ("ADDED", "MODIFIED", "DELETED")
+            for name in ({}, [1], "", None, 10**400)
+        ]
+        async with story(lists(*nobodies, named, version="5"), watches(*events, event("ADDED", "c", "8"))) as (
+            it,
+            ours,
+        ):
+            assert await it.next() == Listed([{**named, "kind": "Pod", "apiVersion": "v1"}])
+            assert await it.told(1) == [("Added", "c@8")]
+            assert ours.counters.unidentified == len(nobodies) + len(events)
+            assert ours.counters.failures == 0
+            assert it.versions == ["list", "5"]
+
+    run(test)
+
+
+def raw(body: bytes) -> Answer:
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 X\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+
+    return answer
+
+
+def test_answers_and_events_nested_beyond_measure_are_failures_like_any_other() -> None:
+    async def test() -> None:
+        deep = b'{"type":"ADDED","object":' + b"[" * 200_000 + b"]" * 200_000 + b"}"
+
+        async def watch(writer: asyncio.StreamWriter) -> None:
+            line = deep + b"\n"
+            writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n" % (len(line), line))
+
+        script = (raw(deep), lists(version="5"), watch, lists(pod("a", "6"), version="6"))
+        async with story(*script) as (it, reflector):
+            await it.next()
+            assert await it.told(1) == [("Added", "a@6")]
+            assert reflector.counters.failures == 2
+
+    run(test)
+
+
+def test_a_refusal_that_names_an_absurd_time_is_asked_again_in_time() -> None:
+    for absurd in ("9" * 400, str(10**9)):
+        refused = Refused.from_answer(429, {"Retry-After": absurd}, b"[" * 200_000)
+        assert refused.retry_after is None or refused.retry_after <= LONGEST_RETRY_AFTER
+    told = Refused.from_status({"code": 429, "details": {"retryAfterSeconds": 10**400}})
+    assert told.retry_after == LONGEST_RETRY_AFTER
+
+
+def test_an_answer_without_end_is_given_up_and_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("podtrail_scheduler.cluster.kubernetes.connection.MAX_ANSWER", 1 << 20)
+
+    async def endless(writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        with contextlib.suppress(ConnectionError):
+            while not writer.is_closing():
+                writer.write(b"10000\r\n" + b" " * 65536 + b"\r\n")
+                await writer.drain()
+
+    async def test() -> None:
+        async with story(endless, lists(pod("a", "6"), version="6")) as (it, reflector):
+            assert isinstance(await it.next(), Listed)
+            assert reflector.counters.failures == 1
 
     run(test)

@@ -38,6 +38,9 @@ MAX_RETRIES = 10
 MAX_LINE = 16 << 20
 """Bytes of one watch event; etcd takes objects of 1.5 MiB."""
 
+MAX_ANSWER = 256 << 20
+"""Bytes of an answer other than a watch's; a page of 500 Pods has a few."""
+
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
@@ -181,7 +184,7 @@ class Connection:
         response = await self._send(asked, _whole())
         async with response:
             with _telling(asked):
-                return await response.read()
+                return await _body(response, asked)
 
     async def _send(self, asked: _Asked, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
         """Returns an answer below 400, its body still to be read."""
@@ -194,7 +197,7 @@ class Connection:
                 response = await self._exchange(asked, limits)
             if response.status >= 400:
                 async with response:
-                    raise Refused.from_answer(response.status, response.headers, await response.read())
+                    raise Refused.from_answer(response.status, response.headers, await _body(response, asked))
         return response
 
     async def _exchange(self, asked: _Asked, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
@@ -233,11 +236,21 @@ def _telling(asked: _Asked) -> Iterator[None]:
 def _object(text: bytes, asked: _Asked) -> Mapping[str, Any]:
     try:
         read = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Unreachable(f"{asked}: the answer is not JSON: {error}") from error
     if not isinstance(read, dict):
         raise Unreachable(f"{asked}: the answer is no object")
     return read
+
+
+async def _body(response: aiohttp.ClientResponse, asked: _Asked) -> bytes:
+    read = bytearray()
+    async for chunk in response.content.iter_any():
+        read += chunk
+        if len(read) > MAX_ANSWER:
+            response.close()
+            raise Unreachable(f"{asked}: an answer of more than {MAX_ANSWER} bytes")
+    return bytes(read)
 
 
 async def _lines(response: aiohttp.ClientResponse, asked: _Asked) -> AsyncIterator[list[bytes]]:

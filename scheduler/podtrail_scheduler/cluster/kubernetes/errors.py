@@ -8,7 +8,12 @@ ConnectionSettingsError    kubeconfig, token or certificates can't be used; noth
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
+
+LONGEST_RETRY_AFTER: Final = 600
+"""Seconds: an API server that wants to be left alone for longer is asked again nevertheless."""
+
+_MOST_DIGITS: Final = 20
 
 
 class ConnectionSettingsError(Exception):
@@ -44,7 +49,7 @@ class Refused(RequestFailed):
         if retry_after is None:
             details = status.get("details")
             seconds = details.get("retryAfterSeconds") if isinstance(details, Mapping) else None
-            retry_after = float(seconds) if isinstance(seconds, int) and seconds > 0 else None
+            retry_after = _decent(seconds) if isinstance(seconds, int) and seconds > 0 else None
         return cls(
             _integer(status.get("code")) or code,
             str(status.get("reason") or ""),
@@ -56,15 +61,19 @@ class Refused(RequestFailed):
     def from_answer(cls, code: int, headers: Mapping[str, str], body: bytes) -> "Refused":
         """Reads an HTTP answer of 400 or more; proxies answer with texts of their own."""
         seconds = headers.get("Retry-After", "")
-        retry_after = float(seconds) if seconds.isdecimal() else None
+        retry_after = _decent(int(seconds)) if seconds.isdecimal() and len(seconds) < _MOST_DIGITS else None
         try:
             status = json.loads(body)
-        except ValueError:
+        except (ValueError, RecursionError):
             status = None
         if isinstance(status, Mapping) and status.get("kind") == "Status":
             return cls.from_status(status, code, retry_after)
         text = body[:1024].decode("utf-8", "replace").strip()
         return cls(code, "", f"the server answered with code {code}: {text}", retry_after)
+
+
+def _decent(seconds: int) -> float:
+    return float(min(seconds, LONGEST_RETRY_AFTER))
 
 
 def _integer(value: object) -> int:

@@ -32,6 +32,13 @@ def key_of(each: Object) -> Key:
     return Key(metadata.get("namespace", ""), metadata.get("name", ""))
 
 
+def is_identified(each: object) -> bool:
+    """Whether it says in words who it is; what does not is nothing that can be followed."""
+    metadata = metadata_of(each)
+    told = [metadata.get(name) for name in ("name", "uid", "resourceVersion")]
+    return all(isinstance(one, str) and one for one in told) and isinstance(metadata.get("namespace", ""), str)
+
+
 def identity_of(each: Object) -> Identity:
     """The identity of an object."""
     metadata = metadata_of(each)

@@ -24,11 +24,12 @@ _log = logging.getLogger(__name__)
 
 
 class Kind(NamedTuple):
-    """A kind to watch: the group and version that serve it, its collection, which of its objects matter."""
+    """A kind to watch: the group and version that serve it, its collection and name, which of its objects matter."""
 
     group: str
     """`v1` for the core, otherwise group and version."""
     collection: str
+    name: str
     field_selector: str = ""
 
     @property
@@ -38,25 +39,25 @@ class Kind(NamedTuple):
 
 
 KINDS: Sequence[Kind] = (
-    Kind("v1", "nodes"),
-    Kind("v1", "pods", field_selector="status.phase!=Succeeded,status.phase!=Failed"),
-    Kind("v1", "namespaces"),
-    Kind("v1", "persistentvolumes"),
-    Kind("v1", "persistentvolumeclaims"),
-    Kind("v1", "services"),
-    Kind("v1", "replicationcontrollers"),
-    Kind("apps/v1", "replicasets"),
-    Kind("apps/v1", "statefulsets"),
-    Kind("policy/v1", "poddisruptionbudgets"),
-    Kind("storage.k8s.io/v1", "storageclasses"),
-    Kind("storage.k8s.io/v1", "csinodes"),
-    Kind("storage.k8s.io/v1", "csidrivers"),
-    Kind("storage.k8s.io/v1", "csistoragecapacities"),
-    Kind("storage.k8s.io/v1", "volumeattachments"),
-    Kind("resource.k8s.io/v1", "resourceclaims"),
-    Kind("resource.k8s.io/v1", "resourceslices"),
-    Kind("resource.k8s.io/v1", "deviceclasses"),
-    Kind("resource.k8s.io/v1", "devicetaintrules"),
+    Kind("v1", "nodes", "Node"),
+    Kind("v1", "pods", "Pod", field_selector="status.phase!=Succeeded,status.phase!=Failed"),
+    Kind("v1", "namespaces", "Namespace"),
+    Kind("v1", "persistentvolumes", "PersistentVolume"),
+    Kind("v1", "persistentvolumeclaims", "PersistentVolumeClaim"),
+    Kind("v1", "services", "Service"),
+    Kind("v1", "replicationcontrollers", "ReplicationController"),
+    Kind("apps/v1", "replicasets", "ReplicaSet"),
+    Kind("apps/v1", "statefulsets", "StatefulSet"),
+    Kind("policy/v1", "poddisruptionbudgets", "PodDisruptionBudget"),
+    Kind("storage.k8s.io/v1", "storageclasses", "StorageClass"),
+    Kind("storage.k8s.io/v1", "csinodes", "CSINode"),
+    Kind("storage.k8s.io/v1", "csidrivers", "CSIDriver"),
+    Kind("storage.k8s.io/v1", "csistoragecapacities", "CSIStorageCapacity"),
+    Kind("storage.k8s.io/v1", "volumeattachments", "VolumeAttachment"),
+    Kind("resource.k8s.io/v1", "resourceclaims", "ResourceClaim"),
+    Kind("resource.k8s.io/v1", "resourceslices", "ResourceSlice"),
+    Kind("resource.k8s.io/v1", "deviceclasses", "DeviceClass"),
+    Kind("resource.k8s.io/v1", "devicetaintrules", "DeviceTaintRule"),
 )
 """What kube-scheduler's informers watch. What an older API server does not have is told, and done without."""
 
@@ -87,7 +88,9 @@ class Mirror:
         added: Callable[[Any], None],
         updated: Callable[[Any, Any], None],
         deleted: Callable[[Any], None],
+        kind: str,
     ) -> None:
+        self._kind = kind
         self._objects: dict[Key, Any] = {}
         self._added = added
         self._updated = updated
@@ -113,10 +116,12 @@ class Mirror:
 
     def _put(self, each: Mapping[str, Any]) -> None:
         try:
+            if each.get("kind") != self._kind:
+                raise ValueError(f"a {self._kind} is wanted")
             new = decode(each)
         except ValueError as error:
             self.unreadable += 1
-            _log.error("%s %s cannot be read and stays as it was: %s", each.get("kind"), key_of(each), error)
+            _log.error("%s %s cannot be read and stays as it was: %s", self._kind, "/".join(key_of(each)), error)
             return
         old = self._objects.get(key_of(each))
         self._objects[key_of(each)] = new
@@ -168,7 +173,7 @@ class Informers:
     def _follow(self, collection: str) -> Callable[[Change], Awaitable[None]]:
         """Who follows a reflector: what is sent to extenders must be there before a Pod is scheduled."""
         mirror, manifests = self.mirrors[collection], self._manifests
-        if manifests is None or collection not in ("pods", "nodes"):
+        if manifests is None or collection not in ("pods", "nodes", "Node"):
             return mirror.take
         put = manifests.put_pod if collection == "pods" else manifests.put_node
         remove = manifests.remove_pod if collection == "pods" else manifests.remove_node
@@ -207,14 +212,14 @@ class Informers:
     def _mirror(self, kind: Kind, observer: Observer) -> Mirror:
         match kind.collection:
             case "pods":
-                return self._pod_mirror(observer)
+                return self._pod_mirror(observer, kind.name)
             case "nodes":
-                return Mirror(observer.node_added, observer.node_updated, observer.node_deleted)
+                return Mirror(observer.node_added, observer.node_updated, observer.node_deleted, kind.name)
             case _:
                 tell = observer.object_changed
-                return Mirror(lambda new: tell(None, new), tell, lambda old: tell(old, None))
+                return Mirror(lambda new: tell(None, new), tell, lambda old: tell(old, None), kind.name)
 
-    def _pod_mirror(self, observer: Observer) -> Mirror:
+    def _pod_mirror(self, observer: Observer, kind: str) -> Mirror:
         def added(pod: Pod) -> None:
             self._pods[pod.uid] = pod
             observer.pod_added(pod)
@@ -224,7 +229,7 @@ class Informers:
             observer.pod_updated(old, new)
 
         def deleted(pod: Pod) -> None:
-            del self._pods[pod.uid]
+            self._pods.pop(pod.uid, None)
             observer.pod_deleted(pod)
 
-        return Mirror(added, updated, deleted)
+        return Mirror(added, updated, deleted, kind)

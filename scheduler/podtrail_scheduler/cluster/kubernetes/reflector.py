@@ -31,7 +31,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from .connection import Connection
 from .errors import Refused, RequestFailed, Unreachable
-from .identity import Identity, Key, Object, identity_of, key_of, metadata_of, skeleton
+from .identity import Identity, Key, Object, identity_of, is_identified, key_of, metadata_of, skeleton
 
 _SHORT_WATCH = 1.0
 """Seconds: a watch that ends sooner, and empty, ended for a reason."""
@@ -97,6 +97,8 @@ class ReflectorCounters:
     failures: int = 0
     repeated: int = 0
     """Events that said nothing new."""
+    unidentified: int = 0
+    """Objects passed over because name, uid or resourceVersion are missing or no text."""
 
 
 class Reflector:
@@ -144,7 +146,7 @@ class Reflector:
             while True:
                 answer = await self._connection.request("GET", self.resource.path, query=query, retries=0)
                 metadata = metadata_of(answer)
-                objects += _items(answer, self.resource.path)
+                objects += self._followed(_items(answer, self.resource.path))
                 token = metadata.get("continue")
                 if not token:
                     break
@@ -213,20 +215,26 @@ class Reflector:
         try:
             event = json.loads(line)
             kind, each = event["type"], event["object"]
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise Unreachable(f"watch of {self.resource.path}: no watch event: {line[:80]!r}") from error
         if kind == "ERROR":
             raise Refused.from_status(each if isinstance(each, Mapping) else {})
         version = str(metadata_of(each).get("resourceVersion") or "")
         if not version:
             raise Unreachable(f"watch of {self.resource.path}: a {kind} event without a resourceVersion")
-        if kind in ("ADDED", "MODIFIED"):
-            await self._take_state(each, take)
-        elif kind == "DELETED":
-            await self._take_deletion(each, take)
-        elif kind != "BOOKMARK":
-            raise Unreachable(f"watch of {self.resource.path}: an event of the unknown type {kind!r}")
+        if kind not in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK"):
+            raise Unreachable(f"watch of {self.resource.path}: an event of the unknown type {kind!r:.80}")
+        if kind != "BOOKMARK" and self._followed([each]):
+            await (self._take_deletion if kind == "DELETED" else self._take_state)(each, take)
         return version
+
+    def _followed(self, objects: Sequence[Object]) -> list[Object]:
+        """Returns those that say who they are; the others are told and counted."""
+        followed = [each for each in objects if is_identified(each)]
+        if missing := len(objects) - len(followed):
+            self.counters.unidentified += missing
+            _log.warning("%s: %d objects do not say who they are and are passed over", self.resource.path, missing)
+        return followed
 
     async def _take_state(self, each: Object, take: Callable[[Change], Awaitable[None]]) -> None:
         key, now = key_of(each), identity_of(each)
@@ -283,10 +291,10 @@ class Reflector:
 def _items(answer: Object, path: str) -> list[dict[str, Any]]:
     """Returns the items of a list with what only the list says: their kind and apiVersion."""
     items = answer.get("items") or []
-    if not isinstance(items, list) or not all(isinstance(each, dict) for each in items):
+    if not isinstance(items, list):
         raise Unreachable(f"GET {path}: the answer is no list of objects")
     kind, version = str(answer.get("kind", "")).removesuffix("List"), answer.get("apiVersion", "")
-    for each in items:
+    for each in filter(is_identified, items):
         each.setdefault("kind", kind)
         each.setdefault("apiVersion", version)
     return items
