@@ -192,6 +192,35 @@ def test_a_scheduler_that_becomes_leader_is_told_of(runs: Any) -> None:
     assert [*follow(session, coming), *session.drain(coming[-1].at)]
 
 
+def added(at: int) -> dict[str, Any]:
+    """Return the event of a Pod's creation in a second after 11:12."""
+    meta = {"name": "a", "namespace": "default", "uid": "u-1", "creationTimestamp": f"2026-11-21T11:12:{at:02}Z"}
+    return {"type": "ADDED", "object": {"kind": "Pod", "metadata": meta, "spec": {"schedulerName": "s"}}}
+
+
+def elected(at: int, words: bytes) -> bytes:
+    return b'I1121 11:12:%02d.000000 4385 leaderelection.go:258] "%s" lock="l"\n' % (at, words)
+
+
+@pytest.mark.parametrize(("leader_since", "certain"), [(5, True), (15, False)])
+def test_the_number_of_an_attempt_is_certain_only_if_nobody_else_led_since_the_pod_came(
+    leader_since: int, certain: bool
+) -> None:
+    minute = START + 20 * SECOND
+    session = Session(minute)
+    session.log("log", elected(1, b"Attempting to acquire leader lease..."), minute + SECOND)
+    if certain:
+        session.log("log", elected(leader_since, b"Successfully acquired lease"), minute + leader_since * SECOND)
+    session.watched(added(10), minute + 10 * SECOND)
+    if not certain:
+        session.log("log", elected(leader_since, b"Successfully acquired lease"), minute + leader_since * SECOND)
+    session.log("log", BOUND % (20, b"a"), minute + 20 * SECOND)
+    (group,) = session.drain(minute + 30 * SECOND)
+    inferred = root_of(group).attributes["podtrail.inferred"]
+    assert isinstance(inferred, list)
+    assert any(str(line).startswith("attempts: ") for line in inferred) is not certain
+
+
 def test_a_rotated_log_goes_on_in_another_file_and_a_line_cut_by_it_spoils_no_other() -> None:
     session = Session(START)
     now = START + 40 * SECOND

@@ -31,6 +31,8 @@ class LogStory:
         self.attempts = OpenAttempts(ended, notes)
         self.profiles: set[str] = set()
         self._leading: dict[str, bool] = {}
+        self._led_since = 0
+        """Before, a replica whose log is not read may have been the leader."""
         self.first = 0
         self.newest = 0
         self.begins = 0
@@ -46,7 +48,7 @@ class LogStory:
     @property
     def covered(self) -> int:
         """Return since when the log tells of every attempt; one that has no ends does not."""
-        return self.first if self.ends else FOREVER
+        return max(self.first, self._led_since) if self.ends else FOREVER
 
     def take(self, told: Told) -> None:
         """Take in what a line tells."""
@@ -235,6 +237,8 @@ class LogStory:
     def _leads(self, told: Told) -> None:
         self._notes[told.kind] += 1
         self._leading.pop(told.origin, None)
+        if told.kind is Kind.LEADING and not self._leading:
+            self._led_since = told.time
         self._leading[told.origin] = told.kind is Kind.LEADING
         if len(self._leading) > _MOST_LEADING:
             del self._leading[next(iter(self._leading))]
