@@ -17,6 +17,8 @@ from opentelemetry.context import Context, attach, detach, set_value
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
+from .recorded import RecordedSpan
+
 _logger = logging.getLogger(__name__)
 
 
@@ -69,9 +71,10 @@ class BoundedBatchProcessor(SpanProcessor):
 
     def on_end(self, span: ReadableSpan) -> None:
         """Queues `span`, or counts it as dropped when there is no room or the processor is shut down."""
-        context = span.get_span_context()
-        if context is None or not context.trace_flags.sampled:
-            return
+        if not isinstance(span, RecordedSpan):  # which is always sampled
+            context = span.get_span_context()
+            if context is None or not context.trace_flags.sampled:
+                return
         with self._changed:
             if self._closed or len(self._queue) >= self._queue_size:
                 self._counters.dropped += 1
