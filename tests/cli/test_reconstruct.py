@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from podtrail.cli import main
 from podtrail.otlp import SpanView, split
 from podtrail.recording import Record, read_recording
+from podtrail.testing import replay
 
 DATA = Path(__file__).parents[1] / "data" / "kube-scheduler"
 
@@ -161,3 +162,20 @@ def test_every_bind_of_the_scheduler_is_found_refused_ones_too(tmp_path: Path) -
     roots = {span.span_id: span for span in spans if span.name == "SchedulePod"}
     assert len(refused) == 6
     assert {roots[span.links[0].span_id].attributes["scheduler.result"] for span in refused} == {"Error"}
+
+
+STITCHED = """
+receivers: {otlp: {protocols: {grpc: }}}
+processors: {link_stitching: {reorder_wait: 15s}}
+exporters: {debug: }
+service: {pipelines: {traces: {receivers: [otlp], processors: [link_stitching], exporters: [debug]}}}
+"""
+
+
+def test_in_a_replay_rebuilt_attempts_and_the_api_servers_spans_meet_as_well(tmp_path: Path) -> None:
+    attempts = tmp_path / "attempts.otlp"
+    reconstruct(*sources("v5-json"), "--output", attempts)
+    run = replay(STITCHED, [attempts, DATA / "v5-json.apiserver.otlp.zst"])
+    links = run.metrics["otelcol_processor_link_stitching_links"]
+    found = {kind: links[f"processor=link_stitching,target=kept,type={kind}"] for kind in ("binding", "status")}
+    assert found == {"binding": 30, "status": 7}
