@@ -41,7 +41,7 @@ class Answer(NamedTuple):
     requeued_by: str = ""
     """The event that had it tried again, of a Pod that a change of the cluster found waiting."""
     devices: Mapping[str, tuple[str, ...]] = _NONE
-    """By claim: the devices that were allocated, `request pool/device`, sorted."""
+    """By claim: the devices that were allocated, sorted: `request pool/device` and what is used of its capacity."""
 
 
 class Answers(NamedTuple):

@@ -18,6 +18,16 @@ NAMESPACES: dict[str, dict[str, str]] = {
 """They stay as they are for all cases: a control plane without controllers never gets rid of a namespace."""
 
 
+ADMINISTRATORS = "administrators"
+"""Who is here may use devices that others have."""
+
+
+def administrators() -> Object:
+    """That Namespace."""
+    labels = {_NAME_LABEL: ADMINISTRATORS, "resource.kubernetes.io/admin-access": "true"}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ADMINISTRATORS, "labels": labels}}
+
+
 def namespaces() -> list[Object]:
     """The Namespaces, with the label that the API server gives each."""
     return [

@@ -3,7 +3,9 @@
 from random import Random
 from typing import Any
 
-from .builders import NAMESPACE, ZONE, container, expression, node, pod
+from podtrail_scheduler.quantities import parse_quantity
+
+from .builders import ADMINISTRATORS, NAMESPACE, ZONE, container, expression, node, pod
 from .case import Object
 from .nodes import Made
 
@@ -43,14 +45,25 @@ def with_resource_claims(name: str, claims: list[str], **spec: Any) -> Object:
     return pod(name, containers=[used], resourceClaims=listed, **spec)
 
 
+def told(result: Object) -> str:
+    """An allocated device in one line, with what is used of its capacity."""
+    shares = sorted(result.get("consumedCapacity", {}).items())
+    place = f"{result['request']} {result['pool']}/{result['device']}"
+    return " ".join([place, *(f"{name}={parse_quantity(amount)}" for name, amount in shares)])
+
+
 def allocated(claim: Object, pod: Object, devices: tuple[str, ...]) -> Object:
-    """The claim with these devices (`request pool/device`), used by the Pod."""
+    """The claim with these devices (as `told`), used by the Pod."""
     results, places = [], {}
     for each in devices:
-        request, _, place = each.partition(" ")
+        request, place, *shares = each.split(" ")
         pool, _, device = place.partition("/")
-        driver = NIC if pool == EVERYWHERE else DRIVER
-        results.append({"request": request, "driver": driver, "pool": pool, "device": device})
+        result: Object = {"request": request, "driver": NIC if pool == EVERYWHERE else DRIVER, "pool": pool}
+        if shares:
+            result |= {"shareID": each, "consumedCapacity": dict(share.split("=") for share in shares)}
+        if claim["metadata"]["namespace"] == ADMINISTRATORS:
+            result["adminAccess"] = True
+        results.append({**result, "device": device})
         if pool != EVERYWHERE:
             places[pool] = _IN_ZONE if pool == _ZONAL else {"matchFields": [expression("metadata.name", "In", pool)]}
     allocation: Object = {"devices": {"results": results}}
@@ -79,6 +92,13 @@ def device_class(name: str, selector: str = f'device.driver == "{DRIVER}"') -> O
 def slice_of(name: str, node_name: str) -> Object:
     """A ResourceSlice with one device of a node."""
     return _of_pool(Random(name), name, node_name, {"nodeName": node_name})
+
+
+def slice_with(name: str, node_name: str, devices: list[Object]) -> Object:
+    """A ResourceSlice with some devices of a node."""
+    pool = {"name": node_name, "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": DRIVER, "pool": pool, "nodeName": node_name, "devices": devices}
+    return {"apiVersion": _API, "kind": "ResourceSlice", "metadata": {"name": name}, "spec": spec}
 
 
 def resource_claim(name: str, device_class_name: str) -> Object:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
 
-from . import claims, devices, hints, mixed, nodes, queue, resources, spreading, volumes
+from . import claims, devices, hints, mixed, nodes, queue, resources, sharing, spreading, volumes
 
 
 class Family(NamedTuple):
@@ -34,6 +34,7 @@ FAMILIES: dict[str, Family] = {
     "VolumeZone": Family(volumes.volume_zone, 20),
     "DynamicResources": Family(claims.dynamic_resources, 30),
     "devices": Family(devices.devices_in_detail, 40),
+    "sharing": Family(sharing.shared_devices, 30),
     "DefaultPreemption": Family(queue.default_preemption, 50),
     "preemption": Family(queue.preemption_of_what_is_in_the_way, 30),
     "hints": Family(None, len(hints.scenarios())),

@@ -26,7 +26,7 @@ from podtrail_scheduler.scheduler import Scheduler
 from .answers import Answer, Answers
 from .builders import as_stored
 from .case import Case, Change, Object, merged
-from .claims import allocated
+from .claims import allocated, told
 from .profiles import configuration
 
 _START = 1_767_225_600 * SECOND + 7200 * SECOND
@@ -210,8 +210,7 @@ def _devices(bench: _Bench, pod: Object) -> dict[str, tuple[str, ...]]:
         name = reference["resourceClaimName"]
         claim = bench.claims.get(ResourceClaim, f"{pod['metadata']['namespace']}/{name}")
         if claim is not None and claim.allocation is not None:
-            devices = (f"{each.request} {each.id.pool}/{each.id.device}" for each in claim.allocation.devices)
-            found[name] = tuple(sorted(devices))
+            found[name] = tuple(sorted(map(told, claim.allocation.json["devices"]["results"])))
     return found
 
 

@@ -15,8 +15,9 @@ from tests.kubernetes.conftest import DEFAULT_ASSETS, ControlPlane
 
 from . import answers
 from .answers import Answer, Answers
-from .builders import namespaces
+from .builders import ADMINISTRATORS, NAMESPACE, administrators, namespaces
 from .case import Case, Change, Object, of_kind
+from .claims import told
 from .generate import cases
 from .log import Line, Log
 from .profiles import configuration
@@ -56,7 +57,7 @@ class Recorder:
     def __init__(self, plane: ControlPlane) -> None:
         self._plane = plane
         self._api = plane.api
-        for namespace in namespaces():
+        for namespace in (*namespaces(), administrators()):
             if namespace["metadata"]["name"] != "default":
                 self._api.create("/api/v1/namespaces", namespace)
         self._log = Log(self._start())
@@ -175,7 +176,7 @@ class Recorder:
             name = reference["resourceClaimName"]
             claim = self._api.get(f"{_PATHS['ResourceClaim'].format(pod['metadata']['namespace'])}/{name}")
             results = claim["status"]["allocation"]["devices"]["results"]
-            found[name] = tuple(sorted(f"{each['request']} {each['pool']}/{each['device']}" for each in results))
+            found[name] = tuple(sorted(map(told, results)))
         return found
 
     def _clear(self, case: Case) -> None:
@@ -191,16 +192,16 @@ class Recorder:
         self._await(("Delete event for node",), "node", gone)
 
     def _empty(self, kind: str) -> None:
-        if kind == "Service":  # has no deletion of a whole collection
-            for each in self._api.get(_PATHS[kind].format("default"))["items"]:
+        for path in dict.fromkeys(_PATHS[kind].format(namespace) for namespace in (NAMESPACE, ADMINISTRATORS)):
+            if kind == "ResourceClaim":  # is kept while it is allocated
+                for each in self._api.get(path)["items"]:
+                    self._api.patch(f"{path}/{each['metadata']['name']}", {"metadata": {"finalizers": None}})
+            if kind != "Service":
+                self._api.delete(path)
+                continue
+            for each in self._api.get(path)["items"]:  # they cannot be deleted all at once
                 if each["metadata"]["name"] != "kubernetes":
-                    self._api.delete(f"{_PATHS[kind].format('default')}/{each['metadata']['name']}")
-            return
-        if kind == "ResourceClaim":  # is kept while it is allocated
-            for each in self._api.get(_PATHS[kind].format("default"))["items"]:
-                path = f"{_PATHS[kind].format('default')}/{each['metadata']['name']}"
-                self._api.patch(path, {"metadata": {"finalizers": None}})
-        self._api.delete(_PATHS[kind].format("default"))
+                    self._api.delete(f"{path}/{each['metadata']['name']}")
 
 
 class _Attempt:
