@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from podtrail_scheduler.durations import Duration, parse_duration
 
-from .faults import Faults, SlowPlugin
+from .faults import Faults, SlowPlugin, SomeNodes, SomePods
 from .nodes import NodeGroup
 from .pods import PodAffinityConfig, PodKind
 from .values import Section
@@ -136,13 +136,16 @@ class Workload(Section):
                 raise ValueError(f"{what} has {', '.join(twice)} more than once")
         kinds = {kind.name for kind in self.pods}
         faults = self.faults
-        of_pods = (*faults.slow_plugins, *faults.bind_refused, *faults.pods_deleted, *faults.bound_by_another)
-        named = [fault.kinds for fault in of_pods]
-        unknown = sorted({kind for each in named for kind in each} - kinds)
+        of_pods: tuple[SomePods, ...] = (
+            *(*faults.slow_plugins, *faults.bind_refused),
+            *(*faults.pods_deleted, *faults.bound_by_another),
+        )
+        unknown = sorted({kind for fault in of_pods for kind in fault.kinds} - kinds)
         if unknown and "faults" in self.model_fields_set:
             raise ValueError(f"faults name kinds that pods does not have: {', '.join(unknown)}")
         groups = {group.name for group in self.nodes}
-        unknown = sorted({fault.nodes for fault in (*faults.node_loss, *faults.node_churn)} - groups)
+        of_nodes: tuple[SomeNodes, ...] = (*faults.node_loss, *faults.node_churn)
+        unknown = sorted({fault.nodes for fault in of_nodes} - groups)
         if unknown and "faults" in self.model_fields_set:
             raise ValueError(f"faults name groups that nodes does not have: {', '.join(unknown)}")
         plugins = [*DEFAULT_PLUGINS, *(fault.name for fault in self.faults.slow_plugins)]

@@ -12,7 +12,24 @@ Call = Literal["bind", "patchStatus", "delete"]
 """Requests of the scheduler: bindings, status patches, deletions of preempted Pods."""
 
 
-class SlowPlugin(Section):
+class SomePods(Section):
+    """Pods that something happens to."""
+
+    kinds: list[str] = Field(default=[], description="Which kinds of Pods; empty: all.")
+    every: int = Field(default=1, ge=1, description="Each how many-th Pod of a kind, the first included.")
+
+    def concerns(self, kind: str, number: int) -> bool:
+        """Whether it happens to the Pod of that kind and number."""
+        return (not self.kinds or kind in self.kinds) and number % self.every == 0
+
+
+class SomeNodes(Section):
+    """Nodes that something happens to."""
+
+    nodes: Name = Field(description="Of which group, the first ones first.")
+
+
+class SlowPlugin(SomePods):
     """A plugin that takes its time for some Pods."""
 
     name: str = Field(min_length=1, description="The plugin's name in spans.")
@@ -20,15 +37,11 @@ class SlowPlugin(Section):
         description="Where it waits: score holds up every Pod, permit and preBind only the one that is being bound."
     )
     takes: Duration = Field(description="For how long.")
-    kinds: list[str] = Field(default=[], description="For which kinds of Pods; empty: all.")
-    every: int = Field(default=1, ge=1, description="For each how many-th Pod of a kind, the first included.")
 
 
-class BindRefused(Section):
+class BindRefused(SomePods):
     """The API server refuses to bind some Pods."""
 
-    kinds: list[str] = Field(default=[], description="Which kinds of Pods; empty: all.")
-    every: int = Field(default=1, ge=1, description="Each how many-th Pod of a kind, the first included.")
     times: int | None = Field(default=None, ge=1, description="How often it refuses a Pod; null: always.")
     message: str = Field(
         default="ValidatingAdmissionPolicy 'no-binding' with binding 'no-binding' denied request: not today",
@@ -36,30 +49,21 @@ class BindRefused(Section):
     )
 
 
-class _SomePods(Section):
-    """Pods that something happens to."""
-
-    kinds: list[str] = Field(default=[], description="Which kinds of Pods; empty: all.")
-    every: int = Field(default=1, ge=1, description="Each how many-th Pod of a kind, the first included.")
-    after: Duration = Field(description="How long after its creation, wherever it is then.")
-
-    def concerns(self, kind: str, number: int) -> bool:
-        """Whether it happens to the Pod of that kind and number."""
-        return (not self.kinds or kind in self.kinds) and number % self.every == 0
-
-
-class PodsDeleted(_SomePods):
+class PodsDeleted(SomePods):
     """Somebody deletes Pods, whether they wait, are being bound or run."""
 
+    after: Duration = Field(description="How long after its creation.")
 
-class BoundByAnother(_SomePods):
+
+class BoundByAnother(SomePods):
     """Another scheduler binds Pods that have no node yet: ours finds that out when it binds."""
 
+    after: Duration = Field(description="How long after its creation.")
 
-class NodeLoss(Section):
+
+class NodeLoss(SomeNodes):
     """Nodes that are lost: tainted as unreachable and their Pods evicted, or removed with them."""
 
-    nodes: Name = Field(description="Of which group, the first ones.")
     count: int = Field(default=1, ge=1, description="How many at a time.")
     at: Duration = Field(description="When.")
     every: Duration | None = Field(default=None, gt=0, description="After how long again, the next ones; null: once.")
@@ -70,10 +74,9 @@ class NodeLoss(Section):
     )
 
 
-class NodeChurn(Section):
+class NodeChurn(SomeNodes):
     """Nodes that are cordoned and uncordoned one after the other, as in a rolling update."""
 
-    nodes: Name = Field(description="Of which group.")
     every: Duration = Field(gt=0, description="How often the next one is.")
     cordoned_for: Duration = Field(description="For how long.")
 

@@ -77,9 +77,7 @@ class _Maker:
 
     def __init__(self, kind: PodKind, workload: Workload) -> None:
         self._kind = kind
-        self._refusals = [
-            fault for fault in workload.faults.bind_refused if not fault.kinds or kind.name in fault.kinds
-        ]
+        self._refusals = workload.faults.bind_refused
         self._made = 0
         self._template = Pod(
             name=kind.name,
@@ -102,7 +100,7 @@ class _Maker:
         number = self._made
         self._made += 1
         pod = self._template.named(f"{self._kind.name}-{number}", uid)
-        refusal = next((fault for fault in self._refusals if number % fault.every == 0), None)
+        refusal = next((fault for fault in self._refusals if fault.concerns(self._kind.name, number)), None)
         times = 0 if refusal is None else refusal.times if refusal.times is not None else 2**62
         message = "" if refusal is None else refusal.message
         plan = PodPlan(self._kind.lifetime, self._kind.grace, times, message)

@@ -27,11 +27,8 @@ def _make(fault: SlowPlugin, handle: Handle, timeline: Timeline) -> Plugin:
 
 
 def _takes(fault: SlowPlugin) -> Takes:
-    kinds = frozenset(fault.kinds)
-
     def takes(pod: Pod) -> int:
         kind, _, number = pod.name.rpartition("-")
-        concerned = (not kinds or kind in kinds) and int(number) % fault.every == 0
-        return fault.takes if concerned else 0
+        return fault.takes if fault.concerns(kind, int(number)) else 0
 
     return takes
