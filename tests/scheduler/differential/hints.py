@@ -6,7 +6,7 @@ from typing import NamedTuple
 from .builders import HOST, ZONE, container, node, pod
 from .case import Change, Object
 from .claims import device_class, resource_claim, slice_of, with_resource_claims
-from .volumes import capacity, claim, csi_node, storage_class, volume, with_claims
+from .storage import capacity, claim, csi_node, storage_class, volume, with_claims
 
 _DRIVER = "a.csi.example"
 _TAINT = {"key": "dedicated", "value": "x", "effect": "NoSchedule"}

@@ -7,7 +7,7 @@ from .case import Object
 from .nodes import Made
 from .profiles import DEFAULT
 from .spreading import affinity, selector
-from .volumes import claim, volume, with_claims
+from .storage import claim, volume, with_claims
 
 _APPS = ("web", "db", "cache")
 _IMAGES = {f"registry.example/{app}:v1": size << 20 for app, size in zip(_APPS, (40, 300, 870), strict=True)}

@@ -5,7 +5,7 @@ from random import Random
 from .builders import ZONE, container, disruption_budget, expression, node, pod
 from .case import Object
 from .nodes import Made
-from .volumes import claim, with_claims
+from .storage import claim, with_claims
 
 
 def scheduling_gates(rng: Random) -> Made:

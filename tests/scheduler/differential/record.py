@@ -6,7 +6,7 @@ One control plane serves all cases; the cluster of each is made, asked about and
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -15,11 +15,12 @@ from tests.kubernetes.conftest import DEFAULT_ASSETS, ControlPlane
 
 from . import answers
 from .answers import Answer, Answers
+from .attempt_log import Attempt, name_of
 from .builders import ADMINISTRATORS, NAMESPACE, administrators, namespaces
 from .case import Case, Change, Object, of_kind
 from .claims import told
 from .generate import cases
-from .log import Line, Log
+from .log import Log
 from .profiles import configuration
 
 # What would change what a case says, or needs a controller that is not there.
@@ -92,7 +93,7 @@ class Recorder:
         waiting, order = {_key(pod) for pod in case.pods}, []
         for line in self._log.lines():
             if line.message == "Attempting to schedule pod" and line.fields["pod"] in waiting:
-                order.append(_name(line.fields["pod"]))
+                order.append(name_of(line.fields["pod"]))
             if line.message == "Successfully bound pod to node":
                 waiting.discard(line.fields["pod"])
             if not waiting:
@@ -132,7 +133,7 @@ class Recorder:
     def _schedule(self, pod: Object) -> Answer:
         path, name, key = _collection(pod), pod["metadata"]["name"], _key(pod)
         self._api.create(path, pod)
-        answer = _Attempt(key).answer(self._log.lines())
+        answer = Attempt(key).answer(self._log.lines())
         if answer.outcome == "bound" and "resourceClaims" in pod["spec"]:
             return answer._replace(devices=self._devices(pod))
         if answer.outcome != "bound" and not answer.nominated:
@@ -143,7 +144,7 @@ class Recorder:
     def _schedule_and_change(self, pod: Object, change: Change) -> Answer:
         key = _key(pod)
         self._api.create(_collection(pod), pod)
-        answer = _Attempt(key).answer(self._log.lines())
+        answer = Attempt(key).answer(self._log.lines())
         if answer.outcome != "unschedulable":
             raise AssertionError(f"{key} was to wait, but: {answer}")
         self._await(("Pod moved to an internal scheduling queue",), "pod", Counter([key]))
@@ -204,83 +205,10 @@ class Recorder:
                     self._api.delete(f"{path}/{each['metadata']['name']}")
 
 
-class _Attempt:
-    """What the log says of a Pod's first attempt, line by line."""
-
-    def __init__(self, key: str) -> None:
-        self._key = key
-        self._name = _name(key)
-        self._scores: dict[str, dict[str, int]] = {}
-        self._totals: dict[str, int] = {}
-        self._victims: set[str] = set()
-        self._going = 0
-        self._to_change: Counter[str] = Counter()
-        self._changed: Counter[str] = Counter()
-        self._chosen = ""
-        self._preempting: Answer | None = None
-
-    def answer(self, lines: Iterator[Line]) -> Answer:
-        """Reads until the answer is whole."""
-        for message, fields in lines:
-            self._see_preemption(message, fields)
-            if self._preempting is None and fields.get("pod") == self._key:
-                answer = self._see(message, fields)
-                if answer is not None and " preempting " in answer.message:
-                    on = answer.message.rpartition(" on node ")[2].partition(",")[0]
-                    self._preempting = answer._replace(nominated=on)
-                elif answer is not None:
-                    return answer
-            if self._preempting is not None and self._has_made_room(self._preempting.message):
-                return self._preempting._replace(victims=tuple(sorted(self._victims)))
-        raise AssertionError("the log has no end")
-
-    def _has_made_room(self, message: str) -> bool:
-        expected = int(message.rpartition(" preempting ")[2].split()[0])
-        return len(self._victims) + self._going == expected and self._to_change <= self._changed
-
-    def _see_preemption(self, message: str, fields: dict[str, str]) -> None:
-        if message == "Update event for scheduled pod":
-            self._changed[fields["pod"]] += 1
-        if fields.get("preemptor") == self._key and message == _TERMINATING:
-            self._going += 1
-        if fields.get("preemptor") == self._key and message == _PREEMPTED:
-            self._victims.add(_name(fields["victim"]))
-            self._to_change[fields["victim"]] = 2  # first its condition, then its deletion, which takes its time
-
-    def _see(self, message: str, fields: dict[str, str]) -> Answer | None:
-        match message:
-            case "Plugin scored node for pod":
-                self._scores.setdefault(fields["plugin"], {})[fields["node"]] = int(fields["score"])
-            case "Calculated node's final score for pod":
-                self._totals[fields["node"]] = int(fields["score"])
-            case "Updating pod condition and nominated node name" if "conditionType" not in fields:
-                self._chosen = fields["nominatedNodeName"]
-            case "Successfully bound pod to node":
-                counts = {"evaluated": int(fields["evaluatedNodes"]), "fitting": int(fields["feasibleNodes"])}
-                return self._found("bound", fields["node"])._replace(**counts)
-            case "Unable to schedule pod; no fit; waiting":
-                return Answer(self._name, "unschedulable", message=fields["err"])
-            case "Unable to schedule pod; no nodes are registered to the cluster; waiting":
-                return Answer(self._name, "unschedulable", message="no nodes available to schedule pods")
-            case "Error scheduling pod; retrying":
-                if self._chosen:
-                    return self._found("chosen", self._chosen)
-                return Answer(self._name, "error", message=fields["err"])
-            case "Status after running PreEnqueue plugin":
-                return Answer(self._name, "gated", message=fields["status"])
-        return None
-
-    def _found(self, outcome: str, node: str) -> Answer:
-        scores = {plugin: dict(sorted(by_node.items())) for plugin, by_node in self._scores.items()}
-        return Answer(self._name, outcome, node, scores=scores, totals=dict(sorted(self._totals.items())))
-
-
 _NO_REASON_TO_MOVE = {
     "Event is not making entity schedulable",
     "receive an event that isn't interested by any enabled plugins",
 }
-_PREEMPTED = "Preemptor Pod preempted victim Pod"
-_TERMINATING = "Victim Pod is already being deleted, skipping the API call for it"
 
 
 def _is_of(change: Change, event: str) -> bool:
@@ -294,10 +222,6 @@ def _collection(obj: Object) -> str:
 
 def _key(pod: Object) -> str:
     return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
-
-
-def _name(key: str) -> str:
-    return key.rpartition("/")[2]
 
 
 def _is_terminating(obj: Object) -> bool:

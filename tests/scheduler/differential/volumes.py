@@ -1,93 +1,11 @@
 """Cases of volumes. A Pod whose claims wait for it comes last: nobody binds them afterwards."""
 
-from collections.abc import Mapping
 from random import Random
-from typing import Any
 
-from .builders import HOST, NAMESPACE, REGION, ZONE, expression, node, pod
+from .builders import HOST, REGION, ZONE, expression, node, pod
 from .case import Object
 from .nodes import Made
-
-_BOUND = "pv.kubernetes.io/bind-completed"
-_DRIVERS = ("a.csi.example", "b.csi.example")
-_EBS = "ebs.csi.aws.com"
-_MIGRATED = "storage.alpha.kubernetes.io/migrated-plugins"
-_IN_TREE = {"awsElasticBlockStore"}
-
-
-def storage_class(name: str, provisioner: str, *, waits: bool = True, zones: tuple[str, ...] = ()) -> Object:
-    """A StorageClass; `zones` are those in which it can provision."""
-    built: Object = {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "StorageClass",
-        "metadata": {"name": name},
-        "provisioner": provisioner,
-        "reclaimPolicy": "Delete",
-        "volumeBindingMode": "WaitForFirstConsumer" if waits else "Immediate",
-    }
-    if zones:
-        built["allowedTopologies"] = [{"matchLabelExpressions": [{"key": ZONE, "values": list(zones)}]}]
-    return built
-
-
-def claim(name: str, volume: str = "", *, size: str = "1Gi", **spec: Any) -> Object:
-    """A PersistentVolumeClaim, bound when `volume` is given."""
-    metadata: Object = {"name": name, "namespace": NAMESPACE}
-    whole = {"accessModes": ["ReadWriteOnce"], "volumeMode": "Filesystem", **spec}
-    whole["resources"] = {"requests": {"storage": size}}
-    if volume:
-        whole["volumeName"] = volume
-        metadata["annotations"] = {_BOUND: "yes"}
-    status = {"phase": "Bound" if volume else "Pending"}
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": metadata,
-        "spec": whole,
-        "status": status,
-    }
-
-
-def volume(
-    name: str,
-    claimed_by: str = "",
-    *,
-    size: str = "1Gi",
-    labels: dict[str, str] | None = None,
-    nodes: list[Object] | None = None,
-    driver: str = _DRIVERS[0],
-    handle: str = "",
-    **spec: Any,
-) -> Object:
-    """A PersistentVolume, usable from where the requirements `nodes` say; of `driver` unless `spec` has a source."""
-    whole: Object = {
-        "capacity": {"storage": size},
-        "accessModes": ["ReadWriteOnce"],
-        "persistentVolumeReclaimPolicy": "Retain",
-        "volumeMode": "Filesystem",
-        **spec,
-    }
-    if not _IN_TREE & spec.keys():
-        whole["csi"] = {"driver": driver, "volumeHandle": handle or name}
-    if claimed_by:
-        whole["claimRef"] = {
-            "apiVersion": "v1",
-            "kind": "PersistentVolumeClaim",
-            "namespace": NAMESPACE,
-            "name": claimed_by,
-        }
-    if nodes:
-        whole["nodeAffinity"] = {"required": {"nodeSelectorTerms": [{"matchExpressions": nodes}]}}
-    metadata: Object = {"name": name, "labels": labels} if labels else {"name": name}
-    status = {"phase": "Bound" if claimed_by else "Available"}
-    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": metadata, "spec": whole, "status": status}
-
-
-def with_claims(*claims: str) -> Object:
-    """The `volumes` of a Pod's spec."""
-    return {
-        "volumes": [{"name": f"v{i}", "persistentVolumeClaim": {"claimName": name}} for i, name in enumerate(claims)]
-    }
+from .storage import DRIVERS, EBS, capacity, claim, csi_driver, csi_node, storage_class, volume, with_claims
 
 
 def volume_restrictions(rng: Random) -> Made:
@@ -138,9 +56,9 @@ def node_volume_limits(rng: Random) -> Made:
         if rng.random() < 0.2:
             volumes.append(volume(name, f"c{i}", awsElasticBlockStore={"volumeID": f"vol-{rng.randrange(3)}"}))
         else:
-            volumes.append(volume(name, f"c{i}", driver=rng.choice(_DRIVERS), handle=handle))
+            volumes.append(volume(name, f"c{i}", driver=rng.choice(DRIVERS), handle=handle))
         claims.append(claim(f"c{i}", name))
-    classes = [storage_class("slow", _DRIVERS[0]), storage_class("fast", _DRIVERS[1])]
+    classes = [storage_class("slow", DRIVERS[0]), storage_class("fast", DRIVERS[1])]
     claims += [claim("w0", storageClassName="slow"), claim("w1", storageClassName="fast")]
     bound = [
         pod(f"b{i}", on=rng.choice(nodes)["metadata"]["name"], **with_claims(f"c{rng.randrange(6)}"))
@@ -160,7 +78,7 @@ def node_volume_limits(rng: Random) -> Made:
 
 def _attachment(rng: Random, name: str, node: Object, volume: Object) -> Object:
     source = {"persistentVolumeName": volume["metadata"]["name"]}
-    driver = volume["spec"].get("csi", {}).get("driver", _EBS)
+    driver = volume["spec"].get("csi", {}).get("driver", EBS)
     spec = {"attacher": driver, "nodeName": node["metadata"]["name"], "source": source}
     built = {"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": {"name": name}, "spec": spec}
     return {**built, "status": {"attached": rng.random() < 0.5}}
@@ -168,26 +86,10 @@ def _attachment(rng: Random, name: str, node: Object, volume: Object) -> Object:
 
 def _limited(rng: Random, name: str) -> Object:
     limits = {}
-    for driver in (*_DRIVERS, _EBS):
+    for driver in (*DRIVERS, EBS):
         if rng.random() < 0.85:
             limits[driver] = rng.choice((0, 1, 1, 2)) if rng.random() < 0.85 else None
     return csi_node(name, limits)
-
-
-def csi_node(name: str, limits: Mapping[str, int | None]) -> Object:
-    """A CSINode with how many volumes of each driver the node takes, None for no limit."""
-    drivers = []
-    for driver, limit in limits.items():
-        entry: Object = {"name": driver, "nodeID": name, "topologyKeys": None}
-        if limit is not None:
-            entry["allocatable"] = {"count": limit}
-        drivers.append(entry)
-    return {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "CSINode",
-        "metadata": {"name": name, "annotations": {_MIGRATED: "kubernetes.io/aws-ebs"}},
-        "spec": {"drivers": drivers},
-    }
 
 
 def volume_zone(rng: Random) -> Made:
@@ -212,7 +114,7 @@ def volume_zone(rng: Random) -> Made:
         claim("unknown", storageClassName="unknown"),
         claim("dangling", "gone"),
     ]
-    classes = [storage_class("slow", _DRIVERS[0]), storage_class("now", _DRIVERS[0], waits=False)]
+    classes = [storage_class("slow", DRIVERS[0]), storage_class("now", DRIVERS[0], waits=False)]
     usual = ("c0", "c1", "c2", "c0", "c1", "c2", "waits")
     odd = ("now", "classless", "unknown", "dangling", "absent")
     pods = []
@@ -268,10 +170,10 @@ def _waiting_claims(rng: Random, mark: int, nodes: int) -> tuple[list[Object], O
     zones = tuple(sorted({f"z{rng.randrange(3)}" for _ in range(2)})) if rng.random() < 0.5 else ()
     objects = [
         storage_class("static", "kubernetes.io/no-provisioner"),
-        storage_class("dynamic", _DRIVERS[0], zones=zones),
-        storage_class("counted", _DRIVERS[1]),
-        storage_class("now", _DRIVERS[0], waits=False),
-        _csi_driver(_DRIVERS[1]),
+        storage_class("dynamic", DRIVERS[0], zones=zones),
+        storage_class("counted", DRIVERS[1]),
+        storage_class("now", DRIVERS[0], waits=False),
+        csi_driver(DRIVERS[1]),
     ]
     for i in range(rng.randint(1, 6)):
         size = rng.choice(("1Gi", "2Gi", "5Gi"))
@@ -290,23 +192,6 @@ def _waiting_claims(rng: Random, mark: int, nodes: int) -> tuple[list[Object], O
         objects.append(claim(f"w{i}", size=rng.choice(("500Mi", "2Gi", "3Gi")), **spec))
         names.append(f"w{i}")
     return objects, pod("last", **with_claims(*names, *(["b0"] if rng.random() < 0.3 else [])))
-
-
-def _csi_driver(name: str) -> Object:
-    spec = {"storageCapacity": True, "attachRequired": True}
-    return {"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": {"name": name}, "spec": spec}
-
-
-def capacity(name: str, storage_class: str, zone: str, size: str) -> Object:
-    """A CSIStorageCapacity of a zone."""
-    return {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "CSIStorageCapacity",
-        "metadata": {"name": name, "namespace": NAMESPACE},
-        "storageClassName": storage_class,
-        "nodeTopology": {"matchLabels": {ZONE: zone}},
-        "capacity": size,
-    }
 
 
 def _capacity(rng: Random, name: str) -> Object:
