@@ -80,13 +80,14 @@ class _Spans:
             return
         began = self._began.get(plugin, phase.started)
         stopped = self._stopped.get(plugin, began)
-        told = {
-            "scheduler.nodes.evaluated": evaluated,
-            "scheduler.nodes.rejected": sum(len(each.nodes) for each in refusals),
-            "scheduler.duration_ns": took,
-        }
-        events = [Step(REJECTED, stopped, _rejection(each)) for each in refusals]
-        failure = next((each.status.message for each in refusals if each.status.code is Code.ERROR), "")
+        told = {"scheduler.nodes.evaluated": evaluated, "scheduler.nodes.rejected": 0, "scheduler.duration_ns": took}
+        events: list[Step] = []
+        failure = ""
+        for each in refusals:
+            told["scheduler.nodes.rejected"] += len(each.nodes)
+            events.append(Step(REJECTED, stopped, _rejection(each)))
+            if each.status.code is Code.ERROR:
+                failure = failure or each.status.message
         span = self._open.get(plugin)
         if span is None:
             phase.leaf(*self._caller.named(plugin, "filter"), began, stopped, told, events, failure)

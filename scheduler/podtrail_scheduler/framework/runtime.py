@@ -5,8 +5,8 @@ is part of a Score plugin's; `waitOnPermit` and `unreserve` appear only when the
 attributes is in the package's description.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from podtrail_instrumentation import Span
 
@@ -16,7 +16,7 @@ from podtrail_scheduler.objects import Pod
 from .calling import Caller, Refused
 from .clock import Clock
 from .cycle_state import CycleState
-from .extension_points import PermitResult, PostFilterResult, PreFilterResult
+from .extension_points import PermitResult, Plugin, PostFilterResult, PreFilterResult
 from .measuring import Measures
 from .node_info import NodeInfo
 from .node_table import NodeTable
@@ -25,6 +25,8 @@ from .remembering import Memory
 from .status import Code, Status, error, unresolvable
 from .trial import Trial
 from .waiting import WaitingPod
+
+Answer = TypeVar("Answer")
 
 MAX_PERMIT_WAIT = 15 * 60 * 1_000_000_000
 
@@ -125,7 +127,7 @@ class Framework:
         phase = self.caller.start_phase(parent, "reserve")
         refused = None
         for plugin in self.profile.reserve:
-            status = self.caller.run(phase, plugin, "reserve", plugin.reserve, state, pod, node)
+            status = self._reserving(phase, plugin, "reserve", plugin.reserve, state, pod, node)
             refused = _refused("Reserve", plugin.name, status)
             if refused is not None:
                 break
@@ -138,8 +140,20 @@ class Framework:
             return
         phase = self.caller.start_phase(parent, "unreserve")
         for plugin in reversed(self.profile.reserve):
-            self.caller.run(phase, plugin, "unreserve", plugin.unreserve, state, pod, node)
+            self._reserving(phase, plugin, "unreserve", plugin.unreserve, state, pod, node)
         self.caller.end_phase(phase)
+
+    def _reserving(
+        self, phase: Span, plugin: Plugin, point: str, function: Callable[..., Answer], state: CycleState, *args: Any
+    ) -> Answer | Status:
+        """Calls the plugin; one of ours that had nothing to filter has nothing to keep, and leaves no span."""
+        caller = self.caller
+        if plugin.name not in state.skip_filter or caller.nests(plugin.name, point):
+            return caller.run(phase, plugin, point, function, state, *args)
+        began = caller.clock.now()
+        answer = caller.call(None, plugin, point, 1, function, state, *args)
+        caller.measure(plugin.name, point, answer if isinstance(answer, Status) else None, began)
+        return answer
 
     async def run_permit(
         self, parent: Span, state: CycleState, pod: Pod, node: str
