@@ -15,7 +15,7 @@ from podtrail_instrumentation.steps import Operation, Step
 from .clock import Clock
 from .extension_points import PermitResult, Plugin, PostFilterResult
 from .measuring import Measures
-from .status import Code, Status, error
+from .status import SKIP, Code, Status, error
 
 Answer = TypeVar("Answer")
 
@@ -176,13 +176,14 @@ class Caller:
             phase.items.append(operation)
 
     def _record(self, phase: Span, plugin: str, point: str, began: int, status: Status | None) -> None:
-        self.note_if_long(phase, plugin, point, began)
+        now = self.clock.now()
+        if now - began >= PLUGIN_THRESHOLD:
+            self.note_if_long(phase, plugin, point, began)
         if not phase.recording:
             return
-        if status is not None and status.code is Code.SKIP:
+        if status is SKIP or (status is not None and status.code is Code.SKIP):
             self._skipped.append(plugin)
             return
-        now = self.clock.now()
         if status is None or status.code is Code.SUCCESS:
             phase.leaf(*self.named(plugin, point), began, now)
         else:

@@ -142,9 +142,10 @@ class FilterPhase:
             diagnosis.add(refusal)
         left = self.evaluated
         for each in self._plugins:
-            refusals = by_plugin.get(each.name, [])
+            refusals = by_plugin.get(each.name, ())
             self._spans.end(each.name, left, refusals)
-            left -= sum(len(refusal.nodes) for refusal in refusals)
+            if refusals:
+                left -= sum(len(refusal.nodes) for refusal in refusals)
         if self.span.recording:
             told = {
                 "scheduler.nodes.total": diagnosis.nodes_total,
