@@ -186,6 +186,8 @@ class Recorder:
         for namespace in sorted({pod["metadata"]["namespace"] for pod in of_kind(everything, "Pod")}):
             self._api.delete(_PATHS["Pod"].format(namespace))
         kinds = {each["kind"] for each in everything} - {"Namespace", "Pod", "Node"}
+        if "DeviceClass" in kinds:  # for which kube-scheduler may have made claims itself
+            kinds.add("ResourceClaim")
         for kind in sorted(kinds):
             self._empty(kind)
         self._empty("Node")
