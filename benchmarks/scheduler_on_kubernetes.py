@@ -8,7 +8,6 @@ that has a node to the last. Needs the binaries that tests/kubernetes/envtest/bu
 import http.client
 import json
 import ssl
-import subprocess
 import sys
 import tempfile
 import threading
@@ -16,10 +15,11 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import psutil
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.kubernetes.conftest import DEFAULT_ASSETS, HOST, ControlPlane, free_ports
@@ -98,8 +98,21 @@ def quantile(text: str, share: float) -> float:
     return float("nan")
 
 
+class Scheduler(NamedTuple):
+    """One that runs: its process, and how to ask for its metrics."""
+
+    process: psutil.Process
+    metrics: Callable[[], str]
+
+    def cpu(self) -> float:
+        """Seconds of CPU that it has used."""
+        times = self.process.cpu_times()
+        return float(times.user + times.system)
+
+
 @contextmanager
-def ours(plane: ControlPlane) -> Iterator[Callable[[], str]]:
+def ours(plane: ControlPlane) -> Iterator[Scheduler]:
+    """podtrail-scheduler, with the defaults."""
     (port,) = free_ports(1)
     configuration = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -112,38 +125,63 @@ def ours(plane: ControlPlane) -> Iterator[Callable[[], str]]:
     path.write_text(json.dumps(configuration))
     command = [sys.executable, "-m", "podtrail_scheduler.command.main", "--config", str(path)]
     with (plane.folder / "ours.log").open("wb") as log:
-        process = subprocess.Popen(
-            [*command, f"--secure-port={port}", f"--bind-address={HOST}"], stdout=log, stderr=log
-        )
+        process = psutil.Popen([*command, f"--secure-port={port}", f"--bind-address={HOST}"], stdout=log, stderr=log)
     try:
-        yield lambda: urllib.request.urlopen(f"http://{HOST}:{port}/metrics", timeout=DEADLINE).read().decode()
+        while not _answers(f"http://{HOST}:{port}/readyz"):
+            assert process.poll() is None, (plane.folder / "ours.log").read_text()[-2000:]
+            time.sleep(0.05)
+        yield Scheduler(process, lambda: _answers(f"http://{HOST}:{port}/metrics"))
     finally:
         process.terminate()
         process.wait(DEADLINE)
 
 
+def _answers(url: str) -> str:
+    try:
+        with urllib.request.urlopen(url, timeout=DEADLINE) as answer:
+            return str(answer.read().decode())
+    except OSError:
+        return ""
+
+
 @contextmanager
-def theirs(plane: ControlPlane) -> Iterator[Callable[[], str]]:
+def theirs(plane: ControlPlane) -> Iterator[Scheduler]:
+    """kube-scheduler, with the defaults."""
     plane.start_scheduler({"profiles": [{"schedulerName": "theirs"}], "clientConnection": LIMITS}, ["-v=0"])
     try:
-        yield lambda: str(plane.scheduler_get("/metrics"))
+        yield Scheduler(psutil.Process(plane.pid("kube-scheduler")), lambda: str(plane.scheduler_get("/metrics")))
     finally:
         plane.stop_one("kube-scheduler")
 
 
-SCHEDULERS: Mapping[str, Callable[[ControlPlane], Any]] = {"ours": ours, "theirs": theirs}
+SCHEDULERS: Mapping[str, Callable[[ControlPlane], AbstractContextManager[Scheduler]]] = {"ours": ours, "theirs": theirs}
 
 
-def measure(plane: ControlPlane, scheduler: str) -> tuple[float, float, float]:
-    """Pods a second, and the median and 99th percentile of an attempt in milliseconds."""
+class Figures(NamedTuple):
+    """Pods bound a second, milliseconds of the scheduler's CPU a Pod, and how long attempts took in milliseconds."""
+
+    rate: float
+    cpu: float
+    p50: float
+    p99: float
+
+    def __str__(self) -> str:
+        return f"{self.rate:5.0f}/s {self.cpu:5.2f} ms CPU, p50 {self.p50:6.1f} p99 {self.p99:6.0f} ms"
+
+
+def measure(plane: ControlPlane, name: str) -> Figures:
+    """Has one scheduler empty the backlog. Its CPU is that beyond a start without any Pods."""
+    with SCHEDULERS[name](plane) as scheduler:
+        idle = scheduler.cpu()
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda n: plane.api.create(COLLECTION, pod(f"{scheduler}-{n}", scheduler)), range(PODS)))
+        list(pool.map(lambda n: plane.api.create(COLLECTION, pod(f"{name}-{n}", name)), range(PODS)))
     bindings = Bindings(plane, plane.api.get(f"{COLLECTION}?limit=1")["metadata"]["resourceVersion"])
-    with SCHEDULERS[scheduler](plane) as metrics:
+    with SCHEDULERS[name](plane) as scheduler:
         rate = bindings.rate()
-        text = metrics()
+        cpu = scheduler.cpu() - idle
+        text = scheduler.metrics()
     plane.api.delete(COLLECTION)
-    return rate, quantile(text, 0.5), quantile(text, 0.99)
+    return Figures(rate, 1e3 * cpu / PODS, quantile(text, 0.5), quantile(text, 0.99))
 
 
 def main() -> None:
@@ -157,13 +195,15 @@ def main() -> None:
         plane.start()
         try:
             there = 0
-            print(f"{PODS} Pods   {'ours':>31}   {'kube-scheduler':>31}   ratio")
+            print(f"{PODS} Pods from a backlog")
             for nodes in NODES:
                 with ThreadPoolExecutor(8) as pool:
                     list(pool.map(lambda n: plane.api.node(f"n{n}", SIZE), range(there, nodes)))
                 there = nodes
                 found = {name: measure(plane, name) for name in SCHEDULERS}
-                told = [f"{rate:5.0f}/s p50 {p50:6.1f} p99 {p99:6.0f} ms" for rate, p50, p99 in found.values()]
-                print(f"{nodes:5} nodes {'   '.join(told)}   {found['ours'][0] / found['theirs'][0]:.2f}", flush=True)
+                for name, figures in found.items():
+                    print(f"{nodes:6} nodes  {name:<7} {figures}", flush=True)
+                ratio, cpu = found["ours"].rate / found["theirs"].rate, found["ours"].cpu / found["theirs"].cpu
+                print(f"{nodes:6} nodes  ratio   {ratio:.2f} of the Pods a second, {cpu:.2f} of the CPU", flush=True)
         finally:
             plane.stop()

@@ -243,6 +243,10 @@ class ControlPlane:
             process.kill()
             process.wait(DEADLINE)
 
+    def pid(self, name: str) -> int:
+        """The process of that name."""
+        return self._running[name].pid
+
     def signal(self, name: str, number: int) -> None:
         """Sends a process a signal: SIGSTOP and SIGCONT make it hang and go on."""
         self._running[name].send_signal(number)
