@@ -81,12 +81,45 @@ def test_its_extension_points_are_those_it_has_methods_for(package: str) -> None
         ("nowhere_at_all:Plugin", "plugin Mine: nowhere_at_all:Plugin: No module named 'nowhere_at_all'"),
         ("json:Plugin", "plugin Mine: json:Plugin: module 'json' has no attribute 'Plugin'"),
         ("json", "plugin Mine: 'json' is no module:Class"),
+        (":Plugin", "plugin Mine: :Plugin: ValueError: Empty module name"),
+        ("json:__name__", "plugin Mine: json:__name__ is no class"),
+        ("broken_plugin:Plugin", "plugin Mine: broken_plugin:Plugin: ZeroDivisionError: division by zero"),
     ],
 )
-def test_a_plugin_that_is_not_there_is_told_with_its_name(reference: str, text: str) -> None:
+def test_a_plugin_that_is_not_there_is_told_with_its_name(
+    reference: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken_plugin.py").write_text("1 / 0\n")
+    monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(PluginNotFoundError) as refused:
         available({"Mine": reference})
     assert str(refused.value) == text
+
+
+class Unmakeable:
+    name = "Flavour"
+
+    def __init__(self, handle: Handle, args: Any) -> None:
+        raise LookupError("no such flavour")
+
+
+class Nameless:
+    def __init__(self, handle: Handle, args: Any) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("maker", "text"),
+    [
+        (Unmakeable, "plugin 'Flavour' can't be made: LookupError: no such flavour"),
+        (lambda: None, "plugin 'Flavour' can't be made: TypeError: .* takes 0 positional arguments but 2 were given"),
+        (Nameless, "plugin 'Flavour' calls itself None"),
+    ],
+)
+def test_a_plugin_that_can_not_be_made_is_told_with_its_profile(maker: Any, text: str) -> None:
+    configuration = ProfileConfiguration("mine", 0, ("Flavour",), ExtensionPoints(), {}, {})
+    with pytest.raises(ValueError, match=f"profile mine: {text}"):
+        Bench(nodes=[], profile=lambda handle: make_profile(handle, configuration, {"Flavour": maker}))
 
 
 class Asking:

@@ -179,7 +179,7 @@ class _Reader:
             return str(node.value)
         try:
             scalar: bool | int | float | None = make[kind](node)
-        except ValueError:
+        except (ValueError, KeyError):  # a tag that does not fit, such as !!bool 7
             return str(node.value)
         return scalar
 

@@ -16,6 +16,8 @@ from .validation import validate
 
 _SCHEME = 'in scheme "pkg/runtime/scheme.go:111"'
 _GROUP = API_VERSION.partition("/")[0]
+_LARGEST = 4 << 20
+"""Bytes of a configuration; a ConfigMap holds 1 MiB."""
 _NO_MAPPING = (
     "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type struct "
     '{{ APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }}'
@@ -47,8 +49,12 @@ def load(path: str, features: FeatureGates) -> tuple[KubeSchedulerConfiguration,
     Raises ConfigurationError, also when the file cannot be read.
     """
     try:
-        text = Path(path).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        with Path(path).open("rb") as file:
+            content = file.read(_LARGEST + 1)
+        if len(content) > _LARGEST:
+            raise ValueError(f"larger than {_LARGEST >> 20} MiB")
+        text = content.decode("utf-8").replace("\r\n", "\n")
+    except (OSError, ValueError) as error:
         reason = error.strerror.lower() if isinstance(error, OSError) and error.strerror else str(error)
         message = f"open {path}: {reason}"
         raise ConfigurationError(message, [Problem(message)], path) from error
@@ -149,9 +155,9 @@ def _wrong_kind(name: str, given: Located, inside: str) -> str:
     kind, wanted = given.value.get("kind"), f"{name}Args"
     if kind is None or kind.value in (None, "", wanted):
         return ""
-    if kind.value in {f"{each}Args" for each in ARGS}:
+    if kind.value in [f"{each}Args" for each in ARGS]:
         return f"args for plugin {name} were not of type {wanted}.{_GROUP}, got {kind.value}.{_GROUP}"
-    return f"{inside}no kind {json.dumps(kind.value)} is registered for version {json.dumps(API_VERSION)} {_SCHEME}"
+    return f"{inside}no kind {json.dumps(kind.plain)} is registered for version {json.dumps(API_VERSION)} {_SCHEME}"
 
 
 def _check_kind(document: Located, text: str, file: str) -> None:

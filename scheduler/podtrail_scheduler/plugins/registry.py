@@ -116,9 +116,14 @@ def make_profile(handle: Handle, configuration: ProfileConfiguration, makers: Ma
     """The profile of a configuration; ValueError when a plugin does not take its args or calls itself otherwise."""
     enabled = []
     for name in configuration.plugins:
-        plugin = makers[name](handle, configuration.args.get(name))
-        if plugin.name != name:
-            raise ValueError(f"profile {configuration.scheduler_name}: plugin {name!r} calls itself {plugin.name!r}")
+        where = f"profile {configuration.scheduler_name}: plugin {name!r}"
+        try:
+            plugin = makers[name](handle, configuration.args.get(name))
+        except Exception as raised:
+            raise ValueError(f"{where} can't be made: {type(raised).__name__}: {raised}") from raised
+        own = getattr(plugin, "name", None)
+        if own != name:
+            raise ValueError(f"{where} calls itself {own!r}")
         enabled.append(Enabled(plugin, configuration.weights.get(name, 1)))
     points = {
         point: [name for name in getattr(configuration.points, point) if hasattr(makers[name], method)]
@@ -141,4 +146,8 @@ def _imported(name: str, reference: str) -> Make:
         found: Make = getattr(import_module(module), attribute)
     except (ImportError, AttributeError) as missing:
         raise PluginNotFoundError(f"plugin {name}: {reference}: {missing}") from missing
+    except Exception as raised:
+        raise PluginNotFoundError(f"plugin {name}: {reference}: {type(raised).__name__}: {raised}") from raised
+    if not callable(found):
+        raise PluginNotFoundError(f"plugin {name}: {reference} is no class")
     return found

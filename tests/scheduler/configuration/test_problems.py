@@ -85,3 +85,20 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         load(str(tmp_path / "none.yaml"), FeatureGates())
 
     assert refused.value.message == f"open {tmp_path}/none.yaml: no such file or directory"
+
+
+def test_a_tag_that_does_not_fit_its_value_is_a_wrong_type(reading: Any) -> None:
+    (line,) = said(reading, "parallelism: !!bool 7\n")
+
+    assert line.startswith("s.yaml:3:14: parallelism: json: cannot unmarshal string into Go struct field")
+
+
+def test_a_kind_of_args_that_is_no_text_is_refused(reading: Any) -> None:
+    (line,) = said(reading, "profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {kind: [a]}}]}]\n")
+
+    assert 'no kind ["a"] is registered' in line
+
+
+def test_a_configuration_beyond_measure_is_not_read() -> None:
+    with pytest.raises(ConfigurationError, match="open /dev/zero: larger than 4 MiB"):
+        load("/dev/zero", FeatureGates())
