@@ -15,19 +15,18 @@ _STATUS_MARK: Final = b"/status"
 _COMMON_END: Final = b"Pod"
 CREATION_MARK: Final = b"Create etcd3"
 """The name of the only span of a creation's that names the Pod."""
-SCHEDULER_MARK: Final = b"/scheduler"
-"""What the user agent of a scheduler ends with."""
+_SCHEDULER_MARK: Final = b"scheduler"
 
 
 def is_neighbour(spans: bytes) -> bool:
     """Say whether there may be a span of the kubelet or the API server among these that joins a Pod's story."""
-    return _SYNC_MARK in spans or _BINDING_MARK in spans or (_STATUS_MARK in spans and SCHEDULER_MARK in spans)
+    return _SYNC_MARK in spans or _BINDING_MARK in spans or (_STATUS_MARK in spans and _SCHEDULER_MARK in spans)
 
 
 def is_marked(spans: bytes) -> bool:
     """Say whether there may be an attempt, a neighbour or a span with links among these."""
     if _COMMON_END in spans and (ATTEMPT_MARK in spans or _SYNC_MARK in spans):
         return True
-    if _BINDING_MARK in spans or (_STATUS_MARK in spans and SCHEDULER_MARK in spans):
+    if _BINDING_MARK in spans or (_STATUS_MARK in spans and _SCHEDULER_MARK in spans):
         return True
     return LINK_MARK.search(spans) is not None

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from podtrail.otlp import SpanView
-from podtrail_processors.link_stitching.marks import CREATION_MARK, SCHEDULER_MARK
+from podtrail_processors.link_stitching.marks import CREATION_MARK
 from podtrail_processors.pod_identity import AUDIT_ID, CREATE, Sighting, sighting_of
 
 _SYNC_NAME: Final = "syncPod"
@@ -33,9 +33,13 @@ def binding_of(span: SpanView) -> Sighting | None:
 def status_write_of(span: SpanView) -> Sighting | None:
     """Return where and when a scheduler writes a Pod's status, such as the condition that says why it waits."""
     sighting = sighting_of(span) if span.kind == _SERVER_KIND else None
+    return sighting if sighting and sighting.action == _STATUS and _is_scheduler(span) else None
+
+
+def _is_scheduler(span: SpanView) -> bool:
+    """Say whether a program named as schedulers are asks, or one that calls itself that part of it."""
     agent = span.attributes.get(_AGENT)
-    by_scheduler = isinstance(agent, str) and agent.endswith(SCHEDULER_MARK.decode())
-    return sighting if sighting and sighting.action == _STATUS and by_scheduler else None
+    return isinstance(agent, str) and (agent.partition("/")[0].endswith("scheduler") or agent.endswith("/scheduler"))
 
 
 def status_code_of(span: SpanView) -> int | None:

@@ -94,9 +94,12 @@ def test_of_pods_of_one_name_the_creation_before_the_attempt_is_meant() -> None:
 
 
 @pytest.mark.parametrize("before", [0, 5 * MS])
-def test_a_status_write_of_the_scheduler_joins_the_attempt_that_failed(before: int) -> None:
+@pytest.mark.parametrize(
+    "agent", [SCHEDULER, "podtrail-scheduler/0.1 (linux/x86_64) status", "mine/1 (x) k/1/scheduler"]
+)
+def test_a_status_write_of_a_scheduler_joins_the_attempt_that_failed(before: int, agent: str) -> None:
     failed = MadeAttempt(number=1, result="Unschedulable")
-    write = status_write(START + failed.duration + 5 * MS - before)
+    write = status_write(START + failed.duration + 5 * MS - before, agent)
     links = links_of([write, *failed.groups()])
     ((target, told),) = links[b"status01"]
     assert (target, told["podtrail.link.type"]) == (failed.root_id, "status")
