@@ -160,6 +160,18 @@ def test_attempts_of_a_pod_are_bounded_and_the_first_stays() -> None:
     assert [attempt.number for attempt in pod.attempts] == [1, 37, 38, 39, 40]
 
 
+def test_an_attempt_that_comes_again_after_its_pod_had_too_many_is_counted_once() -> None:
+    stories = Stories(max_attempts=5)
+    attempts = [no_room(number=n, start=START + n * SECOND) for n in range(1, 41)]
+    for attempt in attempts:  # a verdict tells of each at once, its spans come when their neighbours are decided
+        stories.observe(attempt.batch())
+    for attempt in attempts:
+        stories.observe(attempt.batch())
+    assert stories.tallies.attempts["Unschedulable"] == 40
+    (pod,) = stories.pods()
+    assert (pod.tries, pod.forgotten) == (40, 35)
+
+
 def test_links_are_counted_by_type_with_those_not_resolved() -> None:
     kinds = [("creation", True), ("previous-attempt", False)]
     links = [Link(b"t" * 16, b"s" * 8, {"podtrail.link.type": k, "podtrail.link.resolved": r}) for k, r in kinds]

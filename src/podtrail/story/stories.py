@@ -85,6 +85,8 @@ class Stories:
         self._key_of: dict[bytes, tuple[str, bytes]] = {}
         self._findings: OrderedDict[bytes, tuple[Findings, int]] = OrderedDict()
         self._fates: OrderedDict[bytes, Decided] = OrderedDict()
+        self._let_go: OrderedDict[tuple[bytes, bytes], None] = OrderedDict()
+        """Attempts of Pods that had too many: what comes of them later is counted already."""
         self._size = 0
         self._findings_size = 0
 
@@ -200,6 +202,8 @@ class Stories:
     def _note(self, attempt: Root, story: AttemptStory) -> None:
         pod = self._pod(attempt.pod_uid, attempt.namespace, attempt.name)
         known = pod.attempts.get((story.trace_id, story.span_id))
+        if (story.trace_id, story.span_id) in self._let_go:
+            return
         if known is None:
             self.tallies.attempts[story.result or "no result"] += 1
             self.pace.note(story.result, story.duration)
@@ -211,6 +215,9 @@ class Stories:
             # The first stays: it tells since when the Pod waits.
             _, second = sorted(pod.attempts.values(), key=lambda one: one.start_unix_nano)[:2]
             self._drop(pod, second)
+            self._let_go[second.trace_id, second.span_id] = None
+            if len(self._let_go) > _MAX_FATES:
+                self._let_go.popitem(last=False)
             pod.facts = replace(pod.facts, forgotten=pod.facts.forgotten + 1)
 
     def _pod(self, uid: str, namespace: str, name: str) -> _Pod:
