@@ -110,11 +110,13 @@ class Caller:
         if phase.recording and nests:
             span = self.start_plugin(phase, plugin.name, point, began)
             answer = self.call(span, plugin, point, 1, function, *args)
-            self._end(span, _status(answer))
+            status = _status(answer)
+            self._end(span, status)
         else:
             answer = self.call(phase if nests else None, plugin, point, 1, function, *args)
-            self._record(phase, plugin.name, point, began, _status(answer))
-        self.measure(plugin.name, point, _status(answer), began)
+            status = _status(answer)
+            self._record(phase, plugin.name, point, began, status)
+        self.measure(plugin.name, point, status, began)
         return answer
 
     async def run_async(
@@ -167,9 +169,8 @@ class Caller:
             text = status.code.text if status is not None else "Success"
             self.measures.plugin(plugin, title, text, self.clock.now() - began)
 
-    def note_if_long(self, phase: Span, plugin: str, point: str, began: int) -> None:
+    def note_if_long(self, phase: Span, plugin: str, point: str, began: int, ended: int) -> None:
         """Remembers a plugin for the log about a long attempt, where no span does."""
-        ended = self.clock.now()
         if ended - began >= PLUGIN_THRESHOLD:
             operation = Operation(*self.named(plugin, point), began)
             operation.ended, operation.threshold = ended, PLUGIN_THRESHOLD
@@ -178,7 +179,8 @@ class Caller:
     def _record(self, phase: Span, plugin: str, point: str, began: int, status: Status | None) -> None:
         now = self.clock.now()
         if now - began >= PLUGIN_THRESHOLD:
-            self.note_if_long(phase, plugin, point, began)
+            now = self.clock.now()
+        self.note_if_long(phase, plugin, point, began, now)
         if not phase.recording:
             return
         if status is SKIP or (status is not None and status.code is Code.SKIP):
@@ -212,6 +214,8 @@ class Caller:
 
 
 def _status(answer: object) -> Status | None:
+    if answer is None:
+        return None
     if isinstance(answer, PermitResult | PostFilterResult):
         return answer.status
     return answer if isinstance(answer, Status) else None

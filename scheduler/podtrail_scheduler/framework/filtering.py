@@ -75,7 +75,8 @@ class _Spans:
         """Records what a plugin did: how many nodes it decided on, and why it refused which."""
         took, phase = self.took.get(plugin, 0), self._phase
         if took >= PLUGIN_THRESHOLD:
-            self._caller.note_if_long(phase, plugin, "filter", self._caller.clock.now() - took)
+            now = self._caller.clock.now()
+            self._caller.note_if_long(phase, plugin, "filter", now - took, now)
         if not phase.recording or not (evaluated or took):
             return
         began = self._began.get(plugin, phase.started)
