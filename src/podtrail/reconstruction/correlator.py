@@ -143,7 +143,7 @@ class Correlator:
 
     def _hold(self, draft: Draft) -> None:
         ended = self._claims.remember(draft)
-        if self._own_only and not draft.origin and self._log.standby:
+        if self._own_only and not draft.origin and self._log.leadership.elsewhere:
             ended.draft = None
             self.outcome.notes["attempts of another scheduler, which was the leader"] += 1
         else:

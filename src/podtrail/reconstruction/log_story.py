@@ -8,6 +8,7 @@ from typing import Final
 from podtrail.reconstruction.calendar import length
 from podtrail.reconstruction.draft import POINTS, Draft
 from podtrail.reconstruction.failed_scheduling import read_failure
+from podtrail.reconstruction.leadership import Leadership
 from podtrail.reconstruction.open_attempts import OpenAttempts
 from podtrail.reconstruction.pods import FOREVER, PodBook
 from podtrail.reconstruction.scheduler_log import Told
@@ -15,7 +16,6 @@ from podtrail.reconstruction.scheduling_queue import SchedulingQueue
 from podtrail.reconstruction.vocabulary import Kind
 
 _LONGEST_NAME = 256
-_MOST_LEADING: Final = 64
 _PLUGINS = re.compile(r'([A-Za-z][\w.-]{0,127})"?:')
 _RESULTS: Final = {"Unschedulable": "Unschedulable", "SchedulerError": "Error"}
 
@@ -30,9 +30,7 @@ class LogStory:
         self._queue = SchedulingQueue()
         self.attempts = OpenAttempts(ended, notes)
         self.profiles: set[str] = set()
-        self._leading: dict[str, bool] = {}
-        self._led_since = 0
-        """Before, a replica whose log is not read may have been the leader."""
+        self.leadership = Leadership()
         self.first = 0
         self.newest = 0
         self.begins = 0
@@ -41,14 +39,9 @@ class LogStory:
         """Lines of ends that are logged from -v=2 on: without any, the log is a quieter one."""
 
     @property
-    def standby(self) -> bool:
-        """Whether the log says that no scheduler that writes it is the leader."""
-        return bool(self._leading) and not any(self._leading.values())
-
-    @property
     def covered(self) -> int:
         """Return since when the log tells of every attempt; one that has no ends does not."""
-        return max(self.first, self._led_since) if self.ends else FOREVER
+        return max(self.first, self.leadership.since) if self.ends else FOREVER
 
     def take(self, told: Told) -> None:
         """Take in what a line tells."""
@@ -231,17 +224,12 @@ class LogStory:
 
     def _started(self, told: Told) -> None:
         self._notes["starts of the scheduler"] += 1
-        self._leading.clear()
+        self.leadership.begin_anew()
         self.attempts.cut("the scheduler started anew", told.origin)
 
     def _leads(self, told: Told) -> None:
         self._notes[told.kind] += 1
-        self._leading.pop(told.origin, None)
-        if told.kind is Kind.LEADING and not self._leading:
-            self._led_since = told.time
-        self._leading[told.origin] = told.kind is Kind.LEADING
-        if len(self._leading) > _MOST_LEADING:
-            del self._leading[next(iter(self._leading))]
+        self.leadership.change(told.origin, told.time, leads=told.kind is Kind.LEADING)
         if told.kind is Kind.LED:
             self.attempts.cut("the scheduler was no longer leader", told.origin)
 

@@ -129,10 +129,6 @@ class PodBook:
         known = self._by_uid.get(uid)
         return known.pod if known else ""
 
-    def of(self, uid: str) -> Incarnation | None:
-        """Return a Pod by its uid."""
-        return self._by_uid.get(uid)
-
     def whose(self, draft: Draft) -> Incarnation:
         """Return the Pod that an attempt was for."""
         pod = self._by_uid.get(draft.uid) if draft.uid else None

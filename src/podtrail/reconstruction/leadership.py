@@ -1,0 +1,32 @@
+"""Which schedulers lead, by their logs: what happens while none of them does, another replica does."""
+
+from typing import Final
+
+_MOST: Final = 64
+
+
+class Leadership:
+    """By scheduler. One that elects no leader says nothing, and counts as leading."""
+
+    def __init__(self) -> None:
+        self._leading: dict[str, bool] = {}
+        self.since = 0
+        """Before this moment a replica whose log is not read may have been the leader."""
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether the logs say that none of their schedulers is the leader."""
+        return bool(self._leading) and not any(self._leading.values())
+
+    def change(self, origin: str, time: int, *, leads: bool) -> None:
+        """Take the word of a scheduler that it leads, or that it does not."""
+        self._leading.pop(origin, None)
+        if leads and not self._leading:
+            self.since = time
+        self._leading[origin] = leads
+        if len(self._leading) > _MOST:
+            del self._leading[next(iter(self._leading))]
+
+    def begin_anew(self) -> None:
+        """Note that a scheduler has started: what was said before was said by one that is gone."""
+        self._leading.clear()
