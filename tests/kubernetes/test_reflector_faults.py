@@ -384,10 +384,11 @@ def test_one_object_that_does_not_say_who_it_is_is_passed_over_alone() -> None:
             {"metadata": {"name": "b", "uid": {}, "resourceVersion": "1"}},
             {"metadata": {"name": "b", "namespace": ["n"], "uid": "u", "resourceVersion": "1"}},
         ]
+        no_names: list[Any] = [{}, [1], "", None, 10**400]
         events = [
             {"type": kind, "object": {"metadata": {"name": name, "uid": "u", "resourceVersion": "6"}}}
             for kind in ("ADDED", "MODIFIED", "DELETED")
-            for name in ({}, [1], "", None, 10**400)
+            for name in no_names
         ]
         async with story(lists(*nobodies, named, version="5"), watches(*events, event("ADDED", "c", "8"))) as (
             it,

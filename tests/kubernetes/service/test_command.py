@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -146,7 +147,7 @@ def test_an_extender_is_asked_as_kube_scheduler_asks_it_and_decides(
         return [{"Host": name, "Score": 10 if name == names[2] else 0} for name in request["NodeNames"]]
 
     verbs = {"filter": filtering, "prioritize": prioritizing}
-    commands = {"ours": (*OURS,), "theirs": (kubernetes_binaries / "kube-scheduler",)}
+    commands: dict[str, Sequence[str | Path]] = {"ours": OURS, "theirs": (kubernetes_binaries / "kube-scheduler",)}
     asked: dict[str, Any] = {}
     for who, command in commands.items():
         with extending(verbs) as server:
@@ -157,7 +158,7 @@ def test_an_extender_is_asked_as_kube_scheduler_asks_it_and_decides(
             document = configuration(control_plane, f"{namespace}-{who}", extenders=extenders)
             with process(command, tmp_path / who, document, "--secure-port=0") as running:
                 api.create(pods, make_pod(who, f"{namespace}-{who}", nodeSelector={"for": namespace}))
-                bound = until(lambda who=who: api.get(f"{pods}/{who}"), node_of, running)
+                bound = until(partial(api.get, f"{pods}/{who}"), node_of, running)
         assert node_of(bound) == names[2]
         asked[who] = server.asked
 

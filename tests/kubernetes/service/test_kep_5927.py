@@ -269,7 +269,7 @@ def rejecting() -> Iterator[str]:
     """The address of a backend that rejects all data."""
 
     class Rejects(grpc.GenericRpcHandler):
-        def service(self, _: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler:
+        def service(self, _: grpc.HandlerCallDetails) -> Any:
             def refuse(_: bytes, context: grpc.ServicerContext) -> bytes:
                 context.abort(grpc.StatusCode.PERMISSION_DENIED, "invalid API key")
                 raise AssertionError("abort raises")

@@ -51,7 +51,7 @@ def values(family: Metric, labels: tuple[str, ...]) -> set[tuple[str, ...]]:
 
 def text_of(port: int) -> str:
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
-        return answer.read().decode()
+        return str(answer.read().decode())
 
 
 def test_names_types_helps_labels_and_buckets_are_those_of_kube_scheduler(
