@@ -4,7 +4,7 @@ from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
 
-from . import claims, devices, extended, hints, mixed, nodes, queue, resources, sharing, spreading, volumes
+from . import claims, crowded, devices, extended, hints, mixed, nodes, queue, resources, sharing, spreading, volumes
 
 
 class Family(NamedTuple):
@@ -40,5 +40,6 @@ FAMILIES: dict[str, Family] = {
     "preemption": Family(queue.preemption_of_what_is_in_the_way, 30),
     "hints": Family(None, len(hints.scenarios())),
     "mixed": Family(mixed.small, 40),
+    "crowded": Family(crowded.crowded, 60),
     "large": Family(mixed.large, 15),
 }

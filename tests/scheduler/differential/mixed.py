@@ -27,14 +27,15 @@ def _mixed(rng: Random, count: int, waiting: int) -> Made:
     nodes = [_node(rng, i) for i in range(count)]
     bound = [_resident(rng, i, f"n{rng.randrange(count)}") for i in range(rng.randint(0, 2 * count))]
     services = [service(app, {"app": app}) for app in _APPS if rng.random() < 0.5]
-    pods = [_pod(rng, f"p{i}", resident=False) for i in range(waiting)]
+    pods = [pod_of_an_app(rng, f"p{i}", resident=False) for i in range(waiting)]
     for each in pods:
         if rng.random() < 0.15:
             each["spec"] |= with_claims(rng.choice(("c0", "c1", "c2", "c0", "c1", "c2", "absent")))
-    return DEFAULT, [*namespaces(), *services, *_storage(rng), *nodes, *bound], pods
+    return DEFAULT, [*namespaces(), *services, *storage(rng), *nodes, *bound], pods
 
 
-def _storage(rng: Random) -> list[Object]:
+def storage(rng: Random) -> list[Object]:
+    """Three bound claims, each with a volume of its zone."""
     mark = rng.randrange(10_000)
     objects = []
     for i in range(3):
@@ -67,13 +68,14 @@ def _node(rng: Random, number: int) -> Object:
 
 
 def _resident(rng: Random, number: int, node: str) -> Object:
-    built = _pod(rng, f"b{number}", resident=True, on=node)
+    built = pod_of_an_app(rng, f"b{number}", resident=True, on=node)
     second = number * 37 % 3600  # no two alike: who would have to go is decided by nothing else in the end
     started = f"2026-01-01T00:{second // 60:02}:{second % 60:02}Z"
     return {**built, "status": {"phase": "Running", "startTime": started}}
 
 
-def _pod(rng: Random, name: str, *, resident: bool, on: str | None = None) -> Object:
+def pod_of_an_app(rng: Random, name: str, *, resident: bool, on: str | None = None) -> Object:
+    """A Pod that runs on a node, or one that waits and may want more."""
     app = rng.choice(_APPS)
     requests = {"cpu": f"{rng.choice((100, 300, 700, 1100))}m", "memory": rng.choice(("128Mi", "500M", "2Gi"))}
     if rng.random() < 0.15:
