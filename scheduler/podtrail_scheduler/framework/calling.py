@@ -5,13 +5,16 @@ its span is the current OpenTelemetry one, so what the plugin starts nests under
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from opentelemetry.context import attach, detach
 from podtrail_instrumentation import Span
 from podtrail_instrumentation.steps import Operation, Step
 
+from podtrail_scheduler.objects import Pod
+
+from .answers import checked, in_words
 from .clock import Clock
 from .extension_points import PermitResult, Plugin, PostFilterResult
 from .measuring import Measures
@@ -130,6 +133,8 @@ class Caller:
         try:
             given = function(*args)
             answer = await given if isinstance(given, Awaitable) else given
+            if plugin.name not in self._ours:
+                answer = checked(plugin.name, point, 0, answer)
         except Exception as raised:  # noqa: BLE001, as in `call`
             answer = _raised(plugin, point, raised)
         finally:
@@ -146,13 +151,35 @@ class Caller:
         """What the plugin answers, with `span` as the current one if given; an Error that names it when it raises."""
         token = attach(span.context) if span is not None and span.context is not None else None
         try:
-            return function(*args)
+            answer = function(*args)
+            return answer if plugin.name in self._ours else checked(plugin.name, point, calls, answer)
         except Exception as raised:  # noqa: BLE001, whatever a plugin raises must not end the scheduler
             return _raised(plugin, point, raised)
         finally:
             if token is not None:
                 detach(token)
             self.clock.charge(plugin.name, point, calls)
+
+    def key(self, plugin: Plugin, point: str, function: Callable[[Pod], Hashable], pod: Pod) -> Hashable:
+        """By what the plugin's answers about a Pod are remembered; an Error that names it when it raises."""
+        if plugin.name in self._ours:
+            return function(pod)
+        try:
+            key = function(pod)
+            hash(key)
+        except Exception as raised:  # noqa: BLE001, as in `call`
+            return _raised(plugin, point, raised)
+        return checked(plugin.name, point, 0, key) if isinstance(key, Status) else key
+
+    def ask(self, plugin: Plugin, point: str, function: Callable[..., Status | None], *args: Any) -> Status | None:
+        """As `call`, of what is of no account: without a span, and free."""
+        if plugin.name in self._ours:
+            return function(*args)
+        try:
+            answer: Status | None = checked(plugin.name, point, 0, function(*args))
+        except Exception as raised:  # noqa: BLE001, as in `call`
+            return _raised(plugin, point, raised)
+        return answer
 
     def nests(self, plugin: str, point: str) -> bool:
         """Whether the plugin may start spans there: ours do not, so that they need not be told which one is current."""
@@ -223,4 +250,4 @@ def _status(answer: object) -> Status | None:
 
 def _raised(plugin: Plugin, point: str, raised: Exception) -> Status:
     _logger.error("Plugin %s raised at %s", plugin.name, point, exc_info=raised)
-    return error(f"plugin {plugin.name} raised {type(raised).__name__}: {raised}")
+    return error(f"plugin {plugin.name} raised {in_words(raised)}")

@@ -187,8 +187,14 @@ class FilterPhase:
     def _ask_memory(self, number: int, plugins: Sequence[LocalFilterPlugin], indexes: Sequence[int]) -> Sequence[int]:
         column = self._columns.get(number)
         if column is None:
-            key: Hashable = (number, *((each.name, each.filter_key(self._pod)) for each in plugins))
-            column = self._columns[number] = self._framework.memory.column(key)
+            keys: list[Hashable] = [number]
+            for each in plugins:
+                key = self._framework.caller.key(each, "filter", each.filter_key, self._pod)
+                if isinstance(key, Status):
+                    self._fail(each.name, key, ())
+                    return []
+                keys.append((each.name, key))
+            column = self._columns[number] = self._framework.memory.column(tuple(keys))
         answers = _pick(column, indexes)
         if UNKNOWN in answers:
             self._answer(plugins, [each for each in indexes if column[each] is UNKNOWN], column)

@@ -205,7 +205,9 @@ class Framework:
         busy = False
         for plugin in self.profile.pre_bind:
             asked = self.profile.pre_flights.get(plugin.name)
-            status = asked.pre_bind_pre_flight(state, pod, node) if asked is not None else None
+            status = None
+            if asked is not None:
+                status = self.caller.ask(plugin, "preBindPreFlight", asked.pre_bind_pre_flight, state, pod, node)
             if status is None or status.code is Code.SUCCESS:
                 busy = True
             elif status.code is Code.SKIP:

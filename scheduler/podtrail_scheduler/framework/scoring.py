@@ -123,6 +123,9 @@ class ScorePhase:
             if isinstance(answer, Status):
                 text = f'running Normalize on Score plugins: plugin "{name}" failed with: {answer.message}'
                 return Refused(name, error(text))
+            if len(answer) != len(scores):
+                text = f'plugin "{name}" normalized {len(scores)} scores to {len(answer)}'
+                return Refused(name, error(f"running Normalize on Score plugins: {text}"))
             scores = answer
         lowest, highest = min(scores), max(scores)
         if lowest < 0 or highest > MAX_SCORE:
@@ -146,7 +149,10 @@ class ScorePhase:
         local = self._framework.profile.local_scores.get(plugin.name)
         if local is None:
             return self._ask(span, plugin, self._nodes)
-        column = self._framework.memory.column((plugin.name, "score", local.score_key(self._pod)))
+        key = self._framework.caller.key(plugin, "score", local.score_key, self._pod)
+        if isinstance(key, Status):
+            return key
+        column = self._framework.memory.column((plugin.name, "score", key))
         known: Sequence[Any] = self._pick(column)
         if UNKNOWN not in known:
             return known

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from podtrail_scheduler.framework.answers import checked, in_words
 from podtrail_scheduler.framework.status import Code, Status, error
 from podtrail_scheduler.objects import Pod
 
@@ -88,10 +89,11 @@ class PreEnqueue:
     def ask(self, plugin: PreEnqueuePlugin, pod: Pod) -> Status | None:
         """What the plugin says, an Error when it raises."""
         try:
-            return plugin.pre_enqueue(pod)
+            status: Status | None = checked(plugin.name, "preEnqueue", 0, plugin.pre_enqueue(pod))
         except Exception as raised:  # whatever a plugin raises must not end the scheduler
             _logger.exception("Unexpected error running PreEnqueue plugin: pod %s, plugin %s", pod.key, plugin.name)
-            return error(f"plugin {plugin.name} raised {type(raised).__name__}: {raised}")
+            return error(f"plugin {plugin.name} raised {in_words(raised)}")
+        return status
 
     def _gate(self, entry: QueuedPod, plugin: str, message: str, now: int) -> str:
         newly = "" if plugin in entry.rejectors else plugin
