@@ -2,18 +2,12 @@ import socket
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
-import grpc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.context import Context
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
-    ExportTraceServiceRequest,
-    ExportTraceServiceResponse,
-)
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
@@ -40,32 +34,9 @@ from podtrail_instrumentation import (
 )
 from podtrail_instrumentation.provider import sampler
 
+from tests.scheduler.collector import Collector
+
 RESOURCE = Resource({"service.name": "kube-scheduler"})
-
-
-class Collector:
-    """An OTLP/gRPC server and the names of the spans it took."""
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-        self._server = grpc.server(ThreadPoolExecutor(2))
-        handler = grpc.unary_unary_rpc_method_handler(
-            self._export,
-            request_deserializer=ExportTraceServiceRequest.FromString,
-            response_serializer=ExportTraceServiceResponse.SerializeToString,
-        )
-        service = "opentelemetry.proto.collector.trace.v1.TraceService"
-        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, {"Export": handler}),))
-        self.endpoint = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
-        self._server.start()
-
-    def _export(self, request: ExportTraceServiceRequest, _: grpc.ServicerContext) -> ExportTraceServiceResponse:
-        for resource in request.resource_spans:
-            self.names += [span.name for scope in resource.scope_spans for span in scope.spans]
-        return ExportTraceServiceResponse()
-
-    def stop(self) -> None:
-        self._server.stop(None).wait()
 
 
 class StuckExporter(SpanExporter):

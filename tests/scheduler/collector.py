@@ -36,6 +36,11 @@ class Collector:
         """Ends it."""
         self._server.stop(None).wait()
 
+    @property
+    def names(self) -> list[str]:
+        """The names of the spans, in the order in which they came."""
+        return [span.name for span in self.spans]
+
     def named(self, name: str) -> Span:
         """The one span of that name."""
         [span] = [span for span in self.spans if span.name == name]
