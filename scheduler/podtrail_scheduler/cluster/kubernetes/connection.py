@@ -106,8 +106,7 @@ class Connection:
         return str(self._credentials.configuration.host)
 
     async def close(self) -> None:
-        """Closes what is open; watches end, requests have a moment to be answered."""
-        await self.drain()
+        """Closes what is open; watches end, and requests that are not answered yet (see `drain`)."""
         await self._client.close()
         for task in self._in_flight:
             task.cancel()
