@@ -2,9 +2,12 @@
 
 import pytest
 from podtrail_scheduler.durations import MILLISECOND, SECOND
+from podtrail_scheduler.queueing.events import Happening
+
+from tests.scheduler.queueing.bench import QueueBench
 
 
-def backoffs(bench, start: int, attempts: int, by: tuple[str, ...]) -> list[int]:
+def backoffs(bench: QueueBench, start: int, attempts: int, by: tuple[str, ...]) -> list[int]:
     """The lengths of a Pod's back-offs in seconds, one for each attempt."""
     bench.add()
     lengths = []
@@ -15,30 +18,30 @@ def backoffs(bench, start: int, attempts: int, by: tuple[str, ...]) -> list[int]
     return lengths
 
 
-def test_backoff_is_a_second_doubled_each_time_up_to_ten(bench, start) -> None:
+def test_backoff_is_a_second_doubled_each_time_up_to_ten(bench: QueueBench, start: int) -> None:
     assert backoffs(bench, start, 6, ("Fit",)) == [1, 2, 4, 8, 10, 10]
 
 
-def test_errors_back_off_by_the_number_of_errors_in_a_row(bench, start) -> None:
+def test_errors_back_off_by_the_number_of_errors_in_a_row(bench: QueueBench, start: int) -> None:
     assert backoffs(bench, start, 3, ()) == [1, 2, 4]
     entry = bench.refuse()
     assert (entry.errors, entry.unschedulable_count) == (0, 1)
     assert bench.queue.backoff_ends(entry) == start + SECOND
 
 
-def test_backoff_is_configurable(make_bench, start) -> None:
+def test_backoff_is_configurable(make_bench: type[QueueBench], start: int) -> None:
     bench = make_bench(initial_backoff=3 * SECOND, max_backoff=5 * SECOND)
     assert backoffs(bench, start, 3, ("Fit",)) == [3, 5, 5]
 
 
-def test_a_maximum_of_nothing_is_no_backoff(make_bench, start) -> None:
+def test_a_maximum_of_nothing_is_no_backoff(make_bench: type[QueueBench], start: int) -> None:
     bench = make_bench(max_backoff=0)
     bench.add()
     bench.refuse(by=())
     assert bench.place() == "active"
 
 
-def test_a_window_is_flushed_as_a_whole_when_it_is_over(bench, start) -> None:
+def test_a_window_is_flushed_as_a_whole_when_it_is_over(bench: QueueBench, start: int) -> None:
     for name, failed_after in (("a", 100), ("b", 900)):
         bench.add(name)
         bench.refuse(at=start + failed_after * MILLISECOND, by=())
@@ -50,7 +53,9 @@ def test_a_window_is_flushed_as_a_whole_when_it_is_over(bench, start) -> None:
     assert bench.queue.deadline() is None
 
 
-def test_an_idle_scheduler_pops_from_backoff_the_most_important_of_a_window(bench, start, node_added) -> None:
+def test_an_idle_scheduler_pops_from_backoff_the_most_important_of_a_window(
+    bench: QueueBench, start: int, node_added: Happening
+) -> None:
     for name, priority in (("low", 1), ("high", 2)):
         bench.add(name, priority=priority)
         bench.refuse(at=start + 500 * MILLISECOND - 100 * priority)
@@ -59,7 +64,9 @@ def test_an_idle_scheduler_pops_from_backoff_the_most_important_of_a_window(benc
     assert [bench.pop().pod.name for _ in range(2)] == ["high", "low"]
 
 
-def test_nobody_is_popped_from_backoff_while_somebody_is_active(bench, start, node_added) -> None:
+def test_nobody_is_popped_from_backoff_while_somebody_is_active(
+    bench: QueueBench, start: int, node_added: Happening
+) -> None:
     bench.add("a")
     bench.refuse()
     bench.queue.move(node_added, start)
@@ -67,7 +74,7 @@ def test_nobody_is_popped_from_backoff_while_somebody_is_active(bench, start, no
     assert bench.pop().pod.name == "b"
 
 
-def test_pods_that_failed_with_an_error_are_not_popped_from_backoff(bench, start) -> None:
+def test_pods_that_failed_with_an_error_are_not_popped_from_backoff(bench: QueueBench, start: int) -> None:
     bench.add()
     bench.refuse(by=())
     assert bench.place() == "backoff"
@@ -75,7 +82,9 @@ def test_pods_that_failed_with_an_error_are_not_popped_from_backoff(bench, start
 
 
 @pytest.mark.parametrize("failed_after", [0, 1, 999 * MILLISECOND])
-def test_without_popping_from_backoff_it_ends_to_the_nanosecond(make_bench, start, failed_after, node_added) -> None:
+def test_without_popping_from_backoff_it_ends_to_the_nanosecond(
+    make_bench: type[QueueBench], start: int, failed_after: int, node_added: Happening
+) -> None:
     bench = make_bench(pop_from_backoff=False)
     bench.add()
     bench.refuse(at=start + failed_after)

@@ -1,6 +1,7 @@
 """Updates of Pods and Nodes become events as specific as can be."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from podtrail_scheduler.objects import Node, Pod, Taint, Toleration
@@ -24,7 +25,7 @@ NODE = Node("n", unschedulable=True, conditions=(("Ready", "True"),), taints=(Ta
         ({"annotations": {"a": "b"}}, ["TargetPodUpdate"]),
     ],
 )
-def test_what_changed_in_a_pod(changed, labels) -> None:
+def test_what_changed_in_a_pod(changed: dict[str, Any], labels: list[str]) -> None:
     events = pod_scheduling_properties_change(POD, replace(POD, **changed), target=True)
     assert [event.label for event in events] == labels
 
@@ -49,7 +50,7 @@ def test_whose_update_it_is() -> None:
         ({"resource_version": "7"}, []),
     ],
 )
-def test_what_changed_in_a_node(changed, labels) -> None:
+def test_what_changed_in_a_node(changed: dict[str, Any], labels: list[str]) -> None:
     assert [event.label for event in node_scheduling_properties_change(NODE, replace(NODE, **changed))] == labels
 
 

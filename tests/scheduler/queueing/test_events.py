@@ -21,7 +21,9 @@ TAINT = ClusterEvent(Resource.NODE, Action.UPDATE_NODE_TAINT)
         (NODE_ADD, TIMEOUT, False),
     ],
 )
-def test_who_registered_hears_what_is_as_specific_or_more(registered, happened, heard) -> None:
+def test_who_registered_hears_what_is_as_specific_or_more(
+    registered: ClusterEvent, happened: ClusterEvent, heard: bool
+) -> None:
     assert registered.covers(happened) is heard
 
 
@@ -34,5 +36,5 @@ def test_who_registered_hears_what_is_as_specific_or_more(registered, happened, 
         (TIMEOUT, "UnschedulableTimeout"),
     ],
 )
-def test_labels_are_those_of_kube_scheduler(event, label) -> None:
+def test_labels_are_those_of_kube_scheduler(event: ClusterEvent, label: str) -> None:
     assert event.label == label

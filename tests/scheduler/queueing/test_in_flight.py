@@ -5,8 +5,10 @@ from dataclasses import replace
 from podtrail_scheduler.objects import Node
 from podtrail_scheduler.queueing.events import NODE_ADD, Happening
 
+from tests.scheduler.queueing.bench import QueueBench
 
-def test_an_event_during_the_attempt_is_not_missed(bench, start, node_added) -> None:
+
+def test_an_event_during_the_attempt_is_not_missed(bench: QueueBench, start: int, node_added: Happening) -> None:
     bench.add()
     entry = bench.pop()
     bench.queue.move(node_added, start)
@@ -14,7 +16,9 @@ def test_an_event_during_the_attempt_is_not_missed(bench, start, node_added) -> 
     assert bench.place() == "backoff"
 
 
-def test_an_event_before_the_attempt_does_not_count_for_it(bench, start, node_added) -> None:
+def test_an_event_before_the_attempt_does_not_count_for_it(
+    bench: QueueBench, start: int, node_added: Happening
+) -> None:
     bench.add("a")
     bench.add("b", start + 1)
     first = bench.pop()
@@ -25,7 +29,9 @@ def test_an_event_before_the_attempt_does_not_count_for_it(bench, start, node_ad
     assert bench.place("a") == "backoff"
 
 
-def test_a_pending_plugin_that_was_hopeful_meanwhile_spares_the_backoff(bench, start, node_added) -> None:
+def test_a_pending_plugin_that_was_hopeful_meanwhile_spares_the_backoff(
+    bench: QueueBench, start: int, node_added: Happening
+) -> None:
     bench.add()
     entry = bench.pop()
     bench.queue.move(Happening(NODE_ADD, None, Node("node-1")), start)
@@ -34,7 +40,7 @@ def test_a_pending_plugin_that_was_hopeful_meanwhile_spares_the_backoff(bench, s
     assert bench.place() == "active"
 
 
-def test_activation_during_the_attempt_is_not_missed(bench, start) -> None:
+def test_activation_during_the_attempt_is_not_missed(bench: QueueBench, start: int) -> None:
     for name in "ab":
         bench.add(name)
     first, second = bench.pop(), bench.pop()
@@ -44,7 +50,7 @@ def test_activation_during_the_attempt_is_not_missed(bench, start) -> None:
     assert (bench.place("a"), bench.place("b")) == ("backoff", "unschedulable")
 
 
-def test_a_change_of_the_pod_itself_during_the_attempt_is_not_missed(bench, start) -> None:
+def test_a_change_of_the_pod_itself_during_the_attempt_is_not_missed(bench: QueueBench, start: int) -> None:
     pod = bench.add(scheduling_gates=())
     entry = bench.pop()
     gated = replace(pod, scheduling_gates=("quota",))
@@ -53,7 +59,9 @@ def test_a_change_of_the_pod_itself_during_the_attempt_is_not_missed(bench, star
     assert bench.place() == "backoff"
 
 
-def test_events_are_kept_only_as_long_as_somebody_needs_them(bench, start, node_added) -> None:
+def test_events_are_kept_only_as_long_as_somebody_needs_them(
+    bench: QueueBench, start: int, node_added: Happening
+) -> None:
     for name in "abc":
         bench.add(name)
     bench.pop()
@@ -70,7 +78,7 @@ def test_events_are_kept_only_as_long_as_somebody_needs_them(bench, start, node_
     assert bench.queue.in_flight_events == {"PodPopped": 0, "NodeAdd": 0}
 
 
-def test_being_done_twice_is_once(bench) -> None:
+def test_being_done_twice_is_once(bench: QueueBench) -> None:
     bench.add()
     bench.pop()
     bench.queue.done("a")
@@ -78,7 +86,7 @@ def test_being_done_twice_is_once(bench) -> None:
     assert bench.queue.in_flight_events == {"PodPopped": 0}
 
 
-def test_a_pod_that_is_in_flight_already_is_not_popped_again(bench, start) -> None:
+def test_a_pod_that_is_in_flight_already_is_not_popped_again(bench: QueueBench, start: int) -> None:
     pod = bench.add()
     bench.pop()
     bench.queue.add(pod, start)

@@ -3,19 +3,22 @@
 import logging
 from dataclasses import replace
 
+import pytest
 from podtrail_scheduler.durations import MINUTE, SECOND
 from podtrail_scheduler.objects import Node, Pod
 from podtrail_scheduler.queueing.events import ASSIGNED_POD_DELETE, NODE_ADD, Action, ClusterEvent, Happening, Resource
 
+from tests.scheduler.queueing.bench import QueueBench
 
-def test_the_highest_priority_is_first_then_who_waited_longest(bench, start) -> None:
+
+def test_the_highest_priority_is_first_then_who_waited_longest(bench: QueueBench, start: int) -> None:
     for at, name, priority in ((1, "late", 0), (0, "early", 0), (2, "important", 9)):
         bench.add(name, start + at, priority=priority)
     assert [bench.pop().pod.name for _ in range(3)] == ["important", "early", "late"]
     assert bench.queue.pop() is None
 
 
-def test_a_refused_pod_waits_until_its_plugin_is_hopeful(bench, start, node_added) -> None:
+def test_a_refused_pod_waits_until_its_plugin_is_hopeful(bench: QueueBench, start: int, node_added: Happening) -> None:
     bench.add()
     bench.refuse()
     bench.queue.move(Happening(NODE_ADD, None, Node("node-1")), start + 1)
@@ -24,28 +27,30 @@ def test_a_refused_pod_waits_until_its_plugin_is_hopeful(bench, start, node_adde
     assert bench.place() == "backoff"
 
 
-def test_hints_of_plugins_that_did_not_refuse_it_count_for_nothing(bench, start, node_added) -> None:
+def test_hints_of_plugins_that_did_not_refuse_it_count_for_nothing(
+    bench: QueueBench, start: int, node_added: Happening
+) -> None:
     bench.add()
     bench.refuse(by=["Ports"])
     bench.queue.move(node_added, start)
     assert bench.place() == "unschedulable"
 
 
-def test_a_hint_that_fails_brings_the_pod_back(bench, start, node_added) -> None:
+def test_a_hint_that_fails_brings_the_pod_back(bench: QueueBench, start: int, node_added: Happening) -> None:
     bench.add()
     bench.refuse(by=["Faulty"])
     bench.queue.move(node_added, start)
     assert bench.place() == "backoff"
 
 
-def test_any_event_helps_against_a_plugin_that_registers_none(bench, start) -> None:
+def test_any_event_helps_against_a_plugin_that_registers_none(bench: QueueBench, start: int) -> None:
     bench.add()
     bench.refuse(by=["Quiet"])
     bench.queue.move(Happening(ClusterEvent(Resource.CSI_NODE, Action.ADD), None, None), start)
     assert bench.place() == "backoff"
 
 
-def test_an_event_for_some_pods_leaves_the_others(bench, start, node_added) -> None:
+def test_an_event_for_some_pods_leaves_the_others(bench: QueueBench, start: int, node_added: Happening) -> None:
     for name, priority in (("low", 1), ("high", 2)):
         bench.add(name, priority=priority)
     bench.refuse()
@@ -54,28 +59,32 @@ def test_an_event_for_some_pods_leaves_the_others(bench, start, node_added) -> N
     assert (bench.place("low"), bench.place("high")) == ("backoff", "unschedulable")
 
 
-def test_after_its_backoff_an_event_makes_a_pod_active_at_once(bench, start, node_added) -> None:
+def test_after_its_backoff_an_event_makes_a_pod_active_at_once(
+    bench: QueueBench, start: int, node_added: Happening
+) -> None:
     bench.add()
     bench.refuse()
     bench.queue.move(node_added, start + 2 * SECOND)
     assert bench.place() == "active"
 
 
-def test_a_pending_plugin_spares_the_backoff(bench, start, node_added) -> None:
+def test_a_pending_plugin_spares_the_backoff(bench: QueueBench, start: int, node_added: Happening) -> None:
     bench.add()
     bench.refuse(by=[], pending=["Fit"])
     bench.queue.move(node_added, start)
     assert bench.place() == "active"
 
 
-def test_a_hopeful_plugin_that_is_not_the_pending_one_does_not_spare_it(bench, start, node_added) -> None:
+def test_a_hopeful_plugin_that_is_not_the_pending_one_does_not_spare_it(
+    bench: QueueBench, start: int, node_added: Happening
+) -> None:
     bench.add()
     bench.refuse(by=["Fit"], pending=["Ports"])
     bench.queue.move(node_added, start)
     assert bench.place() == "backoff"
 
 
-def test_the_unschedulable_pool_is_flushed_after_five_minutes(bench, start) -> None:
+def test_the_unschedulable_pool_is_flushed_after_five_minutes(bench: QueueBench, start: int) -> None:
     bench.add()
     entry = bench.refuse()
     bench.queue.flush_unschedulable(start + 5 * MINUTE)
@@ -85,7 +94,7 @@ def test_the_unschedulable_pool_is_flushed_after_five_minutes(bench, start) -> N
     assert entry.flushed
 
 
-def test_a_gated_pod_waits_until_its_gates_are_lifted(bench, start, node_added) -> None:
+def test_a_gated_pod_waits_until_its_gates_are_lifted(bench: QueueBench, start: int, node_added: Happening) -> None:
     pod = bench.add(scheduling_gates=("quota",))
     bench.queue.move(node_added, start + 1)
     bench.queue.flush_unschedulable(start + 10 * MINUTE)
@@ -95,7 +104,9 @@ def test_a_gated_pod_waits_until_its_gates_are_lifted(bench, start, node_added) 
     assert (entry.attempts, entry.gated, entry.active_since) == (1, False, start + 11 * MINUTE)
 
 
-def test_an_event_that_its_gating_plugin_did_not_register_leaves_a_gated_pod_unasked(bench, start, node_added) -> None:
+def test_an_event_that_its_gating_plugin_did_not_register_leaves_a_gated_pod_unasked(
+    bench: QueueBench, start: int, node_added: Happening
+) -> None:
     bench.add(scheduling_gates=("quota",))
     asked = bench.gates.asked
     bench.queue.move(node_added, start)
@@ -103,7 +114,7 @@ def test_an_event_that_its_gating_plugin_did_not_register_leaves_a_gated_pod_una
     assert bench.gates.asked == asked
 
 
-def test_a_deleted_pod_is_forgotten_wherever_it_is(bench, start, node_added) -> None:
+def test_a_deleted_pod_is_forgotten_wherever_it_is(bench: QueueBench, start: int, node_added: Happening) -> None:
     for name, gates in (("a", ()), ("b", ()), ("c", ("quota",)), ("d", ())):
         bench.add(name, scheduling_gates=gates)
     bench.refuse()
@@ -116,26 +127,28 @@ def test_a_deleted_pod_is_forgotten_wherever_it_is(bench, start, node_added) -> 
     assert not any(bench.queue.counts.rejections.values())
 
 
-def test_a_changed_pod_is_the_one_that_is_tried(bench, start) -> None:
+def test_a_changed_pod_is_the_one_that_is_tried(bench: QueueBench, start: int) -> None:
     pod = bench.add()
     bench.queue.update(pod, replace(pod, labels={"app": "web"}), start)
     assert bench.pop().pod.labels == {"app": "web"}
 
 
-def test_a_pod_whose_priority_rose_in_the_queue_overtakes(bench, start) -> None:
+def test_a_pod_whose_priority_rose_in_the_queue_overtakes(bench: QueueBench, start: int) -> None:
     bench.add("first", priority=1)
     second = bench.add("second", start + 1)
     bench.queue.update(second, replace(second, priority=2), start)
     assert [bench.pop().pod.name for _ in range(2)] == ["second", "first"]
 
 
-def test_an_update_of_an_unknown_pod_adds_it(bench, start) -> None:
+def test_an_update_of_an_unknown_pod_adds_it(bench: QueueBench, start: int) -> None:
     pod = Pod("a", uid="a")
     bench.queue.update(pod, pod, start)
     assert bench.place() == "active"
 
 
-def test_activation_spares_the_backoff_and_the_wait_for_an_event(bench, start, node_added) -> None:
+def test_activation_spares_the_backoff_and_the_wait_for_an_event(
+    bench: QueueBench, start: int, node_added: Happening
+) -> None:
     for name in "ab":
         bench.add(name)
     bench.refuse()
@@ -146,7 +159,9 @@ def test_activation_spares_the_backoff_and_the_wait_for_an_event(bench, start, n
     assert (bench.place("a"), bench.place("b")) == ("active", "active")
 
 
-def test_a_pod_that_was_queued_again_meanwhile_stays_where_it_is(bench, start, caplog) -> None:
+def test_a_pod_that_was_queued_again_meanwhile_stays_where_it_is(
+    bench: QueueBench, start: int, caplog: pytest.LogCaptureFixture
+) -> None:
     pod = bench.add()
     entry = bench.pop()
     bench.queue.done("a")
@@ -159,7 +174,7 @@ def test_a_pod_that_was_queued_again_meanwhile_stays_where_it_is(bench, start, c
     ]
 
 
-def test_counts_who_entered_which_queue_by_which_event(bench, start, node_added) -> None:
+def test_counts_who_entered_which_queue_by_which_event(bench: QueueBench, start: int, node_added: Happening) -> None:
     bench.add("g", scheduling_gates=("quota",))
     bench.add()
     bench.refuse()
@@ -174,7 +189,7 @@ def test_counts_who_entered_which_queue_by_which_event(bench, start, node_added)
     }
 
 
-def test_counts_the_pods_that_each_plugin_refuses(bench, start) -> None:
+def test_counts_the_pods_that_each_plugin_refuses(bench: QueueBench, start: int) -> None:
     bench.add("g", scheduling_gates=("quota",))
     bench.add("a")
     bench.add("b")
@@ -193,7 +208,9 @@ def test_counts_the_pods_that_each_plugin_refuses(bench, start) -> None:
     assert bench.queue.lengths() == {"active": 0, "backoff": 0, "unschedulable": 1, "gated": 1}
 
 
-def test_logs_what_kube_scheduler_logs_at_its_verbosities(bench, start, node_added, caplog) -> None:
+def test_logs_what_kube_scheduler_logs_at_its_verbosities(
+    bench: QueueBench, start: int, node_added: Happening, caplog: pytest.LogCaptureFixture
+) -> None:
     with caplog.at_level(logging.INFO - 5, logger="podtrail_scheduler.queueing"):
         bench.add("g", scheduling_gates=("quota",))
         bench.add()

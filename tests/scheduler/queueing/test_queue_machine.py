@@ -1,5 +1,6 @@
 """Whatever happens, each Pod is in one place, nobody is lost and nobody is stuck."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hypothesis import settings
@@ -26,7 +27,7 @@ class Plugin:
         self.name = name
         self._event = ClusterEvent(resource, action)
 
-    def events_to_register(self):
+    def events_to_register(self) -> Sequence[Registration]:
         return (Registration(self._event),)
 
 
