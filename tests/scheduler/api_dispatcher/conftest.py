@@ -1,137 +1,17 @@
-"""A dispatcher in virtual time, with an API server that keeps Pods and can be told to fail."""
-
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator
 
 import pytest
-from podtrail_scheduler.api_dispatcher.dispatcher import APIDispatcher, DispatcherSettings
-from podtrail_scheduler.client import ApiError, PodCondition
-from podtrail_scheduler.cluster.simulated.timeline import Timeline
-from podtrail_scheduler.durations import MILLISECOND, SECOND
-from podtrail_scheduler.objects import Pod
+from podtrail_scheduler.api_dispatcher.dispatcher import DispatcherSettings
 
-START = 1_000 * SECOND
-REQUEST = 10 * MILLISECOND
-
-
-class ApiServer:
-    """Answers after ten milliseconds; what it was asked for is in `requests`."""
-
-    def __init__(self, timeline: Timeline) -> None:
-        self._timeline = timeline
-        self.pods: dict[str, Pod] = {}
-        self.requests: list[tuple] = []
-        self.failures: list[ApiError] = []
-        """What the next requests are answered with."""
-        self._to_fail = 5
-        self.most_at_once = 0
-        self._at_once = 0
-        self.watchers = []
-
-    def seconds(self) -> float:
-        return (self._timeline.now() - START) / SECOND
-
-    def get_pod(self, uid: str) -> Pod | None:
-        return self.pods.get(uid)
-
-    def fail(self, number: int) -> None:
-        """Gives the next requests no answer; never to more than five in all, so that nobody gives up."""
-        number = min(number, self._to_fail)
-        self._to_fail -= number
-        self.failures += [ApiError("no answer")] * number
-
-    def put(self, pod: Pod) -> Pod:
-        old, self.pods[pod.uid] = self.pods.get(pod.uid), pod
-        for watcher in self.watchers:
-            watcher(old, pod)
-        return pod
-
-    async def bind(self, pod: Pod, node_name: str, annotations: Mapping[str, str]) -> None:
-        await self._answer("bind", pod, node_name)
-        self.put(replace(self.pods[pod.uid], node_name=node_name))
-
-    async def patch_pod_status(self, pod: Pod, condition: PodCondition | None, nominated_node: str | None) -> None:
-        await self._answer("patch", pod, condition and condition.message, nominated_node)
-        current = self.pods[pod.uid]
-        if condition is not None:
-            current = replace(current, conditions={**current.conditions, condition.type: tuple(condition[1:])})
-        if nominated_node is not None:
-            current = replace(current, nominated_node_name=nominated_node)
-        self.put(current)
-
-    async def remove_pod_condition(self, pod: Pod, condition: str) -> None:
-        await self._answer("remove", pod, condition)
-        current = self.pods[pod.uid]
-        self.put(replace(current, conditions={k: v for k, v in current.conditions.items() if k != condition}))
-
-    async def delete_pod(self, pod: Pod) -> None:
-        await self._answer("delete", pod)
-        del self.pods[pod.uid]
-
-    async def _answer(self, *request: object) -> None:
-        verb, pod, *rest = request
-        self.requests.append((self.seconds(), verb, pod.name, *rest))
-        self._at_once += 1
-        self.most_at_once = max(self.most_at_once, self._at_once)
-        await self._timeline.sleep(REQUEST)
-        self._at_once -= 1
-        if self.failures:
-            raise self.failures.pop(0)
-        if pod.uid not in self.pods:
-            raise ApiError(f'pods "{pod.name}" not found', "NotFound", 404)
-
-
-class DispatcherBench:
-    """Dispatcher, API server and time; the watch tells the dispatcher at once."""
-
-    def __init__(self, *, start: bool = True, **settings) -> None:
-        self.timeline = Timeline(START, "test")
-        self.api_server = ApiServer(self.timeline)
-        self.executed = []
-        self.dispatcher = APIDispatcher(self.api_server, self.timeline, DispatcherSettings(**settings), self)
-        self.api_server.watchers.append(lambda old, new: self.dispatcher.sync(new))
-        if start:
-            self.dispatcher.start()
-
-    def api_call_executed(self, call_type: str, result: str, duration: int) -> None:
-        self.executed.append((call_type, result, duration))
-
-    def pod(self, name: str = "a", **fields) -> Pod:
-        return self.api_server.put(Pod(name, uid=name, **fields))
-
-    def spawn(self, work) -> list:
-        """Begins work; the list gets its exception or None when it is over."""
-        result = []
-
-        async def run() -> None:
-            try:
-                await work
-            except ApiError as error:
-                result.append(error)
-            else:
-                result.append(None)
-
-        self.timeline.spawn(run())
-        return result
-
-    def run(self, seconds: float = 60.0) -> None:
-        """Lets time pass."""
-        end = self.timeline.now() + int(seconds * SECOND)
-        self.timeline.at(end, lambda: None)
-        while (due := self.timeline.next_time()) is not None and due <= end:
-            self.timeline.step()
-
-    @property
-    def requests(self) -> list[tuple]:
-        return self.api_server.requests
+from tests.scheduler.api_dispatcher.bench import DispatcherBench, MakeBench
 
 
 @pytest.fixture
-def make_bench():
-    benches = []
+def make_bench() -> Iterator[MakeBench]:
+    benches: list[DispatcherBench] = []
 
-    def make(**settings) -> DispatcherBench:
-        benches.append(DispatcherBench(**settings))
+    def make(settings: DispatcherSettings | None = None, *, start: bool = True) -> DispatcherBench:
+        benches.append(DispatcherBench(settings, start=start))
         return benches[-1]
 
     yield make
@@ -140,17 +20,5 @@ def make_bench():
 
 
 @pytest.fixture
-def bench(make_bench) -> DispatcherBench:
+def bench(make_bench: MakeBench) -> DispatcherBench:
     return make_bench()
-
-
-@pytest.fixture
-def condition():
-    """PodScheduled=False with a message."""
-    return lambda message="0/3", reason="Unschedulable": PodCondition("PodScheduled", "False", reason, message)
-
-
-@pytest.fixture
-def start() -> int:
-    """When time begins, unix nanoseconds."""
-    return START

@@ -2,9 +2,12 @@
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from podtrail_scheduler.api_dispatcher.calls import NOT_READY_FOR_SCHEDULING, PodStatusPatch
+from podtrail_scheduler.api_dispatcher.calls import NOT_READY_FOR_SCHEDULING, Known, PodStatusPatch
+from podtrail_scheduler.api_dispatcher.dispatcher import DispatcherSettings
 from podtrail_scheduler.client import PodCondition
 from podtrail_scheduler.durations import SECOND
+
+from tests.scheduler.api_dispatcher.bench import DispatcherBench, MakeBench
 
 NAMES = ("a", "b", "c")
 OPERATIONS = st.one_of(
@@ -21,16 +24,16 @@ class Asked:
     """What was asked for one Pod."""
 
     def __init__(self) -> None:
-        self.allowed: set[tuple[str, str, str] | None] = {None}
+        self.allowed: set[Known | None] = {None}
         """What PodScheduled may be in the end."""
-        self.before: set[tuple[str, str, str] | None] = {None}
+        self.before: set[Known | None] = {None}
         """What it may be without what is not ready."""
         self.nominated = ""
 
-    def patch(self, condition: tuple[str, str, str]) -> None:
+    def patch(self, condition: Known) -> None:
         self.allowed = self.before = {condition}
 
-    def later(self, condition: tuple[str, str, str]) -> None:
+    def later(self, condition: Known) -> None:
         self.allowed = {condition}
         self.before = self.before | {None}
 
@@ -42,7 +45,7 @@ def condition(reason: str, number: int) -> PodCondition:
     return PodCondition("PodScheduled", "False", reason, f"message {number}")
 
 
-def perform(bench, asked: dict[str, Asked], operation: tuple[str, str, int]) -> None:
+def perform(bench: DispatcherBench, asked: dict[str, Asked], operation: tuple[str, str, int]) -> None:
     kind, name, number = operation
     if kind == "wait":
         bench.run(number / 1000)
@@ -50,14 +53,14 @@ def perform(bench, asked: dict[str, Asked], operation: tuple[str, str, int]) -> 
         bench.api_server.fail(number)
     elif kind == "patch":
         written = condition("Unschedulable", number)
-        asked[name].patch(tuple(written[1:]))
+        asked[name].patch(written[1:])
         bench.dispatcher.patch_pod_status(bench.api_server.pods[name], written, None)
     elif kind == "nominate":
         asked[name].nominated = f"node-{number}" if number else ""
         bench.dispatcher.patch_pod_status(bench.api_server.pods[name], None, asked[name].nominated)
     elif kind == "later":
         written = condition(NOT_READY_FOR_SCHEDULING, number)
-        asked[name].later(tuple(written[1:]))
+        asked[name].later(written[1:])
         patch = PodStatusPatch(bench.api_server.pods[name], {"PodScheduled": written})
         bench.dispatcher.patch_later(patch, 5 * SECOND)
     else:
@@ -67,8 +70,10 @@ def perform(bench, asked: dict[str, Asked], operation: tuple[str, str, int]) -> 
 
 @settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
 @given(st.lists(OPERATIONS, max_size=25), st.integers(1, 3))
-def test_each_pods_status_comes_to_what_was_asked_last(make_bench, operations, parallelism) -> None:
-    bench = make_bench(parallelism=parallelism, status_qps=20, status_burst=2)
+def test_each_pods_status_comes_to_what_was_asked_last(
+    make_bench: MakeBench, operations: list[tuple[str, str, int]], parallelism: int
+) -> None:
+    bench = make_bench(DispatcherSettings(parallelism=parallelism, status_qps=20, status_burst=2))
     asked = {name: Asked() for name in NAMES}
     for name in NAMES:
         bench.pod(name)
