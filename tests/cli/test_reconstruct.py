@@ -108,6 +108,12 @@ def test_what_is_read_is_not_written_over(tmp_path: Path) -> None:
     assert reconstruct("--log", log, "--output", log).exit_code == 2
 
 
+def text_of(span: SpanView, attribute: str) -> str:
+    value = span.attributes[attribute]
+    assert isinstance(value, str)
+    return value
+
+
 def place_in(span: SpanView) -> str:
     found = re.search(r"/namespaces/([^/]+)/pods/([^/?]+)", str(span.attributes.get("url.path")))
     return f"{found[1]}/{found[2]}" if found else ""
@@ -137,14 +143,14 @@ def test_requests_to_the_api_server_are_linked_with_their_attempts(
             root, kind = roots.get(link.span_id), link.attributes.get("podtrail.link.type")
             if root is None or kind not in ("binding", "status"):
                 continue
-            pod = f"{root.attributes['k8s.namespace.name']}/{root.attributes['k8s.pod.name']}"
+            pod = f"{text_of(root, 'k8s.namespace.name')}/{text_of(root, 'k8s.pod.name')}"
             assert place_in(span) == pod
             assert root.start - 1e9 <= span.start <= root.end + 1e9
             assert (kind == "binding") == ("/binding" in span.name)
     for root in roots.values():
         for link in root.links:
             if link.attributes["podtrail.link.type"] == "creation" and link.attributes.get("podtrail.inferred"):
-                assert created[link.trace_id].endswith(f"/{root.attributes['k8s.pod.name']}")
+                assert created[link.trace_id].endswith(f"/{text_of(root, 'k8s.pod.name')}")
     lone = [span for span in spans if span.name == "authentication"]
     assert lone
     assert not any(span.links for span in lone)

@@ -193,7 +193,7 @@ def there(kube_scheduler: Path, text: str, folder: Path) -> Any:
     """What kube-scheduler writes, or says."""
     document, written = folder / "document.yaml", folder / "written.yaml"
     document.write_text(text)
-    arguments = ["--config", document, "--write-config-to", written, "--master", "http://127.0.0.1:1"]
+    arguments: list[str | Path] = ["--config", document, "--write-config-to", written, "--master", "http://127.0.0.1:1"]
     ended = subprocess.run([kube_scheduler, *arguments], capture_output=True, text=True, timeout=60, check=False)
     if ended.returncode == 0:
         return yaml.safe_load(written.read_text())

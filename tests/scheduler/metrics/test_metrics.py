@@ -1,5 +1,6 @@
 """The metrics as Prometheus reads them."""
 
+from collections.abc import Mapping, Sequence
 from itertools import count
 
 import pytest
@@ -28,7 +29,7 @@ def metrics() -> SchedulerMetrics:
     return SchedulerMetrics()
 
 
-def test_attempts_are_counted_and_timed_by_result_and_profile(metrics) -> None:
+def test_attempts_are_counted_and_timed_by_result_and_profile(metrics: SchedulerMetrics) -> None:
     metrics.attempt("Success", "default-scheduler", 3 * MILLISECOND)
     metrics.attempt("Unschedulable", "default-scheduler", MILLISECOND)
     found = samples(metrics)
@@ -44,7 +45,7 @@ def test_attempts_are_counted_and_timed_by_result_and_profile(metrics) -> None:
     assert found["scheduler_scheduling_attempt_duration_seconds_sum"]["default-scheduler", "scheduled"] == 0.003
 
 
-def test_a_bound_pod_counts_from_its_first_entry_into_the_active_queue(metrics) -> None:
+def test_a_bound_pod_counts_from_its_first_entry_into_the_active_queue(metrics: SchedulerMetrics) -> None:
     metrics.scheduled(QueuedPod(Pod("a"), 0, initial_attempt=0, attempts=2), 3 * SECOND)
     metrics.scheduled(QueuedPod(Pod("b"), 0, initial_attempt=0, attempts=20, flushed=True), 3 * SECOND)
     found = samples(metrics)
@@ -53,15 +54,15 @@ def test_a_bound_pod_counts_from_its_first_entry_into_the_active_queue(metrics) 
     assert found["scheduler_pod_scheduled_after_flush_total"] == {(): 1}
 
 
-def test_plugins_of_one_cycle_in_ten_are_recorded_always_the_same_ones(metrics) -> None:
+def test_plugins_of_one_cycle_in_ten_are_recorded_always_the_same_ones(metrics: SchedulerMetrics) -> None:
     assert [cycle for cycle in range(1, 31) if metrics.records_plugins()] == [10, 20, 30]
 
 
-def test_the_queue_is_read_when_it_is_asked_for(metrics) -> None:
+def test_the_queue_is_read_when_it_is_asked_for(metrics: SchedulerMetrics) -> None:
     class Fit:
         name = "Fit"
 
-        def events_to_register(self):
+        def events_to_register(self) -> Sequence[Registration]:
             return (Registration(NODE_ADD),)
 
     queue = SchedulingQueue(
@@ -71,6 +72,7 @@ def test_the_queue_is_read_when_it_is_asked_for(metrics) -> None:
     for name in "abc":
         queue.add(Pod(name, uid=name), 0)
     entry = queue.pop()
+    assert entry is not None
     entry.refused_by = frozenset(["Fit"])
     queue.give_back(entry, 0)
     queue.pop()
@@ -86,7 +88,7 @@ def test_the_queue_is_read_when_it_is_asked_for(metrics) -> None:
     assert found["scheduler_inflight_events"] == {("PodPopped",): 1}
 
 
-def test_a_search_that_found_no_node_is_no_failure_of_filter(metrics) -> None:
+def test_a_search_that_found_no_node_is_no_failure_of_filter(metrics: SchedulerMetrics) -> None:
     metrics.extension_point("Filter", "Unschedulable", "default-scheduler", 1)
     metrics.extension_point("Filter", "Error", "default-scheduler", 1)
     assert samples(metrics)["scheduler_framework_extension_point_duration_seconds_count"] == {
@@ -95,7 +97,7 @@ def test_a_search_that_found_no_node_is_no_failure_of_filter(metrics) -> None:
     }
 
 
-def test_plugins_are_shown_before_they_were_asked(metrics) -> None:
+def test_plugins_are_shown_before_they_were_asked(metrics: SchedulerMetrics) -> None:
     metrics.evaluated("Fit", "Score", "default-scheduler")
     metrics.expect(["Fit", "Spread"], "Score", "default-scheduler")
     assert samples(metrics)["scheduler_plugin_evaluation_total"] == {
@@ -104,7 +106,7 @@ def test_plugins_are_shown_before_they_were_asked(metrics) -> None:
     }
 
 
-def test_hints_are_timed_with_their_answer(metrics) -> None:
+def test_hints_are_timed_with_their_answer(metrics: SchedulerMetrics) -> None:
     ticks = count(step=MILLISECOND)
 
     def fails(pod: Pod, happening: Happening) -> Hint:
@@ -124,7 +126,7 @@ def test_hints_are_timed_with_their_answer(metrics) -> None:
     }
 
 
-def test_asynchronous_api_calls_are_there_with_their_gate_only(metrics) -> None:
+def test_asynchronous_api_calls_are_there_with_their_gate_only(metrics: SchedulerMetrics) -> None:
     with_gate = SchedulerMetrics(async_api_calls=True)
     for each in (metrics, with_gate):
         each.api_call_executed("pod_status_patch", "success", MILLISECOND)
@@ -132,7 +134,7 @@ def test_asynchronous_api_calls_are_there_with_their_gate_only(metrics) -> None:
     assert samples(with_gate)["scheduler_async_api_call_execution_total"] == {("pod_status_patch", "success"): 1}
 
 
-def test_counters_of_tracing_are_summed_over_who_keeps_them(metrics) -> None:
+def test_counters_of_tracing_are_summed_over_who_keeps_them(metrics: SchedulerMetrics) -> None:
     labels = {"component": "kube-scheduler", "controller": "a", "resource_kind": "Pod", "result": "success"}
     metrics.include(
         *sources.of_tracing(
@@ -149,9 +151,9 @@ def test_counters_of_tracing_are_summed_over_who_keeps_them(metrics) -> None:
     assert found["trace_context_annotations_injected_total"] == {("kube-scheduler", "a", "Pod", "success"): 7}
 
 
-def test_cache_dispatcher_and_events_are_read_where_they_are_kept(metrics) -> None:
+def test_cache_dispatcher_and_events_are_read_where_they_are_kept(metrics: SchedulerMetrics) -> None:
     class Dispatcher:
-        def pending(self):
+        def pending(self) -> Mapping[str, int]:
             return {"pod_binding": 1}
 
     metrics.include(
@@ -165,7 +167,7 @@ def test_cache_dispatcher_and_events_are_read_where_they_are_kept(metrics) -> No
     assert found["scheduler_events_dropped_total"] == {("queue_full",): 4}
 
 
-def test_every_recorded_metric_appears(metrics) -> None:
+def test_every_recorded_metric_appears(metrics: SchedulerMetrics) -> None:
     metrics.algorithm(1)
     metrics.extension_point("Filter", "Success", "default-scheduler", 1)
     metrics.plugin("Fit", "Filter", "Success", 1)
