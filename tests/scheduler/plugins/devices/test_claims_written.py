@@ -1,7 +1,6 @@
 """DynamicResources after the decision: devices kept, claims written, both given back. In virtual time."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from podtrail_scheduler.framework.cycle_state import CycleState
@@ -21,6 +20,8 @@ from podtrail_scheduler.objects.resource import (
 )
 from podtrail_scheduler.plugins.dynamic_resources import DynamicResources
 
+from tests.scheduler.plugins.cluster import Cluster
+
 DRIVER = "gpu.example.com"
 FINALIZER = "resource.kubernetes.io/delete-protection"
 PARAMETERS = {"opaque": {"driver": DRIVER, "parameters": {"mode": "shared"}}}
@@ -34,7 +35,7 @@ def user(name: str, claim: str = "claim") -> Pod:
 
 
 @pytest.fixture
-def one(cluster: Any) -> Any:
+def one(cluster: Cluster) -> Cluster:
     """One device on one node, and a claim for one."""
     cluster.node("a", {HOSTNAME: "a"})
     cluster.node("b", {HOSTNAME: "b"})
@@ -42,27 +43,27 @@ def one(cluster: Any) -> Any:
     return cluster
 
 
-def filtered(cluster: Any, plugin: DynamicResources, pod: Pod) -> tuple[CycleState, Status | None]:
+def filtered(cluster: Cluster, plugin: DynamicResources, pod: Pod) -> tuple[CycleState, Status | None]:
     state, answer = cluster.begin(plugin, pod)
     if answer is not None:
         return state, answer
     return state, plugin.filter(state, pod, cluster.nodes[0])
 
 
-def reserved(cluster: Any, plugin: DynamicResources, pod: Pod) -> CycleState:
+def reserved(cluster: Cluster, plugin: DynamicResources, pod: Pod) -> CycleState:
     state, answer = filtered(cluster, plugin, pod)
     assert answer is None
     assert plugin.reserve(state, pod, "a") is None
     return state
 
 
-def current(cluster: Any) -> ResourceClaim:
+def current(cluster: Cluster) -> ResourceClaim:
     claim = cluster.listers.get(ResourceClaim, "default/claim")
     assert isinstance(claim, ResourceClaim)
     return claim
 
 
-def test_devices_are_taken_from_reserve_on_and_given_back_by_unreserve(one: Any) -> None:
+def test_devices_are_taken_from_reserve_on_and_given_back_by_unreserve(one: Cluster) -> None:
     plugin = DynamicResources(one.handle)
     one.have(replace(CLAIM, name="other", uid="o"))
     state = reserved(one, plugin, user("p"))
@@ -73,7 +74,7 @@ def test_devices_are_taken_from_reserve_on_and_given_back_by_unreserve(one: Any)
     assert filtered(one, plugin, user("q", "other"))[1] is None
 
 
-def test_a_claim_that_another_pod_is_about_to_get_devices_for_is_waited_for(one: Any) -> None:
+def test_a_claim_that_another_pod_is_about_to_get_devices_for_is_waited_for(one: Cluster) -> None:
     plugin = DynamicResources(one.handle)
     reserved(one, plugin, user("p"))
     _, status = filtered(one, plugin, user("q"))
@@ -81,7 +82,7 @@ def test_a_claim_that_another_pod_is_about_to_get_devices_for_is_waited_for(one:
     assert status.message == "resource claim default/claim is in the process of being allocated"
 
 
-def test_allocation_reservation_and_finalizer_are_written_before_the_pod_is_bound(one: Any) -> None:
+def test_allocation_reservation_and_finalizer_are_written_before_the_pod_is_bound(one: Cluster) -> None:
     plugin = DynamicResources(one.handle)
     state = reserved(one, plugin, user("p"))
     assert plugin.pre_bind_pre_flight(state, user("p"), "a") is None
@@ -102,7 +103,7 @@ def test_allocation_reservation_and_finalizer_are_written_before_the_pod_is_boun
     }
 
 
-def test_what_was_written_counts_before_the_watch_shows_it(one: Any) -> None:
+def test_what_was_written_counts_before_the_watch_shows_it(one: Cluster) -> None:
     plugin = DynamicResources(one.handle)
     one.have(replace(CLAIM, name="other", uid="o"))
     state = reserved(one, plugin, user("p"))
@@ -118,7 +119,7 @@ def test_what_was_written_counts_before_the_watch_shows_it(one: Any) -> None:
     assert status.message == "cannot allocate all claims"
 
 
-def test_a_second_pod_shares_the_devices_of_a_claim(one: Any) -> None:
+def test_a_second_pod_shares_the_devices_of_a_claim(one: Cluster) -> None:
     plugin = DynamicResources(one.handle)
     for name in ("p", "q"):
         state = reserved(one, plugin, user(name))
@@ -126,7 +127,7 @@ def test_a_second_pod_shares_the_devices_of_a_claim(one: Any) -> None:
     assert [each.name for each in current(one).reserved_for] == ["p", "q"]
 
 
-def test_a_pod_that_is_not_bound_in_the_end_gives_up_the_claim_which_keeps_its_devices(one: Any) -> None:
+def test_a_pod_that_is_not_bound_in_the_end_gives_up_the_claim_which_keeps_its_devices(one: Cluster) -> None:
     plugin = DynamicResources(one.handle)
     state = reserved(one, plugin, user("p"))
     one.run(plugin.pre_bind(state, user("p"), "a"))
@@ -136,7 +137,7 @@ def test_a_pod_that_is_not_bound_in_the_end_gives_up_the_claim_which_keeps_its_d
     assert current(one).allocation is not None
 
 
-def test_a_claim_is_given_up_as_it_is_by_then(one: Any) -> None:
+def test_a_claim_is_given_up_as_it_is_by_then(one: Cluster) -> None:
     plugin = DynamicResources(one.handle)
     state = reserved(one, plugin, user("p"))
     one.run(plugin.pre_bind(state, user("p"), "a"))
@@ -147,7 +148,7 @@ def test_a_claim_is_given_up_as_it_is_by_then(one: Any) -> None:
     assert current(one).finalizers == (FINALIZER, "another")
 
 
-def test_a_claim_that_was_changed_meanwhile_is_written_on_top_of_the_change(one: Any) -> None:
+def test_a_claim_that_was_changed_meanwhile_is_written_on_top_of_the_change(one: Cluster) -> None:
     plugin = DynamicResources(one.handle)
     state = reserved(one, plugin, user("p"))
     one.objects.put(replace(current(one), finalizers=("another",)))
@@ -156,7 +157,7 @@ def test_a_claim_that_was_changed_meanwhile_is_written_on_top_of_the_change(one:
     assert current(one).allocation is not None
 
 
-def test_a_claim_that_somebody_else_allocated_meanwhile_fails_the_attempt(one: Any) -> None:
+def test_a_claim_that_somebody_else_allocated_meanwhile_fails_the_attempt(one: Cluster) -> None:
     plugin = DynamicResources(one.handle)
     state = reserved(one, plugin, user("p"))
     theirs = Allocation((AllocatedDevice("r", DeviceId(DRIVER, "pool", "x")),))
@@ -168,7 +169,7 @@ def test_a_claim_that_somebody_else_allocated_meanwhile_fails_the_attempt(one: A
     )
 
 
-def test_a_claim_that_is_gone_fails_the_attempt(one: Any) -> None:
+def test_a_claim_that_is_gone_fails_the_attempt(one: Cluster) -> None:
     plugin = DynamicResources(one.handle)
     state = reserved(one, plugin, user("p"))
     one.objects.remove(current(one))
@@ -176,7 +177,7 @@ def test_a_claim_that_is_gone_fails_the_attempt(one: Any) -> None:
     assert status.code is Code.ERROR
 
 
-def test_devices_out_of_reach_are_given_back_when_no_node_fits(one: Any) -> None:
+def test_devices_out_of_reach_are_given_back_when_no_node_fits(one: Cluster) -> None:
     plugin = DynamicResources(one.handle)
     elsewhere = NodeSelector((NodeSelectorTerm((Requirement(HOSTNAME, "In", ("gone",)),)),))
     allocation = Allocation((AllocatedDevice("r", DeviceId(DRIVER, "pool", "x")),), elsewhere)
@@ -191,7 +192,7 @@ def test_devices_out_of_reach_are_given_back_when_no_node_fits(one: Any) -> None
     assert current(one).allocation is None
 
 
-def test_devices_that_another_pod_uses_are_not_given_back(one: Any) -> None:
+def test_devices_that_another_pod_uses_are_not_given_back(one: Cluster) -> None:
     plugin = DynamicResources(one.handle)
     elsewhere = NodeSelector((NodeSelectorTerm((Requirement(HOSTNAME, "In", ("gone",)),)),))
     allocation = Allocation((AllocatedDevice("r", DeviceId(DRIVER, "pool", "x")),), elsewhere)

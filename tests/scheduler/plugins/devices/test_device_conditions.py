@@ -1,7 +1,6 @@
 """Devices that their drivers make ready for a Pod before it is bound. In virtual time."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from podtrail_scheduler.configuration.args import DynamicResourcesArgs
@@ -20,6 +19,8 @@ from podtrail_scheduler.objects.resource import (
 )
 from podtrail_scheduler.plugins.dynamic_resources import DynamicResources
 
+from tests.scheduler.plugins.cluster import Cluster
+
 SECOND = 1_000_000_000
 DRIVER = "fabric.example.com"
 POD = Pod("p", uid="p", resource_claims=(PodResourceClaim("devices", "claim"),))
@@ -29,7 +30,7 @@ HERE = ResourceSlice("slice", DRIVER, "pool", all_nodes=True, devices=(SLOW,))
 
 
 @pytest.fixture
-def fabric(cluster: Any) -> Any:
+def fabric(cluster: Cluster) -> Cluster:
     """Two nodes, a device that is attached to one of them when it is allocated, and a claim."""
     cluster.node("a")
     cluster.node("b")
@@ -37,7 +38,7 @@ def fabric(cluster: Any) -> Any:
     return cluster
 
 
-def reserved(cluster: Any, plugin: DynamicResources) -> CycleState:
+def reserved(cluster: Cluster, plugin: DynamicResources) -> CycleState:
     state, answer = cluster.begin(plugin, POD)
     assert answer is None
     assert plugin.filter(state, POD, cluster.nodes[0]) is None
@@ -45,7 +46,7 @@ def reserved(cluster: Any, plugin: DynamicResources) -> CycleState:
     return state
 
 
-def driver_says(cluster: Any, after: int, condition: str) -> None:
+def driver_says(cluster: Cluster, after: int, condition: str) -> None:
     def say() -> None:
         claim = cluster.listers.get(ResourceClaim, "default/claim")
         said = DeviceStatus(DeviceId(DRIVER, "pool", "slow"), {condition: ("True", "Done", "well")})
@@ -54,12 +55,12 @@ def driver_says(cluster: Any, after: int, condition: str) -> None:
     cluster.timeline.after(after, say)
 
 
-def pre_bind(cluster: Any, plugin: DynamicResources, state: CycleState) -> Status | None:
+def pre_bind(cluster: Cluster, plugin: DynamicResources, state: CycleState) -> Status | None:
     answer: Status | None = cluster.run(plugin.pre_bind(state, POD, "a"))
     return answer
 
 
-def test_the_pod_waits_until_the_device_is_ready(fabric: Any) -> None:
+def test_the_pod_waits_until_the_device_is_ready(fabric: Cluster) -> None:
     notes: list[str] = []
     fabric.handle.event = lambda regarding, related, kind, reason, action, note: notes.append(f"{reason}: {note}")
     plugin = DynamicResources(fabric.handle)
@@ -70,7 +71,7 @@ def test_the_pod_waits_until_the_device_is_ready(fabric: Any) -> None:
     assert notes == ["BindingConditionsPending: waiting for binding conditions for device on node a"]
 
 
-def test_the_device_belongs_to_the_chosen_node_from_then_on(fabric: Any) -> None:
+def test_the_device_belongs_to_the_chosen_node_from_then_on(fabric: Cluster) -> None:
     plugin = DynamicResources(fabric.handle)
     state = reserved(fabric, plugin)
     driver_says(fabric, SECOND, "Attached")
@@ -78,7 +79,7 @@ def test_the_device_belongs_to_the_chosen_node_from_then_on(fabric: Any) -> None
     assert fabric.refused(plugin, POD) == {"b": "resourceclaim not available on the node"}
 
 
-def test_a_driver_that_gives_up_ends_the_wait_and_the_claim_is_of_no_use(fabric: Any) -> None:
+def test_a_driver_that_gives_up_ends_the_wait_and_the_claim_is_of_no_use(fabric: Cluster) -> None:
     plugin = DynamicResources(fabric.handle)
     state = reserved(fabric, plugin)
     driver_says(fabric, SECOND, "Broken")
@@ -93,7 +94,7 @@ def test_a_driver_that_gives_up_ends_the_wait_and_the_claim_is_of_no_use(fabric:
     assert set(fabric.refused(plugin, POD)) == {"a", "b"}
 
 
-def test_the_wait_ends_after_the_configured_time(fabric: Any) -> None:
+def test_the_wait_ends_after_the_configured_time(fabric: Cluster) -> None:
     plugin = DynamicResources(fabric.handle, DynamicResourcesArgs(binding_timeout=20 * SECOND))
     state = reserved(fabric, plugin)
     status = pre_bind(fabric, plugin, state)
@@ -102,7 +103,7 @@ def test_the_wait_ends_after_the_configured_time(fabric: Any) -> None:
     assert 20 * SECOND <= fabric.timeline.now() <= 26 * SECOND
 
 
-def test_devices_that_are_ready_at_once_are_preferred(fabric: Any) -> None:
+def test_devices_that_are_ready_at_once_are_preferred(fabric: Cluster) -> None:
     fabric.have(ResourceSlice("ready", DRIVER, "zzz", all_nodes=True, devices=(Device("fast"),)))
     plugin = DynamicResources(fabric.handle)
     state = reserved(fabric, plugin)
@@ -111,6 +112,6 @@ def test_devices_that_are_ready_at_once_are_preferred(fabric: Any) -> None:
     assert [each.id.device for each in claim.allocation.devices] == ["fast"]
 
 
-def test_without_the_gate_such_devices_are_not_chosen(fabric: Any) -> None:
+def test_without_the_gate_such_devices_are_not_chosen(fabric: Cluster) -> None:
     plugin = DynamicResources(fabric.handle, DynamicResourcesArgs(binding_timeout=None))
     assert set(fabric.refused(plugin, POD).values()) == {"cannot allocate all claims"}

@@ -30,6 +30,8 @@ from podtrail_scheduler.objects.resource import (
 from podtrail_scheduler.plugins.dynamic_resources import DynamicResources
 from podtrail_scheduler.queueing.events import Resource
 
+from tests.scheduler.plugins.cluster import Cluster
+
 DRIVER = "gpu.example.com"
 GPU = DeviceClass("gpu", (f"device.driver == '{DRIVER}'",))
 NOT_ALLOCATABLE = "cannot allocate all claims"
@@ -38,7 +40,8 @@ POD = Pod("p", uid="p", resource_claims=(PodResourceClaim("devices", "claim"),))
 
 
 def device(name: str, **fields: Any) -> Device:
-    attributes = {key: DeviceAttribute("string", fields.pop(key)) for key in ("model", "rack") if key in fields}
+    named = ("model", "rack")
+    attributes = {key: DeviceAttribute("string", fields.pop(key)) for key in named if key in fields}
     return Device(name, attributes=attributes, **fields)
 
 
@@ -66,27 +69,27 @@ def in_pool(pool: str, name: str) -> DeviceId:
     return DeviceId(DRIVER, pool, name)
 
 
-def nodes(cluster: Any, *names: str) -> None:
+def nodes(cluster: Cluster, *names: str) -> None:
     for name in names:
         cluster.node(name, {HOSTNAME: name})
 
 
-def refused(cluster: Any, pod: Pod = POD) -> dict[str, str]:
+def refused(cluster: Cluster, pod: Pod = POD) -> dict[str, str]:
     answers: dict[str, str] = cluster.refused(DynamicResources(cluster.handle), pod)
     return answers
 
 
-def test_pods_without_claims_skip(cluster: Any) -> None:
+def test_pods_without_claims_skip(cluster: Cluster) -> None:
     assert cluster.begin(DynamicResources(cluster.handle), Pod("p"))[1] == SKIP
 
 
-def test_a_node_needs_as_many_devices_as_are_asked_for(cluster: Any) -> None:
+def test_a_node_needs_as_many_devices_as_are_asked_for(cluster: Cluster) -> None:
     cluster.have(GPU, claim(wants(count=2)), offers("a", "x", "y"), offers("b", "x"))
     nodes(cluster, "a", "b", "c")
     assert refused(cluster) == {"b": NOT_ALLOCATABLE, "c": NOT_ALLOCATABLE}
 
 
-def test_devices_of_other_claims_are_taken_but_those_under_administration_are_not(cluster: Any) -> None:
+def test_devices_of_other_claims_are_taken_but_those_under_administration_are_not(cluster: Cluster) -> None:
     cluster.have(GPU, claim(), offers("a", "x"), offers("b", "x"))
     cluster.have(claim(name="one", allocation=has(in_pool("a", "x"))))
     cluster.have(claim(name="two", allocation=has(in_pool("b", "x"), admin_access=True)))
@@ -94,14 +97,14 @@ def test_devices_of_other_claims_are_taken_but_those_under_administration_are_no
     assert refused(cluster) == {"a": NOT_ALLOCATABLE}
 
 
-def test_administrators_get_devices_that_are_in_use(cluster: Any) -> None:
+def test_administrators_get_devices_that_are_in_use(cluster: Cluster) -> None:
     cluster.have(GPU, claim(wants(admin_access=True, count=2)), offers("a", "x", "y"), offers("b", "x"))
     cluster.have(claim(name="other", allocation=has(in_pool("a", "x"))))
     nodes(cluster, "a", "b")
     assert refused(cluster) == {"b": NOT_ALLOCATABLE}
 
 
-def test_class_and_request_select_devices_by_expression(cluster: Any) -> None:
+def test_class_and_request_select_devices_by_expression(cluster: Cluster) -> None:
     large = f"device.attributes['{DRIVER}'].model == 'large'"
     cluster.have(GPU, claim(wants(selectors=(large,))))
     cluster.have(offers("a", device("x", model="large")), offers("b", device("x", model="small")))
@@ -110,26 +113,27 @@ def test_class_and_request_select_devices_by_expression(cluster: Any) -> None:
     assert refused(cluster) == {"b": NOT_ALLOCATABLE, "c": NOT_ALLOCATABLE}
 
 
-def test_an_expression_without_a_value_is_an_error_that_names_it(cluster: Any) -> None:
+def test_an_expression_without_a_value_is_an_error_that_names_it(cluster: Cluster) -> None:
     cluster.have(GPU, claim(wants(selectors=(f"device.attributes['{DRIVER}'].speed > 3",))), offers("a", "x"))
     nodes(cluster, "a")
     plugin = DynamicResources(cluster.handle)
     state, _ = cluster.begin(plugin, POD)
     status = plugin.filter(state, POD, cluster.nodes[0])
+    assert status is not None
     assert status.code is Code.ERROR
     assert status.message.startswith(
         "claim default/claim: selector #0 on device gpu.example.com/a/x: CEL runtime error: no such key: speed"
     )
 
 
-def test_all_devices_means_every_one_that_is_selected(cluster: Any) -> None:
+def test_all_devices_means_every_one_that_is_selected(cluster: Cluster) -> None:
     cluster.have(GPU, claim(wants(allocation_mode=ALL_DEVICES)), offers("a", "x", "y"), offers("b", "x", "y"))
     cluster.have(claim(name="other", allocation=has(in_pool("b", "x"))))
     nodes(cluster, "a", "b", "c")
     assert refused(cluster) == {"b": NOT_ALLOCATABLE, "c": NOT_ALLOCATABLE}
 
 
-def test_alternatives_are_tried_in_their_order_and_scored_by_it(cluster: Any) -> None:
+def test_alternatives_are_tried_in_their_order_and_scored_by_it(cluster: Cluster) -> None:
     def only(name: str, model: str) -> DeviceSpecification:
         return DeviceSpecification(name, "gpu", (f"device.attributes['{DRIVER}'].model == '{model}'",))
 
@@ -148,7 +152,7 @@ def test_alternatives_are_tried_in_their_order_and_scored_by_it(cluster: Any) ->
     assert plugin.normalize(state, POD, cluster.nodes, scores) == [100, 87, 0]
 
 
-def test_devices_of_a_claim_share_an_attribute(cluster: Any) -> None:
+def test_devices_of_a_claim_share_an_attribute(cluster: Cluster) -> None:
     same = DeviceConstraint(f"{DRIVER}/rack", frozenset(("gpus",)))
     cluster.have(GPU, claim(wants(count=2), constraints=(same,)))
     cluster.have(offers("a", device("x", rack="1"), device("y", rack="2"), device("z", rack="1")))
@@ -158,7 +162,7 @@ def test_devices_of_a_claim_share_an_attribute(cluster: Any) -> None:
     assert refused(cluster) == {"b": NOT_ALLOCATABLE, "c": NOT_ALLOCATABLE}
 
 
-def test_a_constraint_leaves_other_requests_alone(cluster: Any) -> None:
+def test_a_constraint_leaves_other_requests_alone(cluster: Cluster) -> None:
     same = DeviceConstraint(f"{DRIVER}/rack", frozenset(("one",)))
     cluster.have(GPU, claim(wants("one"), wants("two"), constraints=(same,)))
     cluster.have(offers("a", device("x", rack="1"), device("y")))
@@ -166,7 +170,7 @@ def test_a_constraint_leaves_other_requests_alone(cluster: Any) -> None:
     assert refused(cluster) == {}
 
 
-def test_tainted_devices_are_for_requests_that_tolerate_them(cluster: Any) -> None:
+def test_tainted_devices_are_for_requests_that_tolerate_them(cluster: Cluster) -> None:
     tainted = device("x", taints=(DeviceTaint("broken"),))
     cluster.have(GPU, claim(), offers("a", tainted), offers("b", device("x", taints=(DeviceTaint("k", "", "None"),))))
     nodes(cluster, "a", "b")
@@ -175,7 +179,7 @@ def test_tainted_devices_are_for_requests_that_tolerate_them(cluster: Any) -> No
     assert refused(cluster) == {}
 
 
-def test_a_rule_taints_the_devices_that_it_selects(cluster: Any) -> None:
+def test_a_rule_taints_the_devices_that_it_selects(cluster: Cluster) -> None:
     cluster.have(GPU, claim(), offers("a", "x"), offers("b", "x"))
     nodes(cluster, "a", "b")
     cluster.have(DeviceTaintRule("none", DeviceTaint("k")))
@@ -186,7 +190,7 @@ def test_a_rule_taints_the_devices_that_it_selects(cluster: Any) -> None:
     assert refused(cluster) == {"a": NOT_ALLOCATABLE, "b": NOT_ALLOCATABLE}
 
 
-def test_partitions_of_a_device_share_its_counters(cluster: Any) -> None:
+def test_partitions_of_a_device_share_its_counters(cluster: Cluster) -> None:
     def half(name: str) -> Device:
         return device(name, consumes_counters=(CounterConsumption("card", {"memory": 20}),))
 
@@ -203,7 +207,7 @@ def test_partitions_of_a_device_share_its_counters(cluster: Any) -> None:
     assert refused(cluster) == {"a": NOT_ALLOCATABLE, "b": NOT_ALLOCATABLE}
 
 
-def test_devices_are_where_their_slice_or_they_themselves_say(cluster: Any) -> None:
+def test_devices_are_where_their_slice_or_they_themselves_say(cluster: Cluster) -> None:
     rack = NodeSelector((NodeSelectorTerm((Requirement(HOSTNAME, "In", ("a",)),)),))
     cluster.have(GPU, claim())
     nodes(cluster, "a", "b")
@@ -217,7 +221,7 @@ def test_devices_are_where_their_slice_or_they_themselves_say(cluster: Any) -> N
     assert refused(cluster) == {"a": NOT_ALLOCATABLE}
 
 
-def test_only_the_newest_generation_of_a_pool_counts_and_only_when_it_is_complete(cluster: Any) -> None:
+def test_only_the_newest_generation_of_a_pool_counts_and_only_when_it_is_complete(cluster: Cluster) -> None:
     cluster.have(GPU, claim(), offers("a", "old"))
     cluster.have(replace(offers("a", "new", pool_generation=2, pool_slices=2), name="newer"))
     nodes(cluster, "a")
@@ -226,13 +230,13 @@ def test_only_the_newest_generation_of_a_pool_counts_and_only_when_it_is_complet
     assert refused(cluster) == {}
 
 
-def test_a_pool_with_contradictions_is_told_when_nothing_else_fits(cluster: Any) -> None:
+def test_a_pool_with_contradictions_is_told_when_nothing_else_fits(cluster: Cluster) -> None:
     cluster.have(GPU, claim(), offers("a", "x", "x"))
     nodes(cluster, "a")
     assert refused(cluster) == {"a": "invalid resource pools were encountered"}
 
 
-def test_an_allocated_claim_is_used_where_its_devices_are(cluster: Any) -> None:
+def test_an_allocated_claim_is_used_where_its_devices_are(cluster: Cluster) -> None:
     cluster.have(GPU, claim(allocation=has(in_pool("a", "x"), node="a"), reserved_for=(ConsumerReference("q", "q"),)))
     nodes(cluster, "a", "b")
     assert refused(cluster) == {"b": NOT_AVAILABLE}
@@ -259,7 +263,7 @@ def test_an_allocated_claim_is_used_where_its_devices_are(cluster: Any) -> None:
     ids=["missing", "going", "no class", "unknown request", "not made yet", "made for another"],
 )
 def test_a_claim_that_cannot_be_used_refuses_the_pod_for_good(
-    cluster: Any, pod: Pod, objects: list[Any], message: str
+    cluster: Cluster, pod: Pod, objects: list[Any], message: str
 ) -> None:
     cluster.have(*objects)
     _, status = cluster.begin(DynamicResources(cluster.handle), pod)
@@ -267,7 +271,7 @@ def test_a_claim_that_cannot_be_used_refuses_the_pod_for_good(
     assert status.message == message
 
 
-def test_pods_wait_outside_the_queue_for_their_claims(cluster: Any) -> None:
+def test_pods_wait_outside_the_queue_for_their_claims(cluster: Cluster) -> None:
     plugin = DynamicResources(cluster.handle)
     status = plugin.pre_enqueue(POD)
     assert status is not None
@@ -276,7 +280,7 @@ def test_pods_wait_outside_the_queue_for_their_claims(cluster: Any) -> None:
     assert plugin.pre_enqueue(POD) is None
 
 
-def test_a_search_without_end_is_given_up(cluster: Any) -> None:
+def test_a_search_without_end_is_given_up(cluster: Cluster) -> None:
     class Late(type(cluster.timeline)):  # type: ignore[misc]
         def now(self) -> int:
             self.spend(1_000_000_000)
@@ -292,7 +296,9 @@ def test_a_search_without_end_is_given_up(cluster: Any) -> None:
     assert (status.code, status.message) == (Code.ERROR, "node a: timed out trying to allocate devices")
 
 
-def test_hints_look_for_claims_that_come_and_devices_that_go_free(cluster: Any, hopeful: Callable[..., bool]) -> None:
+def test_hints_look_for_claims_that_come_and_devices_that_go_free(
+    cluster: Cluster, hopeful: Callable[..., bool]
+) -> None:
     plugin = DynamicResources(cluster.handle)
     mine, other = claim(), claim(name="other")
     taken = replace(other, allocation=has(in_pool("a", "x")))

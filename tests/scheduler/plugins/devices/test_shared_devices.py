@@ -24,6 +24,8 @@ from podtrail_scheduler.objects.resource import (
 from podtrail_scheduler.plugins.dynamic_resources import DynamicResources
 from podtrail_scheduler.plugins.dynamic_resources.capacity import share, suffices
 
+from tests.scheduler.plugins.cluster import Cluster
+
 DRIVER = "nic.example.com"
 NIC = DeviceClass("nic")
 ONE = 10**9
@@ -50,7 +52,7 @@ def has(amount: int) -> Allocation:
     return Allocation((AllocatedDevice("r", place, consumed={"bandwidth": amount * ONE}),))
 
 
-def offer(cluster: Any, *devices: Device, **fields: Any) -> None:
+def offer(cluster: Cluster, *devices: Device, **fields: Any) -> None:
     cluster.node("a")
     cluster.have(NIC, ResourceSlice("slice", DRIVER, "pool", node_name="a", devices=devices, **fields))
 
@@ -78,7 +80,7 @@ def test_a_request_gets_a_share_that_the_device_allows(
     assert suffices(nic(policy=policy), requested, {}) is allowed
 
 
-def test_claims_share_a_device_until_its_capacity_is_used_up(cluster: Any) -> None:
+def test_claims_share_a_device_until_its_capacity_is_used_up(cluster: Cluster) -> None:
     offer(cluster, nic())
     cluster.have(claim(wants(4)), claim(name="other", allocation=has(6)))
     plugin = DynamicResources(cluster.handle)
@@ -87,7 +89,7 @@ def test_claims_share_a_device_until_its_capacity_is_used_up(cluster: Any) -> No
     assert cluster.refused(plugin, POD) == NOT_ALLOCATABLE
 
 
-def test_requests_of_one_claim_share_a_device_too(cluster: Any) -> None:
+def test_requests_of_one_claim_share_a_device_too(cluster: Cluster) -> None:
     offer(cluster, nic())
     cluster.have(claim(wants(5, "one"), wants(5, "two")))
     plugin = DynamicResources(cluster.handle)
@@ -96,13 +98,13 @@ def test_requests_of_one_claim_share_a_device_too(cluster: Any) -> None:
     assert cluster.refused(plugin, POD) == NOT_ALLOCATABLE
 
 
-def test_a_request_for_two_devices_does_not_get_one_twice(cluster: Any) -> None:
+def test_a_request_for_two_devices_does_not_get_one_twice(cluster: Cluster) -> None:
     offer(cluster, nic())
     cluster.have(claim(wants(1, count=2)))
     assert cluster.refused(DynamicResources(cluster.handle), POD) == NOT_ALLOCATABLE
 
 
-def test_a_whole_device_must_have_the_capacity_that_is_asked_for(cluster: Any) -> None:
+def test_a_whole_device_must_have_the_capacity_that_is_asked_for(cluster: Cluster) -> None:
     offer(cluster, nic(shared=False))
     cluster.have(claim(wants(10)))
     plugin = DynamicResources(cluster.handle)
@@ -114,7 +116,7 @@ def test_a_whole_device_must_have_the_capacity_that_is_asked_for(cluster: Any) -
     assert cluster.refused(plugin, POD) == NOT_ALLOCATABLE
 
 
-def test_a_shared_device_takes_its_counters_once(cluster: Any) -> None:
+def test_a_shared_device_takes_its_counters_once(cluster: Cluster) -> None:
     partition = nic(consumes_counters=(CounterConsumption("card", {"ports": 1}),))
     offer(cluster, partition, pool_slices=2)
     counters = ResourceSlice("counters", DRIVER, "pool", pool_slices=2, node_name="a")
@@ -123,7 +125,7 @@ def test_a_shared_device_takes_its_counters_once(cluster: Any) -> None:
     assert cluster.refused(DynamicResources(cluster.handle), POD) == {}
 
 
-def test_distinct_attributes_keep_the_devices_of_a_claim_apart(cluster: Any) -> None:
+def test_distinct_attributes_keep_the_devices_of_a_claim_apart(cluster: Cluster) -> None:
     offer(cluster, nic("x"), nic("y"))
     apart = DeviceConstraint(distinct_attribute=f"{DRIVER}/port")
     cluster.have(claim(wants(1, "one"), wants(1, "two"), constraints=(apart,)))
@@ -140,7 +142,7 @@ def test_distinct_attributes_keep_the_devices_of_a_claim_apart(cluster: Any) -> 
     assert [each.id.device for each in written.allocation.devices] == ["x", "y"]
 
 
-def test_the_share_is_written_with_an_identifier_of_its_own(cluster: Any) -> None:
+def test_the_share_is_written_with_an_identifier_of_its_own(cluster: Cluster) -> None:
     offer(cluster, nic(policy=RequestPolicy(default=ONE // 2)))
     cluster.have(claim(wants(None, "one"), wants(2, "two")))
     plugin = DynamicResources(cluster.handle)
@@ -153,7 +155,7 @@ def test_the_share_is_written_with_an_identifier_of_its_own(cluster: Any) -> Non
     assert len({each["shareID"] for each in written}) == 2
 
 
-def test_a_share_that_is_being_written_counts_once(cluster: Any) -> None:
+def test_a_share_that_is_being_written_counts_once(cluster: Cluster) -> None:
     offer(cluster, nic())
     cluster.have(claim(wants(5)), claim(wants(1), name="second"), claim(wants(4), name="other"))
     both = replace(POD, resource_claims=(*POD.resource_claims, PodResourceClaim("more", "second")))

@@ -1,8 +1,6 @@
 from collections.abc import Sequence
-from typing import cast
 
 import pytest
-from podtrail_scheduler.client import Client
 from podtrail_scheduler.cluster.simulated.timeline import Timeline
 from podtrail_scheduler.framework.cycle_state import CycleState
 from podtrail_scheduler.framework.extension_points import NormalizeScorePlugin, PreFilterPlugin, PreScorePlugin
@@ -13,6 +11,8 @@ from podtrail_scheduler.framework.status import SKIP, Status
 from podtrail_scheduler.objects import Node, Pod
 from podtrail_scheduler.queueing.events import ApiObject
 
+from tests.scheduler.plugins.unasked_client import UnaskedClient
+
 
 class Cluster:
     """Nodes with Pods, and what is looked up besides; plugins are asked as the framework asks them."""
@@ -20,7 +20,7 @@ class Cluster:
     def __init__(self) -> None:
         self.nodes: list[NodeInfo] = []
         self.listers = Listers()
-        self.handle = Handle(Timeline(0, "test"), cast("Client", None), lambda: self.nodes, self.listers)
+        self.handle = Handle(Timeline(0, "test"), UnaskedClient(), lambda: self.nodes, self.listers)
 
     def node(self, name: str, labels: dict[str, str], *pods: Pod) -> NodeInfo:
         info = NodeInfo(Node(name, labels=labels))

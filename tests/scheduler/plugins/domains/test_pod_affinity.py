@@ -19,6 +19,8 @@ from podtrail_scheduler.objects import (
 from podtrail_scheduler.plugins.pod_affinity import InterPodAffinity
 from podtrail_scheduler.queueing.events import Action, Happening, Hint, Resource
 
+from tests.scheduler.plugins.refusal import refusal
+
 ZONE = "topology.kubernetes.io/zone"
 NO_AFFINITY = "node(s) didn't match pod affinity rules"
 NO_ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"
@@ -128,12 +130,12 @@ def test_adding_and_removing_pods_is_seen_and_undone(cluster: Any) -> None:
     plugin.add_pod(trial, wants, pod("x", "web"), b)
     plugin.remove_pod(trial, wants, pod("w", "web"), a)
     assert plugin.filter(trial, wants, b) is None
-    assert plugin.filter(trial, wants, a).message == NO_AFFINITY
+    assert refusal(plugin.filter(trial, wants, a)).message == NO_AFFINITY
     plugin.remove_pod(trial, wants, pod("x", "web"), b)
     plugin.add_pod(trial, wants, pod("w", "web"), a)
     for each in (trial, state):
         assert plugin.filter(each, wants, a) is None
-        assert plugin.filter(each, wants, b).message == NO_AFFINITY
+        assert refusal(plugin.filter(each, wants, b)).message == NO_AFFINITY
 
 
 def test_preferred_terms_of_the_pod_and_of_running_pods_add_up(cluster: Any) -> None:

@@ -20,6 +20,8 @@ from podtrail_scheduler.objects import (
 from podtrail_scheduler.plugins.topology_spread import PodTopologySpread
 from podtrail_scheduler.queueing.events import Action, Happening, Hint, Resource
 
+from tests.scheduler.plugins.refusal import refusal
+
 NOT_SPREAD = "node(s) didn't match pod topology spread constraints"
 NO_LABEL = "node(s) didn't match pod topology spread constraints (missing required label)"
 WEB = LabelSelector({"app": "web"})
@@ -96,7 +98,7 @@ def test_with_too_few_domains_the_fewest_is_none_at_all(
 def test_nodes_the_pod_cannot_use_count_only_when_affinity_is_ignored(cluster: Any) -> None:
     domains(cluster, a=1)
     cluster.node("b", {ZONE: "b", "disk": "hdd"})
-    picky = {"node_selector": {ZONE: "a"}}
+    picky: dict[str, Any] = {"node_selector": {ZONE: "a"}}
     assert refused(cluster, web(constraint(), **picky)) == {}
     assert refused(cluster, web(constraint(node_affinity_policy="Ignore"), **picky)) == {"a": NOT_SPREAD}
 
@@ -156,10 +158,10 @@ def test_pods_tried_on_and_taken_off_move_the_fewest(cluster: Any) -> None:
     plugin.add_pod(trial, new, web(name="x"), b)
     assert plugin.filter(trial, new, a) is None
     plugin.remove_pod(trial, new, web(name="x"), b)
-    assert plugin.filter(trial, new, a).message == NOT_SPREAD
+    assert refusal(plugin.filter(trial, new, a)).message == NOT_SPREAD
     plugin.remove_pod(trial, new, web(name="a-0"), a)
     assert plugin.filter(trial, new, a) is None
-    assert plugin.filter(state, new, a).message == NOT_SPREAD
+    assert refusal(plugin.filter(state, new, a)).message == NOT_SPREAD
 
 
 def test_soft_constraints_favour_domains_with_fewer_pods(cluster: Any) -> None:

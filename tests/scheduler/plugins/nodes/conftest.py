@@ -3,11 +3,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from podtrail_scheduler.client import ApiError, PodCondition
+from podtrail_scheduler.client import ApiError, Client
 from podtrail_scheduler.framework.clock import Signal
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.objects import Node, Pod
+
+from tests.scheduler.plugins.unasked_client import UnaskedClient
 
 MIB = 1024**2
 ROOM = {"cpu": 4000, "memory": 4000 * MIB, "pods": 10}
@@ -32,26 +34,17 @@ class Still:
         """Costs nothing."""
 
 
-class Binding:
+class Binding(UnaskedClient):
     """An API server that binds Pods, or refuses to."""
 
     def __init__(self) -> None:
         self.refusal: ApiError | None = None
         self.bound: list[tuple[str, str, Mapping[str, str]]] = []
 
-    def get_pod(self, uid: str) -> Pod | None:
-        raise NotImplementedError
-
     async def bind(self, pod: Pod, node_name: str, annotations: Mapping[str, str]) -> None:
         if self.refusal is not None:
             raise self.refusal
         self.bound.append((pod.name, node_name, annotations))
-
-    async def patch_pod_status(self, pod: Pod, condition: PodCondition | None, nominated_node: str | None) -> None:
-        raise NotImplementedError
-
-    async def delete_pod(self, pod: Pod) -> None:
-        raise NotImplementedError
 
 
 @pytest.fixture
@@ -62,7 +55,11 @@ def api() -> Binding:
 @pytest.fixture(scope="session")
 def handle_of() -> Callable[..., Handle]:
     """What a plugin on these nodes is given."""
-    return lambda *nodes, client=None: Handle(Still(), client or Binding(), lambda: nodes)
+
+    def make(*nodes: NodeInfo, client: Client | None = None) -> Handle:
+        return Handle(Still(), client or UnaskedClient(), lambda: nodes)
+
+    return make
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from podtrail_scheduler.client import ApiError, PodCondition
 from podtrail_scheduler.configuration.args import DefaultPreemptionArgs
 from podtrail_scheduler.framework.clock import Signal
 from podtrail_scheduler.framework.cycle_state import CycleState
-from podtrail_scheduler.framework.extension_points import PostFilterResult
+from podtrail_scheduler.framework.extension_points import FilterPlugin, PostFilterResult
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import Status, unschedulable
@@ -16,6 +16,8 @@ from podtrail_scheduler.plugins.node_ports import NodePorts
 from podtrail_scheduler.plugins.node_resources_fit import NodeResourcesFit
 from podtrail_scheduler.plugins.preemption import DefaultPreemption
 from podtrail_scheduler.queueing.events import ApiObject
+
+from tests.scheduler.plugins.unasked_client import UnaskedClient
 
 SHORT = unschedulable("Insufficient cpu")
 NOW = 10**18
@@ -47,7 +49,7 @@ class Background:
             asyncio.run(self.work.pop(0))
 
 
-class Requests:
+class Requests(UnaskedClient):
     """An API server that writes down what it is asked, and can refuse."""
 
     def __init__(self) -> None:
@@ -59,9 +61,6 @@ class Requests:
 
     def get_pod(self, uid: str) -> Pod | None:
         return self.pods.get(uid)
-
-    async def bind(self, pod: Pod, node_name: str, annotations: Mapping[str, str]) -> None:
-        raise NotImplementedError
 
     async def patch_pod_status(self, pod: Pod, condition: PodCondition | None, nominated_node: str | None) -> None:
         self.log.append(("patch", pod.name, condition, nominated_node))
@@ -107,7 +106,7 @@ class Cluster:
         self.handle.activate = self._activate
         self.measures = Measures()
         self.handle.measures = self.measures
-        filters = [NodePorts(self.handle), NodeResourcesFit(self.handle)]
+        filters: list[FilterPlugin] = [NodePorts(self.handle), NodeResourcesFit(self.handle)]
         self.handle.trial.serve(self.handle.nominator, filters, ())
         self.plugin = DefaultPreemption(self.handle, args)
 

@@ -1,7 +1,6 @@
 """VolumeBinding after the decision: assuming, writing, waiting, giving back. In virtual time."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from podtrail_scheduler.configuration.args import VolumeBindingArgs
@@ -21,6 +20,8 @@ from podtrail_scheduler.objects import (
 )
 from podtrail_scheduler.plugins.volume_binding import VolumeBinding
 
+from tests.scheduler.plugins.cluster import Cluster
+
 SECOND = 1_000_000_000
 SELECTED = "volume.kubernetes.io/selected-node"
 BOUND = {"pv.kubernetes.io/bind-completed": "yes"}
@@ -33,13 +34,13 @@ STATIC_CLAIM = PersistentVolumeClaim("data", uid="c", storage_class_name="static
 FAST_CLAIM = replace(STATIC_CLAIM, storage_class_name="fast")
 
 
-def filtered(cluster: Any, plugin: VolumeBinding, pod: Pod = POD) -> tuple[CycleState, Status | None]:
+def filtered(cluster: Cluster, plugin: VolumeBinding, pod: Pod = POD) -> tuple[CycleState, Status | None]:
     state, answer = cluster.begin(plugin, pod)
     assert answer is None
     return state, plugin.filter(state, pod, cluster.nodes[0])
 
 
-def reserved(cluster: Any, plugin: VolumeBinding) -> CycleState:
+def reserved(cluster: Cluster, plugin: VolumeBinding) -> CycleState:
     cluster.pods[POD.uid] = POD
     state, answer = filtered(cluster, plugin)
     assert answer is None
@@ -47,12 +48,12 @@ def reserved(cluster: Any, plugin: VolumeBinding) -> CycleState:
     return state
 
 
-def pre_bind(cluster: Any, plugin: VolumeBinding, state: CycleState) -> Status | None:
+def pre_bind(cluster: Cluster, plugin: VolumeBinding, state: CycleState) -> Status | None:
     answer: Status | None = cluster.run(plugin.pre_bind(state, POD, "a"))
     return answer
 
 
-def controller_binds(cluster: Any, after: int, volume: PersistentVolume = VOLUME) -> None:
+def controller_binds(cluster: Cluster, after: int, volume: PersistentVolume = VOLUME) -> None:
     """So long from now the volume controller binds the claim to the volume."""
 
     def bind() -> None:
@@ -67,7 +68,7 @@ def controller_binds(cluster: Any, after: int, volume: PersistentVolume = VOLUME
 
 
 @pytest.fixture
-def static(cluster: Any) -> Any:
+def static(cluster: Cluster) -> Cluster:
     """A claim, and one volume for it on node a."""
     cluster.node("a", {HOSTNAME: "a"})
     cluster.have(STATIC, VOLUME, STATIC_CLAIM)
@@ -75,14 +76,14 @@ def static(cluster: Any) -> Any:
 
 
 @pytest.fixture
-def dynamic(cluster: Any) -> Any:
+def dynamic(cluster: Cluster) -> Cluster:
     """A claim that a volume is to be made for."""
     cluster.node("a", {HOSTNAME: "a"})
     cluster.have(FAST, FAST_CLAIM)
     return cluster
 
 
-def test_a_volume_is_taken_from_reserve_on_and_given_back_by_unreserve(static: Any) -> None:
+def test_a_volume_is_taken_from_reserve_on_and_given_back_by_unreserve(static: Cluster) -> None:
     plugin = VolumeBinding(static.handle)
     other = Pod("q", uid="q", volumes=(Volume("data", claim_name="other"),))
     static.have(replace(STATIC_CLAIM, name="other", uid="o"))
@@ -92,7 +93,7 @@ def test_a_volume_is_taken_from_reserve_on_and_given_back_by_unreserve(static: A
     assert filtered(static, plugin, other)[1] is None
 
 
-def test_a_bound_volume_is_written_and_the_controller_waited_for(static: Any) -> None:
+def test_a_bound_volume_is_written_and_the_controller_waited_for(static: Cluster) -> None:
     plugin = VolumeBinding(static.handle)
     state = reserved(static, plugin)
     assert plugin.pre_bind_pre_flight(state, POD, "a") is None
@@ -104,7 +105,7 @@ def test_a_bound_volume_is_written_and_the_controller_waited_for(static: Any) ->
     assert volume.annotations == {"pv.kubernetes.io/bound-by-controller": "yes"}
 
 
-def test_a_claim_to_be_provisioned_is_given_its_node_and_waited_for(dynamic: Any) -> None:
+def test_a_claim_to_be_provisioned_is_given_its_node_and_waited_for(dynamic: Cluster) -> None:
     plugin = VolumeBinding(dynamic.handle)
     state = reserved(dynamic, plugin)
     controller_binds(dynamic, SECOND)
@@ -112,7 +113,7 @@ def test_a_claim_to_be_provisioned_is_given_its_node_and_waited_for(dynamic: Any
     assert dynamic.listers.get(PersistentVolumeClaim, "default/data").annotations[SELECTED] == "a"
 
 
-def test_nothing_is_bound_twice(static: Any) -> None:
+def test_nothing_is_bound_twice(static: Cluster) -> None:
     static.have(replace(STATIC_CLAIM, volume_name="pv", annotations=BOUND))
     plugin = VolumeBinding(static.handle)
     state = reserved(static, plugin)
@@ -120,14 +121,14 @@ def test_nothing_is_bound_twice(static: Any) -> None:
     assert pre_bind(static, plugin, state) is None
 
 
-def test_waiting_ends_with_the_configured_timeout(static: Any) -> None:
+def test_waiting_ends_with_the_configured_timeout(static: Cluster) -> None:
     plugin = VolumeBinding(static.handle, VolumeBindingArgs(bind_timeout_seconds=30))
     status = pre_bind(static, plugin, reserved(static, plugin))
     assert status is not None
     assert (status.code, status.message) == (Code.ERROR, "binding volumes: context deadline exceeded")
 
 
-def test_a_provisioner_that_gives_the_claim_back_ends_the_wait(dynamic: Any) -> None:
+def test_a_provisioner_that_gives_the_claim_back_ends_the_wait(dynamic: Cluster) -> None:
     plugin = VolumeBinding(dynamic.handle)
     state = reserved(dynamic, plugin)
 
@@ -141,7 +142,7 @@ def test_a_provisioner_that_gives_the_claim_back_ends_the_wait(dynamic: Any) -> 
     assert status.message == 'binding volumes: provisioning failed for PVC "data"'
 
 
-def test_a_volume_made_out_of_reach_ends_the_wait(dynamic: Any) -> None:
+def test_a_volume_made_out_of_reach_ends_the_wait(dynamic: Cluster) -> None:
     plugin = VolumeBinding(dynamic.handle)
     state = reserved(dynamic, plugin)
     elsewhere = NodeSelector((NodeSelectorTerm((Requirement(HOSTNAME, "In", ("b",)),)),))
@@ -153,7 +154,7 @@ def test_a_volume_made_out_of_reach_ends_the_wait(dynamic: Any) -> None:
     )
 
 
-def test_a_pod_that_is_gone_is_not_waited_for(static: Any) -> None:
+def test_a_pod_that_is_gone_is_not_waited_for(static: Cluster) -> None:
     plugin = VolumeBinding(static.handle)
     state = reserved(static, plugin)
     static.timeline.after(SECOND, lambda: static.pods.clear())
@@ -162,7 +163,7 @@ def test_a_pod_that_is_gone_is_not_waited_for(static: Any) -> None:
     assert status.message == 'binding volumes: pod does not exist any more: pod "p" not found'
 
 
-def test_a_conflict_fails_the_attempt_and_unreserve_gives_the_volume_back(static: Any) -> None:
+def test_a_conflict_fails_the_attempt_and_unreserve_gives_the_volume_back(static: Cluster) -> None:
     plugin = VolumeBinding(static.handle)
     state = reserved(static, plugin)
     static.objects.put(replace(VOLUME, labels={"changed": "meanwhile"}))
@@ -176,7 +177,7 @@ def test_a_conflict_fails_the_attempt_and_unreserve_gives_the_volume_back(static
     assert filtered(static, plugin)[1] is None
 
 
-def test_a_volume_that_changed_since_filter_is_an_error_at_reserve(static: Any) -> None:
+def test_a_volume_that_changed_since_filter_is_an_error_at_reserve(static: Cluster) -> None:
     plugin = VolumeBinding(static.handle)
     state, answer = filtered(static, plugin)
     assert answer is None

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from podtrail_scheduler.framework.status import SKIP, Code
@@ -19,6 +18,8 @@ from podtrail_scheduler.objects import (
 )
 from podtrail_scheduler.plugins.node_volume_limits import NodeVolumeLimits
 from podtrail_scheduler.queueing.events import Resource
+
+from tests.scheduler.plugins.cluster import Cluster
 
 DRIVER = "disk.example.com"
 TOO_MANY = "node(s) exceed max volume count"
@@ -40,26 +41,26 @@ def user(name: str, *claims: str) -> Pod:
     return Pod(name, uid=name, node_name="n", volumes=tuple(Volume(each, claim_name=each) for each in claims))
 
 
-def have(cluster: Any, *names: str) -> None:
+def have(cluster: Cluster, *names: str) -> None:
     cluster.have(*(bound(name) for name in names), *(volume(name) for name in names))
 
 
 @pytest.mark.parametrize(("limit", "refused"), [(1, True), (2, False), (None, False)])
-def test_volumes_of_the_pods_there_count_against_the_limit(cluster: Any, limit: int | None, refused: bool) -> None:
+def test_volumes_of_the_pods_there_count_against_the_limit(cluster: Cluster, limit: int | None, refused: bool) -> None:
     have(cluster, "v", "w")
     cluster.have(limited(limit))
     cluster.node("n", {}, user("old", "v"))
     assert cluster.refused(NodeVolumeLimits(cluster.handle), user("new", "w")) == ({"n": TOO_MANY} if refused else {})
 
 
-def test_a_volume_that_is_there_already_takes_no_more_room(cluster: Any) -> None:
+def test_a_volume_that_is_there_already_takes_no_more_room(cluster: Cluster) -> None:
     have(cluster, "v")
     cluster.have(limited(1))
     cluster.node("n", {}, user("old", "v"))
     assert cluster.refused(NodeVolumeLimits(cluster.handle), user("new", "v")) == {}
 
 
-def test_attached_volumes_of_nobody_count_too(cluster: Any) -> None:
+def test_attached_volumes_of_nobody_count_too(cluster: Cluster) -> None:
     have(cluster, "v", "w")
     cluster.have(limited(1), VolumeAttachment("a", DRIVER, "n", "v"), VolumeAttachment("b", DRIVER, "m", "w"))
     cluster.node("n")
@@ -67,14 +68,14 @@ def test_attached_volumes_of_nobody_count_too(cluster: Any) -> None:
     assert cluster.refused(NodeVolumeLimits(cluster.handle), user("new", "w")) == {"n": TOO_MANY}
 
 
-def test_claims_to_be_provisioned_count_for_the_driver_of_their_class(cluster: Any) -> None:
+def test_claims_to_be_provisioned_count_for_the_driver_of_their_class(cluster: Cluster) -> None:
     cluster.have(limited(1), StorageClass("fast", DRIVER))
     cluster.have(*(PersistentVolumeClaim(name, storage_class_name="fast") for name in "ab"))
     cluster.node("n", {}, user("old", "a"))
     assert cluster.refused(NodeVolumeLimits(cluster.handle), user("new", "b")) == {"n": TOO_MANY}
 
 
-def test_in_tree_volumes_count_for_the_driver_in_their_place(cluster: Any) -> None:
+def test_in_tree_volumes_count_for_the_driver_in_their_place(cluster: Cluster) -> None:
     cluster.have(limited(1, "ebs.csi.aws.com"), bound("v"), bound("w"))
     cluster.have(
         PersistentVolume("v", kind="awsElasticBlockStore", source={"volumeID": "aws://zone/vol-1"}),
@@ -86,7 +87,7 @@ def test_in_tree_volumes_count_for_the_driver_in_their_place(cluster: Any) -> No
     assert cluster.refused(NodeVolumeLimits(cluster.handle), inline) == {}
 
 
-def test_an_ephemeral_volume_counts_and_must_be_the_pods_own(cluster: Any) -> None:
+def test_an_ephemeral_volume_counts_and_must_be_the_pods_own(cluster: Cluster) -> None:
     cluster.have(limited(0), StorageClass("fast", DRIVER))
     cluster.have(PersistentVolumeClaim("new-tmp", storage_class_name="fast", owner_uid="new"))
     cluster.node("n")
@@ -96,11 +97,12 @@ def test_an_ephemeral_volume_counts_and_must_be_the_pods_own(cluster: Any) -> No
     foreign = replace(new, uid="another")
     state, _ = cluster.begin(plugin, foreign)
     status = plugin.filter(state, foreign, cluster.nodes[0])
+    assert status is not None
     assert status.code is Code.ERROR
     assert status.message == "PVC default/new-tmp was not created for pod default/new (pod is not owner)"
 
 
-def test_a_driver_may_ask_that_pods_keep_off_nodes_without_it(cluster: Any) -> None:
+def test_a_driver_may_ask_that_pods_keep_off_nodes_without_it(cluster: Cluster) -> None:
     have(cluster, "v")
     cluster.have(CsiDriver(DRIVER, prevent_pod_scheduling_if_missing=True))
     cluster.node("n")
@@ -110,7 +112,7 @@ def test_a_driver_may_ask_that_pods_keep_off_nodes_without_it(cluster: Any) -> N
     assert cluster.refused(NodeVolumeLimits(cluster.handle), user("new", "v")) == {}
 
 
-def test_a_missing_claim_refuses_the_new_pod_but_is_forgiven_an_old_one(cluster: Any) -> None:
+def test_a_missing_claim_refuses_the_new_pod_but_is_forgiven_an_old_one(cluster: Cluster) -> None:
     have(cluster, "v")
     cluster.have(limited(1))
     cluster.node("n", {}, user("old", "gone"))
@@ -120,11 +122,11 @@ def test_a_missing_claim_refuses_the_new_pod_but_is_forgiven_an_old_one(cluster:
     assert cluster.refused(plugin, user("new", "gone")) == {"n": message}
 
 
-def test_pods_without_attachable_volumes_skip(cluster: Any) -> None:
+def test_pods_without_attachable_volumes_skip(cluster: Cluster) -> None:
     assert cluster.begin(NodeVolumeLimits(cluster.handle), Pod("p", volumes=(Volume("x", kind="nfs"),)))[1] == SKIP
 
 
-def test_hints_look_for_more_room(cluster: Any, hopeful: Callable[..., bool]) -> None:
+def test_hints_look_for_more_room(cluster: Cluster, hopeful: Callable[..., bool]) -> None:
     plugin, new = NodeVolumeLimits(cluster.handle), user("new", "v")
     attachment = VolumeAttachment("a", DRIVER, "n", "v")
     assert hopeful(plugin, new, Resource.CSI_NODE, limited(1), limited(2))

@@ -27,6 +27,8 @@ from podtrail_scheduler.objects import (
 from podtrail_scheduler.plugins.volume_binding import VolumeBinding
 from podtrail_scheduler.queueing.events import Resource
 
+from tests.scheduler.plugins.cluster import Cluster
+
 GI = 1024**3
 DRIVER = "disk.example.com"
 OUT_OF_REACH = "node(s) didn't match PersistentVolume's node affinity"
@@ -54,17 +56,17 @@ def local(name: str, host: str, **fields: Any) -> PersistentVolume:
     return PersistentVolume(name, node_affinity=only_on(host), **{**defaults, **fields})
 
 
-def hosts(cluster: Any, *names: str) -> None:
+def hosts(cluster: Cluster, *names: str) -> None:
     for name in names:
         cluster.node(name, {HOSTNAME: name, ZONE: f"zone-{name}"})
 
 
-def refused(cluster: Any, pod: Pod = POD) -> dict[str, str]:
+def refused(cluster: Cluster, pod: Pod = POD) -> dict[str, str]:
     answers: dict[str, str] = cluster.refused(VolumeBinding(cluster.handle), pod)
     return answers
 
 
-def test_pods_without_claims_skip(cluster: Any) -> None:
+def test_pods_without_claims_skip(cluster: Cluster) -> None:
     assert cluster.begin(VolumeBinding(cluster.handle), Pod("p"))[1] == SKIP
 
 
@@ -82,14 +84,14 @@ def test_pods_without_claims_skip(cluster: Any) -> None:
     ],
     ids=["missing", "going", "lost", "immediate", "half bound"],
 )
-def test_a_claim_in_a_bad_state_refuses_the_pod_for_good(cluster: Any, claims: list[Any], message: str) -> None:
+def test_a_claim_in_a_bad_state_refuses_the_pod_for_good(cluster: Cluster, claims: list[Any], message: str) -> None:
     cluster.have(LOCAL, *claims)
     _, status = cluster.begin(VolumeBinding(cluster.handle), POD)
     assert status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     assert status.message == message
 
 
-def test_the_claim_of_an_ephemeral_volume_is_waited_for_and_must_be_the_pods_own(cluster: Any) -> None:
+def test_the_claim_of_an_ephemeral_volume_is_waited_for_and_must_be_the_pods_own(cluster: Cluster) -> None:
     pod = Pod("p", uid="p", volumes=(Volume("tmp", ephemeral=True),))
     plugin = VolumeBinding(cluster.handle)
     _, status = cluster.begin(plugin, pod)
@@ -103,19 +105,19 @@ def test_the_claim_of_an_ephemeral_volume_is_waited_for_and_must_be_the_pods_own
     assert refused(cluster, pod) == {"b": NONE_TO_BIND}
 
 
-def test_a_bound_volume_must_reach_the_node(cluster: Any) -> None:
+def test_a_bound_volume_must_reach_the_node(cluster: Cluster) -> None:
     cluster.have(claim(volume_name="pv", annotations=BOUND), local("pv", "a"))
     hosts(cluster, "a", "b")
     assert refused(cluster) == {"b": OUT_OF_REACH}
 
 
-def test_a_claim_bound_to_a_volume_that_is_gone_fits_nowhere(cluster: Any) -> None:
+def test_a_claim_bound_to_a_volume_that_is_gone_fits_nowhere(cluster: Cluster) -> None:
     cluster.have(claim(volume_name="pv", annotations=BOUND))
     hosts(cluster, "a")
     assert refused(cluster) == {"a": VOLUME_GONE}
 
 
-def test_a_migrated_volume_is_looked_for_by_the_topology_of_its_driver(cluster: Any) -> None:
+def test_a_migrated_volume_is_looked_for_by_the_topology_of_its_driver(cluster: Cluster) -> None:
     volume = PersistentVolume(
         "pv", kind="gcePersistentDisk", source={"pdName": "d"}, node_affinity=only_on("z", key=ZONE)
     )
@@ -148,14 +150,14 @@ def test_a_migrated_volume_is_looked_for_by_the_topology_of_its_driver(cluster: 
     ],
 )
 def test_a_volume_must_be_what_the_claim_asks_for(
-    cluster: Any, wanted: dict[str, Any], offered: dict[str, Any], fits: bool
+    cluster: Cluster, wanted: dict[str, Any], offered: dict[str, Any], fits: bool
 ) -> None:
     cluster.have(LOCAL, claim(**wanted), local("pv", "a", **offered))
     hosts(cluster, "a")
     assert refused(cluster) == ({} if fits else {"a": NONE_TO_BIND})
 
 
-def test_two_claims_do_not_get_the_same_volume(cluster: Any) -> None:
+def test_two_claims_do_not_get_the_same_volume(cluster: Cluster) -> None:
     pod = replace(POD, volumes=(Volume("x", claim_name="x"), Volume("y", claim_name="y")))
     cluster.have(LOCAL, claim("x", request=2 * GI), claim("y", request=GI))
     cluster.have(local("small", "a"), local("large", "a", capacity=2 * GI), local("lonely", "b", capacity=2 * GI))
@@ -163,13 +165,13 @@ def test_two_claims_do_not_get_the_same_volume(cluster: Any) -> None:
     assert refused(cluster, pod) == {"b": NONE_TO_BIND}
 
 
-def test_volumes_are_made_where_the_class_allows_it(cluster: Any) -> None:
+def test_volumes_are_made_where_the_class_allows_it(cluster: Cluster) -> None:
     cluster.have(replace(FAST, allowed_topologies=({ZONE: frozenset({"zone-a"})},)), claim(storage_class_name="fast"))
     hosts(cluster, "a", "b")
     assert refused(cluster) == {"b": NONE_TO_BIND}
 
 
-def test_a_claim_that_is_meant_for_a_node_goes_there(cluster: Any) -> None:
+def test_a_claim_that_is_meant_for_a_node_goes_there(cluster: Cluster) -> None:
     selected = {"volume.kubernetes.io/selected-node": "a"}
     cluster.have(FAST, claim(storage_class_name="fast", annotations=selected))
     hosts(cluster, "a", "b")
@@ -180,7 +182,7 @@ def capacity(name: str, host: str, size: int | None, **fields: Any) -> CsiStorag
     return CsiStorageCapacity(name, "kube-system", "fast", LabelSelector({HOSTNAME: host}), size, **fields)
 
 
-def test_a_driver_that_tells_its_capacity_must_have_enough(cluster: Any) -> None:
+def test_a_driver_that_tells_its_capacity_must_have_enough(cluster: Cluster) -> None:
     cluster.have(FAST, CsiDriver(DRIVER, storage_capacity=True), claim(storage_class_name="fast", request=2 * GI))
     cluster.have(capacity("ca", "a", 2 * GI), capacity("cb", "b", GI), capacity("cc", "c", None))
     cluster.have(capacity("cd", "d", 4 * GI, maximum_volume_size=GI))
@@ -190,14 +192,14 @@ def test_a_driver_that_tells_its_capacity_must_have_enough(cluster: Any) -> None
     assert refused(cluster) == {}
 
 
-def test_all_that_is_wrong_with_a_node_is_said(cluster: Any) -> None:
+def test_all_that_is_wrong_with_a_node_is_said(cluster: Cluster) -> None:
     pod = replace(POD, volumes=(Volume("x", claim_name="x"), Volume("y", claim_name="y")))
     cluster.have(LOCAL, claim("x", volume_name="pv", annotations=BOUND), claim("y"), local("pv", "a"))
     hosts(cluster, "b")
     assert refused(cluster, pod) == {"b": f"{OUT_OF_REACH}, {NONE_TO_BIND}"}
 
 
-def scored(cluster: Any, args: VolumeBindingArgs | None = None, pod: Pod = POD) -> dict[str, int]:
+def scored(cluster: Cluster, args: VolumeBindingArgs | None = None, pod: Pod = POD) -> dict[str, int]:
     plugin = VolumeBinding(cluster.handle, args)
     state, answer = cluster.begin(plugin, pod)
     assert answer is None
@@ -207,7 +209,7 @@ def scored(cluster: Any, args: VolumeBindingArgs | None = None, pod: Pod = POD) 
     return {node.name: plugin.score(state, pod, node) for node in cluster.nodes}
 
 
-def test_a_volume_with_more_left_over_scores_higher(cluster: Any) -> None:
+def test_a_volume_with_more_left_over_scores_higher(cluster: Cluster) -> None:
     cluster.have(LOCAL, claim(), local("a", "a", capacity=GI), local("b", "b", capacity=4 * GI))
     hosts(cluster, "a", "b")
     assert scored(cluster) == {"a": 0, "b": 75}
@@ -215,14 +217,14 @@ def test_a_volume_with_more_left_over_scores_higher(cluster: Any) -> None:
     assert scored(cluster, packed) == {"a": 100, "b": 25}
 
 
-def test_room_for_volumes_to_be_made_is_scored_where_the_driver_tells(cluster: Any) -> None:
+def test_room_for_volumes_to_be_made_is_scored_where_the_driver_tells(cluster: Cluster) -> None:
     cluster.have(FAST, CsiDriver(DRIVER, storage_capacity=True), claim(storage_class_name="fast"))
     cluster.have(capacity("ca", "a", 10 * GI), capacity("cb", "b", 2 * GI))
     hosts(cluster, "a", "b")
     assert scored(cluster) == {"a": 90, "b": 50}
 
 
-def test_classes_are_averaged_and_halves_rounded_up(cluster: Any) -> None:
+def test_classes_are_averaged_and_halves_rounded_up(cluster: Cluster) -> None:
     pod = replace(POD, volumes=(Volume("x", claim_name="x"), Volume("y", claim_name="y")))
     cluster.have(LOCAL, replace(LOCAL, name="slow"), claim("x"), claim("y", storage_class_name="slow"))
     cluster.have(local("px", "a", capacity=GI), local("py", "a", capacity=4 * GI, storage_class_name="slow"))
@@ -230,7 +232,7 @@ def test_classes_are_averaged_and_halves_rounded_up(cluster: Any) -> None:
     assert scored(cluster, pod=pod) == {"a": 38}  # 0 and 75
 
 
-def test_without_a_shape_scoring_is_skipped(cluster: Any) -> None:
+def test_without_a_shape_scoring_is_skipped(cluster: Cluster) -> None:
     cluster.have(LOCAL, claim(), local("a", "a"))
     hosts(cluster, "a")
     plugin = VolumeBinding(cluster.handle, VolumeBindingArgs(shape=()))
@@ -238,7 +240,7 @@ def test_without_a_shape_scoring_is_skipped(cluster: Any) -> None:
     assert plugin.pre_score(state, POD, cluster.nodes) == SKIP
 
 
-def test_hints_look_for_claims_classes_and_room(cluster: Any, hopeful: Callable[..., bool]) -> None:
+def test_hints_look_for_claims_classes_and_room(cluster: Cluster, hopeful: Callable[..., bool]) -> None:
     plugin = VolumeBinding(cluster.handle)
     small, large = capacity("c", "a", GI), capacity("c", "a", 2 * GI)
     assert hopeful(plugin, POD, Resource.PERSISTENT_VOLUME_CLAIM, None, claim())

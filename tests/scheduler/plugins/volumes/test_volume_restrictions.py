@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from podtrail_scheduler.framework.status import SKIP, Code
 from podtrail_scheduler.objects import PersistentVolumeClaim, Pod, Volume
 from podtrail_scheduler.plugins.volume_restrictions import VolumeRestrictions
 from podtrail_scheduler.queueing.events import Resource
+
+from tests.scheduler.plugins.cluster import Cluster
+from tests.scheduler.plugins.refusal import refusal
 
 DISK = "node(s) had no available disk"
 CLAIM = (
@@ -48,7 +50,7 @@ def with_claim(claim: str, name: str = "new", namespace: str = "default") -> Pod
     ],
 )
 def test_an_inline_disk_is_used_by_one_pod_of_a_node(
-    cluster: Any, kind: str, mine: dict[str, object], theirs: dict[str, object], conflict: bool
+    cluster: Cluster, kind: str, mine: dict[str, object], theirs: dict[str, object], conflict: bool
 ) -> None:
     cluster.node("there", {}, with_disk(kind, theirs, "old"))
     cluster.node("elsewhere")
@@ -56,17 +58,17 @@ def test_an_inline_disk_is_used_by_one_pod_of_a_node(
     assert refused == ({"there": DISK} if conflict else {})
 
 
-def test_a_claim_for_one_pod_keeps_others_off_every_node_while_it_is_used(cluster: Any) -> None:
+def test_a_claim_for_one_pod_keeps_others_off_every_node_while_it_is_used(cluster: Cluster) -> None:
     cluster.have(PersistentVolumeClaim("once", access_modes=("ReadWriteOncePod",)))
     cluster.node("a", {}, with_claim("once", "old"))
     cluster.node("b")
     plugin = VolumeRestrictions(cluster.handle)
     assert cluster.refused(plugin, with_claim("once")) == {"a": CLAIM, "b": CLAIM}
     state, _ = cluster.begin(plugin, with_claim("once"))
-    assert plugin.filter(state, with_claim("once"), cluster.nodes[1]).code is Code.UNSCHEDULABLE
+    assert refusal(plugin.filter(state, with_claim("once"), cluster.nodes[1])).code is Code.UNSCHEDULABLE
 
 
-def test_preemption_sees_the_claim_let_go(cluster: Any) -> None:
+def test_preemption_sees_the_claim_let_go(cluster: Cluster) -> None:
     cluster.have(PersistentVolumeClaim("once", access_modes=("ReadWriteOncePod",)))
     old, new = with_claim("once", "old"), with_claim("once")
     node = cluster.node("a", {}, old)
@@ -76,24 +78,24 @@ def test_preemption_sees_the_claim_let_go(cluster: Any) -> None:
     plugin.remove_pod(trial, new, old, node)
     assert plugin.filter(trial, new, node) is None
     plugin.add_pod(trial, new, old, node)
-    assert plugin.filter(trial, new, node).message == CLAIM
-    assert plugin.filter(state, new, node).message == CLAIM
+    assert refusal(plugin.filter(trial, new, node)).message == CLAIM
+    assert refusal(plugin.filter(state, new, node)).message == CLAIM
 
 
 @pytest.mark.parametrize("modes", [("ReadWriteOnce",), ("ReadWriteMany",)])
-def test_other_access_modes_are_shared(cluster: Any, modes: tuple[str, ...]) -> None:
+def test_other_access_modes_are_shared(cluster: Cluster, modes: tuple[str, ...]) -> None:
     cluster.have(PersistentVolumeClaim("shared", access_modes=modes))
     cluster.node("a", {}, with_claim("shared", "old"))
     assert cluster.begin(VolumeRestrictions(cluster.handle), with_claim("shared"))[1] == SKIP
 
 
-def test_a_missing_claim_refuses_the_pod_for_good(cluster: Any) -> None:
+def test_a_missing_claim_refuses_the_pod_for_good(cluster: Cluster) -> None:
     _, status = cluster.begin(VolumeRestrictions(cluster.handle), with_claim("gone"))
     assert status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     assert status.message == 'persistentvolumeclaim "gone" not found'
 
 
-def test_hints_look_for_pods_that_let_go_of_disk_or_claim(cluster: Any, hopeful: Callable[..., bool]) -> None:
+def test_hints_look_for_pods_that_let_go_of_disk_or_claim(cluster: Cluster, hopeful: Callable[..., bool]) -> None:
     plugin, new = VolumeRestrictions(cluster.handle), with_claim("once")
     disk = with_disk("iscsi", {"iqn": "q"})
     assert hopeful(plugin, new, Resource.ASSIGNED_POD, with_claim("once", "old"), None)

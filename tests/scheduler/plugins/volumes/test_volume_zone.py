@@ -18,6 +18,8 @@ from podtrail_scheduler.objects import (
 from podtrail_scheduler.plugins.volume_zone import VolumeZone
 from podtrail_scheduler.queueing.events import Resource
 
+from tests.scheduler.plugins.cluster import Cluster
+
 BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"
 POD = Pod("p", uid="p", volumes=(Volume("data", claim_name="data"),))
 CLAIM = PersistentVolumeClaim("data", volume_name="pv")
@@ -25,21 +27,21 @@ ELSEWHERE = "node(s) had no available volume zone"
 
 
 @pytest.mark.parametrize("label", [ZONE, BETA_ZONE])
-def test_a_pod_goes_to_a_zone_of_its_volume(cluster: Any, label: str) -> None:
+def test_a_pod_goes_to_a_zone_of_its_volume(cluster: Cluster, label: str) -> None:
     cluster.have(CLAIM, PersistentVolume("pv", labels={label: "a__b"}))
     for zone in "abc":
         cluster.node(zone, {ZONE: zone})
     assert cluster.refused(VolumeZone(cluster.handle), POD) == {"c": ELSEWHERE}
 
 
-def test_nodes_that_say_nothing_about_zones_are_not_asked(cluster: Any) -> None:
+def test_nodes_that_say_nothing_about_zones_are_not_asked(cluster: Cluster) -> None:
     cluster.have(CLAIM, PersistentVolume("pv", labels={ZONE: "a"}))
     cluster.node("bare")
     cluster.node("region", {"topology.kubernetes.io/region": "r"})
     assert cluster.refused(VolumeZone(cluster.handle), POD) == {"region": ELSEWHERE}
 
 
-def test_an_invalid_zone_label_is_ignored(cluster: Any) -> None:
+def test_an_invalid_zone_label_is_ignored(cluster: Cluster) -> None:
     cluster.have(CLAIM, PersistentVolume("pv", labels={ZONE: "a__"}))
     assert cluster.begin(VolumeZone(cluster.handle), POD)[1] == SKIP
 
@@ -60,14 +62,14 @@ def test_an_invalid_zone_label_is_ignored(cluster: Any) -> None:
         ),
     ],
 )
-def test_what_is_missing_refuses_the_pod_for_good(cluster: Any, objects: list[Any], message: str) -> None:
+def test_what_is_missing_refuses_the_pod_for_good(cluster: Cluster, objects: list[Any], message: str) -> None:
     cluster.have(*objects)
     _, status = cluster.begin(VolumeZone(cluster.handle), POD)
     assert status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     assert status.message == message
 
 
-def test_claims_that_wait_for_the_pod_do_not_matter_yet(cluster: Any) -> None:
+def test_claims_that_wait_for_the_pod_do_not_matter_yet(cluster: Cluster) -> None:
     cluster.have(
         replace(CLAIM, volume_name="", storage_class_name="local"),
         StorageClass("local", volume_binding_mode=WAIT_FOR_FIRST_CONSUMER),
@@ -75,7 +77,7 @@ def test_claims_that_wait_for_the_pod_do_not_matter_yet(cluster: Any) -> None:
     assert cluster.begin(VolumeZone(cluster.handle), POD)[1] == SKIP
 
 
-def test_hints_look_at_the_pods_claims_and_at_labels_of_volumes(cluster: Any, hopeful: Callable[..., bool]) -> None:
+def test_hints_look_at_the_pods_claims_and_at_labels_of_volumes(cluster: Cluster, hopeful: Callable[..., bool]) -> None:
     plugin = VolumeZone(cluster.handle)
     other = PersistentVolumeClaim("other")
     volume = PersistentVolume("pv", labels={ZONE: "a"})

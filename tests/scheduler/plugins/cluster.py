@@ -1,10 +1,13 @@
-from collections.abc import Callable, Coroutine
-from typing import Any
+"""Objects of a simulated API server for plugins that look them up and write them."""
 
-import pytest
+from collections.abc import Coroutine, Mapping
+from typing import Any, Protocol, TypeVar
+
+from podtrail_scheduler.client import Kind
 from podtrail_scheduler.cluster.simulated.object_store import ObjectStore
 from podtrail_scheduler.cluster.simulated.timeline import Timeline
 from podtrail_scheduler.framework.cycle_state import CycleState
+from podtrail_scheduler.framework.extension_points import FilterPlugin, PreFilterPlugin
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.listers import Listers
 from podtrail_scheduler.framework.node_info import NodeInfo
@@ -12,11 +15,18 @@ from podtrail_scheduler.framework.status import SKIP, Status
 from podtrail_scheduler.objects import Node, Pod
 from podtrail_scheduler.queueing.events import ApiObject
 
+from tests.scheduler.plugins.unasked_client import UnaskedClient
+
 REQUEST = 2_000_000
 WATCH_DELAY = 1_000_000
+Answer = TypeVar("Answer")
 
 
-class Cluster:
+class PreFilteringPlugin(PreFilterPlugin, FilterPlugin, Protocol):
+    """A filter that looks at the cluster first."""
+
+
+class Cluster(UnaskedClient):
     """An API server's objects, the watch that shows them a little later, and plugins asked as the framework asks.
 
     It is the plugins' client as well, as far as they write.
@@ -28,7 +38,7 @@ class Cluster:
         self.pods: dict[str, Pod] = {}
         self.listers = Listers()
         self.objects = ObjectStore(self._told)
-        self.handle = Handle(self.timeline, self, lambda: self.nodes, self.listers)  # type: ignore[arg-type]
+        self.handle = Handle(self.timeline, self, lambda: self.nodes, self.listers)
 
     def node(self, name: str, labels: dict[str, str] | None = None, *pods: Pod) -> NodeInfo:
         info = NodeInfo(Node(name, labels=labels or {}))
@@ -48,9 +58,9 @@ class Cluster:
         while self.timeline.next_time() is not None:
             self.timeline.step()
 
-    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
+    def run(self, work: Coroutine[Any, Any, Answer]) -> Answer:
         """What `work` returns, when all that it waited for has happened."""
-        answers = []
+        answers: list[Answer] = []
 
         async def keep() -> None:
             answers.append(await work)
@@ -60,14 +70,14 @@ class Cluster:
         [answer] = answers
         return answer
 
-    def begin(self, plugin: Any, pod: Pod) -> tuple[CycleState, Status | None]:
+    def begin(self, plugin: PreFilterPlugin, pod: Pod) -> tuple[CycleState, Status | None]:
         """The state after PreFilter, and its answer."""
         state = CycleState()
         answer = plugin.pre_filter(state, pod, self.nodes)
         assert answer is None or isinstance(answer, Status)
         return state, answer
 
-    def refused(self, plugin: Any, pod: Pod) -> dict[str, str]:
+    def refused(self, plugin: PreFilteringPlugin, pod: Pod) -> dict[str, str]:
         """Why Filter refuses which nodes."""
         state, answer = self.begin(plugin, pod)
         if answer == SKIP:
@@ -79,7 +89,7 @@ class Cluster:
     def get_pod(self, uid: str) -> Pod | None:
         return self.pods.get(uid)
 
-    async def patch(self, changed: Any, patch: Any, subresource: str = "") -> Any:
+    async def patch(self, changed: Kind, patch: Mapping[str, Any], subresource: str = "") -> Kind:
         await self.timeline.sleep(REQUEST)
         return self.objects.patch(changed)
 
@@ -91,26 +101,3 @@ class Cluster:
                 self.listers.remove(old)
 
         self.timeline.after(WATCH_DELAY, arrive)
-
-
-@pytest.fixture
-def cluster() -> Cluster:
-    """No nodes and no objects yet."""
-    return Cluster()
-
-
-@pytest.fixture
-def hopeful() -> Callable[..., bool]:
-    """Whether the plugin's hint for a resource queues the Pod after the change from `old` to `new`."""
-    from podtrail_scheduler.queueing.events import Action, Happening, Hint, Resource
-
-    def ask(plugin: Any, pod: Pod, resource: Resource, old: Any, new: Any) -> bool:
-        action = Action.ADD if old is None else Action.DELETE if new is None else Action.UPDATE
-        [registration] = [
-            each
-            for each in plugin.events_to_register()
-            if each.event.resource is resource and each.event.action & action
-        ]
-        return bool(registration.hint(pod, Happening(registration.event, old, new)) is Hint.QUEUE)
-
-    return ask
