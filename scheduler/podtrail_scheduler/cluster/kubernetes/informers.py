@@ -4,12 +4,12 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
+from podtrail_scheduler.cluster.observer import Observer
 from podtrail_scheduler.extenders import WatchedManifests
-from podtrail_scheduler.objects import Node, Pod
+from podtrail_scheduler.objects import Pod
 from podtrail_scheduler.objects.decoding import decode
-from podtrail_scheduler.queueing.events import ApiObject
 
 from .connection import Connection
 from .errors import Refused, RequestFailed
@@ -60,24 +60,6 @@ KINDS: Sequence[Kind] = (
     Kind("resource.k8s.io/v1", "devicetaintrules", "DeviceTaintRule"),
 )
 """What kube-scheduler's informers watch. What an older API server does not have is told, and done without."""
-
-
-class Observer(Protocol):
-    """Who is told of the cluster's changes (podtrail_scheduler.watching.Watching)."""
-
-    def pod_added(self, pod: Pod) -> None: ...
-
-    def pod_updated(self, old: Pod, new: Pod) -> None: ...
-
-    def pod_deleted(self, pod: Pod) -> None: ...
-
-    def node_added(self, node: Node) -> None: ...
-
-    def node_updated(self, old: Node, new: Node) -> None: ...
-
-    def node_deleted(self, node: Node) -> None: ...
-
-    def object_changed(self, old: ApiObject | None, new: ApiObject | None) -> None: ...
 
 
 class Mirror:

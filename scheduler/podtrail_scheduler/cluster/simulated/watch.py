@@ -4,8 +4,7 @@ While it is broken nothing is heard; then everything is listed, and the schedule
 tells it: what happened in between and was undone again it never learns.
 """
 
-from typing import Protocol
-
+from podtrail_scheduler.cluster.observer import Observer
 from podtrail_scheduler.objects import Node, Pod
 from podtrail_scheduler.queueing.events import ApiObject
 
@@ -17,24 +16,12 @@ DELAY = 1_000_000
 _Key = tuple[type, str]
 
 
-class Watcher(Protocol):
-    """Who is told of changes."""
-
-    def pod_added(self, pod: Pod) -> None: ...
-    def pod_updated(self, old: Pod, new: Pod) -> None: ...
-    def pod_deleted(self, pod: Pod) -> None: ...
-    def node_added(self, node: Node) -> None: ...
-    def node_updated(self, old: Node, new: Node) -> None: ...
-    def node_deleted(self, node: Node) -> None: ...
-    def object_changed(self, old: ApiObject | None, new: ApiObject | None) -> None: ...
-
-
 class Watch:
     """Tells one watcher of all objects."""
 
     def __init__(self, timeline: Timeline) -> None:
         self._timeline = timeline
-        self.watcher: Watcher | None = None
+        self.watcher: Observer | None = None
         self._latest: dict[_Key, ApiObject] = {}
         self._shown: dict[_Key, ApiObject] = {}
         self._breaks = 0
@@ -87,7 +74,7 @@ class Watch:
             self.watcher.object_changed(old, new)
 
     @staticmethod
-    def _show_pod(watcher: Watcher, old: ApiObject | None, new: ApiObject | None) -> None:
+    def _show_pod(watcher: Observer, old: ApiObject | None, new: ApiObject | None) -> None:
         if isinstance(old, Pod) and isinstance(new, Pod):
             watcher.pod_updated(old, new)
         elif isinstance(new, Pod):
@@ -96,7 +83,7 @@ class Watch:
             watcher.pod_deleted(old)
 
     @staticmethod
-    def _show_node(watcher: Watcher, old: ApiObject | None, new: ApiObject | None) -> None:
+    def _show_node(watcher: Observer, old: ApiObject | None, new: ApiObject | None) -> None:
         if isinstance(old, Node) and isinstance(new, Node):
             watcher.node_updated(old, new)
         elif isinstance(new, Node):
