@@ -355,3 +355,60 @@ def test_a_damaged_checkpoint_is_told_of_and_passed_over(
 
     asyncio.run(main())
     assert "checkpoint.json: what it says is passed over" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {},
+        {"version": 1, "toldUntilUnixNano": "1", "pods": None},
+        {"version": 1, "toldUntilUnixNano": "1", "pods": 5},
+        {"version": 1, "toldUntilUnixNano": "1", "pods": [{"since": 1e999}]},
+        {"version": 1, "toldUntilUnixNano": 1e999},
+        {"version": 1, "toldUntilUnixNano": str(2**62)},
+    ],
+    ids=["empty", "null", "number", "pod", "endless", "future"],
+)
+def test_a_checkpoint_that_makes_no_sense_keeps_nothing_from_being_told(content: Any, tmp_path: Path) -> None:
+    (tmp_path / "kube-scheduler.log").write_bytes(log_of("v2-text"))
+    path = tmp_path / "checkpoint"
+    path.write_text(json.dumps(content))
+
+    async def main() -> None:
+        sink = Sink()
+        log = {"follow": False, "include": [str(tmp_path / "*.log")]}
+        async with asyncio.timeout(DEADLINE), receiver(log=log, checkpoint=str(path)) as source:
+            await source.run(sink)
+        assert sink.results == counted("v2-text")
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("kind", ["fifo", "device", "directory", "nested"])
+def test_a_checkpoint_that_can_be_none_is_passed_over_and_left_alone(
+    kind: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "kube-scheduler.log").write_bytes(log_of("v2-text"))
+    path = tmp_path / "checkpoint"
+    match kind:
+        case "fifo":
+            os.mkfifo(path)
+        case "device":
+            path.symlink_to("/dev/zero")
+        case "directory":
+            path.mkdir()
+        case _:
+            path.write_bytes(b"[" * 200_000)
+
+    async def main() -> None:
+        sink = Sink()
+        log = {"follow": False, "include": [str(tmp_path / "*.log")]}
+        async with asyncio.timeout(DEADLINE), receiver(log=log, checkpoint=str(path)) as source:
+            await source.run(sink)
+        assert sink.results == counted("v2-text")
+
+    asyncio.run(main())
+    assert f"{path}: what it says is passed over" in caplog.text
+    if kind != "nested":
+        assert not path.is_file()
+        assert f"can't write {path}" in caplog.text

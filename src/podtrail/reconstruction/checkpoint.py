@@ -6,6 +6,8 @@ from typing import Any, Final
 from podtrail.reconstruction.pods import Incarnation
 
 _VERSION: Final = 1
+_AHEAD: Final = 3_600_000_000_000
+"""Nanoseconds by which the scheduler's clock may be ahead of ours."""
 
 
 def write_checkpoint(told_until: int, pods: Iterable[Incarnation], covered: int) -> dict[str, Any]:
@@ -37,19 +39,25 @@ def _matters(pod: Incarnation, told_until: int) -> bool:
     return pod.told > told_until or not over
 
 
-def read_told_until(checkpoint: Mapping[str, Any]) -> int:
+def read_told_until(checkpoint: Mapping[str, Any], now: int) -> int:
     """Return until when attempts were told, Unix nanoseconds. ValueError when it is no checkpoint of ours."""
     if checkpoint.get("version") != _VERSION:
         raise ValueError(f"a checkpoint of version {checkpoint.get('version')!r}; {_VERSION} is known")
     try:
-        return int(checkpoint["toldUntilUnixNano"])
-    except (KeyError, TypeError, ValueError):
+        told_until = int(checkpoint["toldUntilUnixNano"])
+    except (KeyError, TypeError, ValueError, OverflowError):
         raise ValueError("a checkpoint without a time in toldUntilUnixNano") from None
+    if told_until > now + _AHEAD:
+        raise ValueError("a checkpoint of the future: what happens until then would never be told")
+    return told_until
 
 
 def read_pods(checkpoint: Mapping[str, Any], told_until: int) -> Iterator[Incarnation]:
     """Yield the Pods of a checkpoint. ValueError when one is damaged."""
-    for number, told in enumerate(checkpoint.get("pods", ())):
+    pods = checkpoint.get("pods", [])
+    if not isinstance(pods, list):
+        raise ValueError("a checkpoint whose pods are no list")
+    for number, told in enumerate(pods):
         try:
             pod = Incarnation(str(told["pod"]), str(told["uid"]), int(told["since"]))
             pod.created = int(told["created"])
@@ -58,6 +66,6 @@ def read_pods(checkpoint: Mapping[str, Any], told_until: int) -> Iterator[Incarn
             pod.told = pod.told_before = int(told["toldUnixNano"])
             pod.last = bytes.fromhex(told["last"]) or None
             pod.whole_until = told_until if told["whole"] else 0
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             raise ValueError(f"a checkpoint with a damaged Pod, number {number}") from None
         yield pod

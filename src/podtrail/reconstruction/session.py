@@ -41,7 +41,7 @@ class Session:
         With `profiles`, only attempts of these are told.
         """
         self._profiles = frozenset(profiles)
-        told_until = read_told_until(checkpoint) if checkpoint else 0
+        told_until = read_told_until(checkpoint, now) if checkpoint else 0
         pods = read_pods(checkpoint, told_until) if checkpoint else ()
         self.census: dict[str, Census] = {"log": Census(), "watch": Census()}
         self._correlator = Correlator(told_until, pods, own_only=True)
