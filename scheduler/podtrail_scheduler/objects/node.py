@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from .keys import ByName
+
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
 REGION = "topology.kubernetes.io/region"
@@ -41,7 +43,7 @@ class Toleration:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class Node(ByName):
     """A node; `allocatable` in the units of `quantities`, `images` the sizes in bytes by each of their names."""
 
     name: str
@@ -56,8 +58,3 @@ class Node:
     conditions: tuple[tuple[str, str], ...] = ()
     """Type and status of each."""
     declared_features: frozenset[str] = frozenset()
-
-    @property
-    def key(self) -> str:
-        """The name: nodes have no namespace."""
-        return self.name

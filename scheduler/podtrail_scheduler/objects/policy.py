@@ -3,25 +3,21 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from .keys import ByName, ByNamespaceAndName
 from .labels import LabelSelector
 
 
 @dataclass(frozen=True, slots=True)
-class Namespace:
+class Namespace(ByName):
     """A namespace and its labels."""
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
     resource_version: str = ""
 
-    @property
-    def key(self) -> str:
-        """The name."""
-        return self.name
-
 
 @dataclass(frozen=True, slots=True)
-class PodDisruptionBudget:
+class PodDisruptionBudget(ByNamespaceAndName):
     """How many more of the selected Pods may be disrupted (`status.disruptionsAllowed`)."""
 
     name: str
@@ -31,11 +27,6 @@ class PodDisruptionBudget:
     disrupted_pods: frozenset[str] = frozenset()
     """Names of Pods whose eviction is under way and counted already."""
     resource_version: str = ""
-
-    @property
-    def key(self) -> str:
-        """Namespace and name."""
-        return f"{self.namespace}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from .keys import ByName, ByNamespaceAndName
 from .labels import NodeSelector
 
 EXACT_COUNT = "ExactCount"
@@ -40,7 +41,7 @@ class DeviceTaint(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceTaintRule:
+class DeviceTaintRule(ByName):
     """A taint that somebody other than the driver gives to devices: those of `selector`, empty parts of which are any.
 
     Without a selector it is for none.
@@ -50,11 +51,6 @@ class DeviceTaintRule:
     taint: DeviceTaint
     selector: DeviceId | None = None
     resource_version: str = ""
-
-    @property
-    def key(self) -> str:
-        """The name."""
-        return self.name
 
     def selects(self, device: DeviceId) -> bool:
         """Whether `device` gets the taint."""
@@ -128,7 +124,7 @@ class Device:
 
 
 @dataclass(frozen=True, slots=True)
-class ResourceSlice:
+class ResourceSlice(ByName):
     """Devices of a pool; a pool is complete when all `pool_slices` slices of its newest generation are there."""
 
     name: str
@@ -144,14 +140,9 @@ class ResourceSlice:
     shared_counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     resource_version: str = ""
 
-    @property
-    def key(self) -> str:
-        """The name."""
-        return self.name
-
 
 @dataclass(frozen=True, slots=True)
-class DeviceClass:
+class DeviceClass(ByName):
     """A kind of device: expressions (CEL) that its devices meet, and configuration that goes with them."""
 
     name: str
@@ -159,11 +150,6 @@ class DeviceClass:
     config: tuple[Mapping[str, Any], ...] = ()
     """As the API has it: an allocation takes it over."""
     resource_version: str = ""
-
-    @property
-    def key(self) -> str:
-        """The name."""
-        return self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +225,7 @@ class ConsumerReference(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ResourceClaim:
+class ResourceClaim(ByNamespaceAndName):
     """A claim for devices, and its allocation once it has one."""
 
     name: str
@@ -257,8 +243,3 @@ class ResourceClaim:
     allocation: Allocation | None = None
     reserved_for: tuple[ConsumerReference, ...] = ()
     devices: tuple[DeviceStatus, ...] = ()
-
-    @property
-    def key(self) -> str:
-        """Namespace and name."""
-        return f"{self.namespace}/{self.name}"

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from .keys import ByName, ByNamespaceAndName
 from .labels import LabelSelector, NodeSelector
 
 IMMEDIATE = "Immediate"
@@ -10,7 +11,7 @@ WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
 
 
 @dataclass(frozen=True, slots=True)
-class PersistentVolumeClaim:
+class PersistentVolumeClaim(ByNamespaceAndName):
     """A claim; `request` in bytes."""
 
     name: str
@@ -31,14 +32,9 @@ class PersistentVolumeClaim:
     """The Pod that an ephemeral volume's claim was made for."""
     volume_attributes_class_name: str | None = None
 
-    @property
-    def key(self) -> str:
-        """Namespace and name."""
-        return f"{self.namespace}/{self.name}"
-
 
 @dataclass(frozen=True, slots=True)
-class PersistentVolume:
+class PersistentVolume(ByName):
     """A volume; `capacity` in bytes, `kind` and `source` the API's volume source (`csi`, `hostPath`, `local` …)."""
 
     name: str
@@ -59,14 +55,9 @@ class PersistentVolume:
     source: Mapping[str, object] = field(default_factory=dict)
     volume_attributes_class_name: str | None = None
 
-    @property
-    def key(self) -> str:
-        """The name."""
-        return self.name
-
 
 @dataclass(frozen=True, slots=True)
-class StorageClass:
+class StorageClass(ByName):
     """How claims are provisioned; `allowed_topologies` None: everywhere."""
 
     name: str
@@ -76,11 +67,6 @@ class StorageClass:
     """Of each term the label keys with their values."""
     annotations: Mapping[str, str] = field(default_factory=dict)
     resource_version: str = ""
-
-    @property
-    def key(self) -> str:
-        """The name."""
-        return self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +80,7 @@ class CsiNodeDriver:
 
 
 @dataclass(frozen=True, slots=True)
-class CsiNode:
+class CsiNode(ByName):
     """The CSI drivers of the node of the same name."""
 
     name: str
@@ -102,14 +88,9 @@ class CsiNode:
     annotations: Mapping[str, str] = field(default_factory=dict)
     resource_version: str = ""
 
-    @property
-    def key(self) -> str:
-        """The name."""
-        return self.name
-
 
 @dataclass(frozen=True, slots=True)
-class CsiDriver:
+class CsiDriver(ByName):
     """A driver; with `storage_capacity` the scheduler looks at CSIStorageCapacity objects."""
 
     name: str
@@ -118,14 +99,9 @@ class CsiDriver:
     prevent_pod_scheduling_if_missing: bool = False
     resource_version: str = ""
 
-    @property
-    def key(self) -> str:
-        """The name."""
-        return self.name
-
 
 @dataclass(frozen=True, slots=True)
-class CsiStorageCapacity:
+class CsiStorageCapacity(ByNamespaceAndName):
     """How much a storage class can provision where `node_topology` selects; bytes, None unknown."""
 
     name: str
@@ -136,14 +112,9 @@ class CsiStorageCapacity:
     maximum_volume_size: int | None = None
     resource_version: str = ""
 
-    @property
-    def key(self) -> str:
-        """Namespace and name."""
-        return f"{self.namespace}/{self.name}"
-
 
 @dataclass(frozen=True, slots=True)
-class VolumeAttachment:
+class VolumeAttachment(ByName):
     """A volume that a driver attaches or has attached to a node."""
 
     name: str
@@ -151,8 +122,3 @@ class VolumeAttachment:
     node_name: str
     volume_name: str = ""
     resource_version: str = ""
-
-    @property
-    def key(self) -> str:
-        """The name."""
-        return self.name

@@ -1,0 +1,26 @@
+"""How objects are told apart within their kind."""
+
+
+class ByName:
+    """An object without a namespace."""
+
+    __slots__ = ()
+    name: str
+
+    @property
+    def key(self) -> str:
+        """The name."""
+        return self.name
+
+
+class ByNamespaceAndName:
+    """An object in a namespace."""
+
+    __slots__ = ()
+    name: str
+    namespace: str
+
+    @property
+    def key(self) -> str:
+        """Namespace and name."""
+        return f"{self.namespace}/{self.name}"
