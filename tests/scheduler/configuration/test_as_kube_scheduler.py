@@ -6,16 +6,15 @@ Both were recorded from the real one; with its binary present they are checked a
 import json
 import re
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 from podtrail_scheduler.configuration.encoding import encode
 from podtrail_scheduler.configuration.errors import ConfigurationError
-from podtrail_scheduler.configuration.types import KubeSchedulerConfiguration
 
-Read = Callable[..., KubeSchedulerConfiguration]
+from tests.scheduler.configuration.reading import Read
+
 HERE = Path(__file__).parent
 LOGGED = re.compile(r'"command failed" err="((?:[^"\\]|\\.)*)"')
 LOGGED_LINES = re.compile(r'"command failed" err=<\n((?:\t.*\n)*) >')

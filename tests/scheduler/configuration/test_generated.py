@@ -14,6 +14,8 @@ from podtrail_scheduler.configuration.encoding import encode
 from podtrail_scheduler.configuration.errors import ConfigurationError
 from podtrail_scheduler.configuration.types import API_VERSION, KIND
 
+from tests.scheduler.configuration.reading import Read
+
 pytestmark = pytest.mark.control_plane
 
 LOGGED = re.compile(r'"command failed" err="((?:[^"\\]|\\.)*)"')
@@ -172,7 +174,7 @@ class Draw:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_are_taken_or_refused_as_the_real_one_does(
-    seed: int, kube_scheduler: Path, reading: Any, tmp_path: Path
+    seed: int, kube_scheduler: Path, reading: Read, tmp_path: Path
 ) -> None:
     text = yaml.safe_dump(Draw(seed).document())
 
@@ -181,7 +183,7 @@ def test_are_taken_or_refused_as_the_real_one_does(
     assert ours == theirs, text
 
 
-def here(reading: Any, text: str) -> Any:
+def here(reading: Read, text: str) -> Any:
     """What is written here, or said."""
     try:
         return yaml.safe_load(encode(reading(text)))

@@ -1,22 +1,20 @@
 """The `tracing` section (KEP-5927), which no kube-scheduler has yet: component-base's words, and the gate it needs."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 from podtrail_scheduler.configuration.encoding import encode
 from podtrail_scheduler.configuration.errors import ConfigurationError
 from podtrail_scheduler.configuration.features import parse_feature_gates
-from podtrail_scheduler.configuration.types import KubeSchedulerConfiguration, Tracing
+from podtrail_scheduler.configuration.types import Tracing
+
+from tests.scheduler.configuration.reading import Read
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
-Reading = Callable[..., KubeSchedulerConfiguration]
 FIELD = "struct field TracingConfiguration.tracing.samplingRatePerMillion"
 TOO_MANY = "sampling rate per million must be less than or equal to one million"
 SCHEMES = "Options are none, dns, unix, or unix-abstract.  See https://github.com/grpc/grpc/blob/master/doc/naming.md"
 
 
-def test_is_read_and_written(reading: Any) -> None:
+def test_is_read_and_written(reading: Read) -> None:
     reading.features = parse_feature_gates(["SchedulerTracing=true"])
     configuration = reading(HEAD + "tracing: {endpoint: 'unix:///run/otel', samplingRatePerMillion: 0}\n")
 
@@ -25,12 +23,12 @@ def test_is_read_and_written(reading: Any) -> None:
     assert reading.warnings == []
 
 
-def test_empty_is_not_the_same_as_none(reading: Reading) -> None:
+def test_empty_is_not_the_same_as_none(reading: Read) -> None:
     assert reading(HEAD).tracing is None
     assert reading(HEAD + "tracing: {}\n").tracing == Tracing()
 
 
-def test_warns_when_the_gate_is_off(reading: Any) -> None:
+def test_warns_when_the_gate_is_off(reading: Read) -> None:
     reading(HEAD + "tracing: {}\n")
 
     assert reading.warnings == [
@@ -60,7 +58,7 @@ def test_warns_when_the_gate_is_off(reading: Any) -> None:
         ("rate: 1", 'strict decoding error: unknown field "tracing.rate"'),
     ],
 )
-def test_refuses_what_component_base_refuses(reading: Reading, section: str, message: str) -> None:
+def test_refuses_what_component_base_refuses(reading: Read, section: str, message: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
         reading(f"{HEAD}tracing: {{{section}}}\n")
 
