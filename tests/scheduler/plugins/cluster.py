@@ -53,6 +53,12 @@ class Cluster(UnaskedClient):
             self.objects.put(each)
         self.settle()
 
+    def shown(self, kind: type[Kind], key: str) -> Kind:
+        """The object as the watch last showed it, which it did."""
+        item = self.listers.get(kind, key)
+        assert item is not None
+        return item
+
     def settle(self) -> None:
         """All that is under way happens."""
         while self.timeline.next_time() is not None:

@@ -21,6 +21,7 @@ from podtrail_scheduler.objects.resource import (
 from podtrail_scheduler.plugins.dynamic_resources import DynamicResources
 
 from tests.scheduler.plugins.cluster import Cluster
+from tests.scheduler.plugins.refusal import refusal
 
 DRIVER = "gpu.example.com"
 FINALIZER = "resource.kubernetes.io/delete-protection"
@@ -58,9 +59,7 @@ def reserved(cluster: Cluster, plugin: DynamicResources, pod: Pod) -> CycleState
 
 
 def current(cluster: Cluster) -> ResourceClaim:
-    claim = cluster.listers.get(ResourceClaim, "default/claim")
-    assert isinstance(claim, ResourceClaim)
-    return claim
+    return cluster.shown(ResourceClaim, "default/claim")
 
 
 def test_devices_are_taken_from_reserve_on_and_given_back_by_unreserve(one: Cluster) -> None:
@@ -107,7 +106,7 @@ def test_what_was_written_counts_before_the_watch_shows_it(one: Cluster) -> None
     plugin = DynamicResources(one.handle)
     one.have(replace(CLAIM, name="other", uid="o"))
     state = reserved(one, plugin, user("p"))
-    answers = []
+    answers: list[tuple[Allocation | None, Status | None]] = []
 
     async def write() -> None:
         await plugin.pre_bind(state, user("p"), "a")
@@ -116,7 +115,7 @@ def test_what_was_written_counts_before_the_watch_shows_it(one: Cluster) -> None
     one.run(write())
     [(shown, status)] = answers
     assert shown is None
-    assert status.message == "cannot allocate all claims"
+    assert refusal(status).message == "cannot allocate all claims"
 
 
 def test_a_second_pod_shares_the_devices_of_a_claim(one: Cluster) -> None:
@@ -162,7 +161,7 @@ def test_a_claim_that_somebody_else_allocated_meanwhile_fails_the_attempt(one: C
     state = reserved(one, plugin, user("p"))
     theirs = Allocation((AllocatedDevice("r", DeviceId(DRIVER, "pool", "x")),))
     one.objects.put(replace(current(one), allocation=theirs))
-    status = one.run(plugin.pre_bind(state, user("p"), "a"))
+    status = refusal(one.run(plugin.pre_bind(state, user("p"), "a")))
     assert (status.code, status.message) == (
         Code.ERROR,
         "claim default/claim got allocated elsewhere in the meantime",
@@ -173,7 +172,7 @@ def test_a_claim_that_is_gone_fails_the_attempt(one: Cluster) -> None:
     plugin = DynamicResources(one.handle)
     state = reserved(one, plugin, user("p"))
     one.objects.remove(current(one))
-    status = one.run(plugin.pre_bind(state, user("p"), "a"))
+    status = refusal(one.run(plugin.pre_bind(state, user("p"), "a")))
     assert status.code is Code.ERROR
 
 

@@ -48,7 +48,7 @@ def reserved(cluster: Cluster, plugin: DynamicResources) -> CycleState:
 
 def driver_says(cluster: Cluster, after: int, condition: str) -> None:
     def say() -> None:
-        claim = cluster.listers.get(ResourceClaim, "default/claim")
+        claim = cluster.shown(ResourceClaim, "default/claim")
         said = DeviceStatus(DeviceId(DRIVER, "pool", "slow"), {condition: ("True", "Done", "well")})
         cluster.objects.put(replace(claim, devices=(said,)))
 
@@ -108,8 +108,9 @@ def test_devices_that_are_ready_at_once_are_preferred(fabric: Cluster) -> None:
     plugin = DynamicResources(fabric.handle)
     state = reserved(fabric, plugin)
     assert pre_bind(fabric, plugin, state) is None
-    claim = fabric.listers.get(ResourceClaim, "default/claim")
-    assert [each.id.device for each in claim.allocation.devices] == ["fast"]
+    allocation = fabric.shown(ResourceClaim, "default/claim").allocation
+    assert allocation is not None
+    assert [each.id.device for each in allocation.devices] == ["fast"]
 
 
 def test_without_the_gate_such_devices_are_not_chosen(fabric: Cluster) -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from podtrail_scheduler.cluster.simulated.timeline import Timeline
 from podtrail_scheduler.configuration.args import DynamicResourcesArgs
 from podtrail_scheduler.framework.status import SKIP, Code
 from podtrail_scheduler.objects import HOSTNAME, NodeSelector, NodeSelectorTerm, Pod, PodResourceClaim, Requirement
@@ -31,6 +32,7 @@ from podtrail_scheduler.plugins.dynamic_resources import DynamicResources
 from podtrail_scheduler.queueing.events import Resource
 
 from tests.scheduler.plugins.cluster import Cluster
+from tests.scheduler.plugins.refusal import refusal
 
 DRIVER = "gpu.example.com"
 GPU = DeviceClass("gpu", (f"device.driver == '{DRIVER}'",))
@@ -118,8 +120,7 @@ def test_an_expression_without_a_value_is_an_error_that_names_it(cluster: Cluste
     nodes(cluster, "a")
     plugin = DynamicResources(cluster.handle)
     state, _ = cluster.begin(plugin, POD)
-    status = plugin.filter(state, POD, cluster.nodes[0])
-    assert status is not None
+    status = refusal(plugin.filter(state, POD, cluster.nodes[0]))
     assert status.code is Code.ERROR
     assert status.message.startswith(
         "claim default/claim: selector #0 on device gpu.example.com/a/x: CEL runtime error: no such key: speed"
@@ -266,7 +267,7 @@ def test_a_claim_that_cannot_be_used_refuses_the_pod_for_good(
     cluster: Cluster, pod: Pod, objects: list[Any], message: str
 ) -> None:
     cluster.have(*objects)
-    _, status = cluster.begin(DynamicResources(cluster.handle), pod)
+    status = refusal(cluster.begin(DynamicResources(cluster.handle), pod)[1])
     assert status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     assert status.message == message
 
@@ -281,18 +282,17 @@ def test_pods_wait_outside_the_queue_for_their_claims(cluster: Cluster) -> None:
 
 
 def test_a_search_without_end_is_given_up(cluster: Cluster) -> None:
-    class Late(type(cluster.timeline)):  # type: ignore[misc]
+    class Late(Timeline):
         def now(self) -> int:
             self.spend(1_000_000_000)
-            return int(super().now())
+            return super().now()
 
     cluster.handle.clock = Late(0, "test")
     cluster.have(GPU, claim(wants(count=20)), offers("a", *(f"d{index}" for index in range(40))))
     nodes(cluster, "a")
     plugin = DynamicResources(cluster.handle, DynamicResourcesArgs())
     state, _ = cluster.begin(plugin, POD)
-    status = plugin.filter(state, POD, cluster.nodes[0])
-    assert status is not None
+    status = refusal(plugin.filter(state, POD, cluster.nodes[0]))
     assert (status.code, status.message) == (Code.ERROR, "node a: timed out trying to allocate devices")
 
 

@@ -138,8 +138,9 @@ def test_distinct_attributes_keep_the_devices_of_a_claim_apart(cluster: Cluster)
     plugin.filter(state, POD, cluster.nodes[0])
     plugin.reserve(state, POD, "a")
     cluster.run(plugin.pre_bind(state, POD, "a"))
-    written = cluster.listers.get(ResourceClaim, "default/claim")
-    assert [each.id.device for each in written.allocation.devices] == ["x", "y"]
+    written = cluster.shown(ResourceClaim, "default/claim").allocation
+    assert written is not None
+    assert [each.id.device for each in written.devices] == ["x", "y"]
 
 
 def test_the_share_is_written_with_an_identifier_of_its_own(cluster: Cluster) -> None:
@@ -150,7 +151,9 @@ def test_the_share_is_written_with_an_identifier_of_its_own(cluster: Cluster) ->
     plugin.filter(state, POD, cluster.nodes[0])
     plugin.reserve(state, POD, "a")
     assert cluster.run(plugin.pre_bind(state, POD, "a")) is None
-    written = cluster.listers.get(ResourceClaim, "default/claim").allocation.json["devices"]["results"]
+    allocation = cluster.shown(ResourceClaim, "default/claim").allocation
+    assert allocation is not None
+    written = allocation.json["devices"]["results"]
     assert [each["consumedCapacity"] for each in written] == [{"bandwidth": "500m"}, {"bandwidth": "2"}]
     assert len({each["shareID"] for each in written}) == 2
 

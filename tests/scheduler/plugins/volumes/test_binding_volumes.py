@@ -57,7 +57,7 @@ def controller_binds(cluster: Cluster, after: int, volume: PersistentVolume = VO
     """So long from now the volume controller binds the claim to the volume."""
 
     def bind() -> None:
-        claim = cluster.listers.get(PersistentVolumeClaim, "default/data")
+        claim = cluster.shown(PersistentVolumeClaim, "default/data")
         current = cluster.listers.get(PersistentVolume, volume.name)
         if current is None:
             cluster.objects.put(replace(volume, claim_ref=("default", "data", "c")))
@@ -100,7 +100,7 @@ def test_a_bound_volume_is_written_and_the_controller_waited_for(static: Cluster
     controller_binds(static, 3 * SECOND)
     assert pre_bind(static, plugin, state) is None
     assert 3 * SECOND <= static.timeline.now() < 4 * SECOND
-    volume = static.listers.get(PersistentVolume, "pv")
+    volume = static.shown(PersistentVolume, "pv")
     assert volume.claim_ref == ("default", "data", "c")
     assert volume.annotations == {"pv.kubernetes.io/bound-by-controller": "yes"}
 
@@ -110,7 +110,7 @@ def test_a_claim_to_be_provisioned_is_given_its_node_and_waited_for(dynamic: Clu
     state = reserved(dynamic, plugin)
     controller_binds(dynamic, SECOND)
     assert pre_bind(dynamic, plugin, state) is None
-    assert dynamic.listers.get(PersistentVolumeClaim, "default/data").annotations[SELECTED] == "a"
+    assert dynamic.shown(PersistentVolumeClaim, "default/data").annotations[SELECTED] == "a"
 
 
 def test_nothing_is_bound_twice(static: Cluster) -> None:
@@ -133,7 +133,7 @@ def test_a_provisioner_that_gives_the_claim_back_ends_the_wait(dynamic: Cluster)
     state = reserved(dynamic, plugin)
 
     def reject() -> None:
-        claim = dynamic.listers.get(PersistentVolumeClaim, "default/data")
+        claim = dynamic.shown(PersistentVolumeClaim, "default/data")
         dynamic.objects.put(replace(claim, annotations={"why": "no room"}))
 
     dynamic.timeline.after(SECOND, reject)

@@ -20,6 +20,7 @@ from podtrail_scheduler.plugins.node_volume_limits import NodeVolumeLimits
 from podtrail_scheduler.queueing.events import Resource
 
 from tests.scheduler.plugins.cluster import Cluster
+from tests.scheduler.plugins.refusal import refusal
 
 DRIVER = "disk.example.com"
 TOO_MANY = "node(s) exceed max volume count"
@@ -96,8 +97,7 @@ def test_an_ephemeral_volume_counts_and_must_be_the_pods_own(cluster: Cluster) -
     assert cluster.refused(plugin, new) == {"n": TOO_MANY}
     foreign = replace(new, uid="another")
     state, _ = cluster.begin(plugin, foreign)
-    status = plugin.filter(state, foreign, cluster.nodes[0])
-    assert status is not None
+    status = refusal(plugin.filter(state, foreign, cluster.nodes[0]))
     assert status.code is Code.ERROR
     assert status.message == "PVC default/new-tmp was not created for pod default/new (pod is not owner)"
 

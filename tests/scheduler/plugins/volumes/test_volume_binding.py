@@ -28,6 +28,7 @@ from podtrail_scheduler.plugins.volume_binding import VolumeBinding
 from podtrail_scheduler.queueing.events import Resource
 
 from tests.scheduler.plugins.cluster import Cluster
+from tests.scheduler.plugins.refusal import refusal
 
 GI = 1024**3
 DRIVER = "disk.example.com"
@@ -86,7 +87,7 @@ def test_pods_without_claims_skip(cluster: Cluster) -> None:
 )
 def test_a_claim_in_a_bad_state_refuses_the_pod_for_good(cluster: Cluster, claims: list[Any], message: str) -> None:
     cluster.have(LOCAL, *claims)
-    _, status = cluster.begin(VolumeBinding(cluster.handle), POD)
+    status = refusal(cluster.begin(VolumeBinding(cluster.handle), POD)[1])
     assert status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     assert status.message == message
 
@@ -94,11 +95,11 @@ def test_a_claim_in_a_bad_state_refuses_the_pod_for_good(cluster: Cluster, claim
 def test_the_claim_of_an_ephemeral_volume_is_waited_for_and_must_be_the_pods_own(cluster: Cluster) -> None:
     pod = Pod("p", uid="p", volumes=(Volume("tmp", ephemeral=True),))
     plugin = VolumeBinding(cluster.handle)
-    _, status = cluster.begin(plugin, pod)
+    status = refusal(cluster.begin(plugin, pod)[1])
     waiting = 'waiting for ephemeral volume controller to create the persistentvolumeclaim "p-tmp"'
     assert status.message == waiting
     cluster.have(LOCAL, claim("p-tmp", owner_uid="another"))
-    _, status = cluster.begin(plugin, pod)
+    status = refusal(cluster.begin(plugin, pod)[1])
     assert status.message == "PVC default/p-tmp was not created for pod default/p (pod is not owner)"
     cluster.have(claim("p-tmp", owner_uid="p"), local("pv", "a"))
     hosts(cluster, "a", "b")

@@ -90,7 +90,7 @@ def test_other_access_modes_are_shared(cluster: Cluster, modes: tuple[str, ...])
 
 
 def test_a_missing_claim_refuses_the_pod_for_good(cluster: Cluster) -> None:
-    _, status = cluster.begin(VolumeRestrictions(cluster.handle), with_claim("gone"))
+    status = refusal(cluster.begin(VolumeRestrictions(cluster.handle), with_claim("gone"))[1])
     assert status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     assert status.message == 'persistentvolumeclaim "gone" not found'
 

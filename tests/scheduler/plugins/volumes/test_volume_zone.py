@@ -19,6 +19,7 @@ from podtrail_scheduler.plugins.volume_zone import VolumeZone
 from podtrail_scheduler.queueing.events import Resource
 
 from tests.scheduler.plugins.cluster import Cluster
+from tests.scheduler.plugins.refusal import refusal
 
 BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"
 POD = Pod("p", uid="p", volumes=(Volume("data", claim_name="data"),))
@@ -64,7 +65,7 @@ def test_an_invalid_zone_label_is_ignored(cluster: Cluster) -> None:
 )
 def test_what_is_missing_refuses_the_pod_for_good(cluster: Cluster, objects: list[Any], message: str) -> None:
     cluster.have(*objects)
-    _, status = cluster.begin(VolumeZone(cluster.handle), POD)
+    status = refusal(cluster.begin(VolumeZone(cluster.handle), POD)[1])
     assert status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     assert status.message == message
 
