@@ -227,9 +227,10 @@ def test_standard_input_is_read_by_a_running_podtrail(through: str, tmp_path: Pa
     command = [sys.executable, "-m", "podtrail", "run", "--config", str(config), "--exit-when-done"]
     with log.open("rb") as file:
         if through == "pipe":
-            done = subprocess.run(command, input=file.read(), stderr=subprocess.PIPE, timeout=DEADLINE * 2, check=True)
+            done = subprocess.run(command, input=file.read(), stderr=subprocess.PIPE, timeout=DEADLINE * 2, check=False)
         else:
-            done = subprocess.run(command, stdin=file, stderr=subprocess.PIPE, timeout=DEADLINE * 2, check=True)
+            done = subprocess.run(command, stdin=file, stderr=subprocess.PIPE, timeout=DEADLINE * 2, check=False)
+    assert done.returncode == 0, done.stderr
     assert b"323 Success, 125 Unschedulable, 11 Error" in done.stderr
     assert output.stat().st_size > 0
 
@@ -412,3 +413,51 @@ def test_a_checkpoint_that_can_be_none_is_passed_over_and_left_alone(
     if kind != "nested":
         assert not path.is_file()
         assert f"can't write {path}" in caplog.text
+
+
+def test_hostile_objects_in_lists_and_watches_end_no_watch(tmp_path: Path) -> None:
+    def pod(name: Any, **parts: Any) -> dict[str, Any]:
+        metadata = {"name": name, "namespace": "n", "uid": f"uid-{name}", "resourceVersion": "7"}
+        return {"kind": "Pod", "metadata": metadata, **parts}
+
+    odd: list[Any] = [None, 7, [], "x", {}, {"metadata": None}, {"metadata": {"name": {}, "uid": [], "namespace": 5}}]
+    shapes: list[Any] = [None, 7, "x", [], [None], [7], [{}], [{"name": None}], [{"name": {}}], {}]
+    odd += [pod(f"spec-{number}", spec=each, status=each) for number, each in enumerate(shapes)]
+    odd += [pod(f"gates-{number}", spec={"schedulingGates": each}) for number, each in enumerate(shapes)]
+    good = pod("good", spec={"schedulingGates": [{"name": "example.com/wait"}]})
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if "watch" not in request.query:
+            return web.json_response({"kind": "PodList", "metadata": {"resourceVersion": "5"}, "items": odd})
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for each in [*odd[7:], good]:
+            await response.write(json.dumps({"type": "MODIFIED", "object": each}).encode() + b"\n")
+        await asyncio.Event().wait()
+        return response
+
+    async def main() -> None:
+        app = web.Application()
+        app.router.add_get("/api/v1/pods", answer)
+        runner = web.AppRunner(app, shutdown_timeout=0)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        kubeconfig = tmp_path / "kubeconfig"
+        port = runner.addresses[0][1]
+        kubeconfig.write_text(
+            "{apiVersion: v1, kind: Config, current-context: c, users: [{name: u, user: {}}],"
+            f" clusters: [{{name: c, cluster: {{server: 'http://127.0.0.1:{port}'}}}}],"
+            " contexts: [{name: c, context: {cluster: c, user: u}}]}"
+        )
+        told: list[Any] = []
+        context = Context(id="s", tell=told.append)
+        kubernetes = {"auth_type": "kubeConfig", "kubeconfig": str(kubeconfig)}
+        try:
+            watch = {"pods": True, "nodes": False, "events": False}
+            async with running(Sink(), context, watch=watch, kubernetes=kubernetes):
+                await _until(lambda: any(fact.name == "good" for fact in told))
+        finally:
+            await runner.cleanup()
+
+    asyncio.run(main())
