@@ -1,6 +1,7 @@
 """The `scheduler` receiver beside a stock kube-scheduler: what files, standard input and its metrics tell, live."""
 
 import asyncio
+import contextlib
 import gzip
 import json
 import os
@@ -433,13 +434,15 @@ def test_hostile_objects_in_lists_and_watches_end_no_watch(tmp_path: Path) -> No
         await response.prepare(request)
         for each in [*odd[7:], good]:
             await response.write(json.dumps({"type": "MODIFIED", "object": each}).encode() + b"\n")
-        await asyncio.Event().wait()
+        await over.wait()
         return response
+
+    over = asyncio.Event()
 
     async def main() -> None:
         app = web.Application()
         app.router.add_get("/api/v1/pods", answer)
-        runner = web.AppRunner(app, shutdown_timeout=0)
+        runner = web.AppRunner(app, shutdown_timeout=1)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
@@ -457,6 +460,61 @@ def test_hostile_objects_in_lists_and_watches_end_no_watch(tmp_path: Path) -> No
             watch = {"pods": True, "nodes": False, "events": False}
             async with running(Sink(), context, watch=watch, kubernetes=kubernetes):
                 await _until(lambda: any(fact.name == "good" for fact in told))
+        finally:
+            over.set()
+            await runner.cleanup()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("trouble", "words"),
+    [
+        ("endless", "the page is larger than 1 MiB"),
+        ("token", "codec can't decode"),
+        ("header", "(?i)header"),
+        ("html", ""),
+    ],
+)
+def test_a_metrics_page_that_is_none_is_told_and_tried_again(
+    trouble: str, words: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("podtrail_receivers.scheduler.kube_scheduler.metrics_page._LARGEST", 1 << 20)
+    token, log = tmp_path / "token", tmp_path / "kube-scheduler.log"
+    token.write_bytes({"token": b"\xff\xfe", "header": b"a\r\nb: c"}.get(trouble, b"t"))
+    log.write_bytes(b"")
+    asked = 0
+
+    async def page(request: web.Request) -> web.StreamResponse:
+        nonlocal asked
+        asked += 1
+        if trouble != "endless":
+            return web.Response(body=b"<html>" + b"\0\xff" * 1000, content_type="text/html")
+        response = web.StreamResponse()
+        await response.prepare(request)
+        with contextlib.suppress(ConnectionError):
+            while True:
+                await response.write(b"x" * 65536)
+        return response
+
+    async def main() -> None:
+        app = web.Application()
+        app.router.add_get("/metrics", page)
+        runner = web.AppRunner(app, shutdown_timeout=1)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        endpoint = f"http://127.0.0.1:{runner.addresses[0][1]}/metrics"
+        metrics = {"endpoint": endpoint, "token_file": str(token), "collection_interval": "10ms"}
+        try:
+            async with receiver(log={"include": [str(log)]}, metrics=metrics) as source:
+                work = asyncio.create_task(source.run(Sink()))
+                if words:
+                    await _until(lambda: re.search(words, caplog.text) is not None)
+                else:
+                    await _until(lambda: asked > 2)
+                assert not work.done()
+                work.cancel()
+                await asyncio.gather(work, return_exceptions=True)
         finally:
             await runner.cleanup()
 

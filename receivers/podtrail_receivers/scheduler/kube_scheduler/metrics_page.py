@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import aiohttp
 
 _TIMEOUT = 10.0
+_LARGEST = 32 << 20
+"""Bytes. kube-scheduler's page has some 300 KiB."""
 
 
 class MetricsPage:
@@ -45,7 +47,7 @@ class MetricsPage:
             while True:
                 try:
                     page = await self._fetch(session)
-                except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
                     self._fails(str(error) or type(error).__name__)
                 else:
                     self._fails("")
@@ -56,7 +58,13 @@ class MetricsPage:
         headers = await self._headers()
         async with session.get(self._config.endpoint, headers=headers, ssl=self._tls) as answer:
             answer.raise_for_status()
-            return await answer.read()
+            page = bytearray()
+            async for chunk in answer.content.iter_any():
+                page += chunk
+                if len(page) > _LARGEST:
+                    answer.close()
+                    raise ValueError(f"the page is larger than {_LARGEST >> 20} MiB")
+            return bytes(page)
 
     async def _headers(self) -> dict[str, str]:
         if not self._config.token_file:

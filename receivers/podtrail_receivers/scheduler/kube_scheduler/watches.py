@@ -78,9 +78,7 @@ class WatchSource:
         """Tell of Pods that scheduling gates hold back: kube-scheduler has not tried them and logs nothing of them."""
         metadata = each.get("metadata", {})
         uid = metadata.get("uid", "")
-        gates = (
-            () if gone else tuple(gate.get("name", "") for gate in each.get("spec", {}).get("schedulingGates") or ())
-        )
+        gates = () if gone else _gates(each)
         known = self._gated.get(uid)
         if known is None and not gates:
             return
@@ -93,3 +91,11 @@ class WatchSource:
         else:
             self._gated.pop(uid, None)
         self._tell(fact)
+
+
+def _gates(pod: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the gates that hold a Pod back, as far as they have names; what has another shape is none."""
+    spec = pod.get("spec")
+    told = spec.get("schedulingGates") if isinstance(spec, Mapping) else None
+    names = [gate.get("name") for gate in told if isinstance(gate, Mapping)] if isinstance(told, list) else []
+    return tuple(name for name in names if isinstance(name, str))
