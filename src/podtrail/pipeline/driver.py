@@ -5,7 +5,7 @@ in slices, with the event loop served between them.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 
@@ -104,23 +104,29 @@ class Driver:
         if due is not None and (self._armed is None or due < self._armed):
             self._earlier.set()
 
-    async def drain(self, seconds: float) -> None:
-        """Shut down: decide what is undecided and put everything into the queues within `seconds`."""
+    async def drain(self, seconds: float, *, patient: bool = False) -> None:
+        """Shut down: decide what is undecided and put everything into the queues within `seconds`.
+
+        When `patient` there are `seconds` for every wait for room in a queue.
+        """
+        now = asyncio.get_running_loop().time
         try:
-            async with asyncio.timeout(seconds), self.lock:
+            async with asyncio.timeout(seconds) as limit, self.lock:
                 self.chain.drain(max(self._clock.now(), self.reached))
-                await self.carry()
+                await self.carry((lambda: limit.reschedule(now() + seconds)) if patient else None)
         except TimeoutError:
             # A queue that blocks never got room: what is left is lost, and said to be.
             for batch in self.chain.outbox:
                 self.chain.account.drop("shutdown", batch.span_count)
             self.chain.outbox.clear()
 
-    async def carry(self) -> None:
+    async def carry(self, before_wait: Callable[[], None] | None = None) -> None:
         """Bring what left the chain to the queues, waiting for room where they block; the caller holds the lock."""
         while not self.carry_now():
             for outlet in self.outlets:
                 while outlet.queue.blocks and not outlet.queue.has_room(self.chain.outbox[0]):
+                    if before_wait is not None:
+                        before_wait()
                     await outlet.queue.room()
 
     def carry_now(self) -> bool:

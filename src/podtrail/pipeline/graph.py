@@ -201,15 +201,19 @@ class Graph:
                 else:
                     self._joining.append((driver, outlet))
 
-    async def stop(self, seconds: float) -> None:
-        """Decide what is undecided, deliver within `seconds`, count the rest as dropped, let go of everything."""
+    async def stop(self, seconds: float, *, patient: bool = False) -> None:
+        """Decide what is undecided, deliver within `seconds`, count the rest as dropped, let go of everything.
+
+        When `patient` it may take longer, as long as something is delivered every so many seconds.
+        """
         now = asyncio.get_running_loop().time
         until = now() + seconds
         await self.close_entrance()
         try:
-            await asyncio.gather(*(driver.drain(until - now()) for driver in self.drivers))
-            left = max(0.0, until - now())
-            await asyncio.gather(*(running.component.drain(left) for running in self._own(self.queues).values()))
+            await asyncio.gather(*(driver.drain(until - now(), patient=patient) for driver in self.drivers))
+            left = seconds if patient else max(0.0, until - now())
+            queues = [running.component for running in self._own(self.queues).values()]
+            await asyncio.gather(*(queue.drain(left, patient=patient) for queue in queues))
         finally:
             await self.close()
 

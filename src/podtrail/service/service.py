@@ -205,8 +205,10 @@ class Service:
         assert self._graph is not None
         now = asyncio.get_running_loop().time()
         # A signal that came during a reload has waited: the time to stop counts from when it came.
-        waited = 0.0 if self._told_to_stop is None else now - self._told_to_stop
-        stop = asyncio.create_task(self._graph.stop(max(0.0, SHUTDOWN_SECONDS - waited)))
+        told_to = self._told_to_stop
+        waited = 0.0 if told_to is None else now - told_to
+        # Who ends because all is done is not in a hurry: a backend that takes its time gets everything.
+        stop = asyncio.create_task(self._graph.stop(max(0.0, SHUTDOWN_SECONDS - waited), patient=told_to is None))
         told = asyncio.create_task(self._signals.get())
         try:
             while not stop.done():

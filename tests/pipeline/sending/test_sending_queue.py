@@ -1,6 +1,7 @@
 """What the sending queue admits, merges, cuts and drains."""
 
 import asyncio
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -258,6 +259,40 @@ def test_what_is_not_delivered_in_time_is_counted_and_nothing_stays(
         here.queue.offer(make_batch(1), here.account)
         assert here.account.dropped == {"shutdown": 20_001}
         assert len(asyncio.all_tasks()) == 1
+
+    run_virtually(main())
+
+
+async def slowly(_: Any) -> int:
+    """An answer that takes two seconds."""
+    await asyncio.sleep(2)
+    return 0
+
+
+def test_who_drains_patiently_waits_for_a_slow_backend_that_gets_on(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        here = desk(scripted([slowly] * 20), steady(queue={"num_consumers": 1}))
+        for _ in range(4):
+            here.queue.offer(make_batch(5000), here.account)
+        await here.queue.drain(3, patient=True)
+        assert asyncio.get_running_loop().time() == pytest.approx(8)
+        assert here.account == Account(delivered=20_000)
+
+    run_virtually(main())
+
+
+def test_who_drains_patiently_gives_up_on_a_backend_that_takes_nothing(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        here = desk(scripted([0, Gate()]), steady(queue={"num_consumers": 1}))
+        for _ in range(2):
+            here.queue.offer(make_batch(5000), here.account)
+        await here.queue.drain(3, patient=True)
+        assert asyncio.get_running_loop().time() == pytest.approx(6)
+        assert here.account == Account(delivered=5000, dropped=Counter(shutdown=5000))
 
     run_virtually(main())
 

@@ -137,12 +137,21 @@ class SendingQueue:
         self._held += spans
         self._see_to_it()
 
-    async def drain(self, seconds: float) -> None:
-        """Deliver what is here, waits between tries cut short; after `seconds` what remains is dropped. Then closed."""
+    async def drain(self, seconds: float, *, patient: bool = False) -> None:
+        """Deliver what is here, waits between tries cut short; after `seconds` what remains is dropped. Then closed.
+
+        When `patient` there are as many seconds again as long as something leaves in them.
+        """
         until = self._now() + seconds
+        held = self._held
         self._hurry.set()
         self._see_to_it()
-        while self._tasks and (left := until - self._now()) > 0:
+        while self._tasks:
+            left = until - self._now()
+            if left <= 0:
+                if not patient or self._held >= held:
+                    break
+                held, left, until = self._held, seconds, self._now() + seconds
             await asyncio.wait(self._tasks, timeout=left)
         self._closed = True
         if self._timer is not None:
