@@ -13,7 +13,8 @@ from .generate import cases
 
 def table(rows: Sequence[Count]) -> str:
     """The table of docs/agreement.md."""
-    total = Count("all", *(sum(row[column] for row in rows) for column in range(1, 6)))
+    numbers = [(row.cases, row.pods, row.comparisons, row.alike, row.known) for row in rows]
+    total = Count("all", *map(sum, zip(*numbers, strict=True)))
     lines = ["| family | cases | Pods | comparisons | alike | % | known differences |", "|---|---|---|---|---|---|---|"]
     return "\n".join([*lines, *(each.row for each in rows), total.row])
 

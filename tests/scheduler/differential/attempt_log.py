@@ -63,8 +63,8 @@ class Attempt:
             case "Updating pod condition and nominated node name" if "conditionType" not in fields:
                 self._chosen = fields["nominatedNodeName"]
             case "Successfully bound pod to node":
-                counts = {"evaluated": int(fields["evaluatedNodes"]), "fitting": int(fields["feasibleNodes"])}
-                return self._found("bound", fields["node"])._replace(**counts)
+                evaluated, fitting = int(fields["evaluatedNodes"]), int(fields["feasibleNodes"])
+                return self._found("bound", fields["node"])._replace(evaluated=evaluated, fitting=fitting)
             case "Unable to schedule pod; no fit; waiting":
                 return Answer(self._name, "unschedulable", message=fields["err"])
             case "Unable to schedule pod; no nodes are registered to the cluster; waiting":

@@ -56,7 +56,7 @@ class Bench:
             self.nodes,
             tracer=None,
             on_attempt=self._ended,
-            explain=lambda pod, explanation: self.explanations.setdefault(pod.uid, explanation),
+            explain=self._explained,
             log=lambda _: None,
         )
         self.api_server.watch.watcher = self.scheduler
@@ -77,8 +77,12 @@ class Bench:
 
     def tell(self, old: Object | None, new: Object | None) -> None:
         """The watch shows an object as it was and as it is."""
-        self.api_server.watch.tell(*(each and decode(_with_identity(each)) for each in (old, new)))
+        before, after = (None if each is None else decode(_with_identity(each)) for each in (old, new))
+        self.api_server.watch.tell(before, after)
         self.settle()
+
+    def _explained(self, pod: Pod, explanation: Explanation) -> None:
+        self.explanations.setdefault(pod.uid, explanation)
 
     def settle(self) -> None:
         """What is under way ends."""

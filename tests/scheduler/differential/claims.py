@@ -118,7 +118,7 @@ def _zonal_slice(rng: Random, name: str) -> Object:
 
 
 def _of_pool(rng: Random, name: str, pool: str, where: Object) -> Object:
-    devices = [
+    devices: list[Object] = [
         {
             "name": f"d{i}",
             "attributes": {
