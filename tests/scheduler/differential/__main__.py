@@ -3,6 +3,7 @@
 With the names of cases it prints every comparison of theirs that differs.
 """
 
+import logging
 import sys
 from collections.abc import Sequence
 
@@ -21,6 +22,7 @@ def table(rows: Sequence[Count]) -> str:
 
 def main(arguments: Sequence[str]) -> None:
     """Prints the table, or the differences of single cases."""
+    logging.disable()  # the schedulers' errors are among what is compared
     if arguments:
         asked = [case for case in cases() if case.name in arguments or case.family in arguments]
         for each in comparisons(asked, answers.read()):

@@ -83,7 +83,11 @@ def _device(rng: Random, name: str, index: int) -> Object:
     }
     if rng.random() < 0.3:
         attributes["rare"] = {"bool": rng.random() < 0.7}
-    built: Object = {"name": name, "attributes": attributes, "capacity": {"memory": {"value": rng.choice(("16Gi", "40Gi"))}}}
+    built: Object = {
+        "name": name,
+        "attributes": attributes,
+        "capacity": {"memory": {"value": rng.choice(("16Gi", "40Gi"))}},
+    }
     if rng.random() < 0.15:
         effect = rng.choice(("NoSchedule", "NoExecute"))
         built["taints"] = [{"key": rng.choice(("broken", "old")), "value": "x", "effect": effect}]
