@@ -66,7 +66,11 @@ OPTIONS = [
         help="Address to serve probes and metrics on.",
     ),
     click.option(
-        "--secure-port", type=int, default=10259, show_default=True, help="Port to serve on; 0 takes a free one."
+        "--secure-port",
+        type=click.IntRange(0, 65535),
+        default=10259,
+        show_default=True,
+        help="Port to serve on; 0 takes a free one.",
     ),
     click.option("--tls-cert-file", default="", metavar="FILE", help="Serve HTTPS with this; without: plain HTTP."),
     click.option("--tls-private-key-file", default="", metavar="FILE", help="Key of --tls-cert-file."),

@@ -157,3 +157,11 @@ def test_it_goes_on_trying_an_api_server_that_is_not_there_until_it_is_told_to_e
 
 def test_says_its_version_and_whom_it_follows(tmp_path: Path) -> None:
     assert re.fullmatch(r"podtrail-scheduler [\d.]+ \(Kubernetes v1\.37\.1\)\n", run("--version", cwd=tmp_path).stdout)
+
+
+def test_a_port_that_can_be_none_is_a_mistake_in_usage(tmp_path: Path) -> None:
+    for port in ("-1", "65536"):
+        ended = run("--secure-port", port, cwd=tmp_path)
+
+        assert ended.returncode == 2
+        assert f"{port} is not in the range 0<=x<=65535" in ended.stderr
