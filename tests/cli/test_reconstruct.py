@@ -185,3 +185,11 @@ def test_in_a_replay_rebuilt_attempts_and_the_api_servers_spans_meet_as_well(tmp
     links = run.metrics["otelcol_processor_link_stitching_links"]
     found = {kind: links[f"processor=link_stitching,target=kept,type={kind}"] for kind in ("binding", "status")}
     assert found == {"binding": 30, "status": 7}
+
+
+@pytest.mark.parametrize("option", ["--log", "--pods", "--events"])
+def test_a_file_that_is_given_twice_is_refused_for_it_would_tell_of_everything_twice(option: str) -> None:
+    path = file("v2-text.log")
+    done = reconstruct(option, path, option, path.parent / "ages" / ".." / path.name)
+    assert done.exit_code == 2
+    assert "is given twice" in done.output

@@ -39,7 +39,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 def file_option(*names: str, what: str) -> Callable[[F], F]:
     """Give a command an option for files, repeatable; `-` is standard input."""
     kind = click.Path(path_type=Path, allow_dash=True, dir_okay=False)
-    return click.option(*names, multiple=True, metavar="FILE", type=kind, help=what)
+    return click.option(*names, multiple=True, metavar="FILE", type=kind, help=what, callback=_once)
+
+
+def _once(context: click.Context, option: click.Parameter, paths: Paths) -> Paths:  # noqa: ARG001
+    """Refuse a file that is given twice: it would tell of everything twice."""
+    seen: set[Path] = set()
+    for path in paths:
+        if path.resolve() in seen:
+            raise click.BadParameter(f"{path} is given twice")
+        seen.add(path.resolve())
+    return paths
 
 
 def rebuild(
