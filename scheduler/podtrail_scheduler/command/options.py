@@ -101,7 +101,7 @@ OPTIONS = [
         "--plugin",
         multiple=True,
         metavar="NAME=MODULE:CLASS",
-        help="A plugin that profiles may enable, besides the installed ones.",
+        help="A plugin that profiles may enable, besides the installed ones; a module of this folder is found, too.",
     ),
     click.option("-v", "--v", type=Verbosity(), default=0, help="How much is logged: klog's levels, 0 to 10. [0]"),
 ]

@@ -1,8 +1,10 @@
 """From flags to what runs: the configuration read, completed and checked, plugins found, profiles resolved."""
 
 import logging
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from podtrail_scheduler.configuration.defaults import default_plugins
 from podtrail_scheduler.configuration.errors import ConfigurationError, Problem
@@ -84,6 +86,9 @@ def _makers(flags: Flags) -> dict[str, Make]:
             message = f"--plugin {text}: NAME=MODULE:CLASS is wanted"
             raise ConfigurationError(message, [Problem(message)], "--plugin")
         named[name] = reference
+    here = str(Path.cwd())
+    if named and here not in sys.path:
+        sys.path.append(here)  # last: a file here takes no installed module's place
     try:
         return available(named)
     except PluginNotFoundError as error:

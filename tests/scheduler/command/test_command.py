@@ -24,7 +24,8 @@ class Mine:
 
 
 def run(*arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "podtrail_scheduler.command.main", *arguments]
+    # -P: as with the installed script, where the folder it is called in is not among those Python imports from.
+    command = [sys.executable, "-P", "-m", "podtrail_scheduler.command.main", *arguments]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
 
 
