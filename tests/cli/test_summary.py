@@ -1,5 +1,6 @@
 import io
 import json
+from collections.abc import Sequence
 
 from podtrail.cli.summary import as_json, print_summary
 from podtrail.otlp import Link, Value
@@ -12,7 +13,10 @@ PAGE = "http://localhost:15927/"
 FULL = Ledger("file", 9_840, 0, 7_001, 2_815, 0, {}, 24, 0)
 
 
-def run(*, page: str = "", ledger: Ledger = FULL, name: str = "web-0") -> Summary:
+WRITTEN = ("out/kept.jsonl", "out/decisions.jsonl")
+
+
+def run(*, page: str = "", ledger: Ledger = FULL, name: str = "web-0", written: Sequence[str] = WRITTEN) -> Summary:
     stories = Stories()
     link = Link(
         b"t" * 16,
@@ -21,7 +25,6 @@ def run(*, page: str = "", ledger: Ledger = FULL, name: str = "web-0") -> Summar
     )
     stories.observe(no_room(name=name, links=[link]).batch())
     stories.observe(MadeAttempt(uid="b").batch("not_sampled", ""))
-    written = ["out/kept.jsonl", "out/decisions.jsonl"]
     return summarize(stories, took=6_800_000_000, ledgers=[ledger], written=written, page=page)
 
 
@@ -39,7 +42,7 @@ def test_the_summary_reads_as_rows() -> None:
         "Traces          2  1 kept (50 %): failed 1",
         "Spans       9,840  = 7,001 delivered + 2,815 sampled out + 24 in memory",
         "Links           1  1 creation; 1 to traces that were not kept",
-        "Waiting         1  NodeAffinity: no match   e.g. podtrail why pod default/web-0",
+        f"Waiting         1  NodeAffinity: no match   e.g. podtrail why pod default/web-0 --from {' '.join(WRITTEN)}",
         "Written    out/kept.jsonl, out/decisions.jsonl",
     ]
 
@@ -50,10 +53,20 @@ def test_the_page_is_named_while_it_is_served() -> None:
     assert "http" not in printed(run(page=PAGE), serving=False)
 
 
-def test_the_example_names_the_page_where_it_is_not_the_usual_one() -> None:
-    assert "e.g. podtrail why pod default/web-0 --endpoint http://localhost:1/" in printed(
-        run(page="http://localhost:1/")
+def test_while_the_page_is_served_it_is_asked_and_named_where_it_is_not_the_usual_one() -> None:
+    assert "e.g. podtrail why pod default/web-0\n" in printed(run(page=PAGE), serving=True)
+    assert "e.g. podtrail why pod default/web-0 --endpoint http://localhost:1/\n" in printed(
+        run(page="http://localhost:1/"), serving=True
     )
+
+
+def test_nobody_is_named_to_ask_where_neither_page_nor_file_knows_the_pod() -> None:
+    assert "why pod" not in printed(run(written=[]))
+    gated = Stories()
+    gated.note_gated("g", "default", "held-0", ["example.com/scan"], 1)
+    summary = summarize(gated, took=1, ledgers=[FULL], written=["out/kept.jsonl"], page=PAGE)
+    assert "why pod" not in printed(summary)
+    assert "why pod default/held-0" in printed(summary, serving=True)
 
 
 def test_a_ledger_that_does_not_balance_is_red_and_names_the_difference() -> None:

@@ -24,7 +24,7 @@ def test_waiting_pods_are_gathered_by_what_they_wait_for_with_an_example() -> No
     assert list(some_run().waiting) == [
         Waiting(3, "NodeAffinity: no match", "default", "web-0", "u0"),
         Waiting(1, "Bind: frozen", "default", "web-0", "b"),
-        Waiting(1, "SchedulingGates: example.com/quota", "default", "gated", "g"),
+        Waiting(1, "SchedulingGates: example.com/quota", "default", "gated", "g", gated=True),
     ]
 
 

@@ -64,7 +64,7 @@ def _lines(summary: Summary, *, serving: bool) -> "list[Text]":
     lines += [_ledger(ledger, label=len(summary.ledgers) > 1) for ledger in summary.ledgers]
     if summary.links:
         lines.append(_row("Links", sum(summary.links.values()), _counts(summary.links) + _unresolved(summary)))
-    lines += _waiting(summary)
+    lines += _waiting(summary, serving=serving)
     if summary.written:
         lines.append(_row("Written", None, ", ".join(map(visible, summary.written))))
     if summary.page and serving:
@@ -113,15 +113,22 @@ def _ledger(ledger: Ledger, *, label: bool) -> "Text":
     return _row("Spans", ledger.received, f"{equation}   DOES NOT BALANCE: {missing}", "red")
 
 
-def _waiting(summary: Summary) -> "list[Text]":
+def _waiting(summary: Summary, *, serving: bool) -> "list[Text]":
+    """Return what Pods wait for, each with a question that can be asked now: of the page, or of what was written."""
     lines = []
     reasons = [visible(clip(waiting.reason, _REASON)) for waiting in summary.waiting]
     width = max(map(len, reasons), default=0)
-    elsewhere = f" --endpoint {shell_word(summary.page)}" if summary.page not in ("", _USUAL_PAGE) else ""
+    if serving:
+        whom = f" --endpoint {shell_word(summary.page)}" if summary.page != _USUAL_PAGE else ""
+    else:
+        whom = f" --from {' '.join(map(shell_word, summary.written))}"
+    askable = bool(summary.page) if serving else bool(summary.written)
     for at, (waiting, reason) in enumerate(zip(summary.waiting, reasons, strict=True)):
         example = shell_word(f"{waiting.namespace}/{waiting.name}" if waiting.name else waiting.key)
-        ask = f"e.g. podtrail why pod {example}{elsewhere}"
-        lines.append(_row("" if at else "Waiting", waiting.pods, f"{reason:<{width}}   {ask}"))
+        row = _row("" if at else "Waiting", waiting.pods, reason)
+        if askable and (serving or not waiting.gated):  # a gated Pod leaves no span in a file
+            row.append(f"{'':<{width - len(reason)}}   e.g. podtrail why pod {example}{whom}")
+        lines.append(row)
     if summary.more_waiting:
         lines.append(_row("", summary.more_waiting, "for other reasons"))
     return lines

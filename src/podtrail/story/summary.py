@@ -70,6 +70,8 @@ class Waiting(NamedTuple):
     name: str
     key: str
     """One of them, as an example."""
+    gated: bool = False
+    """They have not been tried: no span tells of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,7 @@ def _waiting(pods: Sequence[PodStory]) -> list[Waiting]:
         if pod.state in ("scheduled", "binding"):
             continue
         reason = _reason(pod)
-        one = found.get(reason, Waiting(0, reason, pod.namespace, pod.name, pod.key))
+        one = found.get(reason, Waiting(0, reason, pod.namespace, pod.name, pod.key, pod.state == "gated"))
         found[reason] = one._replace(pods=one.pods + 1)
     return sorted(found.values(), key=lambda one: -one.pods)
 
