@@ -4,6 +4,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Mapping
 
+import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.trace import ReadableSpan
 from podtrail_scheduler import AttemptRecord, Delivery, Simulation, TracedSimulation, Workload
@@ -181,3 +182,11 @@ def test_moments_never_go_backwards_and_come_when_the_attempt_is_over() -> None:
     moments = list(simulation.run())
     assert [moment.now for moment in moments] == sorted(moment.now for moment in moments)
     assert all(moment.now == moment.attempt.ended for moment in moments if moment.attempt is not None)
+
+
+def test_a_run_that_is_given_up_while_pods_are_bound_ends_in_silence(caplog: pytest.LogCaptureFixture) -> None:
+    run = TracedSimulation(Workload.model_validate({"length": "1m", "api_server": {"bind_takes": "1h"}})).run()
+    for _ in itertools.islice(run, 30):
+        pass
+    del run
+    assert not caplog.records

@@ -104,16 +104,18 @@ class Simulation:
         self.timeline.spawn(self.scheduler.run(until=self._end))
         self.timeline.spawn(self._tick())
         last = self._start
-        while self._is_on():
-            self.timeline.step()
-            for record in self._over:
-                last = max(last, record.ended)
-                yield Moment(self.timeline.now(), record)
-            self._over.clear()
-            if self._ticked:
-                self._ticked = False
-                yield Moment(self.timeline.now(), None)
-        self.timeline.close()
+        try:
+            while self._is_on():
+                self.timeline.step()
+                for record in self._over:
+                    last = max(last, record.ended)
+                    yield Moment(self.timeline.now(), record)
+                self._over.clear()
+                if self._ticked:
+                    self._ticked = False
+                    yield Moment(self.timeline.now(), None)
+        finally:
+            self.timeline.close()
         yield Moment(max(last, self.timeline.now()), None)
 
     def summary(self) -> Summary:

@@ -38,7 +38,7 @@ class Timeline:
         self._order = count()
         self._due: list[tuple[int, int, Action]] = []
         self._random = Random(seed)  # noqa: S311, reproducible on purpose
-        self._running: set[Coroutine[Any, Any, None]] = set()
+        self._running: dict[Coroutine[Any, Any, None], Context] = {}
 
     def now(self) -> int:
         """Unix nanoseconds of whoever is running."""
@@ -59,8 +59,7 @@ class Timeline:
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Begins `work` when whoever is running has got to where it is now."""
-        self._running.add(work)
-        context = copy_context()
+        context = self._running[work] = copy_context()
         self.at(self._now, lambda: self._advance(work, context, None))
 
     def charge(self, plugin: str, point: str, calls: int) -> None:  # noqa: ARG002, all plugins cost alike
@@ -90,15 +89,15 @@ class Timeline:
     def close(self) -> None:
         """Ends the coroutines that are under way."""
         self._due.clear()
-        for work in self._running:
-            work.close()
+        for work, context in [*self._running.items()]:
+            context.run(work.close)
         self._running.clear()
 
     def _advance(self, work: Coroutine[Any, Any, None], context: Context, value: object) -> None:
         try:
             arrange: Arrange = context.run(work.send, value)
         except StopIteration:
-            self._running.discard(work)
+            self._running.pop(work, None)
         else:
             arrange(lambda answer: self._advance(work, context, answer))
 
