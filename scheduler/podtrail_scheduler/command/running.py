@@ -79,6 +79,7 @@ async def _serve(flags: Flags, prepared: Prepared) -> None:
             kubeconfig=Path(own or flags.kubeconfig or "") if own or flags.kubeconfig else None,
             master=flags.master,
             serving=Serving(flags.bind_address, flags.secure_port, flags.tls_cert_file, flags.tls_private_key_file),
+            owns_process=True,
         )
         _log.info("%s", structured("Starting podtrail-scheduler", version=settings.version))
         await run(settings, stop, _started)

@@ -129,6 +129,49 @@ def test_it_schedules_until_it_is_told_to_end(
     assert '"Starting podtrail-scheduler"' in log
 
 
+TRACING_PLUGIN = """
+from pathlib import Path
+
+from opentelemetry.trace import get_current_span, get_tracer
+
+
+class Asking:
+    name = "Asking"
+
+    def __init__(self, handle, args):
+        self.file = Path(args["file"])
+
+    def filter(self, state, pod, node):
+        around = get_current_span().get_span_context()
+        with get_tracer("theirs").start_as_current_span("ask") as span:
+            same = span.is_recording() and span.parent.span_id == around.span_id
+            self.file.write_text("a child of the plugin's span" if same else "lost")
+"""
+
+
+def test_what_a_plugin_traces_with_opentelemetrys_global_tracer_joins_its_attempt(
+    control_plane: Any, namespace: str, make_pod: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "asking.py").write_text(TRACING_PLUGIN)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    api, pods = control_plane.api, f"/api/v1/namespaces/{namespace}/pods"
+    api.node(f"{namespace}-n", labels={"for": namespace})
+    api.create(pods, make_pod("web", namespace, nodeSelector={"for": namespace}))
+    profile = {
+        "schedulerName": namespace,
+        "plugins": {"multiPoint": {"enabled": [{"name": "Asking"}]}},
+        "pluginConfig": [{"name": "Asking", "args": {"file": str(tmp_path / "seen")}}],
+    }
+    tracing = {"endpoint": "127.0.0.1:1", "samplingRatePerMillion": 1_000_000}  # nobody is there, nor needs to be
+    document = configuration(control_plane, namespace, profiles=[profile], tracing=tracing)
+    flags = ("--secure-port=0", "--feature-gates=SchedulerTracing=true", "--plugin=Asking=asking:Asking")
+
+    with process(OURS, tmp_path / "ours", document, *flags) as running:
+        until(lambda: api.get(f"{pods}/web"), node_of, running)
+
+    assert (tmp_path / "seen").read_text() == "a child of the plugin's span"
+
+
 def test_an_extender_is_asked_as_kube_scheduler_asks_it_and_decides(
     control_plane: Any, kubernetes_binaries: Path, namespace: str, make_pod: Any, tmp_path: Path
 ) -> None:

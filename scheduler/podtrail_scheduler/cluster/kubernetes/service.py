@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.trace import TracerProvider
+from opentelemetry.trace import TracerProvider, set_tracer_provider
 from podtrail_instrumentation import SpanCounters, TracingConfiguration, shutdown, tracer_provider
 
 from podtrail_scheduler.configuration.features import SCHEDULER_ASYNC_API_CALLS, SCHEDULER_TRACING
@@ -53,6 +53,8 @@ class Settings:
     serving: Serving = field(default_factory=Serving)
     tracer_provider: TracerProvider | None = None
     """Takes the place of the one that `tracing` describes."""
+    owns_process: bool = False
+    """Whether the provider becomes OpenTelemetry's global one, so that what plugins trace joins their attempts."""
 
 
 async def run(settings: Settings, stop: asyncio.Event, started: Callable[[int], None] = lambda _: None) -> None:
@@ -87,6 +89,8 @@ class _Service:
         async with AsyncExitStack() as stack:
             provider = self._tracing()
             stack.push_async_callback(self._end_tracing, provider)
+            if provider is not None and self._settings.owns_process:
+                set_tracer_provider(provider)
             limiter = RateLimiter(client.qps, client.burst)
             connection = await stack.enter_async_context(self._connection("scheduler", limiter))
             informers = Informers(connection, self._rng, self._settings.plan.manifests)
