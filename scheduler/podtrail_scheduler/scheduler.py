@@ -19,6 +19,7 @@ from .framework.extending import PLUGIN as EXTENDERS
 from .framework.extending import Extenders
 from .framework.handle import Handle
 from .framework.measuring import Metrics
+from .framework.ordering import order_of
 from .framework.profile import Profile
 from .framework.runtime import Framework
 from .objects import Pod
@@ -77,7 +78,7 @@ class Scheduler(Watching):
         """
         handle = profiles[0][1]
         queue = SchedulingQueue(
-            profiles[0][0].queue_sort.sort_key,
+            order_of(profiles[0][0].queue_sort),
             {
                 profile.name: ProfileQueueing(profile.pre_enqueue, _hints(profile, extenders is not None))
                 for profile, _ in profiles

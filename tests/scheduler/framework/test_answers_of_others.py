@@ -110,3 +110,16 @@ def test_a_pre_enqueue_that_fails_holds_its_pod_back_and_nobody_else(answer: Any
     bench = Bench(nodes=NODES, profile=lambda _: Profile("default-scheduler", [mine, Enabled(Binder())]))
     bench.create(pod("a"))
     assert bench.attempt(pod("b")).pod.name == "b"
+
+
+@pytest.mark.parametrize("sort_key", [raises(KeyError("x")), answers(None), answers(("a",)), answers(())])
+def test_a_pod_whose_place_in_the_queue_a_plugin_cannot_tell_comes_last(sort_key: Callable[..., Any]) -> None:
+    def tells(_: Any, entry: Any) -> Any:
+        return sort_key() if entry.pod.name == "a" else (entry.queued_at,)
+
+    sorts = type("Mine", (Binder,), {"sort_key": tells})()
+    bench = Bench(nodes=NODES, profile=lambda _: Profile("default-scheduler", [Enabled(sorts)]))
+    for name in ("a", "b", "c"):
+        bench.create(pod(name))
+    bench.step_until(lambda: len(bench.records) == 3)
+    assert [record.pod.name for record in bench.records] == ["b", "c", "a"]
