@@ -68,9 +68,9 @@ def _notes(censuses: Mapping[str, Census], outcome: Outcome) -> Iterator[str]:
         for reason, count in census.unknown.most_common(_MOST_ROWS):
             yield f"{source}: {count:,} unknown: {printable(reason)}"
         for note, count in census.notes.most_common(_MOST_ROWS):
-            yield f"{source}: {count:,} {printable(note)}"
+            yield f"{source}: {printable(note)}: {count:,}"
     for note, count in outcome.notes.most_common(_MOST_ROWS):
-        yield f"{count:,} {printable(note)}"
+        yield f"{printable(note)}: {count:,}"
 
 
 def _print_counts(title: str, counts: Counter[str], out: TextIO) -> None:

@@ -19,7 +19,9 @@ from podtrail.recording import RecordingWriter
 
 @click.command("reconstruct")
 @file_option(
-    "--log", "logs", what="A log of kube-scheduler: text or JSON, plain, as a container runtime frames it, or .gz."
+    "--log",
+    "logs",
+    what="A log of kube-scheduler: text or JSON, plain or as a container runtime frames it, also .gz or .zst.",
 )
 @file_option("--pods", what="A watch of Pods, one event a line, each with its arrival.")
 @file_option("--nodes", what="A watch of Nodes.")
