@@ -30,7 +30,7 @@ def test_the_commands_of_the_page_print_what_it_shows(tmp_path: Path, monkeypatc
     shown = re.findall(r"^\$ podtrail (.*)\n((?:(?!\$ ).*\n)*)", session[1], re.MULTILINE)
     assert len(shown) == 2
     for command, expected in shown:
-        done = CliRunner().invoke(main, shlex.split(command))
+        done = CliRunner().invoke(main, shlex.split(command, comments=True))
         assert done.exit_code == 0
         assert done.stdout.rstrip() == expected.rstrip()
 
