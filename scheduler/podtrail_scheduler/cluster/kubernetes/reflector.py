@@ -274,7 +274,9 @@ class Reflector:
         else:
             self.counters.failures += 1
             self.last_failure = failure
-        level = logging.INFO if expired else logging.WARNING
+        # A watch in which nothing happens for long looks like one whose peer is gone: either is opened anew.
+        quiet = verb == "watch" and isinstance(failure.__cause__, TimeoutError)
+        level = logging.INFO if expired or quiet else logging.WARNING
         _log.log(level, "failed to %s %s: %s", verb, self.resource.path, failure)
         if expired and not self._failed_in_a_row:
             self._failed_in_a_row = 1  # the first time it is nobody's trouble: list at once
