@@ -198,3 +198,12 @@ def test_a_story_is_json_with_ids_in_hex_and_times_in_digits() -> None:
     assert isinstance(attempts, list)
     assert isinstance(attempts[0], dict)
     assert attempts[0]["traceId"] == no_room().trace_id.hex()
+
+
+def test_an_attempt_whose_beginning_nothing_tells_has_no_duration() -> None:
+    inferred = ["attempts: counted", "start: the first line that tells of the attempt; nothing tells its beginning"]
+    pod = told(no_room(attributes={"podtrail.inferred": inferred}).batch())
+    assert [attempt.duration for attempt in pod.attempts] == [None]
+    by_trace = ["start: as the trace in the log says, to the millisecond"]
+    pod = told(no_room(attributes={"podtrail.inferred": by_trace}).batch())
+    assert all(attempt.duration for attempt in pod.attempts)

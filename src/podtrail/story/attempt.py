@@ -24,6 +24,7 @@ from podtrail.story.phases import Phase, Times
 from podtrail.story.rejection import number, size, text
 
 _ROOT = ROOT_NAME.encode()
+_NO_BEGINNING = re.compile(r"start: .*nothing tells")
 _BIND_FAILED = re.compile(r"(?i)\bbind(ing)?\b")
 _MARKS = (b"plugin rejected", b"plugin: ", b"Cycle", b"scheduler.", _ROOT, b"preempt")
 _MAX_REJECTIONS = 64
@@ -166,12 +167,14 @@ class AttemptStory:
     phases: tuple[Phase, ...] = ()
     """Where the time went, the longest first."""
     victims: Victims | None = None
+    begun: bool = True
+    """Whether its start is known; otherwise it had begun when the first thing was told of it."""
 
     @property
     def duration(self) -> int | None:
         """Nanoseconds from start to end, None where the times do not say: nothing takes no time at all."""
         took = self.end_unix_nano - self.start_unix_nano
-        return took if self.start_unix_nano and took > 0 else None
+        return took if self.begun and self.start_unix_nano and took > 0 else None
 
     @property
     def size(self) -> int:
@@ -185,6 +188,8 @@ class AttemptStory:
         """Return what an attempt's root tells, with its attributes; none where only a decision tells of it."""
         wait = attributes.get("scheduler.queue_wait_ms")
         message = attempt.message[:_MAX_TEXT]
+        inferred = attributes.get("podtrail.inferred")
+        inferences = inferred if isinstance(inferred, list | tuple) else ()
         return cls(
             trace_id=attempt.trace_id,
             span_id=attempt.span_id,
@@ -199,6 +204,7 @@ class AttemptStory:
             bind_error=message if attempt.result == "Error" and _BIND_FAILED.search(message) else "",
             selected_node=text(attributes.get("scheduler.selected_node")),
             nominated_node=text(attributes.get("scheduler.nominated_node")),
+            begun=not any(_NO_BEGINNING.match(text(each)) for each in inferences),
         )
 
     def decided(self, decision: Decision, policy: str, reason: str) -> Self:
@@ -234,7 +240,7 @@ class AttemptStory:
                 evaluated=findings.evaluated,
                 feasible=why.feasible if findings.feasible is None else findings.feasible,
             ),
-            cycle=findings.cycle,
+            cycle=findings.cycle if self.begun else None,
             binding=findings.binding,
             bind_error=findings.bind_error or self.bind_error,
             selected_node=findings.selected_node or self.selected_node,
