@@ -133,4 +133,7 @@ def test_ci_lints_and_tests(root: Path) -> None:
     assert script.stat().st_mode & 0o111
     lines = script.read_text(encoding="utf-8").splitlines()
     assert "set -euo pipefail" in lines
-    assert lines.index("./dev lint") < lines.index("./dev test")
+    with_control_plane = next(
+        number for number, line in enumerate(lines) if line.startswith("./dev test -m control_plane")
+    )
+    assert lines.index("./dev lint") < with_control_plane < lines.index('./dev test -m "not control_plane"')
