@@ -1,5 +1,6 @@
 """The SDK's exporter over OTLP/gRPC, with an encoding that costs less."""
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,18 +10,32 @@ from opentelemetry.sdk.trace import ReadableSpan
 
 from .encoding import encode
 
-
-def _whatever(state: object) -> None:
-    """Nobody needs to know how the connection is."""
+_PATIENCE = 0.5
+"""Seconds for which a shutdown waits until the connection has been asked for."""
 
 
 class SpanExporter(OTLPSpanExporter):
     """Sends, retries and gives up as the SDK's does; connects at once, even if no span ever comes (KEP-5927)."""
 
+    _asked: threading.Event
+
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         assert self._channel is not None
-        self._channel.subscribe(_whatever, try_to_connect=True)
+        self._asked = threading.Event()
+        self._channel.subscribe(self._connecting, try_to_connect=True)
+
+    def shutdown(self, timeout_millis: float = 30_000, **settings: Any) -> None:
+        """Ends it; breaks off a call that is under way."""
+        # gRPC's thread that asks for the connection raises if the channel is closed before it has.
+        self._asked.wait(_PATIENCE)
+        super().shutdown(timeout_millis, **settings)
 
     def _translate_data(self, data: Sequence[ReadableSpan]) -> ExportTraceServiceRequest:
         return ExportTraceServiceRequest.FromString(encode(data))
+
+    def _connecting(self, _: object) -> None:
+        """It was asked for: how it gets on nobody needs to know."""
+        assert self._channel is not None
+        self._channel.unsubscribe(self._connecting)
+        self._asked.set()
