@@ -93,6 +93,103 @@ ODD: tuple[Any, ...] = (
 )
 
 
+def other(api_version: str, kind: str, spec: Any = None, **fields: Any) -> dict[str, Any]:
+    owner = {"kind": "Pod", "name": "r", "uid": "1", "apiVersion": "v1", "controller": True}
+    metadata = POD["metadata"] | {"ownerReferences": [owner], "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec or {}, **fields}
+
+
+_TERMS = {"nodeSelectorTerms": [SELECTOR]}
+_TAINT = {"key": "k", "value": "v", "effect": "NoSchedule"}
+_DEVICE: dict[str, Any] = {
+    "name": "d",
+    "attributes": {"model": {"string": "a"}, "index": {"int": 1}, "ecc": {"bool": True}, "v": {"version": "1.0.0"}},
+    "capacity": {"memory": {"value": "1Gi", "requestPolicy": {"default": "1Gi", "validValues": ["1Gi"]}}},
+    "taints": [_TAINT],
+    "consumesCounters": [{"counterSet": "c", "counters": {"x": {"value": "1"}}}],
+    "nodeSelector": _TERMS,
+    "allowMultipleAllocations": True,
+}
+_EXACTLY = {
+    "deviceClassName": "c",
+    "selectors": [{"cel": {"expression": "true"}}],
+    "allocationMode": "ExactCount",
+    "count": 1,
+    "adminAccess": False,
+    "tolerations": [{"key": "k", "operator": "Exists"}],
+    "capacity": {"requests": {"memory": "1Gi"}},
+}
+_RESULT = {"request": "r", "driver": "d", "pool": "p", "device": "x", "consumedCapacity": {"memory": "1Gi"}}
+_DEVICES = {
+    "requests": [{"name": "r", "exactly": _EXACTLY}, {"name": "f", "firstAvailable": [{"name": "s", **_EXACTLY}]}],
+    "constraints": [{"requests": ["r"], "matchAttribute": "d/model", "distinctAttribute": "d/index"}],
+    "config": [{"requests": ["r"], "opaque": {"driver": "d", "parameters": {}}}],
+}
+_CLAIM = {
+    "volumeName": "v",
+    "storageClassName": "s",
+    "accessModes": ["ReadWriteOnce"],
+    "volumeMode": "Block",
+    "selector": SELECTOR,
+    "resources": {"requests": {"storage": "1Gi"}},
+}
+_VOLUME = {
+    "capacity": {"storage": "1Gi"},
+    "accessModes": ["ReadWriteOnce"],
+    "claimRef": {"namespace": "n", "name": "c", "uid": "u"},
+    "nodeAffinity": {"required": _TERMS},
+    "csi": {"driver": "d", "volumeHandle": "h"},
+}
+_ALLOCATED = {
+    "allocation": {"devices": {"results": [_RESULT]}, "nodeSelector": _TERMS},
+    "reservedFor": [{"resource": "pods", "name": "p", "uid": "u"}],
+    "devices": [{"driver": "d", "pool": "p", "device": "x", "conditions": [{"type": "t", "status": "True"}]}],
+}
+_TOPOLOGY = {"key": "z", "values": ["a"]}
+OTHERS = [
+    other("v1", "PersistentVolumeClaim", _CLAIM, status={"phase": "Bound"}),
+    other("v1", "PersistentVolume", _VOLUME, status={"phase": "Bound"}),
+    other("v1", "Service", {"selector": {"a": "b"}}),
+    other("v1", "Namespace"),
+    other("apps/v1", "ReplicaSet", {"selector": SELECTOR}),
+    other("policy/v1", "PodDisruptionBudget", {"selector": SELECTOR}, status={"disruptionsAllowed": 1}),
+    other(
+        *("storage.k8s.io/v1", "StorageClass"),
+        provisioner="p",
+        volumeBindingMode="Immediate",
+        allowedTopologies=[{"matchLabelExpressions": [_TOPOLOGY]}],
+    ),
+    other(
+        *("storage.k8s.io/v1", "CSINode"),
+        {"drivers": [{"name": "d", "nodeID": "n", "topologyKeys": ["z"], "allocatable": {"count": 1}}]},
+    ),
+    other("storage.k8s.io/v1", "CSIDriver", {"storageCapacity": True, "attachRequired": True}),
+    other(
+        *("storage.k8s.io/v1", "CSIStorageCapacity"),
+        storageClassName="s",
+        nodeTopology=SELECTOR,
+        capacity="1Gi",
+        maximumVolumeSize="1Gi",
+    ),
+    other(
+        *("storage.k8s.io/v1", "VolumeAttachment"),
+        {"attacher": "a", "nodeName": "n", "source": {"persistentVolumeName": "v"}},
+    ),
+    other("resource.k8s.io/v1", "ResourceClaim", {"devices": _DEVICES}, status=_ALLOCATED),
+    other(
+        *("resource.k8s.io/v1", "ResourceSlice"),
+        {
+            "driver": "d",
+            "nodeName": "n",
+            "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
+            "devices": [_DEVICE],
+            "sharedCounters": [{"name": "c", "counters": {"x": {"value": "1"}}}],
+        },
+    ),
+    other("resource.k8s.io/v1", "DeviceClass", {"selectors": [{"cel": {"expression": "true"}}], "config": []}),
+]
+
+
 def paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
     if path:
         yield path
@@ -109,7 +206,7 @@ def altered(whole: Any, path: tuple[str | int, ...], odd: Any) -> Any:
     return whole
 
 
-@pytest.mark.parametrize("whole", [POD, NODE], ids=lambda each: each["kind"])
+@pytest.mark.parametrize("whole", [POD, NODE, *OTHERS], ids=lambda each: each["kind"])
 def test_an_odd_value_anywhere_is_read_or_refused_and_never_fatal(whole: dict[str, Any]) -> None:
     decode(whole)
     refused = 0

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 
 from podtrail_scheduler.objects.node import Toleration
-from podtrail_scheduler.objects.pod import Affinity, HostPort, OwnerReference, Pod, PodResourceClaim, Volume
+from podtrail_scheduler.objects.pod import Affinity, HostPort, Pod, PodResourceClaim, Volume
 
 from .affinity import affinity, spread_constraint
 from .features import required_features
+from .owners import controller
 from .reading import Json, flag, inner, items, labels, moment, part, text, whole
 from .resources import container, demand
 
@@ -48,7 +49,7 @@ def decode_pod(pod: Json) -> Pod:
         nominated_node_name=text(status, "nominatedNodeName", "status"),
         scheduler_name=text(spec, "schedulerName", "spec", "default-scheduler"),
         resource_version=text(metadata, "resourceVersion", "metadata"),
-        owner=_controller(metadata),
+        owner=controller(metadata),
         nonzero_requests=wanted.nonzero,
         topology_spread=items(spec, "topologySpreadConstraints", spread_constraint, "spec"),
         volumes=tuple(each for each in volumes if each.claim_name or each.ephemeral or each.kind),
@@ -128,18 +129,6 @@ def _claim(each: Json) -> PodResourceClaim:
 
 def _claim_status(each: Json) -> tuple[str, str]:
     return text(each, "name"), text(each, "resourceClaimName")
-
-
-def _controller(metadata: Json) -> OwnerReference | None:
-    if "ownerReferences" not in metadata:
-        return None
-    return next(filter(None, items(metadata, "ownerReferences", _if_controller, "metadata")), None)
-
-
-def _if_controller(each: Json) -> OwnerReference | None:
-    if not flag(each, "controller"):
-        return None
-    return OwnerReference(text(each, "kind"), text(each, "name"), text(each, "uid"), text(each, "apiVersion"))
 
 
 def _conditions(status: Json) -> Mapping[str, tuple[str, str, str]]:

@@ -27,6 +27,7 @@ from podtrail_scheduler.objects.resource import (
 from podtrail_scheduler.quantities import nano_units
 
 from .labels import node_selector
+from .owners import controller_uid
 from .reading import Json, Misshapen, flag, inner, items, moment, part, quantities, quantity, text, texts, whole
 
 _ATTRIBUTE_KINDS = ("bool", "int", "string", "version")
@@ -83,7 +84,6 @@ def decode_resource_claim(claim: Json) -> ResourceClaim:
     metadata = part(claim, "metadata")
     devices = part(part(claim, "spec"), "devices", "spec")
     status = part(claim, "status")
-    controller: Json = next((each for each in metadata.get("ownerReferences") or () if each.get("controller")), {})
     return ResourceClaim(
         name=text(metadata, "name", "metadata"),
         namespace=text(metadata, "namespace", "metadata", "default"),
@@ -91,7 +91,7 @@ def decode_resource_claim(claim: Json) -> ResourceClaim:
         resource_version=text(metadata, "resourceVersion", "metadata"),
         finalizers=texts(metadata, "finalizers", "metadata"),
         deletion_timestamp=moment(metadata, "deletionTimestamp", "metadata"),
-        owner_uid=text(controller, "uid", "metadata.ownerReferences"),
+        owner_uid=controller_uid(metadata),
         requests=items(devices, "requests", _request, "spec.devices"),
         constraints=items(devices, "constraints", _constraint, "spec.devices"),
         config=items(devices, "config", dict, "spec.devices"),

@@ -17,6 +17,7 @@ from podtrail_scheduler.objects.storage import (
 from podtrail_scheduler.quantities import amount
 
 from .labels import label_selector, node_selector
+from .owners import controller_uid
 from .reading import Json, flag, inner, items, labels, moment, part, quantity, text, texts, whole
 
 # Fields of a PersistentVolume's specification that are not its source.
@@ -39,7 +40,6 @@ def decode_persistent_volume_claim(claim: Json) -> PersistentVolumeClaim:
     """A PersistentVolumeClaim of the API's JSON. Raises ValueError with the path of what it cannot read."""
     metadata = part(claim, "metadata")
     spec = part(claim, "spec")
-    controller: Json = next((each for each in metadata.get("ownerReferences") or () if each.get("controller")), {})
     return PersistentVolumeClaim(
         name=text(metadata, "name", "metadata"),
         namespace=text(metadata, "namespace", "metadata", "default"),
@@ -58,7 +58,7 @@ def decode_persistent_volume_claim(claim: Json) -> PersistentVolumeClaim:
         )
         or 0,
         phase=text(part(claim, "status"), "phase", "status", "Pending"),
-        owner_uid=text(controller, "uid", "metadata.ownerReferences"),
+        owner_uid=controller_uid(metadata),
         volume_attributes_class_name=text(spec, "volumeAttributesClassName", "spec") or None,
     )
 
