@@ -49,7 +49,6 @@ class Cache:
         if info is not None:
             info.leave()
             self.table.remove(name)
-            info.leave()
             if info.pods:
                 self._elsewhere[name] = dict(info.pods)
 
