@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from pydantic import Field, model_validator
 
@@ -34,15 +34,6 @@ class Protocols(Model):
 
     grpc: GrpcServerSettings | None = Field(None, description="Serve gRPC.")
     http: HttpServerSettings | None = Field(None, description="Serve HTTP, protobuf and JSON on one port.")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _named_is_served(cls, data: Any) -> Any:
-        if not isinstance(data, dict):
-            return data
-        return {
-            name: {} if settings is None and name in cls.model_fields else settings for name, settings in data.items()
-        }
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -66,6 +66,8 @@ LENIENT = {
     f"{POLICIES}.policies.trace_flags.Config",
 }
 """Where the Collector passes over keys that it does not know, and pasted configurations may have some."""
+ZERO_WHEN_NULL = {f"{POLICIES}.config.Config.decision_wait", f"{POLICIES}.config.Config.num_traces"}
+"""Where a key without a value means 0 to the Collector."""
 every_factory = pytest.mark.parametrize(
     "factory", FACTORIES, ids=[f"{factory.kind} {factory.type}" for factory in FACTORIES]
 )
@@ -104,6 +106,28 @@ def test_an_empty_map_gives_the_defaults_or_says_what_is_needed(
     else:
         with pytest.raises(ValidationError, match=needed):
             factory.Config.model_validate({})
+
+
+@every_config
+def test_a_key_without_a_value_has_its_default_and_an_optional_section_those_of_its_keys(
+    config: type[BaseModel],
+) -> None:
+    for model in models(config):
+        for name, field in model.model_fields.items():
+            key = field.alias or name
+            if f"{model.__module__}.{model.__name__}.{key}" in ZERO_WHEN_NULL:
+                continue
+            off = field.is_required() or field.get_default(call_default_factory=True, validated_data={}) is None
+            section = off and any(shape.model for shape in field_shapes(field))
+            assert outcome(model, {key: None}) == outcome(model, {key: {}} if section else {}), f"{model}.{key}"
+
+
+def outcome(model: type[BaseModel], values: dict[str, object]) -> BaseModel | list[tuple[str, str]]:
+    """Return what a model makes of values, or everything that it says is wrong with them."""
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        return [(str(one["loc"]), one["msg"]) for one in error.errors()]
 
 
 @every_factory

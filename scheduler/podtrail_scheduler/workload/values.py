@@ -1,8 +1,9 @@
 """What the sections of a workload are made of."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from podtrail_scheduler.quantities import parse_resources
 
@@ -18,6 +19,13 @@ Quantities = Annotated[dict[str, str | int | float], AfterValidator(valid_resour
 
 
 class Section(BaseModel):
-    """Part of a workload: no key is made up, nothing changes."""
+    """Part of a workload: no key is made up, nothing changes; a key without a value has its default."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_means_default(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        return {key: value for key, value in data.items() if value is not None or key not in cls.model_fields}

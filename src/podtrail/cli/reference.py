@@ -34,7 +34,8 @@ Written by `python -m podtrail.cli.reference` from the configuration classes; do
 
 A configuration is a YAML file in the OpenTelemetry Collector's format. Keys that are not listed are refused. A duration
 is text such as `300ms`, `1.5s`, `2m` or `1h30m`. `${env:NAME}`, `${env:NAME:-default}` and `${file:path}` stand for
-what they refer to, `$$` for a dollar sign. A key without a value has its default. Secrets are never printed.
+what they refer to, `$$` for a dollar sign. A key without a value has its default, a section without one (`watch:`) the
+defaults of its keys. Secrets are never printed.
 """
 
 

@@ -1,12 +1,14 @@
 """The base of every configuration model: frozen, no unknown keys, and nothing converted behind the user's back.
 
-As in the Collector, `"10"` is no number, `1` is no boolean, and a key without a value (`tls:`) means its default.
+As in the Collector, `"10"` is no number, `1` is no boolean. A key without a value has its default, and a section that
+is off unless it is named (`grpc:`) the defaults of its keys.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, SecretStr, model_validator
+from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema
 
 Secret = SecretStr
@@ -41,6 +43,13 @@ def _make_exact(schema: Any, of: type[BaseModel]) -> None:
                 _make_exact(value, of)
 
 
+def _is_off_unless_named(field: FieldInfo) -> bool:
+    """Tell whether a key holds a section that has no settings of its own accord."""
+    alternatives = get_args(field.annotation) or (field.annotation,)
+    is_section = any(isinstance(one, type) and issubclass(one, BaseModel) for one in alternatives)
+    return is_section and (field.is_required() or (field.default is None and field.default_factory is None))
+
+
 class Model(BaseModel):
     """Base of every configuration. Lists may fill tuples, but scalars are never converted into one another.
 
@@ -58,9 +67,17 @@ class Model(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _null_means_default(cls, data: Any) -> Any:
-        if not isinstance(data, Mapping):
+        if not isinstance(data, Mapping) or None not in data.values():
             return data
-        return {key: value for key, value in data.items() if value is not None or key not in cls.model_fields}
+        fields = {name: field for own, field in cls.model_fields.items() for name in (own, field.alias or own)}
+        given: dict[Any, Any] = {}
+        for key, value in data.items():
+            field = fields.get(key)
+            if value is not None or field is None:
+                given[key] = value
+            elif _is_off_unless_named(field):
+                given[key] = {}
+        return given
 
     def warnings(self) -> list[tuple[WarningPath, str]]:
         """Return what is legal but hardly meant, each with the path of the key below this model."""
