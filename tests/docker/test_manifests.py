@@ -1,23 +1,19 @@
-"""The Kubernetes manifests fit the configuration in the image: ports, probes, variables, limits, permissions."""
+"""The Kubernetes manifests fit the configuration in the image: ports, probes, variables, limits."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from podtrail.config import Document
 from podtrail.config.types import host_port
 from podtrail.pipeline.settings import Settings, read_settings
 from podtrail.service import SHUTDOWN_SECONDS
+from tests.docker.manifests import documents, is_podtrail
 
 DOCKER = Path(__file__).parents[2] / "docker"
 MANIFESTS = sorted((DOCKER / "kubernetes").glob("*.yaml"))
 DEFAULT_GRACE = 30
-
-
-def documents(path: Path) -> list[dict[str, Any]]:
-    return [document for document in yaml.safe_load_all(path.read_text(encoding="utf-8")) if document]
 
 
 def pod(path: Path) -> dict[str, Any]:
@@ -28,7 +24,7 @@ def pod(path: Path) -> dict[str, Any]:
 
 
 def sidecar(path: Path) -> dict[str, Any]:
-    (found,) = [c for c in pod(path)["initContainers"] if c["image"].split(":")[0].endswith("podtrail")]
+    (found,) = [container for container in pod(path)["containers"] if is_podtrail(container)]
     return dict(found)
 
 
@@ -83,16 +79,14 @@ def test_named_ports_are_those_that_the_configuration_listens_on(manifest: Path,
         assert port["containerPort"] == ports(settings)[port["name"]][1]
 
 
-def test_probes_reach_the_health_check(manifest: Path, settings: Settings) -> None:
+def test_the_probe_reaches_the_health_check(manifest: Path, settings: Settings) -> None:
     container = sidecar(manifest)
     host, health = ports(settings)["health"]
     named = {port["name"]: port["containerPort"] for port in container.get("ports", ())}
-    probes = [container[kind]["httpGet"] for kind in ("startupProbe", "livenessProbe") if kind in container]
-    assert probes
-    for probe in probes:
-        assert named.get(probe["port"], probe["port"]) == health
-        # A probe comes from the kubelet to the Pod's address, unless it says otherwise.
-        assert (probe.get("host") == "127.0.0.1") == (host == "localhost")
+    probe = container["livenessProbe"]["httpGet"]
+    assert named.get(probe["port"], probe["port"]) == health
+    # A probe comes from the kubelet to the Pod's address, unless it says otherwise.
+    assert (probe.get("host") == "127.0.0.1") == (host == "localhost")
 
 
 def test_probes_and_metrics_are_reached_in_pods_of_either_address_family(manifest: Path, settings: Settings) -> None:
@@ -102,23 +96,8 @@ def test_probes_and_metrics_are_reached_in_pods_of_either_address_family(manifes
         assert ports(settings)[name][0] == ("" if own_network else "localhost")
 
 
-def test_a_sidecar_may_not_be_stopped_by_a_probe_for_want_of_readiness(manifest: Path) -> None:
-    assert "readinessProbe" not in sidecar(manifest)
-
-
 def test_spans_come_in_on_the_pods_own_loopback_only(settings: Settings) -> None:
     assert ports(settings)["otlp"][0] == "localhost"
-
-
-def test_it_is_a_native_sidecar_with_a_read_only_root_and_no_rights(manifest: Path) -> None:
-    container, inherited = sidecar(manifest), pod(manifest).get("securityContext", {})
-    assert container["restartPolicy"] == "Always"
-    context = inherited | container["securityContext"]
-    assert context["runAsNonRoot"] is True
-    assert context["runAsUser"] > 0
-    assert context["readOnlyRootFilesystem"] is True
-    assert context["allowPrivilegeEscalation"] is False
-    assert context["capabilities"] == {"drop": ["ALL"]}
 
 
 def test_podtrail_refuses_before_the_container_is_killed_for_its_memory(manifest: Path, settings: Settings) -> None:
@@ -128,7 +107,9 @@ def test_podtrail_refuses_before_the_container_is_killed_for_its_memory(manifest
 
 
 def test_the_end_has_the_time_it_needs(manifest: Path) -> None:
-    assert pod(manifest).get("terminationGracePeriodSeconds", DEFAULT_GRACE) > SHUTDOWN_SECONDS
+    command, seconds = sidecar(manifest)["lifecycle"]["preStop"]["exec"]["command"]
+    assert command == "sleep"
+    assert pod(manifest).get("terminationGracePeriodSeconds", DEFAULT_GRACE) > SHUTDOWN_SECONDS + int(seconds)
 
 
 def test_nothing_is_written_to_a_root_that_is_read_only(settings: Settings) -> None:
@@ -138,5 +119,5 @@ def test_nothing_is_written_to_a_root_that_is_read_only(settings: Settings) -> N
 def test_everything_that_is_mounted_is_a_volume_of_the_pod(manifest: Path) -> None:
     spec = pod(manifest)
     volumes = {volume["name"] for volume in spec.get("volumes", ())}
-    for container in (*spec["initContainers"], *spec["containers"]):
+    for container in spec["containers"]:
         assert {mount["name"] for mount in container.get("volumeMounts", ())} <= volumes

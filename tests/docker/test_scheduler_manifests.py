@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from podtrail_receivers.scheduler.kube_scheduler.config import KubeSchedulerConfig
 from podtrail_scheduler.configuration.features import parse_feature_gates
 from podtrail_scheduler.configuration.load import check, load
@@ -13,14 +12,10 @@ from podtrail_scheduler.configuration.load import check, load
 from podtrail.config import Document
 from podtrail.config.types import host_port
 from podtrail.pipeline.settings import Settings, read_settings
+from tests.docker.manifests import KUBERNETES, documents, is_podtrail
 
-KUBERNETES = Path(__file__).parents[2] / "docker" / "kubernetes"
 MANIFESTS = sorted(path for room in ("scheduler", "stock") for path in (KUBERNETES / room).glob("*.yaml"))
 ROLES = sorted(path for path in MANIFESTS if path.name == "rbac.yaml")
-
-
-def documents(path: Path) -> list[dict[str, Any]]:
-    return [document for document in yaml.safe_load_all(path.read_text(encoding="utf-8")) if document]
 
 
 def of(path: Path, kind: str, name: str = "") -> Iterator[dict[str, Any]]:
@@ -58,7 +53,7 @@ def test_no_rule_has_a_wildcard_or_reads_secrets(path: Path) -> None:
 @pytest.mark.parametrize("spec", list(pods()))
 def test_containers_of_ours_run_without_privileges_on_a_root_they_cannot_write(spec: dict[str, Any]) -> None:
     inherited = spec.get("securityContext", {})
-    ours = [c for c in (*spec["initContainers"], *spec["containers"]) if c["image"].startswith("podtrail:")]
+    ours = [c for c in spec["containers"] if c["image"].startswith("podtrail:")]
     assert ours
     for container in ours:
         context = inherited | container["securityContext"]
@@ -72,7 +67,7 @@ def test_containers_of_ours_run_without_privileges_on_a_root_they_cannot_write(s
 @pytest.mark.parametrize("spec", list(pods()))
 def test_everything_that_is_mounted_is_a_volume_of_the_pod(spec: dict[str, Any]) -> None:
     volumes = {volume["name"] for volume in spec["volumes"]}
-    for container in (*spec["initContainers"], *spec["containers"]):
+    for container in spec["containers"]:
         assert {mount["name"] for mount in container.get("volumeMounts", ())} <= volumes
 
 
@@ -81,7 +76,7 @@ def test_the_schedulers_configuration_is_right_and_elects_by_a_lease_it_may_use(
     path = tmp_path / "config.yaml"
     path.write_text(config["data"]["config.yaml"])
     (deployment,) = of(KUBERNETES / "scheduler" / "deployment.yaml", "Deployment")
-    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    container, _ = deployment["spec"]["template"]["spec"]["containers"]
     flags = [word for word in container["args"] if word.startswith("--feature-gates=")]
     gates = parse_feature_gates(flag.removeprefix("--feature-gates=") for flag in flags)
     configuration, source = load(str(path), gates)
@@ -99,7 +94,7 @@ def test_podtrail_beside_a_static_pod_reads_the_files_that_are_mounted(
 ) -> None:
     text = (KUBERNETES / "stock" / "host" / "config.yaml").read_text()
     (pod,) = of(KUBERNETES / "stock" / "static-pod.yaml", "Pod")
-    (sidecar,) = pod["spec"]["initContainers"]
+    (sidecar,) = filter(is_podtrail, pod["spec"]["containers"])
     read = settings(text, tmp_path, monkeypatch, **{each["name"]: each["value"] for each in sidecar["env"]})
     stock = read.receivers["scheduler"].config.kube_scheduler
     assert isinstance(stock, KubeSchedulerConfig)
@@ -107,28 +102,24 @@ def test_podtrail_beside_a_static_pod_reads_the_files_that_are_mounted(
     mounted = tuple(f"{mount['mountPath']}/" for mount in sidecar["volumeMounts"])
     assert str(stock.kubernetes.path()).startswith(mounted)
     assert all(pattern.startswith(mounted) for pattern in stock.log.include)
-    probe = sidecar["startupProbe"]["httpGet"]
+    probe = sidecar["livenessProbe"]["httpGet"]
     assert host_port(read.extensions["health_check"].config.endpoint) == ("localhost", probe["port"])
 
 
-def test_podtrail_beside_a_deployment_reads_the_log_that_the_runner_writes(
+def test_podtrail_beside_a_deployment_reads_the_log_that_the_kubelet_keeps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = KUBERNETES / "stock" / "deployment.yaml"
     (deployment,), (config,) = of(path, "Deployment"), of(path, "ConfigMap", "podtrail-stock")
-    spec = deployment["spec"]["template"]["spec"]
-    (sidecar,), (scheduler,) = spec["initContainers"], spec["containers"]
+    scheduler, sidecar = deployment["spec"]["template"]["spec"]["containers"]
     environment = {each["name"]: each["value"] for each in sidecar["env"]}
     read = settings(config["data"]["config.yaml"], tmp_path, monkeypatch, **environment)
     stock = read.receivers["scheduler"].config.kube_scheduler
     assert isinstance(stock, KubeSchedulerConfig)
     assert stock.log is not None
-    (written,) = (word.removeprefix("--log-file=") for word in scheduler["command"] if word.startswith("--log-file="))
-    assert any(Path(written).match(pattern) for pattern in stock.log.include)
-    rotated = written.replace(".log", "-20261122-130000.log")
-    assert any(Path(rotated).match(pattern) for pattern in stock.log.include)
-    volumes = {mount["mountPath"]: mount["name"] for mount in sidecar["volumeMounts"]}
-    writes = {mount["mountPath"]: mount["name"] for mount in scheduler["volumeMounts"]}
-    folder = str(Path(written).parent)
-    assert volumes[folder] == writes[folder]
+    pod = f"{deployment['metadata']['namespace']}_{deployment['metadata']['name']}-5d4f-x2k_0b5e-11"
+    for name in ("0.log", "0.log.20261122-130000"):
+        log = Path("/var/log/pods", pod, scheduler["name"], name)
+        assert any(log.match(pattern) for pattern in stock.log.include)
+    assert "/var/log/pods" in {mount["mountPath"] for mount in sidecar["volumeMounts"]}
     assert stock.metrics is not None

@@ -1,0 +1,88 @@
+"""Every Pod that the repository shows, in a file or in the text of a page."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+KUBERNETES = ROOT / "docker" / "kubernetes"
+SHOWN = ("docker", "docs", "examples")
+
+
+class Manifest(NamedTuple):
+    """A Pod, or what makes Pods."""
+
+    place: str
+    text: str
+    """What it stands in, comments and all."""
+    document: dict[str, Any]
+    spec: dict[str, Any]
+    """The Pod's own."""
+
+    @property
+    def podtrail(self) -> dict[str, Any]:
+        """The container that podtrail runs in."""
+        (found,) = (each for each in self.spec["containers"] if is_podtrail(each))
+        return dict(found)
+
+    @property
+    def others(self) -> list[dict[str, Any]]:
+        """The containers whose work podtrail watches."""
+        return [each for each in self.spec["containers"] if not is_podtrail(each)]
+
+
+def is_podtrail(container: dict[str, Any]) -> bool:
+    """Whether a container runs podtrail: its image also has podtrail-scheduler, by another command."""
+    name = container.get("image", "").rpartition("/")[2].partition(":")[0]
+    return name == "podtrail" and "command" not in container
+
+
+def manifests() -> list[Manifest]:
+    """All of them."""
+    return [
+        Manifest(place, text, document, spec)
+        for place, text in _texts()
+        for document in yaml.safe_load_all(text)
+        for spec in _pods(document)
+    ]
+
+
+def beside_schedulers() -> list[Manifest]:
+    """Those with podtrail in them."""
+    return [each for each in manifests() if any(is_podtrail(one) for one in _containers(each.spec))]
+
+
+def documents(path: Path) -> list[dict[str, Any]]:
+    """The objects of a file."""
+    return [document for document in yaml.safe_load_all(path.read_text(encoding="utf-8")) if document]
+
+
+def _containers(spec: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for kind in ("initContainers", "containers"):
+        yield from spec.get(kind, ())
+
+
+def _texts() -> Iterator[tuple[str, str]]:
+    for path in sorted(path for room in SHOWN for path in (ROOT / room).rglob("*") if path.suffix in (".yaml", ".md")):
+        text = path.read_text(encoding="utf-8")
+        place = str(path.relative_to(ROOT))
+        if path.suffix == ".yaml":
+            yield place, text
+            continue
+        for block in re.finditer(r"^```yaml\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+            if "ontainers:" in block[1]:
+                yield f"{place}:{text.count(chr(10), 0, block.start()) + 1}", block[1]
+
+
+def _pods(value: object) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        if isinstance(value.get("containers"), list) or isinstance(value.get("initContainers"), list):
+            yield value
+        for each in value.values():
+            yield from _pods(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _pods(each)
