@@ -36,6 +36,8 @@ Log = Callable[[str], None]
 
 _NO_FIELDS: Fields = {}
 NO_CONTEXT = Context()
+_EVERY_STEP = logging.INFO - 4
+"""V(4): what was long is logged with its short steps, too."""
 _logger = logging.getLogger("podtrail_instrumentation.trace")
 
 
@@ -166,7 +168,7 @@ class Span(Operation):
             assert self._otel is not None
             self._otel.end(self.ended)
         if self._root and threshold is not None:
-            for text in describe(self, self._number()):
+            for text in describe(self, self._number(), everything=_logger.isEnabledFor(_EVERY_STEP)):
                 self._log(text)
 
     def _number(self) -> int:

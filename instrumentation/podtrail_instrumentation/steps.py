@@ -6,7 +6,8 @@
 
 The root is told when it reached its threshold. A step is told when it took at least its share: the threshold divided
 by the number of steps plus one, thresholds of nested operations taken off first, but never less than a quarter of the
-whole. A nested operation that reached its own threshold stands in brackets. Times are UTC.
+whole. A nested operation that reached its own threshold stands in brackets. Where everything is asked for (klog's V(4))
+short steps and nested operations are told as well. Times are UTC.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,7 +47,7 @@ class Operation:
         return self.ended is not None and self.ended - self.started >= (self.threshold or 0)
 
 
-def describe(operation: Operation, number: int) -> list[str]:
+def describe(operation: Operation, number: int, *, everything: bool = False) -> list[str]:
     """The texts to log about `operation` (over, its nested ones perhaps not), each of several lines.
 
     One text when it was long; otherwise one for each outermost nested operation that was. `number` tells the lines
@@ -54,41 +55,40 @@ def describe(operation: Operation, number: int) -> list[str]:
     """
     if not operation.was_long():
         nested = (item for item in operation.items if isinstance(item, Operation))
-        return [text for item in nested for text in describe(item, number)]
+        return [text for item in nested for text in describe(item, number, everything=everything)]
     assert operation.ended is not None
     total = operation.ended - operation.started
     head = f"Trace[{number}]: {_quoted(operation.name)} {_fields(operation.fields)}"
     lines = [f"{head}({_stamp(operation.started, '%d-%b-%Y %H:%M:%S')}) (total time: {total // _MILLISECOND}ms):"]
     lead = f"Trace[{number}]: "
-    last = _steps(operation, lead, _share(operation), lines)
-    lines.append(f"{lead}[{go_duration(total)}] [{go_duration(operation.ended - last)}] END")
+    _steps(operation, lead, None if everything else _share(operation), lines)
+    lines.append(f"{lead}[{go_duration(total)}] [{go_duration(total)}] END")
     return ["\n".join(lines)]
 
 
-def _steps(operation: Operation, lead: str, share: int, lines: list[str]) -> int:
-    """Appends the lines of what happened inside; returns when the last of it was over."""
+def _steps(operation: Operation, lead: str, share: int | None, lines: list[str]) -> None:
+    """Appends the lines of what happened inside and took at least `share`; None: of everything."""
     last = operation.started
     for item in operation.items:
         if isinstance(item, Step):
-            if item.at - last >= share:
+            if share is None or item.at - last >= share:
                 lines.append(f"{lead}---{_summary(item.name, item.fields, item.at - last, item.at)}")
             last = item.at
         else:
             _nested(item, lead, share, lines)
             last = last if item.ended is None else item.ended
-    return last
 
 
-def _nested(operation: Operation, lead: str, share: int, lines: list[str]) -> None:
-    if not operation.was_long():
+def _nested(operation: Operation, lead: str, share: int | None, lines: list[str]) -> None:
+    if operation.ended is None or (share is not None and not operation.was_long()):
         for item in operation.items:
             if isinstance(item, Operation):
                 _nested(item, lead, share, lines)
         return
-    assert operation.ended is not None
     took = operation.ended - operation.started
     lines.append(f"{lead}[{_summary(operation.name, operation.fields, took, operation.started)}")
-    _steps(operation, lead + " ", _share(operation) if operation.threshold is not None else share, lines)
+    own = share if share is None or operation.threshold is None else _share(operation)
+    _steps(operation, lead + " ", own, lines)
     lines[-1] += "]"
 
 

@@ -1,15 +1,24 @@
-"""The root span of an attempt (KEP-5927): from the queue until the Pod is bound, or is not."""
+"""The root span of an attempt (KEP-5927): from the queue until the Pod is bound, or is not; and utiltrace's beside it."""
 
 from opentelemetry.trace import Tracer
-from podtrail_instrumentation import Clock, Log, PropagationCounters, Span, start_reconcile_span
+from podtrail_instrumentation import Clock, Log, PropagationCounters, Span, start, start_reconcile_span
 
 from .attempt import Attempt, Failure
 from .durations import MILLISECOND
+from .objects import Pod
 from .queueing.entry import QueuedPod
 
 LONG_CYCLE = 100 * MILLISECOND
-"""From how many nanoseconds of its scheduling cycle on an attempt is logged with its steps, as kube-scheduler does:
-how long it then took to bind is told as well, but is no reason."""
+"""From how many nanoseconds of its scheduling cycle on an attempt is logged with its phases and plugins, and a search for
+a node with its steps: how long it then took to bind is told as well, but is no reason."""
+
+
+def start_choosing(pod: Pod, now: Clock, log: Log) -> Span:
+    """Starts what kube-scheduler's log says of a search for a node that took long; its trace has the attempt's spans.
+
+    It is over when a node was found, or none, and has the steps `Computing predicates done` and `Prioritizing done`.
+    """
+    return start("Scheduling", {"namespace": pod.namespace, "name": pod.name}, clock=now, log=log)
 
 
 def start_root(

@@ -37,6 +37,9 @@ FLUSH_UNSCHEDULABLE = 30
 SCORES = logging.INFO - 10
 """V(10): every score is logged."""
 
+TRACES = logging.INFO - 2
+"""V(2): searches for a node that took long are logged; utiltrace logs none below."""
+
 _logger = logging.getLogger("podtrail_scheduler")
 
 
@@ -113,7 +116,8 @@ class Scheduler(Watching):
                 counters=counters if tracer is not None and propagate else None,
                 extenders=extenders,
             )
-            run = _ProfileRun(framework, own, SchedulingCycle(framework, cache, turn, random, extenders), binding)
+            cycle = SchedulingCycle(framework, cache, turn, random, log=self._log_search, extenders=extenders)
+            run = _ProfileRun(framework, own, cycle, binding)
             run.propagation = counters
             self._profiles[profile.name] = run
 
@@ -190,6 +194,10 @@ class Scheduler(Watching):
             run.handle.event(pod, None, "Warning", "FailedScheduling", "Scheduling", note)
             return True
         return self.cache.is_assumed(pod.uid)
+
+    def _log_search(self, text: str) -> None:
+        if self._logger.isEnabledFor(TRACES):
+            self._log(text)
 
     def _permitted(self, attempt: Attempt) -> None:
         self.queue.done(attempt.pod.uid)

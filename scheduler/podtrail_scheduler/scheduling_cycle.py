@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from random import Random
 
-from podtrail_instrumentation import Span
+from podtrail_instrumentation import Log, Span
 
 from .attempt import Attempt, Explanation, Failure, failed_on_node
+from .attempt_spans import LONG_CYCLE, start_choosing
 from .cache import Cache
 from .framework.calling import Refused
 from .framework.diagnosis import Diagnosis
@@ -30,12 +31,21 @@ class SchedulingCycle:
     """The cycle of one profile."""
 
     def __init__(
-        self, framework: Framework, cache: Cache, turn: Turn, random: Random, extenders: Extenders | None = None
+        self,
+        framework: Framework,
+        cache: Cache,
+        turn: Turn,
+        random: Random,
+        *,
+        log: Log,
+        extenders: Extenders | None = None,
     ) -> None:
+        """`log` is told of a search for a node that took long, when it is over."""
         self._framework = framework
         self._cache = cache
         self._turn = turn
         self._random = random
+        self._log = log
         self._extenders = extenders
         profile = framework.profile
         self._attributes = {"scheduler.phase": "schedulingCycle", "scheduler.profile": profile.name}
@@ -56,38 +66,48 @@ class SchedulingCycle:
         return failure
 
     async def _run(self, attempt: Attempt, span: Span) -> Failure | None:
-        state, pod = attempt.state, attempt.pod
         nodes = self._cache.nodes()
         diagnosis = Diagnosis(len(nodes))
         if not nodes:
             return Failure("Unschedulable", diagnosis.message())
-        prepared = self._framework.run_pre_filter(span, state, pod, nodes)
+        choosing = start_choosing(attempt.pod, self._framework.clock.now, self._log)
+        chosen = await self._choose(attempt, span, diagnosis, choosing)
+        choosing.end(LONG_CYCLE)
+        if isinstance(chosen, Failure):
+            return chosen
+        return await (self._take(attempt, span, chosen) if chosen else self._make_room(attempt, span, diagnosis))
+
+    async def _choose(self, attempt: Attempt, span: Span, diagnosis: Diagnosis, choosing: Span) -> str | Failure:
+        """The best node for the Pod, empty when it fits none; `choosing` is told the steps of the way there."""
+        prepared = self._framework.run_pre_filter(span, attempt.state, attempt.pod, self._cache.nodes())
         diagnosis.refused_by.update(prepared.restricting)
         refused = prepared.refused
-        if refused is not None:
-            if not refused.status.rejected:
-                return Failure("Error", refused.status.message)
+        found: Sequence[int] = ()
+        failed = None
+        if refused is None:
+            try:
+                found, failed = await self._feasible(attempt, span, diagnosis, prepared)
+            except ExtenderError as refusal:
+                return Failure("Error", str(refusal))
+        elif refused.status.rejected:
             diagnosis.absent = refused.status
             diagnosis.pre_filter_message = refused.status.message
             diagnosis.blame(refused.plugin, refused.status)
-            return await self._make_room(attempt, span, diagnosis)
-        try:
-            found, failed = await self._feasible(attempt, span, diagnosis, prepared)
-        except ExtenderError as refusal:
-            return Failure("Error", str(refusal))
+        else:
+            failed = refused
         if failed is not None:
             return Failure("Error", failed.status.message)
-        if not found:
-            return await self._make_room(attempt, span, diagnosis)
-        if len(found) == 1:
-            chosen = self._cache.nodes()[found[0]].name
-            if attempt.explanation is not None:
-                attempt.explanation.feasible = [chosen]
-        else:
+        choosing.add_event("Computing predicates done")
+        if len(found) > 1:
             chosen, failed = await self._best(attempt, span, found)
             if failed is not None:
                 return Failure("Error", failed.status.message)
-        return await self._take(attempt, span, chosen)
+            choosing.add_event("Prioritizing done")
+            return chosen
+        chosen = self._cache.nodes()[found[0]].name if found else ""
+        if found and attempt.explanation is not None:
+            attempt.explanation.feasible = [chosen]
+        return chosen
 
     async def _feasible(
         self, attempt: Attempt, span: Span, diagnosis: Diagnosis, prepared: Prepared

@@ -43,7 +43,7 @@ def test_a_long_operation_is_printed_as_utiltrace_prints_it(story: Story) -> Non
     assert story.lines() == [
         '"Scheduling" namespace:default,name:ok2 (21-Nov-2026 06:04:54.252) (total time: 154ms):',
         '---"Computing predicates done" 154ms (06:04:54.406)',
-        "[154.783192ms] [100µs] END",
+        "[154.783192ms] [154.783192ms] END",
     ]
 
 
@@ -71,7 +71,7 @@ def test_only_steps_of_at_least_their_share_are_printed(story: Story) -> None:
         span.add_event(name)
     story.takes(50)
     span.end(100 * MILLISECOND)  # two steps: a share is a third of the threshold
-    assert [line[:10] for line in story.lines()[1:]] == ['---"long" ', "[117ms] [5"]
+    assert [line[:10] for line in story.lines()[1:]] == ['---"long" ', "[117ms] [1"]
 
 
 def test_a_nested_operation_stands_in_brackets(story: Story) -> None:
@@ -86,7 +86,7 @@ def test_a_nested_operation_stands_in_brackets(story: Story) -> None:
     assert story.lines()[1:] == [
         '["filter" scheduler.phase:filter 90ms (06:04:54.252)',
         ' ---"Computing predicates done" 80ms (06:04:54.332)]',
-        "[120ms] [30ms] END",
+        "[120ms] [120ms] END",
     ]
 
 
@@ -99,6 +99,19 @@ def test_a_nested_operation_below_its_threshold_is_left_out_but_not_what_was_lon
     phase.end(500 * MILLISECOND)
     span.end(100 * MILLISECOND)
     assert story.lines()[1] == '["plugin: Slow" 120ms (06:04:54.252)]'
+
+
+def test_at_verbosity_4_every_step_of_what_was_long_is_printed(story: Story, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO - 4, "podtrail_instrumentation")
+    span = story.root()
+    phase = span.start("filter")
+    story.takes(1)
+    phase.end(500 * MILLISECOND)
+    story.takes(1)
+    span.add_event("short")
+    story.takes(110)
+    span.end(100 * MILLISECOND)
+    assert [line.split(" ")[0] for line in story.lines()[1:]] == ['["filter"', '---"short"', "[112ms]"]
 
 
 def test_a_long_part_of_a_short_whole_is_printed_alone(story: Story) -> None:

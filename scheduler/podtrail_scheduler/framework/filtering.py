@@ -74,7 +74,8 @@ class _Spans:
     def end(self, plugin: str, evaluated: int, refusals: Sequence[Refusal]) -> None:
         """Records what a plugin did: how many nodes it decided on, and why it refused which."""
         took, phase = self.took.get(plugin, 0), self._phase
-        if took >= PLUGIN_THRESHOLD:
+        span = self._open.get(plugin)
+        if span is None and took >= PLUGIN_THRESHOLD:
             now = self._caller.clock.now()
             self._caller.note_if_long(phase, plugin, "filter", now - took, now)
         if not phase.recording or not (evaluated or took):
@@ -89,7 +90,6 @@ class _Spans:
             events.append(Step(REJECTED, stopped, _rejection(each)))
             if each.status.code is Code.ERROR:
                 failure = failure or each.status.message
-        span = self._open.get(plugin)
         if span is None:
             phase.leaf(*self._caller.named(plugin, "filter"), began, stopped, told, events, failure)
             return

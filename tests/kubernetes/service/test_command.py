@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -213,6 +214,50 @@ def shape(asked: tuple[str, Any]) -> Any:
     verb, request = asked
     nodes = request["Nodes"] and sorted(each["metadata"]["name"] for each in request["Nodes"]["items"])
     return verb, sorted(request), sorted(request["Pod"]["spec"]), nodes, sorted(request["NodeNames"] or [])
+
+
+@pytest.mark.parametrize(
+    ("verbosity", "steps"),
+    [(1, None), (2, ["Computing predicates done"]), (4, ["Computing predicates done", "Prioritizing done"])],
+)
+def test_a_slow_search_for_a_node_is_logged_as_kube_scheduler_logs_it(
+    verbosity: int,
+    steps: list[str] | None,
+    control_plane: Any,
+    kubernetes_binaries: Path,
+    namespace: str,
+    make_pod: Any,
+    tmp_path: Path,
+) -> None:
+    """Both, one after the other, with an extender that takes 150 ms to filter."""
+    api, pods = control_plane.api, f"/api/v1/namespaces/{namespace}/pods"
+    for each in "ab":
+        api.node(f"{namespace}-{each}", labels={"for": namespace})
+
+    def filtering(request: Any) -> Any:
+        threading.Event().wait(0.15)
+        return {"NodeNames": request["NodeNames"]}
+
+    verbs: Mapping[str, Answer] = {"filter": filtering, "prioritize": lambda _: []}
+    commands: dict[str, Sequence[str | Path]] = {"ours": OURS, "theirs": (kubernetes_binaries / "kube-scheduler",)}
+    for who, command in commands.items():
+        with extending(verbs) as server:
+            asks = {"filterVerb": "filter", "prioritizeVerb": "prioritize", "weight": 1, "nodeCacheCapable": True}
+            extenders = [{"urlPrefix": server.url, **asks}]
+            document = configuration(control_plane, f"{namespace}-{who}", extenders=extenders)
+            with process(command, tmp_path / who, document, "--secure-port=0", f"-v={verbosity}") as running:
+                api.create(pods, make_pod("web-" + who, f"{namespace}-{who}", nodeSelector={"for": namespace}))
+                until(partial(api.get, f"{pods}/web-{who}"), node_of, running)
+        blocks = re.findall(SEARCH.format(namespace=namespace, who=who), running.log.read_text())
+        assert [re.findall('---"([^"]*)"', block) for block in blocks] == ([] if steps is None else [steps]), who
+
+
+SEARCH = (
+    r'] (Trace\[\d+\]: "Scheduling" namespace:{namespace},name:web-{who} '
+    r"\(\d\d-\w{{3}}-\d{{4}} [\d:.]+\) \(total time: \d+ms\):\n"
+    r'(?:Trace\[\d+\]: ---"[^"]*" \d+ms \([\d:.]+\)\n)*'
+    r"Trace\[\d+\]: \[[\d.]+ms\] \[[\d.]+ms\] END\n)"
+)
 
 
 def test_a_pod_that_an_extender_rules_out_is_told_so_and_tried_again(
