@@ -1,4 +1,4 @@
-"""The root span of an attempt (KEP-5927): from the queue until the Pod is bound, or is not; and utiltrace's beside it."""
+"""The root span of an attempt (KEP-5927): from the queue until the Pod is bound, or is not; utiltrace's beside it."""
 
 from opentelemetry.trace import Tracer
 from podtrail_instrumentation import Clock, Log, PropagationCounters, Span, start, start_reconcile_span
@@ -9,8 +9,8 @@ from .objects import Pod
 from .queueing.entry import QueuedPod
 
 LONG_CYCLE = 100 * MILLISECOND
-"""From how many nanoseconds of its scheduling cycle on an attempt is logged with its phases and plugins, and a search for
-a node with its steps: how long it then took to bind is told as well, but is no reason."""
+"""From how many nanoseconds of its scheduling cycle on an attempt is logged with its phases and plugins, how
+long it then took to bind is no reason. A search for a node of that length is logged with its steps."""
 
 
 def start_choosing(pod: Pod, now: Clock, log: Log) -> Span:
