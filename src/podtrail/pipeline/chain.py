@@ -24,6 +24,14 @@ class Gatekeeper(Protocol):
         """Raise `Refused` when the batch can't be taken now."""
 
 
+@runtime_checkable
+class Doorkeeper(Protocol):
+    """A processor that may refuse whatever comes: it is asked while a large request is still being received."""
+
+    def ask(self, now: int) -> None:
+        """Raise `Refused` when nothing can be taken now."""
+
+
 class Chain:
     """Drives processors. What comes out at the end gathers in `outbox`, for the caller to take."""
 
@@ -34,6 +42,7 @@ class Chain:
         self.serving: int | None = None
         """The deadline that is being served."""
         self._gatekeepers = [processor for processor in processors if isinstance(processor, Gatekeeper)]
+        self._doorkeepers = [processor for processor in processors if isinstance(processor, Doorkeeper)]
         # Per processor: what it had no room for, and what came for it behind that.
         self._waiting: list[deque[Batch]] = [deque() for _ in processors]
 
@@ -41,6 +50,11 @@ class Chain:
         """Raise `Refused` when one of the processors can't take a batch now."""
         for gatekeeper in self._gatekeepers:
             gatekeeper.admit(batch, now)
+
+    def ask(self, now: int) -> None:
+        """Raise `Refused` when one of the processors takes nothing now."""
+        for doorkeeper in self._doorkeepers:
+            doorkeeper.ask(now)
 
     def add(self, batch: Batch, now: int) -> None:
         """Take a batch. What is due by `now` must have been done (`advance`), and nothing be `blocked`."""

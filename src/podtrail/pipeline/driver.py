@@ -5,17 +5,19 @@ in slices, with the event loop served between them.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import replace
 
-from podtrail.component import Account, Observer
+from podtrail.component import Account, Observer, Refused
 from podtrail.otlp import Batch
 from podtrail.pipeline.chain import SLICE_SPANS, Chain
 from podtrail.pipeline.clock import Clock
 from podtrail.pipeline.sending import SendingQueue
 
 _NANOSECONDS = 1_000_000_000
+_MOST_WAITING = 64 << 20
+"""Bytes of batches that may wait at an entrance at once: as much as one request may have. A single batch always may."""
 
 
 class Outlet:
@@ -65,10 +67,13 @@ class Driver:
         while True:
             due = self._armed = self.chain.deadline()
             self._earlier.clear()
-            wait = None if due is None else max(0, due - self._clock.now()) / _NANOSECONDS
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._earlier.wait(), wait)
+            if self.chain.outbox:
                 due = None
+            else:
+                wait = None if due is None else max(0, due - self._clock.now()) / _NANOSECONDS
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._earlier.wait(), wait)
+                    due = None
             if due is not None or self.chain.outbox:
                 async with self.lock:
                     # A timer that fires early must not find its deadline "not yet due".
@@ -155,6 +160,7 @@ class Entrance:
         self._clock = clock
         self._open = asyncio.Event()
         self._open.set()
+        self._waiting = 0
 
     def shut(self) -> None:
         """Let nobody in any more."""
@@ -176,18 +182,42 @@ class Entrance:
         self._drivers = tuple(drivers)
         self._open.set()
 
+    def ask(self) -> None:
+        """Raise `Refused` when a pipeline takes nothing now, whatever it is."""
+        now = self._now()
+        for driver in self._drivers:
+            driver.chain.ask(now)
+
     async def __call__(self, batch: Batch) -> None:
-        """Hand a batch over, waiting for room. Raises `Refused` when a pipeline does not want it now."""
-        async with AsyncExitStack() as locks:
-            await self._enter(locks)
-            now = self._now()
-            for driver in self._drivers:
-                now = await driver.make_room(now)
-            for driver in self._drivers:
-                await driver.advance(now)
-            self._add(batch, now)
-            for driver in self._drivers:
-                await driver.carry()
+        """Hand a batch over, waiting for room. Raises `Refused` when a pipeline does not want it now.
+
+        Who cancels this has handed over nothing: once a batch is taken, nothing is waited for any more.
+        """
+        self._admit(batch, self._now())  # what waits takes memory: it is not let into the line without being asked
+        with self._in_line(batch):
+            async with AsyncExitStack() as locks:
+                await self._enter(locks)
+                drivers = self._drivers
+                try:
+                    now = self._now()
+                    for driver in drivers:
+                        now = await driver.make_room(now)
+                    for driver in drivers:
+                        await driver.advance(now)
+                    self._add(batch, now)
+                finally:
+                    self._carry_on(drivers)
+
+    @contextmanager
+    def _in_line(self, batch: Batch) -> Iterator[None]:
+        size = batch.size
+        if self._waiting and self._waiting + size > _MOST_WAITING:
+            raise Refused(f"{self._waiting >> 20} MiB wait for the pipelines already")
+        self._waiting += size
+        try:
+            yield
+        finally:
+            self._waiting -= size
 
     async def _enter(self, locks: AsyncExitStack) -> None:
         while True:
@@ -209,17 +239,25 @@ class Entrance:
             if chain.advance(now, SLICE_SPANS) or chain.blocked or not driver.carry_now():
                 return False
         self._add(batch, now)
-        for driver in self._drivers:
+        self._carry_on(self._drivers)
+        return True
+
+    @staticmethod
+    def _carry_on(drivers: Sequence[Driver]) -> None:
+        """Bring away what has left the pipelines; what there is no room for, they bring away themselves."""
+        for driver in drivers:
             if not driver.carry_now():
                 driver.wake()
-        return True
 
     def _now(self) -> int:
         return max([self._clock.now(), *[driver.reached for driver in self._drivers]])
 
-    def _add(self, batch: Batch, now: int) -> None:
+    def _admit(self, batch: Batch, now: int) -> None:
         for driver in self._drivers:
             driver.chain.admit(batch, now)
+
+    def _add(self, batch: Batch, now: int) -> None:
+        self._admit(batch, now)
         if not batch.arrived:
             batch = replace(batch, arrived=now)
         for driver in self._drivers:

@@ -242,7 +242,8 @@ class Graph:
         """Say whether everything that arrived until then is decided and out of the queues."""
         held = [p.held_since() for driver in self.drivers for p in driver.chain.processors]
         queued = any(running.component.held() for running in self.queues.values())
-        return not queued and all(since is None or since > arrived for since in held)
+        leaving = any(driver.chain.outbox for driver in self.drivers)
+        return not queued and not leaving and all(since is None or since > arrived for since in held)
 
     def balances(self) -> Sequence[Balance]:
         """Return the ledger, a line an exporter."""

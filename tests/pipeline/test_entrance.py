@@ -1,0 +1,182 @@
+"""The entrance of pipelines whose queue is full: who waits is bounded, who gives up has handed over nothing."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from podtrail.component import Account, Refused, Taken
+from podtrail.config.types import DeliverySettings
+from podtrail.otlp import Batch, Group, encode_span, frame, resource_header, scope_header
+from podtrail.pipeline.chain import Chain
+from podtrail.pipeline.clock import Clock
+from podtrail.pipeline.driver import Driver, Entrance, Outlet
+from podtrail.pipeline.house import House
+from podtrail.pipeline.sending import SendingQueue
+
+DEADLINE = 30.0
+MIB = 1 << 20
+
+
+def batch_of(name: str, size: int = 0) -> Batch:
+    """One span of this name; with `size`, of about so many bytes."""
+    span = encode_span(trace_id=b"t" * 16, span_id=b"spanspan", name=name + "x" * size, start=1, end=2)
+    return Batch([Group(resource_header({}), scope_header("test"), b"t" * 16, frame([span]), 1)], arrived=0)
+
+
+class Backend:
+    """An exporter that delivers while it is open."""
+
+    def __init__(self) -> None:
+        self.open = asyncio.Event()
+        self._came: asyncio.Queue[Batch] = asyncio.Queue()
+
+    async def __aenter__(self) -> "Backend":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        return
+
+    async def send(self, batch: Batch) -> int:
+        await self.open.wait()
+        self._came.put_nowait(batch)
+        return 0
+
+    async def delivered(self, spans: int) -> None:
+        """Wait for so many spans."""
+        while spans > 0:
+            spans -= (await self._came.get()).span_count
+        assert (spans, self._came.qsize()) == (0, 0)
+
+
+class Passing:
+    """A processor that lets everything pass, or refuses."""
+
+    refuses = False
+
+    def ask(self, now: int) -> None:
+        if self.refuses:
+            raise Refused("no memory")
+
+    def admit(self, batch: Batch, now: int) -> None:
+        self.ask(now)
+
+    def add(self, batch: Batch, now: int) -> Taken:
+        return Taken([batch])
+
+    def expire(self, now: int, limit: int) -> list[Batch]:
+        return []
+
+    def deadline(self) -> None:
+        return None
+
+    def held(self) -> int:
+        return 0
+
+    def held_since(self) -> None:
+        return None
+
+    def take_over(self, predecessor: "Passing", now: int) -> None:
+        return
+
+    def drain(self, now: int) -> list[Batch]:
+        return []
+
+
+class Stalled:
+    """A pipeline whose blocking queue holds one batch."""
+
+    def __init__(self) -> None:
+        self.backend = Backend()
+        self.passing = Passing()
+        context = House().context("otlp")
+        settings = DeliverySettings.model_validate(
+            {"timeout": "0s", "sending_queue": {"queue_size": 1, "num_consumers": 1, "block_on_overflow": True}}
+        )
+        queue = SendingQueue(self.backend, "otlp", settings, context.metrics, context.log)
+        clock = Clock()
+        chain = Chain([self.passing], Account())
+        self.driver = Driver("traces", chain, [Outlet(queue, "otlp")], [], clock)
+        self.entrance = Entrance([self.driver], clock)
+
+
+@asynccontextmanager
+async def stalled() -> AsyncIterator[Stalled]:
+    made = Stalled()
+    running = asyncio.create_task(made.driver.run())
+    try:
+        async with asyncio.timeout(DEADLINE):
+            yield made
+    finally:
+        running.cancel()
+        made.backend.open.set()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+async def _fill(made: Stalled) -> int:
+    """Hand batches over until none is taken at once; return how many were."""
+    taken = 0
+    while made.entrance.take(batch_of("taken")):
+        taken += 1
+    return taken
+
+
+def test_who_gives_up_while_waiting_has_handed_over_nothing() -> None:
+    async def main() -> None:
+        async with stalled() as made:
+            taken = await _fill(made)
+            waiting = [asyncio.ensure_future(made.entrance(batch_of("given up"))) for _ in range(3)]
+            staying = asyncio.ensure_future(made.entrance(batch_of("stays")))
+            await asyncio.sleep(0)
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+            made.backend.open.set()
+            await staying
+            await made.backend.delivered(taken + 1)
+            assert made.driver.chain.account.received == taken + 1
+
+    asyncio.run(main())
+
+
+def test_what_waits_is_bounded_in_bytes() -> None:
+    async def main() -> None:
+        async with stalled() as made:
+            await _fill(made)
+            waiting: list[Any] = [asyncio.ensure_future(made.entrance(batch_of("w", 30 * MIB))) for _ in range(4)]
+            done, pending = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            assert len(pending) == 2
+            for task in done:
+                with pytest.raises(Refused, match="wait for the pipelines already"):
+                    task.result()
+            made.backend.open.set()
+            await asyncio.gather(*pending)
+
+    asyncio.run(main())
+
+
+def test_who_would_be_refused_does_not_wait_for_room_first() -> None:
+    async def main() -> None:
+        async with stalled() as made:
+            await _fill(made)
+            made.passing.refuses = True
+            with pytest.raises(Refused, match="no memory"):
+                await made.entrance(batch_of("refused"))
+            with pytest.raises(Refused, match="no memory"):
+                made.entrance.ask()
+
+    asyncio.run(main())
+
+
+def test_once_taken_nothing_is_waited_for_any_more() -> None:
+    async def main() -> None:
+        async with stalled() as made:
+            for _ in range(2):
+                await made.entrance(batch_of("taken"))  # the second finds the queue full on its way out
+            assert made.driver.chain.account.received == 2
+            made.backend.open.set()
+            await made.backend.delivered(2)
+
+    asyncio.run(main())
