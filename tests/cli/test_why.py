@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import threading
@@ -89,6 +90,46 @@ def test_what_a_run_has_written_tells_of_attempts_that_were_not_kept(tmp_path: P
     assert "was not kept" in why("trace", second.trace_id.hex(), "--from", kept, "--from", decisions).stdout
 
 
+def test_a_name_is_enough_where_one_namespace_has_it_and_else_the_commands_to_type_are_listed(tmp_path: Path) -> None:
+    alone = MadeAttempt(uid="three", name="b")
+    kept = record(tmp_path / "kept it.jsonl", no_room(), no_room(uid="two", namespace="prod"), alone)
+    assert why("pod", "b", "--from", kept).stdout.startswith("default/b was scheduled")
+    done = why("pod", "web-0", "--from", kept, "--color", "never")
+    assert (done.exit_code, done.stdout) == (1, "")
+    said, *commands = done.stderr.splitlines()
+    assert said.startswith("podtrail: 2 namespaces have a Pod web-0 (read ")
+    for command, namespace in zip(commands, ("default", "prod"), strict=True):
+        program, *typed = shlex.split(command)
+        assert program == "podtrail"
+        answered = CliRunner().invoke(main, typed)
+        assert answered.exit_code == 0
+        assert answered.stdout.startswith(f"{namespace}/web-0 is Pending")
+
+
+def test_what_was_kept_says_itself_why(tmp_path: Path) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        CONFIG.replace("decision_wait: 1s", "decision_wait: 1s\n    record_reason: true"), encoding="utf-8"
+    )
+    came = record(tmp_path / "came.jsonl", no_room(), MadeAttempt(uid="two", name="api-0"))
+    kept, decided = tmp_path / "kept.jsonl", tmp_path / "decisions.jsonl"
+    command = ("replay", "--config", config, came, "--output", kept, "--decisions", decided)
+    sampled = CliRunner().invoke(main, [*map(str, command)])
+    assert sampled.exit_code == 0, sampled.output
+    done = why("pod", "web-0", "--from", kept)
+    assert done.stdout.splitlines()[-1].endswith("attempt 1: kept by failed: scheduler.result=Unschedulable")
+    trace = no_room().trace_id.hex()
+    lines = why("trace", trace, "--from", kept).stdout.splitlines()
+    assert lines[0] == f"Trace {trace} was kept by failed: scheduler.result=Unschedulable."
+    assert lines[1].endswith("When it was decided, and on how many spans, is not in this source.")
+    assert "  failed  yes" in lines
+    # A file of decisions knows more, and is asked first, whichever stands first.
+    both = why("trace", trace, "--from", kept, decided, "-v").stdout
+    assert "decided at " in both
+    assert "not in this source" not in both
+    assert "Decided before" not in both
+
+
 def test_lines_that_are_no_decisions_are_named_and_the_rest_is_used(tmp_path: Path) -> None:
     decisions = decide(tmp_path / "decisions.jsonl", no_room().batch())
     decisions.write_text(decisions.read_text() + "{\n\n{}\n", encoding="utf-8")
@@ -107,7 +148,7 @@ def test_lines_that_are_no_decisions_are_named_and_the_rest_is_used(tmp_path: Pa
             1,
             "what came from 2026-11-21T17:42:52Z to 2026-11-21T17:52:36Z",
         ),
-        (["pod", "huge-0", "--from", SCHEDULER], 1, "by name there is default/huge-0"),
+        (["pod", "huge", "--from", SCHEDULER], 1, "nothing is known of Pod huge; there is default/huge-0"),
         (
             ["pod", "default/huge-0", "--attempt", "7", "--from", SCHEDULER],
             1,

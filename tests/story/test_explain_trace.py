@@ -172,14 +172,14 @@ def test_a_question_that_asks_nothing_says_why(query: dict[str, str], words: str
 
 def test_a_pod_is_found_by_name_or_uid_and_an_attempt_that_is_not_held_is_named() -> None:
     library = library_of(no_room().batch())
-    for asked in ("default/web-0", MadeAttempt().uid):
+    for asked in ("default/web-0", "web-0", MadeAttempt().uid):
         told = answer_query(library, Question(pod=asked), START, live=True)
         assert told.pod is not None
         assert told.pod.name == "web-0"
     for question, words in (
         (Question(pod="default/web-1"), "nothing is known of Pod default/web-1"),
-        (Question(pod="web-0"), "by name there is default/web-0"),
-        (Question(pod="web-1"), "give NAMESPACE/NAME"),
+        (Question(pod="web"), "nothing is known of Pod web; there is default/web-0"),
+        (Question(pod="prod/web-0"), "nothing is known of Pod prod/web-0; there is default/web-0"),
         (Question(pod="default/web-0", attempt=9), "attempt 9 of default/web-0 is not held; of 1 there are 1"),
     ):
         assert words in answer_query(library, question, START, live=True).problem
@@ -197,6 +197,21 @@ def test_of_several_pods_of_one_name_the_latest_is_told_and_the_others_are_named
     assert told.pod is not None
     assert told.pod.uid == "two"
     assert any("Earlier Pods of this name: one" in plain(line) for line in told.explanation.details)
+
+
+def test_a_name_that_several_namespaces_have_is_answered_with_these() -> None:
+    library = library_of(no_room().batch(), no_room(uid="two", namespace="prod").batch())
+    told = answer_query(library, Question(pod="web-0"), START, live=True)
+    assert told.as_json() == {"error": "2 namespaces have a Pod web-0", "namespaces": ["default", "prod"]}
+    alone = answer_query(library, Question(pod="prod/web-0"), START, live=True)
+    assert alone.pod is not None
+    assert alone.pod.uid == "two"
+
+
+def test_many_pods_of_a_like_name_are_counted() -> None:
+    library = library_of(*(no_room(uid=f"{n}", name=f"web-{n}").batch() for n in range(8)))
+    problem = answer_query(library, Question(pod="web"), START, live=True).problem
+    assert problem.endswith("default/web-3, default/web-4 and 3 more")
 
 
 def test_the_answer_as_json_has_lines_and_story() -> None:

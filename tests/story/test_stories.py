@@ -135,7 +135,7 @@ def test_a_pod_created_anew_is_another_pod() -> None:
     stories = Stories()
     stories.observe(MadeAttempt(uid="a").batch())
     stories.observe(MadeAttempt(uid="b").batch())
-    assert {pod.uid for pod in stories.named("default", "web-0")} == {"a", "b"}
+    assert {pod.uid for pod in stories.named("web-0", "default")} == {"a", "b"}
 
 
 def test_pods_are_bounded_by_number_and_bytes_and_the_sums_stay() -> None:

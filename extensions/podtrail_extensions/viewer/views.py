@@ -186,7 +186,7 @@ class Views:
         if pod is None:
             return None
         held = next((one for one in reversed(pod.attempts) if self._store.get(one.trace_id)), None)
-        others = [other for other in self._stories.named(pod.namespace, pod.name) if other.key != key]
+        others = [other for other in self._stories.named(pod.name, pod.namespace) if other.key != key]
         attempts = self._attempts(pod)
         return PodView(
             pod=pod,

@@ -10,6 +10,7 @@ from podtrail.cli.foreign import foreign
 from podtrail.pipeline.settings import Settings
 from podtrail.recording import Damage
 from podtrail.story import Library, Question, answer_query
+from podtrail.story.inscribed import read_inscription
 from podtrail.story.words import stamp
 from podtrail.story.written import read_decision
 
@@ -94,9 +95,10 @@ class Files:
         """
         decided, recorded = self._sorted()
         library = Library(max_mib=512, max_decisions_mib=256, max_pods=500_000)
-        span = self._replay(recorded, library) if self.settings else self._read(recorded, library)
-        for path in decided:
+        span = Period()
+        for path in decided:  # before the spans: they bear less of the decision
             span = span.with_(self._read_decisions(path, library))
+        span = span.with_(self._replay(recorded, library) if self.settings else self._read(recorded, library))
         answer = answer_query(library, question, max(library.stories.latest, span.last), live=False)
         told = answer.as_json()
         named = ", ".join(map(str, self.paths))
@@ -126,6 +128,9 @@ class Files:
         period = Period()
         for record in read_records(paths, self._damaged):
             library.keep(record.intake.groups, record.arrival)
+            for verdict in filter(None, map(read_inscription, record.intake.groups)):
+                if not library.decisions.find(verdict.trace_id):
+                    library.read(verdict, None)
             period = period.with_(Period(record.arrival, record.arrival))
         return period
 

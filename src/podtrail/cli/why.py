@@ -15,9 +15,12 @@ from podtrail.cli.options import config_options, replayed, reporting
 from podtrail.cli.reading import show_skipped
 from podtrail.cli.report import show_warnings
 from podtrail.config import printable
-from podtrail.story import Question, visible
+from podtrail.story import Question, shell_word, visible
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_TYPED: Final = f"{__name__}.typed"
+_MOST_COMMANDS: Final = 20
 
 _STYLES: Final[Mapping[str, str]] = {
     "strong": "bold",
@@ -83,15 +86,23 @@ def command() -> None:
     """
 
 
-@command.command("pod")
-@click.argument("pod", metavar="NAMESPACE/NAME|UID")
-@click.option("-n", "--namespace", help="The Pod's namespace, where it is not part of the name.")
+class _Remembering(click.Command):
+    """Keeps what was typed, for a command to type next."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[_TYPED] = tuple(args)
+        return super().parse_args(ctx, args)
+
+
+@command.command("pod", cls=_Remembering)
+@click.argument("pod", metavar="[NAMESPACE/]NAME|UID")
+@click.option("-n", "--namespace", help="The Pod's namespace, where several have one of that name.")
 @click.option("--attempt", type=click.IntRange(1, 99_999_999), help="Tell of one attempt, by its number.")
 @_options
 def pod(pod: str, namespace: str | None, attempt: int | None, **options: Any) -> None:
     """Say why a Pod waits, or how it got its node.
 
-    The Pod is NAMESPACE/NAME, NAME with -n, or a uid.
+    The Pod is NAMESPACE/NAME, a NAME that only one namespace has (or with -n), or a uid.
     """
     if namespace is not None and "/" in pod:
         raise click.UsageError("the namespace is given twice: NAMESPACE/NAME and -n")
@@ -158,6 +169,8 @@ def _tell(
         click.echo(
             f"podtrail: {printable(_problem(question, reply, from_files=bool(sources) or left_behind))}", err=True
         )
+        for typed in _commands(reply):
+            click.echo(f"  {typed}", err=True)
         sys.exit(1)
     if not as_json:
         _print(reply, verbose=verbose, color=color)
@@ -185,9 +198,27 @@ def _files(
 
 def _problem(question: Question, reply: Reply, *, from_files: bool) -> str:
     said = f"{reply.told['error']} ({reply.whom})"
+    if _namespaces(reply):
+        return f"{said}. Ask for one of them:"
     if question.pod and from_files and question.attempt is None:
         return f"{said}. A Pod that was never tried, such as a gated one, leaves no span: ask the running page."
     return said
+
+
+def _commands(reply: Reply) -> list[str]:
+    """Return what to type where the name is that of several Pods."""
+    typed = click.get_current_context().meta.get(_TYPED, ())
+    namespaces = _namespaces(reply)
+    commands = [
+        " ".join(map(shell_word, ("podtrail", "why", "pod", "-n", namespace, *typed)))
+        for namespace in namespaces[:_MOST_COMMANDS]
+    ]
+    more = len(namespaces) - len(commands)
+    return [*commands, f"and {more:,} more"] if more else commands
+
+
+def _namespaces(reply: Reply) -> list[str]:
+    return [each for each in _listed(reply.told.get("namespaces")) if isinstance(each, str)]
 
 
 def _print(reply: Reply, *, verbose: bool, color: str) -> None:

@@ -21,7 +21,7 @@ class Question(NamedTuple):
     """What is asked: about a Pod (or one attempt of it), or about a trace."""
 
     pod: str = ""
-    """`NAMESPACE/NAME`, or a uid."""
+    """`NAMESPACE/NAME`, a name that only one namespace has, or a uid."""
     trace: bytes = b""
     attempt: int | None = None
 
@@ -30,7 +30,7 @@ class Question(NamedTuple):
         """Return the question that a query asks. ValueError when it asks none; the text says why."""
         pod, trace, attempt = (query.get(name, "").strip() for name in ("pod", "trace", "attempt"))
         if bool(pod) == bool(trace):
-            raise ValueError("Ask for one of pod=NAMESPACE/NAME, pod=UID and trace=ID.")
+            raise ValueError("Ask for one of pod=NAMESPACE/NAME, pod=NAME, pod=UID and trace=ID.")
         if len(pod) > _MAX_NAME:
             raise ValueError(f"A Pod's name has at most {_MAX_NAME} characters.")
         if attempt and (trace or not (attempt.isascii() and attempt.isdecimal() and len(attempt) < 9)):
@@ -54,12 +54,14 @@ class Answer:
     decisions: tuple[DecisionStory, ...] = ()
     """Of a trace: what was decided about it."""
     problem: str = ""
-    """Why there is no answer: what is asked for is not known."""
+    """Why there is no answer: what is asked for is not known, or may be one of several."""
+    namespaces: tuple[str, ...] = ()
+    """Of the Pods that may be meant; () where it is not known which."""
 
     def as_json(self) -> dict[str, Any]:
         """Return it as a mapping for JSON: the lines, and the story they tell."""
         if self.problem:
-            return {"error": self.problem}
+            return {"error": self.problem} | ({"namespaces": list(self.namespaces)} if self.namespaces else {})
         told: dict[str, Any] = {
             "lines": to_json(self.explanation.lines),
             "details": to_json(self.explanation.details),
@@ -81,7 +83,10 @@ def answer_query(library: Library, question: Question, now: int, *, live: bool) 
     namespace, slash, name = question.pod.partition("/")
     pods = library.find(name, namespace) if slash else library.find(question.pod)
     if not pods:
-        return Answer(problem=_unknown(library, question.pod, slash))
+        return Answer(problem=_unknown(library, question.pod))
+    namespaces = tuple(sorted({pod.namespace for pod in pods}))
+    if len(namespaces) > 1:
+        return Answer(problem=f"{len(namespaces)} namespaces have a Pod {question.pod}", namespaces=namespaces)
     *others, pod = pods
     told = library.why_pod(pod, now, live=live, attempt=question.attempt)
     if told is None:
@@ -93,13 +98,13 @@ def answer_query(library: Library, question: Question, now: int, *, live: bool) 
     return Answer(Explanation(told.lines, (*_namesakes(others), *told.details)), pod)
 
 
-def _unknown(library: Library, pod: str, slash: str) -> str:
-    if slash:
+def _unknown(library: Library, pod: str) -> str:
+    name = pod.rpartition("/")[2]
+    alike = sorted({f"{one.namespace}/{one.name}" for one in library.stories.pods() if name in one.name})
+    if not alike:
         return f"nothing is known of Pod {pod}"
-    alike = sorted({f"{one.namespace}/{one.name}" for one in library.stories.pods() if one.name == pod})
-    if alike:
-        return f"no Pod has the uid {pod}; by name there is {', '.join(alike[:_NAMESAKES])}"
-    return f"nothing is known of Pod {pod}: give NAMESPACE/NAME, or a uid that its spans carry"
+    more = f" and {len(alike) - _NAMESAKES:,} more" if len(alike) > _NAMESAKES else ""
+    return f"nothing is known of Pod {pod}; there is {', '.join(alike[:_NAMESAKES])}{more}"
 
 
 def _namesakes(others: list[PodStory]) -> list[Line]:

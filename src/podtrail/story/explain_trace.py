@@ -88,17 +88,25 @@ def _what(facts: TraceFacts) -> Line:
     if not facts.decisions:
         return line(what.rstrip() or "Its spans: not in this source.")
     last = facts.decisions[0]
+    if _inscribed(last):
+        return line(f"{what}When it was decided, and on how many spans, is not in this source.")
     waited = f", {duration(last.decided_at - last.arrived)} after its first span came" if last.arrived else ""
     spans = several(last.spans, "span") if last.spans else "its number of spans is not in this source"
     where = f" in {safe(last.pipeline, 60)}" if last.pipeline else ""
     return line(f"{what}{spans}, decided at {clock(last.decided_at)} UTC{where}{waited}.")
 
 
+def _inscribed(entry: Entry) -> bool:
+    """Return whether a decision is known from the trace's own spans alone, which bear no time and not all votes."""
+    return not entry.decided_at
+
+
 def _votes(votes: Sequence[PolicyVote], facts: TraceFacts, room: int) -> list[Line]:
     if not facts.decisions:
         return []
     if not votes:
-        return [line("Votes: none, no policy was asked.")]
+        unknown = _inscribed(facts.decisions[0])
+        return [line("Votes: not in this source." if unknown else "Votes: none, no policy was asked.")]
     rows: list[tuple[str | Piece, ...]] = []
     for vote in votes:
         word, style = _WORDS[vote.decision]

@@ -96,12 +96,12 @@ class Library:
         self.store.put(groups)
         self.stories.observe(Batch(groups, arrived))
 
-    def find(self, name: str, namespace: str = "") -> list[PodStory]:
-        """Return the Pods of a uid, or of a name, the one heard of last at the end."""
-        by_key = self.pod(name)
-        if by_key is not None and not namespace:
+    def find(self, name: str, namespace: str | None = None) -> list[PodStory]:
+        """Return the Pod of a uid, or the Pods of a name in a namespace or in all, the one heard of last at the end."""
+        by_key = self.pod(name) if namespace is None else None
+        if by_key is not None:
             return [by_key]
-        pods = sorted(self.stories.named(namespace, name), key=lambda pod: pod.last_try_unix_nano or 0)
+        pods = sorted(self.stories.named(name, namespace), key=lambda pod: pod.last_try_unix_nano or 0)
         return [*pods[:-1], *map(self._fuller, pods[-1:])]
 
     def pod(self, key: str) -> PodStory | None:

@@ -132,9 +132,13 @@ class Stories:
         held = self._pods.get(pod.key)
         return tell_pod(held.facts, attempts, self._slow_after) if held else pod
 
-    def named(self, namespace: str, name: str) -> list[PodStory]:
-        """Return the Pods of a name: several where it was created anew."""
-        return [self._tell(p) for p in self._pods.values() if (p.facts.namespace, p.facts.name) == (namespace, name)]
+    def named(self, name: str, namespace: str | None = None) -> list[PodStory]:
+        """Return the Pods of a name, of one namespace or of all: several where it was created anew."""
+        return [
+            self._tell(pod)
+            for pod in self._pods.values()
+            if pod.facts.name == name and namespace in (None, pod.facts.namespace)
+        ]
 
     def attempt(self, trace_id: bytes) -> tuple[PodStory, AttemptStory] | None:
         """Return the attempt that a trace records, with its Pod."""
