@@ -1,11 +1,13 @@
 """What a Kubernetes component in Python needs to be traced, as `k8s.io/component-base/tracing` gives it to those in Go.
 
-Needs nothing but the OpenTelemetry API and SDK (the OTLP exporter is imported when a provider is configured).
+Needs nothing but the OpenTelemetry API and SDK (gRPC is imported when a provider is configured).
 """
 
 from .annotations import DEFAULT_PREFIX, PropagationCounters, extract_context, inject_context, inject_span_context
-from .batching import BoundedBatchProcessor, SpanCounters
+from .batching import BoundedBatchProcessor
 from .configuration import FieldError, TracingConfiguration, validate_tracing_configuration
+from .counting import SpanCounters
+from .environment import BatchSettings
 from .klog import KlogFormatter
 from .provider import provider_around, shutdown, tracer_provider
 from .reconcile import start_reconcile_span
@@ -13,6 +15,7 @@ from .span import Clock, Log, Span, log_long, start
 
 __all__ = [
     "DEFAULT_PREFIX",
+    "BatchSettings",
     "BoundedBatchProcessor",
     "Clock",
     "FieldError",

@@ -1,40 +1,30 @@
+# ruff: noqa: ARG002 - the SDK tells a span processor more than this one needs
 """Export of finished spans that can never hold up the component: bounded, in its own thread, with its own deadline.
 
-The SDK's batch processor waits up to 30 s for its thread on shutdown and drops spans without telling how many. This
-one lets go after `shutdown_timeout` even when the endpoint is a black hole, and counts every span once: exported,
-failed, or dropped because the queue was full or time was up.
+The SDK's batch processor waits up to 30 s for its thread on shutdown, drops parts of traces, and tells of neither. This
+one lets go after `shutdown_timeout` even when the endpoint is a black hole, loses attempts whole, and counts every
+span once: exported, or lost for a reason.
 """
 
 import logging
 import threading
 import time
-from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY as SUPPRESS
 from opentelemetry.context import Context, attach, detach, set_value
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
+from .counting import LossReport, SpanCounters
+from .environment import BatchSettings
 from .recorded import RecordedSpan
+from .waiting import WaitingSpans
+
+_SHORTEST_PERIOD = 1.0
+"""Seconds for which an attempt is held at least, however short the delay."""
 
 _logger = logging.getLogger(__name__)
-
-
-@dataclass
-class SpanCounters:
-    """What became of finished sampled spans: `started = exported + failed + dropped + still queued`."""
-
-    exported: int = 0
-    failed: int = 0
-    dropped: int = 0
-
-    def samples(self) -> Iterator[tuple[str, dict[str, str], int]]:
-        """Name, labels and value of each counter, as they are exposed (KEP-5927)."""
-        yield "scheduler_tracing_spans_exported_total", {"result": "success"}, self.exported
-        yield "scheduler_tracing_spans_exported_total", {"result": "error"}, self.failed
-        yield "scheduler_tracing_spans_dropped_total", {}, self.dropped
 
 
 class BoundedBatchProcessor(SpanProcessor):
@@ -44,20 +34,19 @@ class BoundedBatchProcessor(SpanProcessor):
         self,
         exporter: SpanExporter,
         counters: SpanCounters,
+        settings: BatchSettings | None = None,
         *,
-        queue_size: int = 2048,
-        batch_size: int = 512,
-        delay: float = 5.0,
         shutdown_timeout: float = 2.0,
     ) -> None:
-        """`delay` and `shutdown_timeout` are seconds; a full queue drops what comes, not what waits."""
+        """`shutdown_timeout` is seconds."""
         self._exporter = exporter
         self._counters = counters
-        self._queue: deque[ReadableSpan] = deque()
-        self._queue_size = queue_size
-        self._batch_size = batch_size
-        self._delay = delay
+        self._settings = settings or BatchSettings()
         self._shutdown_timeout = shutdown_timeout
+        self._waiting = WaitingSpans(self._settings.max_queue_size)
+        self._report = LossReport(counters)
+        self._period = max(self._settings.schedule_delay, _SHORTEST_PERIOD)
+        self._period_ends = time.monotonic() + self._period
         self._changed = threading.Condition()
         self._exporting = 0
         self._flushing = False
@@ -67,33 +56,42 @@ class BoundedBatchProcessor(SpanProcessor):
         self._thread.start()
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        """Nothing to do until a span has ended."""
+        """A root is remembered, so that spans are known to be of its attempt."""
+        if isinstance(span, RecordedSpan) and span.parent_span is None:
+            with self._changed:
+                self._waiting.begin(span)
 
     def on_end(self, span: ReadableSpan) -> None:
-        """Queues `span`, or counts it as dropped when there is no room or the processor is shut down."""
-        if not isinstance(span, RecordedSpan):  # which is always sampled
+        """Keeps `span`, or counts it as lost when there is no room or the processor is shut down."""
+        if isinstance(span, RecordedSpan):  # which is always sampled
+            trace_id = span.trace_id
+        else:
             context = span.get_span_context()
             if context is None or not context.trace_flags.sampled:
                 return
+            trace_id = context.trace_id
         with self._changed:
-            if self._closed or len(self._queue) >= self._queue_size:
-                self._counters.dropped += 1
+            if self._closed:
+                self._counters.lost["shutdown"] += 1
                 return
-            self._queue.append(span)
-            if len(self._queue) >= self._batch_size:
+            before = self._waiting.ready
+            if lost := self._waiting.add(span, trace_id):
+                self._counters.lost["queue_full"] += lost
+            ready = self._waiting.ready
+            if ready != before and (not before or ready >= self._settings.max_export_batch_size):
                 self._changed.notify_all()
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """Waits until what is queued now has been handed over; False when that took longer than the timeout."""
+        """Waits until what has ended by now has been handed over; False when that took longer than the timeout."""
         with self._changed:
             self._flushing = True
             self._changed.notify_all()
             return self._changed.wait_for(
-                lambda: not self._queue and not self._exporting, min(timeout_millis, 30_000) / 1000
+                lambda: not self._waiting.count and not self._exporting, min(timeout_millis, 30_000) / 1000
             )
 
     def shutdown(self) -> None:
-        """Exports what is queued within the deadline, then lets go of the rest, counted as dropped."""
+        """Exports what waits within the deadline, then lets go of the rest, counted as lost."""
         deadline = time.monotonic() + self._shutdown_timeout
         with self._changed:
             if self._closed:
@@ -104,50 +102,69 @@ class BoundedBatchProcessor(SpanProcessor):
         self._thread.join(self._shutdown_timeout * 0.9)
         with self._changed:
             self._abandoned = True
-            self._counters.dropped += len(self._queue)
-            self._queue.clear()
+            self._counters.lost["shutdown"] += self._waiting.clear()
         closing = threading.Thread(target=self._exporter.shutdown, name="spans-shutdown", daemon=True)
         closing.start()
         closing.join(max(0.0, deadline - time.monotonic()))
         self._thread.join(max(0.0, deadline - time.monotonic()))
         with self._changed:
-            self._counters.dropped += self._exporting
+            self._counters.lost["shutdown"] += self._exporting
             self._exporting = 0
+        self._report.say(time.monotonic(), last=True)
 
     def _work(self) -> None:
         token = attach(set_value(SUPPRESS, True))
         try:
             while (batch := self._next()) is not None:
-                exported = self._export(batch)
-                with self._changed:
-                    if not self._exporting:
-                        continue  # given up by shutdown and counted there
-                    self._exporting = 0
-                    if exported:
-                        self._counters.exported += len(batch)
-                    else:
-                        self._counters.failed += len(batch)
-                    self._changed.notify_all()
+                if batch:
+                    self._hand_over(batch)
+                self._report.say(time.monotonic())
         finally:
             detach(token)
 
-    def _next(self) -> list[ReadableSpan] | None:
-        """The next batch, once it is full, the delay is over or somebody asks for it; None when all is done."""
+    def _next(self) -> Sequence[ReadableSpan] | None:
+        """The next batch, once it is full, the delay is over or somebody asks for it; None when all is done.
+
+        Empty when nothing may leave for a period.
+        """
+        waiting = self._waiting
         with self._changed:
-            self._changed.wait_for(
-                lambda: self._closed or (self._flushing and self._queue) or len(self._queue) >= self._batch_size,
-                self._delay,
-            )
-            if self._abandoned or (self._closed and not self._queue):
+            if self._changed.wait_for(lambda: self._asked() or waiting.ready, self._period):
+                self._changed.wait_for(
+                    lambda: self._asked() or waiting.ready >= self._settings.max_export_batch_size,
+                    self._settings.schedule_delay,
+                )
+            if self._asked():
+                waiting.release_all()
+            elif time.monotonic() >= self._period_ends:
+                waiting.end_period()
+                self._period_ends = time.monotonic() + self._period
+            if self._abandoned or (self._closed and not waiting.count):
                 return None
-            batch = [self._queue.popleft() for _ in range(min(self._batch_size, len(self._queue)))]
+            batch = waiting.take(self._settings.max_export_batch_size)
             self._exporting = len(batch)
-            self._flushing = self._flushing and bool(self._queue)
+            self._flushing = self._flushing and waiting.count > 0
+            self._changed.notify_all()
             return batch
 
-    def _export(self, batch: list[ReadableSpan]) -> bool:
-        if not batch:
-            return True
+    def _asked(self) -> bool:
+        """Whether somebody wants everything to leave."""
+        return self._closed or self._flushing
+
+    def _hand_over(self, batch: Sequence[ReadableSpan]) -> None:
+        rejected = self._counters.lost["rejected"]
+        exported = self._export(batch)
+        with self._changed:
+            if not self._exporting:
+                return  # given up by shutdown and counted there
+            self._exporting = 0
+            if exported:
+                self._counters.exported += len(batch) - (self._counters.lost["rejected"] - rejected)
+            else:
+                self._counters.lost["export_failed"] += len(batch)
+            self._changed.notify_all()
+
+    def _export(self, batch: Sequence[ReadableSpan]) -> bool:
         try:
             return self._exporter.export(batch) is SpanExportResult.SUCCESS
         except Exception:

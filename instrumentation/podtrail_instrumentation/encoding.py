@@ -117,12 +117,12 @@ def _attributes(field: bytes, attributes: Mapping[str, AttributeValue], parts: l
         if isinstance(value, str):
             parts.append(_remembered(field, key, value))
         else:
-            parts.append(_field(field, _text(b"\x0a", key) + _field(b"\x12", _value(value))))
+            parts.append(_field(field, _pair(key, value)))
 
 
 @lru_cache(maxsize=4096)
 def _remembered(field: bytes, key: str, value: str) -> bytes:
-    return _field(field, _text(b"\x0a", key) + _field(b"\x12", _value(value)))
+    return _field(field, _pair(key, value))
 
 
 def _value(value: Any) -> bytes:
@@ -135,12 +135,23 @@ def _value(value: Any) -> bytes:
         return b"\x18" + _varint(value & 0xFFFF_FFFF_FFFF_FFFF)
     if isinstance(value, float):
         return _DOUBLE(0x21, value)
-    return _field(b"\x2a", b"".join([_field(b"\x0a", _value(each)) for each in value]))
+    if isinstance(value, bytes):
+        return _field(b"\x3a", value)
+    if isinstance(value, Mapping):
+        return _field(b"\x32", b"".join([_field(b"\x0a", _pair(key, each)) for key, each in value.items()]))
+    if isinstance(value, Sequence):
+        return _field(b"\x2a", b"".join([_field(b"\x0a", _value(each)) for each in value]))
+    return b"" if value is None else _text(b"\x0a", str(value))  # what a plugin tells must not cost others' spans
+
+
+def _pair(key: str, value: Any) -> bytes:
+    """A `KeyValue`."""
+    return _text(b"\x0a", key) + _field(b"\x12", _value(value))
 
 
 @lru_cache(maxsize=1024)
 def _text(field: bytes, text: str) -> bytes:
-    return _field(field, text.encode())
+    return _field(field, text.encode(errors="replace"))
 
 
 def _field(field: bytes, content: bytes) -> bytes:

@@ -4,6 +4,8 @@ No configuration: spans are not made, but context that comes in goes out again (
 sampled at the configured rate, by default none, and spans that have a parent share its fate.
 """
 
+import os
+
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import SpanProcessor
 from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
@@ -11,8 +13,10 @@ from opentelemetry.sdk.trace.id_generator import IdGenerator, RandomIdGenerator
 from opentelemetry.sdk.trace.sampling import Sampler
 from opentelemetry.trace import NoOpTracerProvider, TracerProvider
 
-from .batching import BoundedBatchProcessor, SpanCounters
+from .batching import BoundedBatchProcessor
 from .configuration import MAX_RATE, TracingConfiguration
+from .counting import SpanCounters
+from .environment import batch_settings
 from .sampling import RateSampler
 from .sparing import SparingTracerProvider
 
@@ -26,16 +30,16 @@ def tracer_provider(
 ) -> TracerProvider:
     """The provider for `configuration` (valid, see `validate_tracing_configuration`); `shutdown` ends it.
 
-    Spans leave over OTLP/gRPC without TLS, in the background; what becomes of them is in `counters`. `shutdown` takes
-    at most `shutdown_timeout` seconds.
+    Spans leave over OTLP/gRPC without TLS, in the background, as `OTEL_BSP_*` and `OTEL_EXPORTER_OTLP_*` say; what
+    becomes of them is in `counters`. `shutdown` takes at most `shutdown_timeout` seconds.
     """
     if configuration is None:
         return NoOpTracerProvider()
-    from .exporting import SpanExporter
+    from .exporting import OtlpExporter
 
-    processor = BoundedBatchProcessor(
-        SpanExporter(endpoint=configuration.address, insecure=True), counters, shutdown_timeout=shutdown_timeout
-    )
+    settings = batch_settings(os.environ)
+    exporter = OtlpExporter(configuration.address, counters, settings, os.environ)
+    processor = BoundedBatchProcessor(exporter, counters, settings, shutdown_timeout=shutdown_timeout)
     return provider_around(processor, resource, sampler=sampler(configuration))
 
 

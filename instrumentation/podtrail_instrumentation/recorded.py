@@ -33,6 +33,23 @@ class Origin:
         self.ids = ids
 
 
+class Whole:
+    """What all spans of one trace that began here have in common, for a processor that keeps them together."""
+
+    __slots__ = ("__weakref__", "begun", "finished", "lost", "over", "since")
+
+    def __init__(self) -> None:
+        self.finished: list[ReadableSpan] = []
+        """Spans that have ended and wait for the root."""
+        self.since = 0
+        """When the first of them came, in the processor's count."""
+        self.begun = False
+        """Some spans have left before the root."""
+        self.over = False
+        """The root has ended."""
+        self.lost = False
+
+
 class RecordedSpan(ReadableSpan, Span):
     """A sampled span of a trace that began here. Attributes must be of the types that OTLP knows."""
 
@@ -51,6 +68,7 @@ class RecordedSpan(ReadableSpan, Span):
         self.trace_id = trace_id
         self.span_id = origin.ids.generate_span_id()
         self.parent_span = parent
+        self.whole: Whole = Whole() if parent is None else parent.whole
         self._name = name
         self._kind = kind
         self._start_time = start_time

@@ -23,6 +23,7 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 from podtrail_instrumentation import (
+    BatchSettings,
     BoundedBatchProcessor,
     SpanCounters,
     TracingConfiguration,
@@ -132,7 +133,10 @@ def test_the_whole_rate_exports_every_root_and_counts_it(collector: Collector) -
     assert list(counters.samples()) == [
         ("scheduler_tracing_spans_exported_total", {"result": "success"}, 3),
         ("scheduler_tracing_spans_exported_total", {"result": "error"}, 0),
-        ("scheduler_tracing_spans_dropped_total", {}, 0),
+        ("scheduler_tracing_spans_dropped_total", {"reason": "queue_full"}, 0),
+        ("scheduler_tracing_spans_dropped_total", {"reason": "export_failed"}, 0),
+        ("scheduler_tracing_spans_dropped_total", {"reason": "rejected"}, 0),
+        ("scheduler_tracing_spans_dropped_total", {"reason": "shutdown"}, 0),
     ]
 
 
@@ -152,30 +156,30 @@ def test_shutdown_lets_go_of_a_black_hole_within_two_seconds(black_hole: str) ->
     shutdown(provider)
     assert time.monotonic() - began < 2.1
     assert counters.exported == 0
-    assert counters.failed + counters.dropped == 1000
+    assert counters.lost.total() == 1000
 
 
 def test_a_full_queue_drops_what_comes_and_never_waits() -> None:
     counters, exporter = SpanCounters(), StuckExporter()
-    processor = BoundedBatchProcessor(exporter, counters, queue_size=10, batch_size=5, shutdown_timeout=0.2)
+    processor = BoundedBatchProcessor(exporter, counters, BatchSettings(8, 4), shutdown_timeout=0.2)
     provider = provider_around(processor, RESOURCE)
     tracer = provider.get_tracer("test")
-    end_spans(tracer, 5)
+    end_spans(tracer, 4)
     assert exporter.entered.wait(5)
     end_spans(tracer, 25)
-    assert counters.dropped == 15
+    assert counters.lost == {"queue_full": 18}
     shutdown(provider)
-    assert (counters.exported, counters.failed + counters.dropped) == (0, 30)
+    assert (counters.exported, counters.lost.total()) == (0, 29)
 
 
 def test_an_exporter_that_raises_is_counted_and_the_next_batch_tried(caplog: pytest.LogCaptureFixture) -> None:
     counters = SpanCounters()
-    processor = BoundedBatchProcessor(BrokenExporter(), counters, batch_size=1)
+    processor = BoundedBatchProcessor(BrokenExporter(), counters, BatchSettings(max_export_batch_size=1))
     tracer = provider_around(processor, RESOURCE).get_tracer("test")
     for number in range(2):
         end_spans(tracer, 1)
         assert processor.force_flush(5000)
-        assert counters.failed == number + 1
+        assert counters.lost == {"export_failed": number + 1}
     assert "exporting 1 spans failed" in caplog.text
 
 
@@ -186,21 +190,23 @@ def test_spans_after_shutdown_are_counted_as_dropped(collector: Collector) -> No
     shutdown(provider)
     shutdown(provider)
     end_spans(tracer, 2, Context())
-    assert counters.dropped == 2
+    assert counters.lost["shutdown"] == 2
 
 
 def test_a_batch_is_exported_without_anybody_asking() -> None:
     exporter = StuckExporter()
     exporter.released.set()
     counters = SpanCounters()
-    tracer = provider_around(BoundedBatchProcessor(exporter, counters, batch_size=2), RESOURCE).get_tracer("test")
+    processor = BoundedBatchProcessor(exporter, counters, BatchSettings(max_export_batch_size=2))
+    tracer = provider_around(processor, RESOURCE).get_tracer("test")
     end_spans(tracer, 2)
     assert exporter.entered.wait(5)
 
 
 def test_flushing_gives_up_after_its_timeout() -> None:
     exporter = StuckExporter()
-    processor = BoundedBatchProcessor(exporter, SpanCounters(), batch_size=1, shutdown_timeout=0.2)
+    settings = BatchSettings(max_export_batch_size=1)
+    processor = BoundedBatchProcessor(exporter, SpanCounters(), settings, shutdown_timeout=0.2)
     provider = provider_around(processor, RESOURCE)
     end_spans(provider.get_tracer("test"), 1)
     assert exporter.entered.wait(5)

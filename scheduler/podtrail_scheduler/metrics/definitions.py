@@ -202,7 +202,10 @@ TRACING_SPANS_EXPORTED = Definition(
     ("result",),
 )
 TRACING_SPANS_DROPPED = Definition(
-    "scheduler_tracing_spans_dropped_total", "ALPHA", "Spans that did not fit into the queue of the exporter."
+    "scheduler_tracing_spans_dropped_total",
+    "ALPHA",
+    "Spans of scheduling attempts that were lost, by reason: queue_full, export_failed, rejected and shutdown.",
+    ("reason",),
 )
 ANNOTATIONS_INJECTED = Definition(
     "trace_context_annotations_injected_total",
