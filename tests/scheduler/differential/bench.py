@@ -16,6 +16,7 @@ from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.objects import Node, Pod
 from podtrail_scheduler.objects.decoding import decode
 from podtrail_scheduler.plugins.registry import available, extension_points, make_profile
+from podtrail_scheduler.queueing.events import ApiObject
 from podtrail_scheduler.scheduler import Scheduler
 
 from .builders import as_stored
@@ -66,8 +67,7 @@ class Bench:
 
     def create(self, obj: Object) -> None:
         """Somebody creates an object; a Pod's key is its uid."""
-        stored = as_stored(obj) if obj["kind"] == "Pod" else obj
-        decoded = decode(_with_identity(stored))
+        decoded = _decoded(obj)
         if isinstance(decoded, Pod):
             self.api_server.create_pod(decoded, _PLAN)
         elif isinstance(decoded, Node):
@@ -77,8 +77,13 @@ class Bench:
 
     def tell(self, old: Object | None, new: Object | None) -> None:
         """The watch shows an object as it was and as it is."""
-        before, after = (None if each is None else decode(_with_identity(each)) for each in (old, new))
-        self.api_server.watch.tell(before, after)
+        before, after = (None if each is None else _decoded(each) for each in (old, new))
+        if isinstance(before or after, Pod | Node):
+            self.api_server.watch.tell(before, after)
+        elif after is not None:
+            self.api_server.objects.put(after)
+        elif before is not None:
+            self.api_server.objects.remove(before)
         self.settle()
 
     def _explained(self, pod: Pod, explanation: Explanation) -> None:
@@ -110,6 +115,10 @@ class Bench:
     def _ended(self, record: AttemptRecord) -> None:
         self.records.setdefault(record.pod.uid, record)
         self.order.append(record.pod.name)
+
+
+def _decoded(obj: Object) -> ApiObject:
+    return decode(_with_identity(as_stored(obj) if obj["kind"] == "Pod" else obj))
 
 
 def _with_identity(obj: Object) -> Object:

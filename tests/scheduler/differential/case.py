@@ -35,6 +35,8 @@ class Case(NamedTuple):
     """To be scheduled, in this order."""
     change: Change | None = None
     """Happens when no node has been found for the first Pod."""
+    between: tuple[tuple[Change, ...], ...] = ()
+    """What happens before each of the Pods is there; a change of an object that is not is none."""
 
     @property
     def family(self) -> str:
@@ -42,11 +44,26 @@ class Case(NamedTuple):
         return self.name.partition("/")[0]
 
     @property
+    def rounds(self) -> list[tuple[Object, tuple[Change, ...]]]:
+        """Each Pod, and what happens before it is there."""
+        return list(zip(self.pods, self.between or [()] * len(self.pods), strict=True))
+
+    @property
     def digest(self) -> str:
         """Changes with anything in the case: an answer is of use only for the case it was recorded from."""
-        change = [] if self.change is None else [[*self.change[:2], dict(self.change.patch), self.change.subresource]]
-        text = json.dumps([self.profile, self.objects, self.pods, *change], sort_keys=True)
+        change = [] if self.change is None else [_as_json(self.change)]
+        between = [list(map(_as_json, changes)) for changes in self.between]
+        text = json.dumps([self.profile, self.objects, self.pods, *change, *between], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _as_json(change: Change) -> list[Any]:
+    return [*change[:2], dict(change.patch), change.subresource]
+
+
+def identity(obj: Object) -> tuple[str, str, str]:
+    """Kind, namespace and name."""
+    return obj["kind"], obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
 
 
 def merged(target: Any, patch: Any) -> Any:

@@ -8,7 +8,7 @@ from . import claims, crowded, devices, extended, hints, mixed, nodes, queue, re
 
 
 class Family(NamedTuple):
-    """Makes a case of a plugin (or of all) from a generator of random numbers; None where cases are listed."""
+    """Makes a case of a plugin (or of all) from a generator of random numbers; None where cases are more than that."""
 
     make: Callable[[Random], nodes.Made] | None
     cases: int
@@ -42,4 +42,5 @@ FAMILIES: dict[str, Family] = {
     "mixed": Family(mixed.small, 40),
     "crowded": Family(crowded.crowded, 60),
     "large": Family(mixed.large, 15),
+    "changing": Family(None, 60),
 }

@@ -3,6 +3,7 @@
 from random import Random
 
 from .case import Case, Object
+from .changing import Changing
 from .families import FAMILIES
 from .hints import scenarios
 
@@ -13,6 +14,10 @@ def case(family: str, number: int) -> Case:
     if family == "hints":
         waits = scenarios()[number]
         return Case(name, waits.profile, tuple(waits.objects), (_scheduled_by(waits.profile, waits.pod),), waits.change)
+    if family == "changing":
+        cluster = Changing(Random(name))
+        waiting = tuple(_scheduled_by(cluster.profile, pod) for pod in cluster.pods)
+        return Case(name, cluster.profile, tuple(cluster.objects), waiting, between=tuple(cluster.between))
     make = FAMILIES[family].make
     assert make is not None
     profile, objects, pods = make(Random(name))

@@ -24,8 +24,8 @@ def large(rng: Random) -> Made:
 
 
 def _mixed(rng: Random, count: int, waiting: int) -> Made:
-    nodes = [_node(rng, i) for i in range(count)]
-    bound = [_resident(rng, i, f"n{rng.randrange(count)}") for i in range(rng.randint(0, 2 * count))]
+    nodes = [node_of_a_cluster(rng, i) for i in range(count)]
+    bound = [resident(rng, i, f"n{rng.randrange(count)}") for i in range(rng.randint(0, 2 * count))]
     services = [service(app, {"app": app}) for app in _APPS if rng.random() < 0.5]
     pods = [pod_of_an_app(rng, f"p{i}", resident=False) for i in range(waiting)]
     for each in pods:
@@ -46,7 +46,8 @@ def storage(rng: Random) -> list[Object]:
     return objects
 
 
-def _node(rng: Random, number: int) -> Object:
+def node_of_a_cluster(rng: Random, number: int) -> Object:
+    """One of several sizes, zones, taints and stores of images."""
     labels = {"disk": rng.choice(("ssd", "hdd")), "kubernetes.io/os": "linux"}
     if rng.random() < 0.95:
         labels[ZONE] = f"z{rng.randrange(3)}"
@@ -67,7 +68,8 @@ def _node(rng: Random, number: int) -> Object:
     )
 
 
-def _resident(rng: Random, number: int, node: str) -> Object:
+def resident(rng: Random, number: int, node: str) -> Object:
+    """A Pod that runs there."""
     built = pod_of_an_app(rng, f"b{number}", resident=True, on=node)
     second = number * 37 % 3600  # no two alike: who would have to go is decided by nothing else in the end
     started = f"2026-01-01T00:{second // 60:02}:{second % 60:02}Z"

@@ -10,8 +10,11 @@ from podtrail_scheduler.objects.resource import ResourceClaim
 
 from .answers import Answer, Answers
 from .bench import Bench
-from .case import Case, Change, Object, merged
+from .case import Case, Change, Object, identity, merged
 from .claims import allocated, told
+
+_WRITTEN_FOR = {"volumes", "resourceClaims"}
+"""With these the binding of a Pod writes more than the Pod."""
 
 
 def ask(case: Case, recorded: Answers) -> Answers:
@@ -21,31 +24,56 @@ def ask(case: Case, recorded: Answers) -> Answers:
     objects = list(case.objects)
     bench = Bench(case.profile, objects)
     if case.change is not None:
-        answer = _schedule(bench, case.pods[0])
+        answer = schedule(bench, case.pods[0])
         return Answers(case.name, case.digest, (answer._replace(requeued_by=_requeued(bench, case, case.change)),))
     steps: list[Answer] = []
-    for pod, theirs in zip(case.pods, recorded.steps, strict=True):
-        ours = _schedule(bench, pod)
+    for (pod, changes), theirs in zip(case.rounds, recorded.steps, strict=True):
+        for change in changes:
+            objects = happen(bench, objects, change)
+        ours = schedule(bench, pod)
         steps.append(ours)
         if (ours.nominated, ours.victims) != (theirs.nominated, theirs.victims):
             break
         if theirs.nominated:
             continue
         if theirs.outcome == "bound":
-            objects = [*map(partial(_used, pod=pod, answer=theirs), objects), _bound(pod, theirs.node)]
-        if (ours.outcome, ours.node, ours.devices) != (theirs.outcome, theirs.node, theirs.devices):
+            objects = [*map(partial(used, pod=pod, answer=theirs), objects), bound(pod, theirs.node)]
+        if (ours.outcome, ours.node, ours.devices) == (theirs.outcome, theirs.node, theirs.devices):
+            if theirs.outcome != "bound":
+                withdraw(bench, pod)
+        elif ours.outcome == theirs.outcome == "bound" and not pod["spec"].keys() & _WRITTEN_FOR:
+            bench.tell(bound(pod, ours.node), None)
+            bench.tell(None, bound(pod, theirs.node))
+        else:
             bench = Bench(case.profile, objects)
-        elif theirs.outcome != "bound":
-            bench.api_server.delete(_key(pod))
-            bench.settle()
     return Answers(case.name, case.digest, tuple(steps))
 
 
-def _bound(pod: Object, node: str) -> Object:
+def withdraw(bench: Bench, pod: Object) -> None:
+    """Somebody deletes a Pod that was not bound."""
+    bench.api_server.delete(_key(pod))
+    bench.settle()
+
+
+def happen(bench: Bench, objects: list[Object], change: Change) -> list[Object]:
+    """Has a change happen to the cluster; its objects afterwards."""
+    what = identity(change.obj)
+    old = next((each for each in objects if identity(each) == what), None)
+    if old is None and change.verb != "create":
+        return objects
+    new = {"create": change.obj, "patch": merged(old, dict(change.patch)), "delete": None}[change.verb]
+    bench.tell(old, new)
+    now = [each if identity(each) != what else new for each in objects]
+    return [each for each in (now if old is not None else [*now, new]) if each is not None]
+
+
+def bound(pod: Object, node: str) -> Object:
+    """The Pod when it is on that node."""
     return {**pod, "spec": {**pod["spec"], "nodeName": node}}
 
 
-def _used(obj: Object, pod: Object, answer: Answer) -> Object:
+def used(obj: Object, pod: Object, answer: Answer) -> Object:
+    """The object when the Pod has got what the answer says."""
     if obj["kind"] != "ResourceClaim" or obj["metadata"]["name"] not in answer.devices:
         return obj
     return allocated(obj, pod, answer.devices[obj["metadata"]["name"]])
@@ -72,7 +100,8 @@ def _ask_for_the_order(case: Case) -> Answers:
     return Answers(case.name, case.digest, (), tuple(bench.order))
 
 
-def _schedule(bench: Bench, pod: Object) -> Answer:
+def schedule(bench: Bench, pod: Object) -> Answer:
+    """What comes of the Pod."""
     name, key = pod["metadata"]["name"], _key(pod)
     bench.create(pod)
     bench.settle()

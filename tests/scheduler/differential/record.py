@@ -9,9 +9,10 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
 
-from tests.kubernetes.conftest import DEFAULT_ASSETS, ControlPlane
+from tests.kubernetes.conftest import DEFAULT_ASSETS, ControlPlane, Refusal
 
 from . import answers
 from .answers import Answer, Answers
@@ -47,7 +48,9 @@ _PATHS = {
     "Node": "/api/v1/nodes",
     "Pod": "/api/v1/namespaces/{}/pods",
 }
-_CHANGES_OF_BOUND = tuple(f"{change} event for scheduled pod" for change in ("Add", "Update", "Delete"))
+_CHANGES = ("Add", "Update", "Delete")
+_CHANGES_OF_BOUND = tuple(f"{change} event for scheduled pod" for change in _CHANGES)
+_CHANGES_OF_NODES = tuple(f"{change} event for node" for change in _CHANGES)
 _OF_CREATION = {"Node"}
 """Kinds whose status is kept when they are created."""
 
@@ -81,7 +84,10 @@ class Recorder:
         if case.change is not None:
             steps = [self._schedule_and_change(case.pods[0], case.change)]
         else:
-            steps = [self._schedule(pod) for pod in case.pods]
+            steps = []
+            for pod, changes in case.rounds:
+                self._live_through(changes)
+                steps.append(self._schedule(pod))
         self._clear(case)
         return Answers(case.name, case.digest, tuple(steps))
 
@@ -107,17 +113,19 @@ class Recorder:
         nodes, bound = of_kind(objects, "Node"), of_kind(objects, "Pod")
         list(self._pool.map(self._create, nodes))
         seen = Counter({each["metadata"]["name"]: 1 for each in nodes})
-        self._await(("Add event for node",), "node", seen)
+        self._await(("Add event for node",), seen)
         list(self._pool.map(self._create, bound))
         changes = Counter({_key(pod): 1 + ("status" in pod) + _is_terminating(pod) for pod in bound})
-        self._await(_CHANGES_OF_BOUND, "pod", changes)
+        self._await(_CHANGES_OF_BOUND, changes)
 
-    def _await(self, messages: tuple[str, ...], field: str, expected: Counter[str]) -> None:
+    def _await(self, messages: tuple[str, ...], expected: Counter[str]) -> None:
+        """Reads on until that many of the messages have come of each Pod or node."""
         if not expected:
             return
-        for line in self._log.lines():
-            if line.message in messages and expected.get(line.fields[field], 0):
-                expected -= Counter([line.fields[field]])
+        for message, fields in self._log.lines():
+            told = fields.get("pod") or fields.get("node", "")
+            if message in messages and expected.get(told, 0):
+                expected -= Counter([told])
                 if not expected:
                     return
 
@@ -138,7 +146,7 @@ class Recorder:
             return answer._replace(devices=self._devices(pod))
         if answer.outcome != "bound" and not answer.nominated:
             self._api.delete(f"{path}/{name}")
-            self._await(("Delete event for unscheduled pod",), "pod", Counter([key]))
+            self._await(("Delete event for unscheduled pod",), Counter([key]))
         return answer
 
     def _schedule_and_change(self, pod: Object, change: Change) -> Answer:
@@ -147,7 +155,7 @@ class Recorder:
         answer = Attempt(key).answer(self._log.lines())
         if answer.outcome != "unschedulable":
             raise AssertionError(f"{key} was to wait, but: {answer}")
-        self._await(("Pod moved to an internal scheduling queue",), "pod", Counter([key]))
+        self._await(("Pod moved to an internal scheduling queue",), Counter([key]))
         self._change(change)
         updates = 3  # of the Pod: why it waits, the change, the mark
         if change.obj["kind"] == "Pod" and _key(change.obj) == key:
@@ -161,6 +169,23 @@ class Recorder:
             if not updates or (message in _NO_REASON_TO_MOVE and _is_of(change, fields["event"])):
                 return answer
         raise AssertionError("the log has no end")
+
+    def _live_through(self, changes: Sequence[Change]) -> None:
+        """Has the changes happen, and kube-scheduler see those of Pods and nodes."""
+        expected: Counter[str] = Counter()
+        for change in changes:
+            try:
+                self._change(change)
+            except Refusal as refusal:
+                if refusal.code != 404:
+                    raise
+                continue
+            if change.obj["kind"] == "Node":
+                expected[change.obj["metadata"]["name"]] += 1
+            elif change.obj["kind"] == "Pod":
+                created = change.verb == "create" and "status" in change.obj
+                expected[_key(change.obj)] += 1 + created
+        self._await((*_CHANGES_OF_NODES, *_CHANGES_OF_BOUND), expected)
 
     def _change(self, change: Change) -> None:
         path = f"{_collection(change.obj)}/{change.obj['metadata']['name']}"
@@ -181,8 +206,8 @@ class Recorder:
         return found
 
     def _clear(self, case: Case) -> None:
-        created = [case.change.obj] if case.change is not None and case.change.verb == "create" else []
-        everything = (*case.objects, *case.pods, *created)
+        changes = [*filter(None, [case.change]), *chain.from_iterable(case.between)]
+        everything = (*case.objects, *case.pods, *(each.obj for each in changes if each.verb == "create"))
         for namespace in sorted({pod["metadata"]["namespace"] for pod in of_kind(everything, "Pod")}):
             self._api.delete(_PATHS["Pod"].format(namespace))
         kinds = {each["kind"] for each in everything} - {"Namespace", "Pod", "Node"}
@@ -190,9 +215,9 @@ class Recorder:
             kinds.add("ResourceClaim")
         for kind in sorted(kinds):
             self._empty(kind)
+        gone = Counter({node["metadata"]["name"]: 1 for node in self._api.get(_PATHS["Node"])["items"]})
         self._empty("Node")
-        gone = Counter({node["metadata"]["name"]: 1 for node in of_kind(everything, "Node")})
-        self._await(("Delete event for node",), "node", gone)
+        self._await(("Delete event for node",), gone)
 
     def _empty(self, kind: str) -> None:
         for path in dict.fromkeys(_PATHS[kind].format(namespace) for namespace in (NAMESPACE, ADMINISTRATORS)):

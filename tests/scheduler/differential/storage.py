@@ -104,6 +104,12 @@ def csi_node(name: str, limits: Mapping[str, int | None]) -> Object:
     }
 
 
+def attachment(name: str, volume: str, node: str, driver: str = DRIVERS[0]) -> Object:
+    """A VolumeAttachment."""
+    spec = {"attacher": driver, "nodeName": node, "source": {"persistentVolumeName": volume}}
+    return {"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": {"name": name}, "spec": spec}
+
+
 def csi_driver(name: str) -> Object:
     """A CSIDriver that counts its capacity."""
     spec = {"storageCapacity": True, "attachRequired": True}

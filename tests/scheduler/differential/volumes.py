@@ -5,7 +5,18 @@ from random import Random
 from .builders import HOST, REGION, ZONE, expression, node, pod
 from .case import Object
 from .nodes import Made
-from .storage import DRIVERS, EBS, capacity, claim, csi_driver, csi_node, storage_class, volume, with_claims
+from .storage import (
+    DRIVERS,
+    EBS,
+    attachment,
+    capacity,
+    claim,
+    csi_driver,
+    csi_node,
+    storage_class,
+    volume,
+    with_claims,
+)
 
 
 def volume_restrictions(rng: Random) -> Made:
@@ -77,10 +88,8 @@ def node_volume_limits(rng: Random) -> Made:
 
 
 def _attachment(rng: Random, name: str, node: Object, volume: Object) -> Object:
-    source = {"persistentVolumeName": volume["metadata"]["name"]}
     driver = volume["spec"].get("csi", {}).get("driver", EBS)
-    spec = {"attacher": driver, "nodeName": node["metadata"]["name"], "source": source}
-    built = {"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": {"name": name}, "spec": spec}
+    built = attachment(name, volume["metadata"]["name"], node["metadata"]["name"], driver)
     return {**built, "status": {"attached": rng.random() < 0.5}}
 
 
