@@ -5,7 +5,10 @@ ones: `./dev test --hypothesis-profile=search`.
 """
 
 import signal
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # How long an example takes says nothing on a shared machine.
@@ -17,3 +20,24 @@ settings.load_profile("podtrail")
 # A shell starts what runs in the background with Ctrl-C ignored, and so it would stay in every process started here.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def distribution(tmp_path: Path) -> Callable[..., Path]:
+    """Return a function that installs a distribution of components into a folder of its own, for PYTHONPATH.
+
+    It takes the distribution's name, its modules by name, and its entry points: names to `module:object`.
+    """
+
+    def install(name: str, modules: Mapping[str, str], components: Mapping[str, str]) -> Path:
+        folder = tmp_path / f"{name}-installed"
+        about = folder / f"{name}-1.0.dist-info"
+        about.mkdir(parents=True)
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", encoding="utf-8")
+        points = "".join(f"{point} = {value}\n" for point, value in components.items())
+        (about / "entry_points.txt").write_text(f"[podtrail.components]\n{points}", encoding="utf-8")
+        for module, text in modules.items():
+            (folder / f"{module}.py").write_text(text, encoding="utf-8")
+        return folder
+
+    return install

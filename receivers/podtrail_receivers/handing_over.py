@@ -2,7 +2,7 @@
 
 import asyncio
 
-from podtrail.component import Consume, Context, Refused
+from podtrail.component import Consume, Context, Lost, Refused
 from podtrail.otlp import Batch
 
 _RETRY_AFTER = 1.0
@@ -30,6 +30,8 @@ class HandingOver:
             except Refused as refused:
                 self._refused.add(batch.span_count, *self._labels)
                 await asyncio.sleep(_RETRY_AFTER if refused.after is None else refused.after)
+            except Lost:  # the pipeline has said and counted it; what comes next may fare better
+                break
             else:
-                self._accepted.add(batch.span_count, *self._labels)
-                return
+                break
+        self._accepted.add(batch.span_count, *self._labels)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from pydantic import Field, model_validator
 
-from podtrail.component import Context, Factory, Immediate, Refused, StartError
+from podtrail.component import Context, Factory, Immediate, Lost, Refused, StartError
 from podtrail.component.contracts import Consume
 from podtrail.config.types import Model
 from podtrail.otlp import Batch, Intake, MalformedRequest, read_request
@@ -147,7 +147,7 @@ class OtlpReceiver:
             raise StartError(f"protocols::{protocol}: {error}") from error
 
     def _count(self, transport: str, error: RequestError) -> None:
-        if error.reason != "overloaded":  # whose spans were counted
+        if error.reason not in ("overloaded", "failed"):  # whose spans were counted
             self._failed.add(1, self._id, transport, error.reason)
             self._log.debug("%s request failed: %s", transport, error.message)
 
@@ -191,6 +191,9 @@ class OtlpReceiver:
             self._refused.add(spans, self._id, transport)
             after = _RETRY_AFTER if refused.after is None else refused.after
             raise RequestError.overloaded(refused.reason, after) from refused
+        except Lost as lost:
+            self._accepted.add(spans, self._id, transport)
+            raise RequestError.failed(str(lost)) from lost
 
 
 async def _decoded(raw: bytes, encoding: Encoding) -> Intake:

@@ -10,7 +10,7 @@ import click
 
 from podtrail.cli.options import config_options, reporting, settings_of
 from podtrail.cli.report import show_warnings
-from podtrail.component import GatedPod, Observer, StartError
+from podtrail.component import ComponentError, GatedPod, Observer
 from podtrail.otlp import Batch
 from podtrail.pipeline.settings import ComponentSettings, Settings
 from podtrail.service import Ended, Service
@@ -44,7 +44,7 @@ def command(
         ended = asyncio.run(
             service.run(exit_when_done=exit_when_done, when_done=lambda: told.print(service, serving=True))
         )
-    except StartError as error:
+    except ComponentError as error:
         click.echo(f"podtrail: {error}", err=True)
         sys.exit(1)
     told.print(service, serving=False)

@@ -14,6 +14,7 @@ from podtrail.component.contracts import (
 from podtrail.component.errors import (
     ComponentError,
     DeliveryError,
+    Lost,
     Permanent,
     Refused,
     Retryable,
@@ -40,6 +41,7 @@ __all__ = [
     "Histogram",
     "Immediate",
     "Kind",
+    "Lost",
     "Metrics",
     "Observer",
     "Permanent",

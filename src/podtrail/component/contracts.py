@@ -12,7 +12,8 @@ from typing import NamedTuple, Protocol, Self, runtime_checkable
 from podtrail.otlp import Batch
 
 Consume = Callable[[Batch], Awaitable[None]]
-"""Hands a batch to every pipeline of a receiver. Returns when all have taken it; raises `Refused` when none has."""
+"""Hands a batch to every pipeline of a receiver. Returns when all have taken it; raises `Refused` when none has, `Lost`
+when a component failed on it: then it must not be offered again."""
 
 
 @runtime_checkable
@@ -20,7 +21,7 @@ class Immediate(Protocol):
     """What a `Consume` may offer besides, for receivers with many requests: no task, no await where none is needed."""
 
     def take(self, batch: Batch) -> bool:
-        """Hand a batch over if nothing has to be waited for; return whether it was. Raises `Refused`."""
+        """Hand a batch over if nothing has to be waited for; return whether it was. Raises as `Consume` does."""
 
 
 class Receiver(AbstractAsyncContextManager["Receiver"], Protocol):
@@ -35,7 +36,8 @@ class Receiver(AbstractAsyncContextManager["Receiver"], Protocol):
     async def run(self, consume: Consume) -> None:
         """Feed the pipelines; end when a finite source is exhausted. A cancelled run stops taking new work at once.
 
-        `consume` may raise `Refused`: a server answers it in its protocol, a source that can wait tries again.
+        `consume` may raise `Refused`: a server answers it in its protocol, a source that can wait tries again. `Lost`
+        is answered with an error that nobody repeats; a source goes on with what comes next.
         """
 
 

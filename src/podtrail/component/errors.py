@@ -3,6 +3,7 @@
 ComponentError
 ├── StartError         cannot start: a port in use, a file that can't be opened
 ├── Refused            a batch was not taken, nothing of it was; the sender keeps it
+├── Lost               a component failed on a batch, spans of it are lost; not to be offered again
 └── DeliveryError      a batch was not delivered
     ├── Retryable      worth another try, not before `after` seconds
     └── Permanent      never deliverable
@@ -24,6 +25,14 @@ class Refused(ComponentError):
         super().__init__(reason)
         self.reason = reason
         self.after = after
+
+
+class Lost(ComponentError):
+    """A component failed on the batch: `spans` of it are lost, and booked so. What it did with the rest is unknown."""
+
+    def __init__(self, spans: int) -> None:
+        super().__init__(f"a processor failed: {spans} spans are lost, podtrail's log says why; don't send them again")
+        self.spans = spans
 
 
 class DeliveryError(ComponentError):

@@ -14,6 +14,8 @@ from podtrail.otlp import Batch
 
 SLICE_SPANS = 4096
 """Spans decided before somebody else gets a turn: a few milliseconds."""
+PROCESSOR_ERROR = "processor_error"
+"""The reason under which spans are dropped that a processor's failure has cost."""
 
 
 @runtime_checkable
@@ -56,10 +58,15 @@ class Chain:
         for doorkeeper in self._doorkeepers:
             doorkeeper.ask(now)
 
-    def add(self, batch: Batch, now: int) -> None:
-        """Take a batch. What is due by `now` must have been done (`advance`), and nothing be `blocked`."""
+    def add(self, batch: Batch, now: int) -> int:
+        """Take a batch; return how many spans that has cost because a processor failed.
+
+        What is due by `now` must have been done (`advance`), and nothing be `blocked`.
+        """
         self.account.received += batch.span_count
+        before = self.account.dropped[PROCESSOR_ERROR]
         self._feed(0, batch, now)
+        return self.account.dropped[PROCESSOR_ERROR] - before
 
     def advance(self, now: int, limit: int) -> bool:
         """Do what is due by `now`, about `limit` spans' worth of it; return whether there is more to do."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import replace
 
-from podtrail.component import Account, Observer, Refused
+from podtrail.component import Account, Lost, Observer, Refused
 from podtrail.otlp import Batch
 from podtrail.pipeline.chain import SLICE_SPANS, Chain
 from podtrail.pipeline.clock import Clock
@@ -102,12 +102,16 @@ class Driver:
             await self.advance(now)
         return now
 
-    def add(self, batch: Batch, now: int) -> None:
-        """Hand over a batch that was admitted; what leaves is in the outbox, for `carry`. The caller holds the lock."""
-        self.chain.add(batch, now)
+    def add(self, batch: Batch, now: int) -> int:
+        """Hand over a batch that was admitted; return the spans that a processor's failure has cost.
+
+        What leaves is in the outbox, for `carry`. The caller holds the lock.
+        """
+        lost = self.chain.add(batch, now)
         due = self.chain.deadline()
         if due is not None and (self._armed is None or due < self._armed):
             self._earlier.set()
+        return lost
 
     async def drain(self, seconds: float, *, patient: bool = False) -> None:
         """Shut down: decide what is undecided and put everything into the queues within `seconds`.
@@ -189,9 +193,13 @@ class Entrance:
             driver.chain.ask(now)
 
     async def __call__(self, batch: Batch) -> None:
-        """Hand a batch over, waiting for room. Raises `Refused` when a pipeline does not want it now.
+        """Hand a batch over, waiting for room.
 
         Who cancels this has handed over nothing: once a batch is taken, nothing is waited for any more.
+
+        Raises:
+            Refused: a pipeline does not want it now.
+            Lost: a processor failed on it.
         """
         self._admit(batch, self._now())  # what waits takes memory: it is not let into the line without being asked
         with self._in_line(batch):
@@ -230,7 +238,7 @@ class Entrance:
             await locks.aclose()
 
     def take(self, batch: Batch) -> bool:
-        """Hand a batch over if nothing has to be waited for; return whether it was. Raises `Refused`."""
+        """Hand a batch over if nothing has to be waited for; return whether it was. Raises as a call does."""
         if not self._open.is_set() or any(driver.lock.locked() for driver in self._drivers):
             return False
         now = self._now()
@@ -238,8 +246,10 @@ class Entrance:
             chain = driver.chain
             if chain.advance(now, SLICE_SPANS) or chain.blocked or not driver.carry_now():
                 return False
-        self._add(batch, now)
-        self._carry_on(self._drivers)
+        try:
+            self._add(batch, now)
+        finally:
+            self._carry_on(self._drivers)
         return True
 
     @staticmethod
@@ -260,5 +270,6 @@ class Entrance:
         self._admit(batch, now)
         if not batch.arrived:
             batch = replace(batch, arrived=now)
-        for driver in self._drivers:
-            driver.add(batch, now)
+        lost = sum([driver.add(batch, now) for driver in self._drivers])
+        if lost:
+            raise Lost(lost)

@@ -8,18 +8,21 @@ extensions, exporters with their queues), and processors take over what their pr
 """
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from podtrail.component import Account, Exporter, Extension, FactListener, Observer, PipelineWatcher, Receiver
+from podtrail.component import Account, ComponentError, Exporter, Extension, Observer, PipelineWatcher, Receiver
 from podtrail.config.types import DeliverySettings
 from podtrail.pipeline.book import Balance, balance, left_so_far
 from podtrail.pipeline.clock import Clock
+from podtrail.pipeline.containment import contained
 from podtrail.pipeline.driver import Driver, Entrance, Lag, Outlet
+from podtrail.pipeline.failures import Failures
 from podtrail.pipeline.house import House, make_chain, matching
+from podtrail.pipeline.onlooker import Onlooker
 from podtrail.pipeline.running import Running
 from podtrail.pipeline.sending import SendingQueue
-from podtrail.pipeline.settings import PipelineSettings, Settings
+from podtrail.pipeline.settings import ComponentSettings, PipelineSettings, Settings
 
 _GRACE = 2.0
 """Seconds that a receiver's batches under way get on reload, before the receiver is started anew."""
@@ -46,10 +49,11 @@ class Graph:
         used = dict.fromkeys(id for pipeline in settings.pipelines for id in pipeline.exporters)
         self.exporters = {id: self._exporter(id) for id in used}
         self.queues = {id: self._queue(id) for id in used}
-        looking_on = [e.component for e in self.extensions.values() if isinstance(e.component, Observer)]
-        onlookers = [*observers, *(extension.component for extension in self.extensions.values())]
-        house.listeners[:] = [onlooker for onlooker in onlookers if isinstance(onlooker, FactListener)]
-        self.drivers = [self._driver(pipeline, [*observers, *looking_on]) for pipeline in settings.pipelines]
+        onlookers = [Onlooker(observer, house.failures(type(observer).__name__)) for observer in observers]
+        onlookers += [Onlooker(e.component, e.failures) for e in self.extensions.values()]
+        house.listeners[:] = [onlooker for onlooker in onlookers if onlooker.listens]
+        looking_on = [onlooker for onlooker in onlookers if onlooker.observes]
+        self.drivers = [self._driver(pipeline, looking_on) for pipeline in settings.pipelines]
         used = dict.fromkeys(id for pipeline in settings.pipelines for id in pipeline.receivers)
         self.receivers = {id: self._receiver(id) for id in used}
         self._retired: list[Driver] = []
@@ -64,21 +68,25 @@ class Graph:
         before = self._predecessor.receivers.get(id) if self._predecessor else None
         if before and before.settings == settings:
             return before
-        return Running(settings, self._house.make(settings))
+        return self._made(settings)
 
     def _extension(self, id: str) -> Running[Extension]:
         settings = self.settings.extensions[id]
         before = self._predecessor.extensions.get(id) if self._predecessor else None
         if before and before.settings == settings:
             return before
-        return Running(settings, self._house.make(settings))
+        return self._made(settings)
 
     def _exporter(self, id: str) -> Running[Exporter]:
         settings = self.settings.exporters[id]
         before = self._predecessor.exporters.get(id) if self._predecessor else None
         if before and before.settings == settings:
             return before
-        return Running(settings, self._house.make(settings, resumed=self._predecessor is not None))
+        return self._made(settings)
+
+    def _made(self, settings: ComponentSettings) -> Running[Any]:
+        context = self._house.context(settings.id, resumed=self._predecessor is not None)
+        return Running(settings, self._house.make(settings, context), self._house.failures(settings.id))
 
     def _queue(self, id: str) -> Running[SendingQueue]:
         running = self.exporters[id]
@@ -87,13 +95,14 @@ class Graph:
         config = running.settings.config
         delivery = config if isinstance(config, DeliverySettings) else None
         context = self._house.context(id)
-        return Running(running.settings, SendingQueue(running.component, id, delivery, context.metrics, context.log))
+        queue = SendingQueue(running.component, id, delivery, context.metrics, context.log)
+        return Running(running.settings, queue, running.failures)
 
-    def _driver(self, pipeline: PipelineSettings, observers: Sequence[Observer]) -> Driver:
+    def _driver(self, pipeline: PipelineSettings, observers: Sequence[Onlooker]) -> Driver:
         before = self._predecessor.driver(pipeline.id) if self._predecessor else None
         account = before.chain.account if before else Account()
         lag = Lag(self._clock)
-        chain = lag.chain = make_chain(pipeline, self.settings, self._house, account, lag)
+        chain = lag.chain = make_chain(pipeline, self.settings, self._house, account, lag, contained)
         outlets = [Outlet(self.queues[id].component, id) for id in pipeline.exporters]
         return Driver(pipeline.id, chain, outlets, observers, self._clock)
 
@@ -129,11 +138,13 @@ class Graph:
             else:
                 entrance = self._entrances[id] = Entrance(fed, self._clock)
                 self._sources[id] = asyncio.create_task(receiver.component.run(entrance), name=f"receiver {id}")
-        for watcher in self._watchers():
-            watcher.ready()
+        for failures, watcher in self._watchers():
+            failures.attempt("ready", watcher.ready, None)
 
-    def _watchers(self) -> Sequence[PipelineWatcher]:
-        return [e.component for e in self.extensions.values() if isinstance(e.component, PipelineWatcher)]
+    def _watchers(self) -> Iterator[tuple[Failures, PipelineWatcher]]:
+        for running in self.extensions.values():
+            if isinstance(running.component, PipelineWatcher):
+                yield running.failures, running.component
 
     def _fed_by(self, receiver: str) -> Sequence[Driver]:
         fed = zip(self.drivers, self.settings.pipelines, strict=True)
@@ -142,7 +153,7 @@ class Graph:
     async def run(self, *, finite_only: bool = False) -> None:
         """Return when every receiver is exhausted; with `finite_only`, when those are that can be.
 
-        An error in a receiver or a timer ends the run with that error.
+        An error in a receiver or a timer ends the run with that error, a ComponentError that names a receiver.
         """
         finite = {task for id, task in self._sources.items() if self.receivers[id].component.finite}
         sources = set(self._sources.values())
@@ -150,6 +161,10 @@ class Graph:
         pending = sources | set(self._timers)
         while awaited & pending:
             done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+            for id, source in self._sources.items():
+                if source in done and not source.cancelled() and isinstance(error := source.exception(), Exception):
+                    self.receivers[id].failures.report("run", error, "podtrail stops")
+                    raise ComponentError(f"receivers::{id}: failed in run: {type(error).__name__}: {error}") from error
             for task in done:
                 task.result()
 
@@ -158,8 +173,8 @@ class Graph:
 
         Receivers that `successor` shares go on, but are let in no further until it starts.
         """
-        for watcher in self._watchers():
-            watcher.not_ready()
+        for failures, watcher in self._watchers():
+            failures.attempt("not_ready", watcher.not_ready, None)
         shared = {id for id in self._sources if successor and successor.receivers.get(id) is self.receivers[id]}
         for id in shared:
             self._entrances[id].shut()

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from podtrail.component import Account, Context, FactListener, GatedPod, Metrics
+from podtrail.component import Account, Context, FactListener, GatedPod, Metrics, Processor
 from podtrail.pipeline.chain import Chain
+from podtrail.pipeline.failures import Failures
 from podtrail.pipeline.settings import ComponentSettings, PipelineSettings, Settings
 
 _LOG = logging.getLogger("podtrail")
@@ -52,7 +53,7 @@ class House:
             pipeline=pipeline,
             account=account or Account(),
             metrics=self.metrics,
-            log=logging.LoggerAdapter(_LOG, {"component": id, "pipeline": pipeline}),
+            log=_log(id, pipeline),
             rng=random.Random(seed),  # noqa: S311 - sampling and jitter, not secrets
             resumed=resumed,
             gates=self.gates,
@@ -62,18 +63,24 @@ class House:
             tell=self.tell,
         )
 
-    def make(
-        self,
-        settings: ComponentSettings,
-        pipeline: str = "",
-        account: Account | None = None,
-        *,
-        resumed: bool = False,
-        lag: Callable[[], int] = _unmeasured,
-    ) -> Any:
-        """Make a component; `resumed`: on a reload."""
-        context = self.context(settings.id, pipeline, account, resumed=resumed, lag=lag)
-        return settings.factory.create(settings.config, context)
+    def failures(self, id: str, pipeline: str = "") -> Failures:
+        """Return where the failures of one component instance are reported."""
+        return Failures(id, self.metrics, _log(id, pipeline), pipeline)
+
+    def make(self, settings: ComponentSettings, context: Context) -> Any:
+        """Make a component. StartError names it when it can't be made."""
+        try:
+            return settings.factory.create(settings.config, context)
+        except Exception as error:
+            raise self.failures(context.id, context.pipeline).start_error(settings, error) from error
+
+
+def _log(id: str, pipeline: str) -> logging.LoggerAdapter[logging.Logger]:
+    return logging.LoggerAdapter(_LOG, {"component": id, "pipeline": pipeline})
+
+
+def _bare(processor: Processor, _: Context) -> Processor:
+    return processor
 
 
 def make_chain(
@@ -82,9 +89,18 @@ def make_chain(
     house: House,
     account: Account,
     lag: Callable[[], int] = _unmeasured,
+    around: Callable[[Processor, Context], Processor] = _bare,
 ) -> Chain:
-    """Return the processors of one pipeline, an instance of each for it alone. `lag`: how late the pipeline is."""
-    processors = [house.make(settings.processors[id], pipeline.id, account, lag=lag) for id in pipeline.processors]
+    """Return the processors of one pipeline, an instance of each for it alone.
+
+    Args:
+        lag: how late the pipeline is.
+        around: given each processor and its context, returns what takes its place in the chain.
+    """
+    processors: list[Processor] = []
+    for id in pipeline.processors:
+        context = house.context(id, pipeline.id, account, lag=lag)
+        processors.append(around(house.make(settings.processors[id], context), context))
     return Chain(processors, account)
 
 

@@ -3,7 +3,7 @@
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any, Generic, TypeVar
 
-from podtrail.component import StartError
+from podtrail.pipeline.failures import Failures
 from podtrail.pipeline.settings import ComponentSettings
 
 T = TypeVar("T", bound=AbstractAsyncContextManager[Any])
@@ -12,9 +12,10 @@ T = TypeVar("T", bound=AbstractAsyncContextManager[Any])
 class Running(Generic[T]):
     """Holds a component; may pass from one graph to the next, going on as it is."""
 
-    def __init__(self, settings: ComponentSettings, component: T) -> None:
+    def __init__(self, settings: ComponentSettings, component: T, failures: Failures) -> None:
         self.settings = settings
         self.component = component
+        self.failures = failures
         self._stack: AsyncExitStack | None = None
 
     async def start(self) -> None:
@@ -24,12 +25,16 @@ class Running(Generic[T]):
         stack = AsyncExitStack()
         try:
             await stack.enter_async_context(self.component)
-        except StartError as error:
-            raise StartError(f"{self.settings.factory.kind}s::{self.settings.id}: {error}") from error
+        except Exception as error:
+            raise self.failures.start_error(self.settings, error) from error
         self._stack = stack
 
     async def stop(self) -> None:
-        """Leave it, if it was entered."""
+        """Leave it, if it was entered. That it fails in it keeps no other from being stopped."""
         stack, self._stack = self._stack, None
-        if stack is not None:
+        if stack is None:
+            return
+        try:
             await stack.aclose()
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is reported
+            self.failures.report("stop", error)

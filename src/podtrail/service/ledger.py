@@ -1,11 +1,19 @@
-"""The ledger's equation as metrics: every term of it, for every exporter."""
+"""The ledger's equation as metrics: every term of it, for every exporter; and an error when it does not hold."""
 
+import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 
 from podtrail.component import Metrics
 from podtrail.pipeline.book import Balance
 
+_SILENCE_SECONDS = 60.0
 _TERMS = ("received", "created", "delivered", "sampled_out", "rejected", "in_memory", "in_queue", "missing")
+
+_HINT = (
+    "a processor has lost spans, or counts them twice: put those of others through podtrail.testing.contracts, and if "
+    "it is one of podtrail's own, report it with the configuration"
+)
 
 
 def publish_ledger(metrics: Metrics, balances: Callable[[], Sequence[Balance]]) -> None:
@@ -44,3 +52,21 @@ def equation(balance: Balance) -> str:
     became = " + ".join(f"{spans} {term}" for term, spans in terms.items() if spans)
     created = f" + {balance.created} created" if balance.created else ""
     return f"{balance.received} received{created} = {became or '0 delivered'}"
+
+
+class Auditor:
+    """Looks at the books and says when they do not balance: of each exporter what is new, once a minute at most."""
+
+    def __init__(self, log: logging.Logger) -> None:
+        self._log = log
+        self._said: dict[str, tuple[float, int]] = {}
+        """When it was said of an exporter, and how many spans were missing."""
+
+    def look(self, balances: Sequence[Balance], *, at_last: bool = False) -> None:
+        """Look at the books as they stand; `at_last`: nothing is to be left unsaid."""
+        now = time.monotonic()
+        for balance in balances:
+            when, said = self._said.get(balance.exporter, (now - _SILENCE_SECONDS, 0))
+            if balance.missing != said and (at_last or now - when >= _SILENCE_SECONDS):
+                self._said[balance.exporter] = (now, balance.missing)
+                self._log.error("%s: the books do not balance: %s; %s", balance.exporter, equation(balance), _HINT)

@@ -15,7 +15,7 @@ from podtrail.pipeline.clock import Clock
 from podtrail.pipeline.graph import Graph
 from podtrail.pipeline.house import House
 from podtrail.pipeline.settings import PipelineSettings, Settings
-from podtrail.service.ledger import equation, publish_ledger
+from podtrail.service.ledger import Auditor, equation, publish_ledger
 from podtrail.service.logs import configure_logs
 from podtrail.service.loop_errors import LoopErrors
 from podtrail.service.process import (
@@ -30,6 +30,7 @@ SHUTDOWN_SECONDS = 10.0
 """For deciding and delivering what is inside when podtrail is told to stop; what remains then is counted as lost."""
 
 _SETTLE_SECONDS = 0.05
+_AUDIT_SECONDS = 1.0
 _LOG = logging.getLogger("podtrail")
 
 
@@ -68,6 +69,8 @@ class Service:
         self._told_to_stop: float | None = None
         """When the first signal to stop came, in the loop's time."""
         self._graph: Graph | None = None
+        self._auditor = Auditor(_LOG)
+        self._reloading = False
         publish(self.metrics, memory_used)
         publish_ledger(self.metrics, self.balances)
 
@@ -108,8 +111,9 @@ class Service:
                 exhausted = await self._serve(exit_when_done, when_done)
             finally:
                 at_once = await self._stop()
-            for balance in self._graph.balances():
-                _LOG.info("stopped: %s: %s", balance.exporter, equation(balance))
+                self._auditor.look(self._graph.balances(), at_last=True)
+                for balance in self._graph.balances():
+                    _LOG.info("stopped: %s: %s", balance.exporter, equation(balance))
             return Ended(self._graph.balances(), exhausted, at_once)
 
     def stop(self) -> None:
@@ -126,6 +130,7 @@ class Service:
         exhausted = False
         told = asyncio.create_task(self._signals.get())
         work: asyncio.Task[None] | None = asyncio.create_task(self._graph.run(finite_only=True))
+        audit = asyncio.create_task(self._audit())
         try:
             while True:
                 await asyncio.wait([task for task in (told, work) if task], return_when=asyncio.FIRST_COMPLETED)
@@ -143,16 +148,27 @@ class Service:
                         _LOG.info("%s: stopping", number.name)
                         return exhausted
                     told = asyncio.create_task(self._signals.get())
-                    if await self._reload():
+                    self._reloading = True
+                    reloaded = await self._reload()
+                    self._reloading = False
+                    if reloaded:
                         if work:
                             work.cancel()
                         exhausted = False
                         work = asyncio.create_task(self._graph.run(finite_only=True))
         finally:
             told.cancel()
+            audit.cancel()
             if work:
                 work.cancel()
                 await asyncio.gather(work, return_exceptions=True)
+
+    async def _audit(self) -> None:
+        """Look at the books every second; while graphs are swapped spans are on their way from one to the other."""
+        while True:
+            await asyncio.sleep(_AUDIT_SECONDS)
+            if not self._reloading:
+                self._auditor.look(self.balances())
 
     async def _go_on(self, when_done: Callable[[], None] | None) -> None:
         """The finite sources are exhausted: wait until what they brought is decided and delivered, then serve on."""

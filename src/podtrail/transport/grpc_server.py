@@ -6,6 +6,7 @@ can't begin like a gzip header (wire type 7 does not exist).
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import Sequence
 from types import TracebackType
@@ -26,6 +27,7 @@ from podtrail.transport.tls_server import ServerPems, read_pems, ssl_context
 SERVICE = "opentelemetry.proto.collector.trace.v1.TraceService"
 METHOD = "Export"
 
+_log = logging.getLogger(__name__)
 _STATUS = {code.value[0]: code for code in grpc.StatusCode}
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZLIB_CMF = 0x78
@@ -92,6 +94,9 @@ class GrpcServer:
             self._failed(error)
             error.__cause__ = error.__context__ = None
             return error.with_traceback(None)
+        except Exception:  # noqa: BLE001 - grpcio would answer UNKNOWN and tell nobody
+            _log.exception("a request failed")
+            return RequestError.failed("internal error, podtrail's log says more")
 
 
 async def _decompressed(raw: bytes, limit: int) -> bytes:

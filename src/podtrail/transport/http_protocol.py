@@ -50,7 +50,7 @@ class Protocol(web.RequestHandler):
             error = RequestError(Code.INVALID_ARGUMENT, status, message or "not an HTTP request", reason="malformed")
         else:
             _log.error("request from %s failed", request.remote, exc_info=exc)
-            error = RequestError(Code.INTERNAL, 500, "internal error", reason="internal")
+            error = RequestError.failed("internal error, podtrail's log says more")
         response = error_response(request, error)
         response.force_close()
         return response

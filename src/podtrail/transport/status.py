@@ -63,6 +63,11 @@ class RequestError(Exception):
         return cls(Code.UNAVAILABLE, 503, message, reason="overloaded", retry_after=retry_after)
 
     @classmethod
+    def failed(cls, message: str) -> Self:
+        """Something broke here; not to be tried again, as OTLP has it for these codes."""
+        return cls(Code.INTERNAL, 500, message, reason="failed")
+
+    @classmethod
     def unsupported(cls, message: str) -> Self:
         """A content type or coding that nobody here reads."""
         return cls(Code.INVALID_ARGUMENT, 415, message, reason="unsupported")

@@ -1,10 +1,10 @@
 """One try to deliver a batch, within its time."""
 
 import asyncio
-import logging
 
 from podtrail.component import DeliveryError, Exporter, Permanent, Retryable
 from podtrail.otlp import Batch
+from podtrail.pipeline.failures import Failures
 
 
 class Attempt:
@@ -14,11 +14,11 @@ class Attempt:
     should not costs the one batch and is shown with its traceback, not the queue and all that waits in it.
     """
 
-    def __init__(self, exporter: Exporter, seconds: float | None, log: logging.LoggerAdapter[logging.Logger]) -> None:
+    def __init__(self, exporter: Exporter, seconds: float | None, failures: Failures) -> None:
         """Try `exporter` for at most so many seconds, None for as long as it takes."""
         self._exporter = exporter
         self._seconds = seconds
-        self._log = log
+        self._failures = failures
 
     async def send(self, batch: Batch) -> int:
         """Return how many spans the other side rejected.
@@ -27,7 +27,7 @@ class Attempt:
             Retryable: also when the time was up.
             Permanent: also when the exporter itself failed.
         """
-        task = asyncio.ensure_future(self._exporter.send(batch))
+        task = asyncio.create_task(self._send(batch))
         try:
             await asyncio.wait({task}, timeout=self._seconds)
         finally:
@@ -42,5 +42,11 @@ class Attempt:
             case DeliveryError() as error:
                 raise error
             case error:
-                self._log.error("the exporter failed on a batch", exc_info=error)
+                self._failures.report("send", error)
                 raise Permanent(f"the exporter failed: {type(error).__name__}: {error}")
+
+    async def _send(self, batch: Batch) -> int:
+        rejected = await self._exporter.send(batch)
+        if not isinstance(rejected, int):
+            raise TypeError(f"send returned {rejected!r}, not a number of rejected spans")
+        return rejected

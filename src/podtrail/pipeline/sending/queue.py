@@ -11,6 +11,7 @@ from typing import Self, cast
 from podtrail.component import Account, Exporter, Metrics, Permanent, Retryable
 from podtrail.config.types import DeliverySettings
 from podtrail.otlp import Batch
+from podtrail.pipeline.failures import Failures
 from podtrail.pipeline.sending.attempt import Attempt
 from podtrail.pipeline.sending.books import Books
 from podtrail.pipeline.sending.parcel import LARGEST_REQUEST, Parcel, request_size
@@ -55,7 +56,7 @@ class SendingQueue:
         self._wants_arrivals = bool(getattr(exporter, "wants_arrivals", False))
         self._hurry = asyncio.Event()
         self._retrying = Retrying(
-            Attempt(exporter, plan.timeout, log).send,
+            Attempt(exporter, plan.timeout, Failures(exporter_id, metrics, log)).send,
             plan.backoff,
             hurry=self._hurry,
             rng=rng or random.Random(),  # noqa: S311 - jitter, not secrets

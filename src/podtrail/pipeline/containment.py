@@ -1,0 +1,161 @@
+"""A processor whose failures cost the spans it was at, and neither the pipeline nor anybody's knowledge of them."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final, TypeVar
+
+from podtrail.component import ComponentError, Context, Lost, Processor, Refused, Taken
+from podtrail.otlp import Batch
+from podtrail.pipeline.chain import PROCESSOR_ERROR, Doorkeeper, Gatekeeper
+from podtrail.pipeline.failures import Failures
+
+_FIRST_PAUSE: Final = 1_000_000_000
+_LONGEST_PAUSE: Final = 60_000_000_000
+_TRACES_SHOWN: Final = 3
+
+T = TypeVar("T")
+
+
+def contained(processor: Processor, context: Context) -> Processor:
+    """Return the processor with its failures contained."""
+    return Contained(processor, context)
+
+
+class Contained:
+    """Passes every call on. What a failure has cost is reckoned from what the processor held and had booked before and
+    after, so that the books are right whatever it did by half.
+    """
+
+    def __init__(self, inner: Processor, context: Context) -> None:
+        self.inner = inner
+        self._gatekeeper = inner if isinstance(inner, Gatekeeper) else None
+        self._doorkeeper = inner if isinstance(inner, Doorkeeper) else None
+        self._account = context.account
+        self._failures = Failures(context.id, context.metrics, context.log, context.pipeline)
+        self._pause = 0
+        self._resting_until = 0
+        self._is_over = False
+
+    def add(self, batch: Batch, now: int) -> Taken:
+        """What comes to one that is over is lost."""
+        if self._is_over:
+            self._account.drop(PROCESSOR_ERROR, batch.span_count)
+            return Taken()
+
+        before = self._accounted_for() + batch.span_count
+        try:  # without a function around it: this is done for every batch
+            taken = self.inner.add(batch, now)
+            if not isinstance(taken, Taken):
+                raise TypeError(f"add returned a {type(taken).__name__}, which is not Taken")
+            if taken.rest is not None and self.inner.deadline() is None:
+                raise RuntimeError("add had no room, and there is no deadline after which there will be")
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is reported
+            self._failures.report("add", error, self._book(before) + _described(batch))
+            return Taken()
+        return taken
+
+    def expire(self, now: int, limit: int) -> Sequence[Batch]:
+        """Who fails and gets no further is asked again after a pause, each twice as long as the last."""
+        before = self.held(), self.deadline()
+
+        def let_go() -> Sequence[Batch]:
+            out = list(self.inner.expire(now, limit))
+            if not out and (self.held(), self.deadline()) == before and before[1] is not None and before[1] <= now:
+                raise RuntimeError(f"it has work due at {before[1]} and does none")
+            return out
+
+        out = self._reckon("expire", let_go, None)
+        if out is not None:
+            self._pause = 0
+        elif (self.held(), self.deadline()) == before:
+            self._pause = min(2 * self._pause or _FIRST_PAUSE, _LONGEST_PAUSE)
+            self._resting_until = now + self._pause
+        return out or ()
+
+    def drain(self, now: int) -> Sequence[Batch]:
+        """Who fails is asked again as long as less is inside; the rest is lost, and nothing is taken any more."""
+        out: Sequence[Batch] | None = None
+        while out is None and not self._is_over:
+            before = self.held()
+            out = self._reckon("drain", lambda: list(self.inner.drain(now)), None)
+            if out is None and self.held() >= before:
+                self._account.drop(PROCESSOR_ERROR, self.held())
+                self._is_over = True
+        return out or ()
+
+    def take_over(self, predecessor: "Contained", now: int) -> None:
+        """What a failure leaves with the predecessor is let go of when that is shut down."""
+        left = predecessor.held()
+
+        def take() -> None:
+            self.inner.take_over(predecessor.inner, now)
+
+        self._reckon("take_over", take, None, lambda: left - predecessor.held())
+
+    def admit(self, batch: Batch, now: int) -> None:
+        """A request that the processor fails on is taken by nobody, and lost."""
+        if self._gatekeeper is None:
+            return
+
+        def book() -> str:
+            self._account.received += batch.span_count
+            self._account.drop(PROCESSOR_ERROR, batch.span_count)
+            return f"{batch.span_count} spans dropped ({PROCESSOR_ERROR}){_described(batch)}"
+
+        ask = partial(self._gatekeeper.admit, batch, now)
+        self._pass_refusal("admit", ask, Lost(batch.span_count), book)
+
+    def ask(self, now: int) -> None:
+        """Who fails at this is asked again when the batch is there."""
+        if self._doorkeeper is not None:
+            self._pass_refusal("ask", partial(self._doorkeeper.ask, now), None)
+
+    def deadline(self) -> int | None:
+        due = None if self._is_over else self._failures.attempt("deadline", self.inner.deadline, None)
+        return due if due is None or due > self._resting_until else self._resting_until
+
+    def held(self) -> int:
+        return 0 if self._is_over else self._failures.attempt("held", self.inner.held, 0)
+
+    def held_since(self) -> int | None:
+        return None if self._is_over else self._failures.attempt("held_since", self.inner.held_since, None)
+
+    def _pass_refusal(
+        self, method: str, ask: Callable[[], None], otherwise: ComponentError | None, book: Callable[[], str] = str
+    ) -> None:
+        def answer() -> ComponentError | None:
+            try:
+                ask()
+            except Refused as refused:
+                return refused
+            return None
+
+        error = self._failures.attempt(method, answer, otherwise, book)
+        if error is not None:
+            raise error
+
+    def _reckon(self, method: str, call: Callable[[], T], otherwise: T, came: Callable[[], int] = int) -> T:
+        """Return what the call does, `otherwise` when it fails; then drop what is neither inside nor booked.
+
+        `came`: how many spans the call was given, asked after it.
+        """
+        before = self._accounted_for()
+        return self._failures.attempt(method, call, otherwise, lambda: self._book(before + came()))
+
+    def _accounted_for(self) -> int:
+        account = self._account
+        booked = account.sampled_out + account.rejected - account.created
+        return booked + self.held() + (sum(account.dropped.values()) if account.dropped else 0)
+
+    def _book(self, before: int) -> str:
+        """Drop what was accounted for and no longer is; what is so twice was made."""
+        lost = before - self._accounted_for()
+        self._account.drop(PROCESSOR_ERROR, max(0, lost))
+        self._account.created += max(0, -lost)
+        return f"{max(0, lost)} spans dropped ({PROCESSOR_ERROR})"
+
+
+def _described(batch: Batch) -> str:
+    traces = list(dict.fromkeys(group.trace_id.hex() for group in batch.groups))
+    more = f" and {len(traces) - _TRACES_SHOWN} more" if len(traces) > _TRACES_SHOWN else ""
+    return f" of a batch of {batch.span_count}, traces {', '.join(traces[:_TRACES_SHOWN])}{more}"
