@@ -1,4 +1,6 @@
 import asyncio
+import json
+import re
 import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -51,6 +53,26 @@ def test_scheduled_pods_show_only_when_asked_for(viewing: Viewing) -> None:
     assert f"/pods/{UID}" in get(viewing, "/?state=scheduled&q=default/web", scheduled)
 
 
+def test_a_search_finds_a_pod_whatever_the_state_and_says_that_it_is_another(viewing: Viewing) -> None:
+    batches = [*chain(), MadeAttempt(uid="scheduled-one", name="web-1").batch()]
+    page = get(viewing, "/?q=web-1", *batches)
+    assert "/pods/scheduled-one" in page
+    assert re.search(r"In other states.*1 Pod found, none that is <q><bdi>to look at</bdi></q>", page)
+    assert "No Pod matches" not in page
+    both = get(viewing, "/?q=WEB&state=unschedulable", *batches)
+    assert both.index(f"/pods/{UID}") < both.index("In other states") < both.index("/pods/scheduled-one")
+    assert "none that is" not in both
+    assert "In other states" not in get(viewing, "/", *batches)
+    assert "In other states" not in get(viewing, "/?q=web&state=all", *batches)
+
+
+def test_the_api_tells_pods_of_the_state_from_those_of_others(viewing: Viewing) -> None:
+    batches = [*chain(), *(MadeAttempt(uid=f"scheduled-{n:03}", name=f"web-{n}").batch() for n in range(1, 151))]
+    told = json.loads(get(viewing, "/api/v1/pods?q=web&state=unschedulable", *batches))
+    assert [pod["key"] for pod in told["pods"]] == [UID]
+    assert (told["matching"], len(told["elsewhere"]), told["matchingElsewhere"]) == (1, 100, 150)
+
+
 @pytest.mark.parametrize(
     ("path", "batches", "words"),
     [
@@ -89,8 +111,8 @@ def test_a_no_that_is_not_about_nodes_counts_none(viewing: Viewing) -> None:
     refused = [MadeAttempt(number=n, result="Unschedulable", message="not today", start=START + n) for n in (1, 2)]
     page = get(viewing, f"/pods/{UID}", *(attempt.batch() for attempt in refused))
 
-    assert '<td class="num dim">-</td>' in page
-    assert '<td class="num"><b>-</b></td>' in page
+    assert '<td class="num dim" data-label="nodes in #1">-</td>' in page
+    assert '<td class="num" data-label="nodes in #2"><b>-</b></td>' in page
 
 
 def test_a_trace_id_in_the_search_leads_to_the_trace(viewing: Viewing) -> None:
@@ -211,12 +233,12 @@ def test_what_is_held_stays_within_its_bound_and_the_oldest_goes_first(viewing: 
 
 
 def test_a_source_with_another_clock_is_told_by_its_own_time(viewing: Viewing) -> None:
-    assert '<td class="num">1 s</td>' in get(viewing, "/", no_room(duration=998 * 10**6).batch())
+    assert 'data-label="Waiting">1 s</td>' in get(viewing, "/", no_room(duration=998 * 10**6).batch())
 
 
 def test_a_source_with_our_clock_is_told_by_ours(viewing: Viewing) -> None:
     page = get(viewing, "/", no_room(start=time.time_ns() - 60 * 10**9, queue_wait_ms=0).batch())
-    assert '<td class="num">1m</td>' in page
+    assert 'data-label="Waiting">1m</td>' in page
 
 
 def test_static_files_come_from_the_package(viewing: Viewing) -> None:

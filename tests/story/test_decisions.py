@@ -95,6 +95,22 @@ def test_a_filter_finds_by_policy_that_said_yes_decision_name_and_id() -> None:
     assert list(found.values()) == [[1], [], [2], [1], [2, 1]]
 
 
+def test_a_filter_finds_by_the_roots_name_whether_the_spans_are_still_held_or_not() -> None:
+    ring = DecisionRing(200_000)
+    ring.note("traces", verdict(1))
+    ring.note("traces", verdict(2, size=60_000))
+    ring.note("traces", MadeAttempt().verdict(), Owner("uid-1", "default", "web-0"))
+    assert [entry.verdict is not None for entry in ring.latest()] == [True, False, True]
+
+    def found(q: str) -> list[int]:
+        return [entry.seq for entry in ring.select(selector(q=q), 9)[0]]
+
+    assert found("ROOT") == [2, 1]
+    assert found("root 1") == [1]
+    assert found("SchedulePod") == [3]
+    assert found("DELETE") == []
+
+
 Step = st.tuples(st.integers(1, 8), st.sampled_from([0, 100, 3_000, 9_000, 50_000]), st.booleans())
 
 

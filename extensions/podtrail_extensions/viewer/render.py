@@ -14,7 +14,8 @@ from podtrail.story import ago, clip, clock, duration, shell_word, stamp, visibl
 from podtrail_extensions.viewer.decision_views import DecisionFilter
 from podtrail_extensions.viewer.views import MAX_QUERY, Filter
 
-_WIDTH = 200
+_WIDTH = 256
+"""Room for what Kubernetes lets a name be, 253 characters."""
 AXIS = 1000
 """Width of the waterfall's drawing, in its own units."""
 _LEAST = 4

@@ -72,10 +72,12 @@ class Filter(NamedTuple):
     after: int = 0
     """How many Pods to pass over."""
 
+    def finds(self, pod: PodStory) -> bool:
+        """Return whether a Pod is searched for, whatever its state."""
+        return self.q.lower() in f"{pod.namespace}/{pod.name} {pod.uid}".lower()
+
     def admits(self, pod: PodStory) -> bool:
-        """Return whether a Pod is asked for."""
-        if self.q and self.q not in f"{pod.namespace}/{pod.name}" and self.q not in pod.uid:
-            return False
+        """Return whether a Pod is in a state that is asked for."""
         match self.state:
             case "all":
                 return True
@@ -94,7 +96,10 @@ class PodsView:
     filter: Filter
     pods: tuple[PodRow, ...]
     matching: int
-    """Pods that the filter admits."""
+    """Pods that the filter finds, in the state asked for."""
+    elsewhere: tuple[PodRow, ...]
+    """Pods that it finds in other states, at most `PAGE_ROWS`; none where nothing is searched for."""
+    matching_elsewhere: int
     total: int
     tallies: dict[str, int]
     """All Pods by state, `slow` among them; only those that there are."""
@@ -164,16 +169,20 @@ class Views:
     def pods(self, wanted: Filter) -> PodsView:
         """Return the Pods of a filter, at most `PAGE_ROWS`."""
         everyone = self._stories.pods()
-        found = [pod for pod in everyone if wanted.admits(pod)]
+        matching = [pod for pod in everyone if wanted.finds(pod)]
         key = _SORTS.get(wanted.sort)
         if key is not None:
-            found.sort(key=key)  # type: ignore[arg-type] # each gives values of one type
+            matching.sort(key=key)  # type: ignore[arg-type] # each gives values of one type
+        found = [pod for pod in matching if wanted.admits(pod)]
+        elsewhere = [pod for pod in matching if not wanted.admits(pod)] if wanted.q else []
         tallies = Counter[str](pod.state for pod in everyone)
         tallies[SLOW] = sum(pod.slow for pod in everyone)
         return PodsView(
             filter=wanted,
             pods=tuple(PodRow.of(pod) for pod in found[wanted.after : wanted.after + PAGE_ROWS]),
             matching=len(found),
+            elsewhere=tuple(map(PodRow.of, elsewhere[:PAGE_ROWS])),
+            matching_elsewhere=len(elsewhere),
             total=len(everyone),
             tallies={state: count for state, count in tallies.items() if count},
             forgotten=self._stories.tallies.forgotten_pods,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
-from podtrail.otlp import Decision, Group, PolicyVote, Verdict, span_reader
+from podtrail.otlp import ROOT_NAME, Decision, Group, PolicyVote, Verdict, span_reader
 from podtrail.story.policies import Votes, shadow_votes
 from podtrail.story.words import clip
 
@@ -59,10 +59,18 @@ class Entry:
     """Its spans pass all the same."""
     owner: Owner | None
     title: str
-    """The name of the trace's root, where it is no attempt and its spans are gone; "" else."""
+    """The name of the trace's root, where it is no attempt and was asked for or its spans are gone; "" else."""
     size: int
     verdict: Verdict | None = field(default=None, repr=False)
     """While the spans are held."""
+
+    def root(self) -> str:
+        """Return the name of the trace's root; "" where it is not known. Read once."""
+        if self.owner is not None:
+            return ROOT_NAME
+        if self.verdict is not None and not self.title:
+            self.title = title_of(self.verdict.groups)
+        return self.title
 
 
 class DecisionRing:
@@ -186,7 +194,7 @@ class DecisionRing:
         """Let go of the spans; what comes after the short entries is whole."""
         if entry.verdict is not None:
             if entry.owner is None:
-                entry.title = title_of(entry.verdict.groups)
+                entry.title = entry.root()
             entry.verdict = None
             self._whole_size -= entry.size
             entry.size = short_size(entry)

@@ -11,7 +11,7 @@ from podtrail.otlp import Attempt, Batch, Decision, Group, Verdict
 from podtrail.story.attempt import AttemptStory, Findings
 from podtrail.story.calls import Call, read_call
 from podtrail.story.cases import Surroundings
-from podtrail.story.decisions import DecisionRing, Entry, Owner, title_of, votes_of
+from podtrail.story.decisions import DecisionRing, Entry, Owner, votes_of
 from podtrail.story.explain import explain_attempt, explain_pod
 from podtrail.story.explain_trace import TraceFacts, explain_trace
 from podtrail.story.lines import Explanation
@@ -142,7 +142,7 @@ class Library:
             votes_of(entry) if entry else (),
             explained=entry is not None and entry.verdict is not None,
             attempt=attempt,
-            title=trace.title if trace else entry.title if entry else "",
+            title=trace.title if trace else entry.root() if entry else "",
             links=trace.links if trace else None,
         )
 
@@ -253,7 +253,7 @@ class Library:
         entry = next(iter(self.decisions.find(trace_id)), None)
         if entry is None:
             return ""
-        return title_of(entry.verdict.groups) if entry.verdict else entry.title
+        return entry.root()
 
     def _decided_on(self, trace_id: bytes) -> Sequence[Group]:
         entry = next(iter(self.decisions.find(trace_id)), None)
@@ -272,12 +272,13 @@ class Library:
 
 
 def selector(policy: str = "", decision: str = "", q: str = "") -> Callable[[Entry], bool] | None:
-    """Return a test for decisions by policy (one that said yes), decision, and part of a name, uid or trace id.
+    """Return a test for decisions by policy (one that said yes), decision, and part of a name or uid or a trace id.
 
-    None when nothing is asked for.
+    Names are those of Pods and of roots; capitals don't matter. None when nothing is asked for.
     """
     if not (policy or decision or q):
         return None
+    q = q.lower()
 
     def wanted(entry: Entry) -> bool:
         if policy and entry.policy != policy and (policy, "sampled") not in (*entry.votes, *entry.shadows):
@@ -287,7 +288,7 @@ def selector(policy: str = "", decision: str = "", q: str = "") -> Callable[[Ent
         if not q:
             return True
         owner = entry.owner
-        named = f"{owner.namespace}/{owner.name} {owner.key}" if owner else entry.title
-        return q in named or entry.trace_id.hex().startswith(q)
+        pod = f"{owner.namespace}/{owner.name} {owner.key} " if owner else ""
+        return q in (pod + entry.root()).lower() or entry.trace_id.hex().startswith(q)
 
     return wanted
