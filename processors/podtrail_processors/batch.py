@@ -58,6 +58,11 @@ class BatchProcessor:
         )
         self._labels = (context.id,)
 
+    @property
+    def passes_on(self) -> bool:
+        """Whether nothing waits for more to join it."""
+        return self._at_once
+
     def add(self, batch: Batch, now: int) -> Taken:
         """Take a batch; return what is full."""
         if not self._parts:

@@ -9,6 +9,8 @@ from podtrail.otlp import Batch
 class Passing:
     """The part of `podtrail.component.Processor` that is about holding spans, for processors that hold none."""
 
+    passes_on = True
+
     def expire(self, now: int, limit: int) -> Sequence[Batch]:  # noqa: ARG002 - as every processor
         """Return nothing: nothing is held."""
         return ()

@@ -78,6 +78,10 @@ class NoDeadline(Holding):
         return None
 
 
+class Pretending(Holding):
+    passes_on = True
+
+
 class NeverDone(Holding):
     def deadline(self) -> int | None:
         return min((due for due, _ in self.inside), default=5)
@@ -198,6 +202,7 @@ def test_a_sound_processor_passes(sound: Callable[[Context], Holding]) -> None:
     ("check", "broken"),
     [
         (check_deadline_law, NoDeadline),
+        (check_deadline_law, Pretending),
         (check_deadline_law, NeverDone),
         (check_deadline_law, Endless),
         (check_early_expire_changes_nothing, Eager),

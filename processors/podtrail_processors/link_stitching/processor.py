@@ -71,6 +71,11 @@ class LinkStitching:
     def _remembered(self, what: str) -> int:
         return self._memory.sizes()[what]
 
+    @property
+    def passes_on(self) -> bool:
+        """Whether nothing is held for what started earlier."""
+        return not self._config.reorder_wait
+
     def add(self, batch: Batch, now: int) -> Taken:
         """Take a batch: learn from it, hold what is to be stitched, pass on the rest at once."""
         self._memory.expire(now)

@@ -71,6 +71,7 @@ class Processor(Protocol):
 
     Nothing refuses a span after taking it. A processor that guards the entrance has a method `admit(batch, now)`
     besides that raises `Refused`; it is asked, in all pipelines that a batch goes to, before any of them takes it.
+    One that holds nothing says so (`PassesOn`).
 
     The law of `deadline()`: it covers everything inside; calling `expire(d, …)` until it returns nothing moves it past
     `d`; it is None only when nothing waits; an early `expire` changes nothing.
@@ -102,6 +103,18 @@ class Processor(Protocol):
 
     def drain(self, now: int) -> Sequence[Batch]:
         """Shut down: let go of everything, deciding what is undecided."""
+
+
+@runtime_checkable
+class PassesOn(Protocol):
+    """A processor that can say that it holds nothing: what comes in leaves at once or never.
+
+    Where that is said of all processors of a pipeline, senders are refused for want of room in the queues behind it.
+    """
+
+    @property
+    def passes_on(self) -> bool:
+        """Whether it holds nothing, configured as it is."""
 
 
 @runtime_checkable

@@ -45,7 +45,9 @@ class QueueSettings(Model):
         "requests", description="What fills the queue: `requests` (batches), `items` (spans) or `bytes`."
     )
     block_on_overflow: bool = Field(
-        False, description="When full, hold the pipeline up; otherwise drop the batch and count it."
+        False,
+        description="When full, have senders wait for room, for 4 s at most. Otherwise they are refused at once or, "
+        "behind a sampler or `batch` or where another exporter has room, what does not fit is dropped and counted.",
     )
     wait_for_result: bool = Field(False, description="Only `false`: the queue acknowledges a batch once it holds it.")
 

@@ -56,9 +56,7 @@ def balance(exporter: str, feeding: Sequence[tuple[Driver, Outlet]], in_queue: i
         in_memory=sum(driver.chain.held() for driver, _ in feeding),
         in_queue=in_queue,
         dropped=dropped,
-        undelivered=sum(
-            outlet.account.dropped.total() + driver.chain.account.dropped["shutdown"] for driver, outlet in feeding
-        ),
+        undelivered=sum(outlet.account.dropped.total() for _, outlet in feeding),
     )
 
 

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from podtrail.component import Account, Processor
+from podtrail.component import Account, PassesOn, Processor
 from podtrail.otlp import Batch
 
 SLICE_SPANS = 4096
@@ -43,6 +43,8 @@ class Chain:
         self.outbox: deque[Batch] = deque()
         self.serving: int | None = None
         """The deadline that is being served."""
+        self.passes_on = all(isinstance(processor, PassesOn) and processor.passes_on for processor in processors)
+        """Whether nothing is held: what is added leaves at once or never."""
         self._gatekeepers = [processor for processor in processors if isinstance(processor, Gatekeeper)]
         self._doorkeepers = [processor for processor in processors if isinstance(processor, Doorkeeper)]
         # Per processor: what it had no room for, and what came for it behind that.

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, TypeVar
 
-from podtrail.component import ComponentError, Context, Lost, Processor, Refused, Taken
+from podtrail.component import ComponentError, Context, Lost, PassesOn, Processor, Refused, Taken
 from podtrail.otlp import Batch
 from podtrail.pipeline.chain import PROCESSOR_ERROR, Doorkeeper, Gatekeeper
 from podtrail.pipeline.failures import Failures
@@ -109,6 +109,13 @@ class Contained:
         """Who fails at this is asked again when the batch is there."""
         if self._doorkeeper is not None:
             self._pass_refusal("ask", partial(self._doorkeeper.ask, now), None)
+
+    @property
+    def passes_on(self) -> bool:
+        def says() -> bool:
+            return isinstance(self.inner, PassesOn) and self.inner.passes_on
+
+        return self._failures.attempt("passes_on", says, False)
 
     def deadline(self) -> int | None:
         due = None if self._is_over else self._failures.attempt("deadline", self.inner.deadline, None)

@@ -5,7 +5,7 @@ in slices, with the event loop served between them.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import replace
 
@@ -13,8 +13,11 @@ from podtrail.component import Account, Lost, Observer, Refused
 from podtrail.otlp import Batch
 from podtrail.pipeline.chain import SLICE_SPANS, Chain
 from podtrail.pipeline.clock import Clock
-from podtrail.pipeline.sending import SendingQueue
+from podtrail.pipeline.sending import PATIENCE, SendingQueue
 
+DEADLINE = 4.0
+"""Seconds that a sender waits for room before it is refused: less than it waits itself (a Collector 5, an SDK 10)."""
+_LOOK_AGAIN = 1.0
 _NANOSECONDS = 1_000_000_000
 _MOST_WAITING = 64 << 20
 """Bytes of batches that may wait at an entrance at once: as much as one request may have. A single batch always may."""
@@ -23,12 +26,45 @@ _MOST_WAITING = 64 << 20
 class Outlet:
     """One exporter's queue as a pipeline sees it, with the pipeline's share of its account."""
 
-    def __init__(self, queue: SendingQueue, exporter: str) -> None:
+    def __init__(self, queue: SendingQueue, exporter: str, *, patient: bool = False) -> None:
+        """Lead to `queue`; `patient`: all sources of the pipeline are in no hurry, and wait rather than lose."""
         self.queue = queue
         self.exporter = exporter
         self.account = Account()
         self.missed = 0
         """Spans that left the pipeline before this exporter joined it (on reload)."""
+        self.beside: Collection[SendingQueue] = ()
+        """The queues of the other exporters that the same receivers feed."""
+        self._patience = PATIENCE if patient else queue.patience
+
+    def holds_up(self) -> bool:
+        """Say whether what it has no room for is to wait. It never is for a stuck exporter while others take."""
+        if self._patience is None:
+            return False
+        return self.queue.idle < self._patience or all(queue.full for queue in self.beside)
+
+    async def room(self) -> None:
+        """Return when something has left, or when it is time to look again whether it is still to be waited for."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LOOK_AGAIN):
+                await self.queue.room()
+
+    def refuse(self, spans: int) -> Refused:
+        """Book spans that are not taken because of this exporter; return what to tell their sender."""
+        return refusal([self], spans)
+
+
+def held_up_by(full: Collection[Outlet]) -> Outlet | None:
+    """Return one of the exporters without room that is to be waited for."""
+    return next((outlet for outlet in full if outlet.holds_up()), None)
+
+
+def refusal(full: Collection[Outlet], spans: int) -> Refused:
+    """Book spans that are not taken because of exporters without room; return what to tell their sender."""
+    queues = {outlet.exporter: outlet.queue for outlet in full}
+    for queue in queues.values():
+        queue.refuse(spans)
+    return Refused(f"the sending queue of {', '.join(queues)} is full")
 
 
 class Lag:
@@ -75,32 +111,40 @@ class Driver:
                     await asyncio.wait_for(self._earlier.wait(), wait)
                     due = None
             if due is not None or self.chain.outbox:
-                async with self.lock:
-                    # A timer that fires early must not find its deadline "not yet due".
-                    await self.advance(max(self._clock.now(), due or 0))
+                await self._serve(due or 0)
+
+    async def _serve(self, due: int) -> None:
+        # A timer that fires early must not find its deadline "not yet due".
+        while (full := await self._advance_alone(due)) is not None:
+            await full.room()
+
+    async def _advance_alone(self, due: int) -> Outlet | None:
+        async with self.lock:
+            return await self.advance(max(self._clock.now(), due))
 
     def wake(self) -> None:
         """Have `run` look: something waits in the outbox."""
         self._earlier.set()
 
-    async def advance(self, now: int) -> None:
-        """Do all that is due by `now`; the lock is held by the caller."""
+    async def advance(self, now: int) -> Outlet | None:
+        """Do all that is due by `now`, up to an exporter that holds it up: return that. The caller holds the lock."""
         self.reached = max(self.reached, now)
-        while self.chain.advance(now, SLICE_SPANS):
-            await self.carry()
-            await asyncio.sleep(0)
-        await self.carry()
+        more = True
+        while (full := self.carry()) is None and more:
+            more = self.chain.advance(now, SLICE_SPANS)
+            if more:
+                await asyncio.sleep(0)
+        return full
 
-    async def make_room(self, now: int) -> int:
-        """Do what is due, wait until the chain can take a batch and return that time; the caller holds the lock."""
-        await self.advance(now)
-        while self.chain.blocked:
-            due = self.chain.deadline()
-            assert due is not None, "a processor without room must have a deadline"
-            await asyncio.sleep(max(0, due - self._clock.now()) / _NANOSECONDS)
-            now = max(due, self._clock.now())
-            await self.advance(now)
-        return now
+    async def room(self) -> None:
+        """Return when a chain that is `blocked` may have room, or when it is time to look again."""
+        due = self.chain.deadline()
+        assert due is not None, "a processor without room must have a deadline"
+        await asyncio.sleep(min(max(0, due - self._clock.now()) / _NANOSECONDS, _LOOK_AGAIN))
+
+    def refuse(self, spans: int) -> Refused:  # noqa: ARG002 - as an outlet
+        """Return what to tell a sender for whose spans a chain that is `blocked` has no room."""
+        return Refused(f"pipeline {self.id} has no room")
 
     def add(self, batch: Batch, now: int) -> int:
         """Hand over a batch that was admitted; return the spans that a processor's failure has cost.
@@ -113,55 +157,46 @@ class Driver:
             self._earlier.set()
         return lost
 
-    async def drain(self, seconds: float, *, patient: bool = False) -> None:
-        """Shut down: decide what is undecided and put everything into the queues within `seconds`.
+    def full(self, batch: Batch) -> Sequence[Outlet]:
+        """Return the exporters that have no room for a batch."""
+        return [outlet for outlet in self.outlets if not outlet.queue.has_room(batch, outlet.account)]
 
-        When `patient` there are `seconds` for every wait for room in a queue.
+    async def drain(self) -> None:
+        """Shut down: decide what is undecided and put everything into the queues, whatever room they have."""
+        async with self.lock:
+            self.chain.drain(max(self._clock.now(), self.reached))
+            self.carry(full=())
+
+    def carry(self, full: Collection[Outlet] | None = None) -> Outlet | None:
+        """Bring what left the chain to the queues, up to an exporter that holds it up: return that.
+
+        Nothing is held up when it is known which exporters are `full`: the others take everything.
         """
-        now = asyncio.get_running_loop().time
-        try:
-            async with asyncio.timeout(seconds) as limit, self.lock:
-                self.chain.drain(max(self._clock.now(), self.reached))
-                await self.carry((lambda: limit.reschedule(now() + seconds)) if patient else None)
-        except TimeoutError:
-            # A queue that blocks never got room: what is left is lost, and said to be.
-            for batch in self.chain.outbox:
-                self.chain.account.drop("shutdown", batch.span_count)
-            self.chain.outbox.clear()
-
-    async def carry(self, before_wait: Callable[[], None] | None = None) -> None:
-        """Bring what left the chain to the queues, waiting for room where they block; the caller holds the lock."""
-        while not self.carry_now():
-            for outlet in self.outlets:
-                while outlet.queue.blocks and not outlet.queue.has_room(self.chain.outbox[0]):
-                    if before_wait is not None:
-                        before_wait()
-                    await outlet.queue.room()
-
-    def carry_now(self) -> bool:
-        """Bring what left the chain to the queues as far as they have room; return whether that was all."""
         outbox = self.chain.outbox
         while outbox:
             batch = outbox[0]
-            if any(outlet.queue.blocks and not outlet.queue.has_room(batch) for outlet in self.outlets):
-                return False
+            if full is None and (outlet := held_up_by(self.full(batch))) is not None:
+                return outlet
             for observer in self._observers:
                 observer.observe(self.id, batch)
             for outlet in self.outlets:
-                outlet.queue.offer(batch, outlet.account)
+                outlet.queue.offer(batch, outlet.account, at_any_rate=full is not None and outlet not in full)
             outbox.popleft()
-        return True
+        return None
 
 
 class Entrance:
     """The `consume` of a receiver: all pipelines that it feeds take a batch, or none does.
 
+    Nobody waits for room with a lock in hand.
     On reload it is shut, made to lead to other pipelines, and open again; whoever comes meanwhile waits.
     """
 
-    def __init__(self, drivers: Sequence[Driver], clock: Clock) -> None:
+    def __init__(self, drivers: Sequence[Driver], clock: Clock, deadline: float | None = DEADLINE) -> None:
+        """Lead to `drivers`; `deadline`: the seconds that a batch waits for room, None for as long as it takes."""
         self._drivers = tuple(drivers)
         self._clock = clock
+        self._deadline = deadline
         self._open = asyncio.Event()
         self._open.set()
         self._waiting = 0
@@ -202,19 +237,15 @@ class Entrance:
             Lost: a processor failed on it.
         """
         self._admit(batch, self._now())  # what waits takes memory: it is not let into the line without being asked
-        with self._in_line(batch):
-            async with AsyncExitStack() as locks:
-                await self._enter(locks)
-                drivers = self._drivers
-                try:
-                    now = self._now()
-                    for driver in drivers:
-                        now = await driver.make_room(now)
-                    for driver in drivers:
-                        await driver.advance(now)
-                    self._add(batch, now)
-                finally:
-                    self._carry_on(drivers)
+        in_the_way: Outlet | Driver = self._drivers[0]
+        try:
+            with self._in_line(batch):
+                async with asyncio.timeout(self._deadline):
+                    while (obstacle := await self._try(batch)) is not None:
+                        in_the_way = obstacle
+                        await obstacle.room()
+        except TimeoutError:
+            raise in_the_way.refuse(batch.span_count) from None
 
     @contextmanager
     def _in_line(self, batch: Batch) -> Iterator[None]:
@@ -226,6 +257,19 @@ class Entrance:
             yield
         finally:
             self._waiting -= size
+
+    async def _try(self, batch: Batch) -> Outlet | Driver | None:
+        async with AsyncExitStack() as locks:
+            await self._enter(locks)
+            drivers = self._drivers
+            now = self._now()
+            try:
+                for driver in drivers:
+                    if (full := await driver.advance(now)) is not None:
+                        return full
+                return self._let_in(batch, now)
+            finally:
+                self._leave(drivers)
 
     async def _enter(self, locks: AsyncExitStack) -> None:
         while True:
@@ -242,22 +286,13 @@ class Entrance:
         if not self._open.is_set() or any(driver.lock.locked() for driver in self._drivers):
             return False
         now = self._now()
-        for driver in self._drivers:
-            chain = driver.chain
-            if chain.advance(now, SLICE_SPANS) or chain.blocked or not driver.carry_now():
-                return False
         try:
-            self._add(batch, now)
+            for driver in self._drivers:
+                if driver.chain.advance(now, SLICE_SPANS) or driver.carry() is not None:
+                    return False
+            return self._let_in(batch, now) is None
         finally:
-            self._carry_on(self._drivers)
-        return True
-
-    @staticmethod
-    def _carry_on(drivers: Sequence[Driver]) -> None:
-        """Bring away what has left the pipelines; what there is no room for, they bring away themselves."""
-        for driver in drivers:
-            if not driver.carry_now():
-                driver.wake()
+            self._leave(self._drivers)
 
     def _now(self) -> int:
         return max([self._clock.now(), *[driver.reached for driver in self._drivers]])
@@ -266,10 +301,31 @@ class Entrance:
         for driver in self._drivers:
             driver.chain.admit(batch, now)
 
-    def _add(self, batch: Batch, now: int) -> None:
+    def _let_in(self, batch: Batch, now: int) -> Outlet | Driver | None:
+        """Take a batch, or return what it has to wait for. Raises as `__call__` does."""
+        for driver in self._drivers:
+            if driver.chain.blocked:
+                return driver
+        passing = [driver for driver in self._drivers if driver.chain.passes_on]
+        full = [outlet for driver in passing for outlet in driver.full(batch)]
+        if (outlet := held_up_by(full)) is not None:
+            return outlet
         self._admit(batch, now)
+        if full and len(full) == sum([len(driver.outlets) for driver in self._drivers]):
+            raise refusal(full, batch.span_count)
         if not batch.arrived:
             batch = replace(batch, arrived=now)
         lost = sum([driver.add(batch, now) for driver in self._drivers])
+        for driver in self._drivers:
+            # What is not held leaves now: those that had room for it take it, however it has grown on the way.
+            driver.carry(full if driver in passing else None)
         if lost:
             raise Lost(lost)
+        return None
+
+    @staticmethod
+    def _leave(drivers: Sequence[Driver]) -> None:
+        """Have the pipelines bring away themselves what there was no room for."""
+        for driver in drivers:
+            if driver.chain.outbox:
+                driver.wake()

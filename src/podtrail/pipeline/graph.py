@@ -16,7 +16,7 @@ from podtrail.config.types import DeliverySettings
 from podtrail.pipeline.book import Balance, balance, left_so_far
 from podtrail.pipeline.clock import Clock
 from podtrail.pipeline.containment import contained
-from podtrail.pipeline.driver import Driver, Entrance, Lag, Outlet
+from podtrail.pipeline.driver import DEADLINE, Driver, Entrance, Lag, Outlet
 from podtrail.pipeline.failures import Failures
 from podtrail.pipeline.house import House, make_chain, matching
 from podtrail.pipeline.onlooker import Onlooker
@@ -53,9 +53,10 @@ class Graph:
         onlookers += [Onlooker(e.component, e.failures) for e in self.extensions.values()]
         house.listeners[:] = [onlooker for onlooker in onlookers if onlooker.listens]
         looking_on = [onlooker for onlooker in onlookers if onlooker.observes]
-        self.drivers = [self._driver(pipeline, looking_on) for pipeline in settings.pipelines]
         used = dict.fromkeys(id for pipeline in settings.pipelines for id in pipeline.receivers)
         self.receivers = {id: self._receiver(id) for id in used}
+        self.drivers = [self._driver(pipeline, looking_on) for pipeline in settings.pipelines]
+        self._introduce()
         self._retired: list[Driver] = []
         """Drivers of pipelines that a reload has removed: what they put into queues is still owed."""
         self._joining: list[tuple[Driver, Outlet]] = []
@@ -103,8 +104,19 @@ class Graph:
         account = before.chain.account if before else Account()
         lag = Lag(self._clock)
         chain = lag.chain = make_chain(pipeline, self.settings, self._house, account, lag, contained)
-        outlets = [Outlet(self.queues[id].component, id) for id in pipeline.exporters]
+        patient = all(self.receivers[id].component.finite for id in pipeline.receivers)
+        outlets = [Outlet(self.queues[id].component, id, patient=patient) for id in pipeline.exporters]
         return Driver(pipeline.id, chain, outlets, observers, self._clock)
+
+    def _introduce(self) -> None:
+        """Tell each outlet of the others that the same receivers feed."""
+        wired = [
+            (driver.outlets, set(p.receivers)) for driver, p in zip(self.drivers, self.settings.pipelines, strict=True)
+        ]
+        for outlets, receivers in wired:
+            reached = {outlet.queue for others, fed_by in wired if receivers & fed_by for outlet in others}
+            for outlet in outlets:
+                outlet.beside = reached - {outlet.queue}
 
     def driver(self, pipeline: str) -> Driver | None:
         """Return the driver of a pipeline, None when there is no such pipeline."""
@@ -136,7 +148,8 @@ class Graph:
             if id in self._sources:
                 self._entrances[id].lead_to(fed)
             else:
-                entrance = self._entrances[id] = Entrance(fed, self._clock)
+                deadline = None if receiver.component.finite else DEADLINE
+                entrance = self._entrances[id] = Entrance(fed, self._clock, deadline)
                 self._sources[id] = asyncio.create_task(receiver.component.run(entrance), name=f"receiver {id}")
         for failures, watcher in self._watchers():
             failures.attempt("ready", watcher.ready, None)
@@ -225,7 +238,7 @@ class Graph:
         until = now() + seconds
         await self.close_entrance()
         try:
-            await asyncio.gather(*(driver.drain(until - now(), patient=patient) for driver in self.drivers))
+            await asyncio.gather(*(driver.drain() for driver in self.drivers))
             left = seconds if patient else max(0.0, until - now())
             queues = [running.component for running in self._own(self.queues).values()]
             await asyncio.gather(*(queue.drain(left, patient=patient) for queue in queues))

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from podtrail.component import Account, Context, Processor
+from podtrail.component import Account, Context, PassesOn, Processor
 from podtrail.otlp import Batch, span_reader
 
 Create = Callable[[Context], Any]
@@ -47,12 +47,17 @@ def check_processor(create: Create, arrivals: Sequence[Arrival]) -> None:
 
 
 def check_deadline_law(create: Create, arrivals: Sequence[Arrival]) -> None:
-    """`deadline()` covers everything inside, and `expire(d)` called until it returns nothing moves it past `d`."""
+    """`deadline()` covers everything inside, and `expire(d)` called until it returns nothing moves it past `d`.
+
+    What says that it passes everything on (`PassesOn`) holds nothing.
+    """
     for limit in (1, _MANY):
         run = _Run(create)
         for arrival in arrivals:
             run.advance(arrival.now, limit)
             run.add(arrival)
+            if run.processor.held() and isinstance(run.processor, PassesOn) and run.processor.passes_on:
+                raise ContractBroken(f"{run.processor.held()} spans are held by what says it passes everything on")
             if run.processor.held() and run.processor.deadline() is None:
                 raise ContractBroken(f"{run.processor.held()} spans are held and there is no deadline")
         run.advance(_MANY, limit)

@@ -70,7 +70,7 @@ def test_every_span_ends_once(
         for step, which, amount in steps:
             if step == "offer":
                 batch = make_batch(amount)
-                if here.queue.blocks and not here.queue.has_room(batch):
+                if here.queue.patience is not None and not here.queue.has_room(batch, accounts[which]):
                     await here.queue.room()
                 offered[which] += amount
                 here.queue.offer(batch, accounts[which])

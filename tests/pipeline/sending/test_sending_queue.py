@@ -110,7 +110,7 @@ def test_drops_and_counts_what_does_not_fit(
         here = desk(scripted([gate] * 9), steady(queue={"sizer": sizer, "queue_size": size}))
         for _ in range(3):
             here.queue.offer(make_batch(5000), here.account)
-        assert not here.queue.has_room(make_batch(5000))
+        assert not here.queue.has_room(make_batch(5000), here.account)
         gate.opened.set()
         await here.settled()
         assert (here.account.delivered, here.account.dropped) == (10_000, {"queue_full": 5000})
@@ -128,9 +128,9 @@ def test_waiting_for_room_loses_nothing(
     async def main() -> None:
         queue = {"sizer": "items", "queue_size": 100, "block_on_overflow": True}
         here = desk(scripted([Retryable("down")] * 3), steady(queue=queue))
-        assert here.queue.blocks
+        assert here.queue.patience
         for _ in range(50):
-            while not here.queue.has_room(make_batch(40)):
+            while not here.queue.has_room(make_batch(40), here.account):
                 await here.queue.room()
             here.queue.offer(make_batch(40), here.account)
             assert here.queue.held() <= 100
@@ -158,10 +158,11 @@ def test_a_queue_that_is_off_makes_the_pipeline_wait_for_each_delivery(
     async def main() -> None:
         here = desk(scripted(), steady(queue={"enabled": False}))
         here.queue.offer(make_batch(), here.account)
-        assert here.queue.blocks
-        assert not here.queue.has_room(make_batch())
+        await asyncio.sleep(0)
+        assert here.queue.patience
+        assert not here.queue.has_room(make_batch(), here.account)
         await here.queue.room()
-        assert here.queue.has_room(make_batch())
+        assert here.queue.has_room(make_batch(), here.account)
 
     run_virtually(main())
 

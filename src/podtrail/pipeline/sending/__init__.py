@@ -5,11 +5,13 @@
     Retrying       tries again what is worth it, with back-off    retry.py
     Attempt        one try within its time                        attempt.py
     Books          every span ends in exactly one line            books.py
+    Overflow       says what found no room, once a minute         overflow.py
 
 The order has reasons: cutting stands before retrying, so that a piece the other side has taken is never sent again
 because its neighbour failed; the time limit is that of one try, so that waiting for the next costs none of it.
 """
 
+from podtrail.pipeline.sending.plan import PATIENCE
 from podtrail.pipeline.sending.queue import SendingQueue
 
-__all__ = ["SendingQueue"]
+__all__ = ["PATIENCE", "SendingQueue"]

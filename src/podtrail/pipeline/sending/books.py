@@ -3,6 +3,7 @@
 import logging
 
 from podtrail.component import Account, Metrics, Permanent, Retryable
+from podtrail.pipeline.sending.overflow import Overflow
 
 _LABELS = ("exporter",)
 
@@ -10,18 +11,21 @@ _LABELS = ("exporter",)
 class Books:
     """Accounts, metrics and log of one exporter's deliveries."""
 
-    def __init__(self, exporter_id: str, metrics: Metrics, log: logging.LoggerAdapter[logging.Logger]) -> None:
+    def __init__(
+        self, exporter_id: str, metrics: Metrics, log: logging.LoggerAdapter[logging.Logger], remedy: str
+    ) -> None:
+        """Keep the books of an exporter; `remedy`: what its users can do when its queue is full."""
         self._id = exporter_id
         self._log = log
         self._sent = metrics.counter("otelcol_exporter_sent_spans", "Spans delivered.", _LABELS)
         self._failed = metrics.counter("otelcol_exporter_send_failed_spans", "Spans given up or rejected.", _LABELS)
-        self._refused = metrics.counter(
+        self._not_enqueued = metrics.counter(
             "otelcol_exporter_enqueue_failed_spans", "Spans that did not fit into the queue.", _LABELS
         )
-        for counter in (self._sent, self._failed, self._refused):
+        for counter in (self._sent, self._failed, self._not_enqueued):
             counter.add(0, exporter_id)
         self._failing = False
-        self._overflowing = False
+        self._overflow = Overflow(log, remedy)
         self._cut_off = 0
 
     def delivered(self, account: Account, spans: int, rejected: int) -> None:
@@ -35,7 +39,6 @@ class Books:
         if self._failing:
             self._failing = False
             self._log.info("delivers again")
-        self._overflowing = False
 
     def trying_again(self, error: Retryable, delay: float) -> None:
         """Tell of a failed try that will be repeated: the first of an outage aloud, the others not."""
@@ -61,17 +64,21 @@ class Books:
 
     def close(self) -> None:
         """Tell how many spans the end has cost."""
+        self._overflow.close()
         if self._cut_off:
             self._log.warning("dropped %d spans (shutdown): not delivered within the time to stop", self._cut_off)
             self._cut_off = 0
 
     def did_not_fit(self, account: Account, spans: int) -> None:
-        """Book spans that found the queue full: the first of an overflow aloud."""
+        """Book spans that found the queue full and are lost."""
         account.drop("queue_full", spans)
-        self._refused.add(spans, self._id)
-        if not self._overflowing:
-            self._overflowing = True
-            self._log.error("the sending queue is full, dropping spans until there is room")
+        self._not_enqueued.add(spans, self._id)
+        self._overflow.lost(spans)
+
+    def refused(self, spans: int) -> None:
+        """Book spans that were not taken because the queue is full: their sender keeps them."""
+        self._not_enqueued.add(spans, self._id)
+        self._overflow.refused(spans)
 
     def _lose(self, account: Account, spans: int, reason: str) -> None:
         account.drop(reason, spans)

@@ -7,6 +7,8 @@ from podtrail.config.types import DeliverySettings
 
 _NANOSECONDS = 1_000_000_000
 _UNCONFIGURED_BYTES = 64 << 20
+PATIENCE = 2.0
+"""Seconds without a delivery after which a queue counts as stuck, shorter than the wait of anybody who sends."""
 _LINGER = 0.05
 """A request costs about as much CPU as a hundred spans in it."""
 
@@ -35,8 +37,11 @@ class Plan:
     """How much may be waiting or under way, in the sizer's unit."""
     linger: float
     """Seconds that a request waits for more to join it."""
-    blocks: bool
-    """Whether a full queue makes the pipeline wait, or costs what does not fit."""
+    patience: float | None
+    """What happens to what does not fit. None: it is lost. Otherwise it waits outside for as long as the queue has
+    delivered something in so many seconds, and beyond as long as it keeps nothing from other exporters."""
+    remedy: str
+    """What its users can do when the queue is full."""
     timeout: float | None
     """Seconds that one try may take."""
     backoff: Backoff | None
@@ -46,11 +51,12 @@ class Plan:
 def plan_for(settings: DeliverySettings | None) -> Plan:
     """Return the plan for an exporter's settings.
 
-    Without settings (a local file) everything waits rather than gets lost: one consumer, tried for ever. A queue that
-    is not enabled is one that holds a single request and makes the pipeline wait for it.
+    Without settings (a local file) there is one consumer that tries for ever, and nothing is lost that can wait without
+    holding other exporters up. A queue that is not enabled is one that holds a single request and has others wait.
     """
     if settings is None:
-        return Plan(1, "bytes", _UNCONFIGURED_BYTES, 0.0, True, None, Backoff(0.5, 30.0, 2.0, 0.25, 0.0))
+        remedy = f"look at what it writes to, which {_UNCONFIGURED_BYTES >> 20} MiB wait for"
+        return Plan(1, "bytes", _UNCONFIGURED_BYTES, 0.0, 0.0, remedy, None, Backoff(0.5, 5.0, 2.0, 0.25, 0.0))
     queue, retry = settings.sending_queue, settings.retry_on_failure
     backoff = Backoff(
         first=retry.initial_interval / _NANOSECONDS,
@@ -64,7 +70,9 @@ def plan_for(settings: DeliverySettings | None) -> Plan:
         sizer=queue.sizer if queue.enabled else "requests",
         capacity=queue.queue_size if queue.enabled else 1,
         linger=_LINGER if queue.enabled else 0.0,
-        blocks=queue.block_on_overflow or not queue.enabled,
+        patience=PATIENCE if queue.block_on_overflow or not queue.enabled else None,
+        remedy="look at where it sends to; raise sending_queue::queue_size to bridge longer outages, "
+        "num_consumers when it is merely slow",
         timeout=settings.timeout / _NANOSECONDS or None,
         backoff=backoff if retry.enabled else None,
     )

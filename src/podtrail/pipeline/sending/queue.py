@@ -51,7 +51,7 @@ class SendingQueue:
             rng: draws the jitter between tries.
         """
         self._plan = plan = plan_for(settings)
-        self._books = Books(exporter_id, metrics, log)
+        self._books = Books(exporter_id, metrics, log, plan.remedy)
         self._wants_verdicts = bool(getattr(exporter, "wants_verdicts", False))
         self._wants_arrivals = bool(getattr(exporter, "wants_arrivals", False))
         self._hurry = asyncio.Event()
@@ -68,6 +68,10 @@ class SendingQueue:
         self._used = 0
         self._held = 0
         self._released = asyncio.Event()
+        self.full = False
+        """Whether it has turned something away since something last left it."""
+        self._got_on = 0.0
+        """When something was delivered, or began to wait in an empty queue; in the loop's time."""
         self._closed = False
         labels = ("exporter",)
         metrics.gauge("otelcol_exporter_queue_size", "What the queue holds, in its sizer's unit.", labels).read_from(
@@ -86,19 +90,27 @@ class SendingQueue:
         await self.drain(0)
 
     @property
-    def blocks(self) -> bool:
-        """Whether the pipeline is to wait for room instead of losing what does not fit."""
-        return self._plan.blocks
+    def patience(self) -> float | None:
+        """What becomes of what does not fit: `Plan.patience`."""
+        return self._plan.patience
+
+    @property
+    def idle(self) -> float:
+        """Seconds since it got on: has delivered something, or had nothing to deliver."""
+        return self._now() - self._got_on if self._used else 0.0
 
     def held(self) -> int:
         """Return the spans that wait or are under way."""
         return self._held
 
-    def has_room(self, batch: Batch) -> bool:
+    def has_room(self, batch: Batch, account: Account) -> bool:
         """Say whether a batch is admitted. An empty queue admits anything, or a large batch would wait for ever."""
-        if self._closed or not (batch.groups or self._wants_verdicts):
+        if self._closed or not self._used or not (batch.groups or self._wants_verdicts):
             return True
-        return self._fits(self._cost(*self._weigh(batch)))
+        if self._plan.sizer == "requests" and self._used < self._plan.capacity:
+            return True
+        spans, size = self._weigh(batch)
+        return self._fits(self._cost(self._joined_by(account, spans, size), spans, size))
 
     async def room(self) -> None:
         """Return when something has left the queue, at once when nothing is in it."""
@@ -107,8 +119,11 @@ class SendingQueue:
             self._released.clear()
             await self._released.wait()
 
-    def offer(self, batch: Batch, account: Account) -> None:
-        """Take a batch over and book its end in `account`; what does not fit is lost and counted as `queue_full`."""
+    def offer(self, batch: Batch, account: Account, *, at_any_rate: bool = False) -> None:
+        """Take a batch over and book its end in `account`.
+
+        What does not fit is lost and counted as `queue_full`, unless it is to be taken `at_any_rate`.
+        """
         if batch.verdicts and not self._wants_verdicts:
             batch = replace(batch, verdicts=())
         if not batch.groups and not batch.verdicts:
@@ -117,16 +132,14 @@ class SendingQueue:
         if self._closed:
             self._books.shut_down(account, spans)
             return
-        cost = self._cost(spans, size)
-        last = self._line[-1] if self._line else None
-        if last is not None and (self._wants_arrivals or not last.takes(account, spans, size)):
-            last = None
-        if last is not None and self._plan.sizer == "requests":
-            cost = 0
-        if not self._fits(cost):
+        last = self._joined_by(account, spans, size)
+        cost = self._cost(last, spans, size)
+        if not at_any_rate and not self._fits(cost):
             self._books.did_not_fit(account, spans)
             self._ripen()
             return
+        if not self._used:
+            self._got_on = self._now()
         if last is None:
             last = Parcel(account, 0, 0, 0, ripe_at=self._now() + self._plan.linger)
             self._line.append(last)
@@ -137,6 +150,11 @@ class SendingQueue:
         self._used += cost
         self._held += spans
         self._see_to_it()
+
+    def refuse(self, spans: int) -> None:
+        """Book spans that were not taken for want of room: their sender keeps them."""
+        self._books.refused(spans)
+        self._ripen()
 
     async def drain(self, seconds: float, *, patient: bool = False) -> None:
         """Deliver what is here, waits between tries cut short; after `seconds` what remains is dropped. Then closed.
@@ -172,11 +190,19 @@ class SendingQueue:
             size += sum(_VERDICT_SIZE + sum(len(group.spans) for group in v.groups) for v in batch.verdicts)
         return batch.span_count, size
 
-    def _cost(self, spans: int, size: int) -> int:
-        return {"requests": 1, "items": spans, "bytes": size}[self._plan.sizer]
+    def _joined_by(self, account: Account, spans: int, size: int) -> Parcel | None:
+        """Return the parcel that a batch would leave in, if it is here already."""
+        if self._wants_arrivals or not self._line or not self._line[-1].takes(account, spans, size):
+            return None
+        return self._line[-1]
+
+    def _cost(self, joined: Parcel | None, spans: int, size: int) -> int:
+        return {"requests": 1 if joined is None else 0, "items": spans, "bytes": size}[self._plan.sizer]
 
     def _fits(self, cost: int) -> bool:
-        return self._used == 0 or self._used + cost <= self._plan.capacity
+        fits = self._used == 0 or self._used + cost <= self._plan.capacity
+        self.full = self.full or not fits
+        return fits
 
     def _ripen(self) -> None:
         """Have everything leave that waits for more."""
@@ -229,8 +255,11 @@ class SendingQueue:
                 rejected = await self._retrying.send(piece)
             except (Retryable, Permanent) as error:
                 self._books.gave_up(parcel.account, spans, error)
+                if isinstance(error, Permanent):
+                    self._got_on = self._now()
             else:
                 self._books.delivered(parcel.account, spans, rejected)
+                self._got_on = self._now()
         parcel.spans -= spans
         self._held -= spans
 
@@ -240,4 +269,5 @@ class SendingQueue:
             self._books.shut_down(parcel.account, parcel.spans)
         self._held -= parcel.spans
         self._used -= parcel.cost
+        self.full = False
         self._released.set()

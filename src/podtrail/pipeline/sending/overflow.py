@@ -1,0 +1,59 @@
+"""Telling of what found no room: at once, then once a minute for as long as it goes on."""
+
+import asyncio
+import logging
+import time
+
+_EVERY = 60.0
+
+
+class Overflow:
+    """Counts what did not fit into a queue from one warning to the next."""
+
+    def __init__(self, log: logging.LoggerAdapter[logging.Logger], remedy: str) -> None:
+        """Warn in `log`; `remedy` says what can be done."""
+        self._log = log
+        self._remedy = remedy
+        self._lost = 0
+        self._refused = 0
+        self._since = ""
+        self._timer: asyncio.TimerHandle | None = None
+
+    def lost(self, spans: int) -> None:
+        """Spans were dropped."""
+        self._lost += spans
+        self._tell_in_time()
+
+    def refused(self, spans: int) -> None:
+        """Spans were not taken."""
+        self._refused += spans
+        self._tell_in_time()
+
+    def close(self) -> None:
+        """Tell of what is left to tell of."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+            self._tell()
+
+    def _tell_in_time(self) -> None:
+        if self._timer is None:
+            self._since = time.strftime("%H:%M:%SZ", time.gmtime())
+            self._next()
+
+    def _next(self) -> None:
+        self._timer = None
+        if self._lost or self._refused:
+            self._tell()
+            self._timer = asyncio.get_running_loop().call_later(_EVERY, self._next)
+
+    def _tell(self) -> None:
+        happened = []
+        if self._lost:
+            happened.append(f"dropped {self._lost} spans")
+        if self._refused:
+            happened.append(f"refused requests with {self._refused} spans, to be sent again")
+        if happened:
+            self._log.warning("the queue is full: %s, since %s; %s", " and ".join(happened), self._since, self._remedy)
+        self._lost = self._refused = 0
+        self._since = time.strftime("%H:%M:%SZ", time.gmtime())
