@@ -14,6 +14,7 @@ from podtrail.config import printable
 def command(as_json: bool) -> None:
     """List the components there are, with the older names that are accepted, too."""
     factories = list(registry.all_factories())
+    show_broken()
     if as_json:
         click.echo(json.dumps([_described(factory) for factory in factories], indent=2))
         return
@@ -22,6 +23,14 @@ def command(as_json: bool) -> None:
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=False))
         click.echo("  ".join((*cells, row[3])).rstrip())
+
+
+def show_broken() -> None:
+    """Say on standard error what other distributions offer and can't be used, a line each."""
+    for one in registry.broken():
+        click.secho(
+            f"warning: {printable(one.entry_point)}: can't be used: {printable(one.reason)}", fg="yellow", err=True
+        )
 
 
 def _row(factory: Factory) -> tuple[str, str, str, str]:
@@ -39,8 +48,8 @@ def _described(factory: Factory) -> dict[str, object]:
 
 def summary(factory: Factory) -> str:
     """Return the first line of what the component's module says it is, its own name left out."""
-    module = sys.modules[factory.create.__module__].__doc__ or ""
-    first = module.strip().partition("\n")[0]
+    module = sys.modules.get(getattr(factory.create, "__module__", ""))
+    first = (module.__doc__ if module and module.__doc__ else "").strip().partition("\n")[0]
     name, colon, text = first.partition(": ")
     shown = text if colon and f"`{factory.type}`" in name else first
     return shown[:1].upper() + shown[1:]

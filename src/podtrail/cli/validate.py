@@ -2,6 +2,7 @@
 
 import click
 
+from podtrail.cli.components import show_broken
 from podtrail.cli.options import config_options, reporting, settings_of
 from podtrail.cli.report import show_warnings
 from podtrail.config import printable
@@ -12,6 +13,7 @@ from podtrail.pipeline.settings import Settings
 @config_options()
 def command(config: tuple[str, ...], assignments: tuple[str, ...], gates: frozenset[str]) -> None:
     """Check a configuration and report everything that is wrong, with file, line and what would be right."""
+    show_broken()
     with reporting():
         settings = settings_of(config, assignments, gates)
     show_warnings(settings.warnings)

@@ -1,9 +1,13 @@
 """Which components there are. The core names them by string and imports a module only when it is configured."""
 
 import importlib
+import re
 from collections.abc import Iterator
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
+from typing import NamedTuple
+
+from pydantic import BaseModel
 
 from podtrail.component.factory import Factory, Kind
 
@@ -43,22 +47,75 @@ _ALIASES: dict[Kind, dict[str, str]] = {
 }
 
 
+_TYPE = re.compile(r"[A-Za-z][0-9A-Za-z_]{0,62}")
+
+
+class Broken(NamedTuple):
+    """What another distribution offers and can't be used; everything else can."""
+
+    entry_point: str
+    """`name = module:object` and its distribution."""
+    reason: str
+
+
+class _Others(NamedTuple):
+    factories: dict[tuple[Kind, str], Factory]
+    broken: list[Broken]
+
+
 @cache
-def _third_party() -> dict[tuple[Kind, str], Factory]:
-    """Factories that other distributions offer under the entry point group `podtrail.components`."""
-    found: dict[tuple[Kind, str], Factory] = {}
-    for point in entry_points(group="podtrail.components"):
-        factory = point.load()
-        if not isinstance(factory, Factory):
-            raise TypeError(f"entry point {point.name} = {point.value} of podtrail.components is not a Factory")
+def _third_party() -> _Others:
+    """What other distributions offer under the entry point group `podtrail.components`."""
+    others = _Others({}, [])
+    for point in sorted(entry_points(group="podtrail.components"), key=lambda point: (point.name, point.value)):
+        try:
+            factory = _checked(point.load())
+        except Exception as error:  # noqa: BLE001 - whatever an import raises; `broken` tells of it
+            reason = str(error) if type(error) is _Unusable else f"{type(error).__name__}: {error}"
+            others.broken.append(Broken(_shown(point), " ".join(reason.split())))
+            continue
         for name in (factory.type, *factory.aliases):
-            found[factory.kind, name] = factory
-    return found
+            if _is_built_in(factory.kind, name) or (factory.kind, name) in others.factories:
+                reason = f"there is a {factory.kind} {name!r} already"
+                others.broken.append(Broken(_shown(point), reason))
+            else:
+                others.factories[factory.kind, name] = factory
+    return others
+
+
+class _Unusable(Exception):
+    """What an entry point leads to is no component."""
+
+
+def _checked(factory: object) -> Factory:
+    if not isinstance(factory, Factory):
+        raise _Unusable(f"is a {type(factory).__name__}, not a podtrail.component.Factory")
+    if factory.kind not in _BUILT_IN:
+        raise _Unusable(f"kind {factory.kind!r} is none of {', '.join(_BUILT_IN)}")
+    for name in (factory.type, *factory.aliases):
+        if not _TYPE.fullmatch(name):
+            raise _Unusable(f"{name!r} can't be a type: letters, digits and _, a letter first")
+    if not (isinstance(factory.Config, type) and issubclass(factory.Config, BaseModel)):
+        raise _Unusable("Config is no class of podtrail.config.types.Model")
+    return factory
+
+
+def _shown(point: EntryPoint) -> str:
+    return f"entry point {point.name} = {point.value}{f' of {point.dist.name}' if point.dist else ''}"
+
+
+def _is_built_in(kind: Kind, name: str) -> bool:
+    return name in _BUILT_IN[kind] or name in _ALIASES[kind]
+
+
+def broken() -> tuple[Broken, ...]:
+    """Return what other distributions offer and can't be used."""
+    return tuple(_third_party().broken)
 
 
 def types(kind: Kind) -> tuple[str, ...]:
     """Return the type names of a kind, sorted, aliases left out."""
-    others = {factory.type for (of, _), factory in _third_party().items() if of == kind}
+    others = {factory.type for (of, _), factory in _third_party().factories.items() if of == kind}
     return tuple(sorted(others | _BUILT_IN[kind].keys()))
 
 
@@ -67,7 +124,7 @@ def find(kind: Kind, type_name: str) -> Factory | None:
     name = _ALIASES[kind].get(type_name, type_name)
     module = _BUILT_IN[kind].get(name)
     if module is None:
-        return _third_party().get((kind, name))
+        return _third_party().factories.get((kind, name))
     factory = importlib.import_module(module).FACTORY
     assert isinstance(factory, Factory)
     return factory

@@ -61,10 +61,7 @@ def describe(error: ErrorDetails, model: type[BaseModel], path: Path, root: Node
     if kind == "missing":
         return _missing(error, model, path)
     if kind == "extra_forbidden":
-        known = known_keys(model, path[:-1])
-        return Complaint(
-            path, f"unknown key {str(path[-1])!r}" if path else "unknown key", _keys_hint(path, known), False
-        )
+        return unknown_key(model, path)
     if kind in _WANTED:
         return _wrong_type(_WANTED[kind], model, path, root)
     if kind in _BOUNDS:
@@ -75,15 +72,19 @@ def describe(error: ErrorDetails, model: type[BaseModel], path: Path, root: Node
     return Complaint(path, error["msg"].replace("Input should", "must").replace("Value should", "must"))
 
 
+def unknown_key(model: type[BaseModel], path: Path) -> Complaint:
+    """Return what is to be said of a key that `model` does not know."""
+    if not path:
+        return Complaint(path, "unknown key", "", False)
+    hint = did_you_mean(str(path[-1]), known_keys(model, path[:-1]), "keys here")
+    return Complaint(path, f"unknown key {str(path[-1])!r}", hint, False)
+
+
 def _missing(error: ErrorDetails, model: type[BaseModel], path: Path) -> Complaint:
     key = str(error["loc"][-1]) if error["loc"] else "?"
     fields = [shape.model.model_fields.get(key) for shape in shapes_at(model, path) if shape.model is not None]
     descriptions = [field.description for field in fields if field is not None and field.description]
     return Complaint((*path, key), "is required", descriptions[0] if descriptions else "", False)
-
-
-def _keys_hint(path: Path, known: tuple[str, ...]) -> str:
-    return did_you_mean(str(path[-1]), known, "keys here") if path else ""
 
 
 def _wrong_type(wanted: str, model: type[BaseModel], path: Path, root: Node) -> Complaint:

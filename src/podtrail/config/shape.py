@@ -41,7 +41,7 @@ class Shape:
         """Yield what may stand under a key or index."""
         if self.model is not None:
             for name, field in self.model.model_fields.items():
-                if key in (name, field.alias):
+                if key in (name, field.alias, field.validation_alias):
                     yield from field_shapes(field)
             return
         origin, arguments = get_origin(self.type), get_args(self.type)

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from podtrail.config.complaints import Complaint, describe
+from podtrail.config.complaints import Complaint, describe, unknown_key
 from podtrail.config.model import Model
 from podtrail.config.nodes import ListNode, MapNode, Node, ScalarNode, child, descend, place_of, plain, put
 from podtrail.config.problem import Path, Position, Problem
@@ -44,6 +44,10 @@ class Validator:
         if not isinstance(node, MapNode):
             self.problem(path, "must be a map of settings", value=True)
             return None
+        undeclared = list(_undeclared((Shape(model),), node, ()))
+        for below in undeclared:
+            complaint = unknown_key(model, below)
+            self.problem((*path, *below), complaint.message, complaint.hint)
         while True:
             try:
                 read = model.model_validate(plain(node))
@@ -54,9 +58,14 @@ class Validator:
                     self.problems.extend(_problems(model, node, errors, path, place_of(self._root, path)))
                     return None
                 node = respelled
+            except Exception as error:  # noqa: BLE001 - a validator of a component's that fails; it is reported
+                self.problem(
+                    path, f"{model.__module__}.{model.__name__} can't read it: {type(error).__name__}: {error}"
+                )
+                return None
             else:
                 self._warn_of(read, model, node, path)
-                return read
+                return None if undeclared else read
 
     def _warn_of(self, read: BaseModel, model: type[BaseModel], node: Node, path: Path) -> None:
         for below, text in _warnings(read):
@@ -148,18 +157,32 @@ def _warnings(value: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
             yield from _warnings(below, (*path, at))
 
 
+def _undeclared(found: Sequence[Shape], node: Node, path: Path) -> Iterator[Path]:
+    """Yield keys that a model would pass over in silence because it says nothing of keys that it does not know."""
+    models = [shape.model for shape in found if shape.model is not None]
+    silent = bool(models) and all(model.model_config.get("extra") is None for model in models)
+    for key, value in _children(node):
+        below = [inner for shape in found for inner in shape.below(key)]
+        if silent and not below and isinstance(key, str):
+            yield (*path, key)
+        yield from _undeclared(below, value, (*path, key))
+
+
+def _children(node: Node) -> Iterator[tuple[str | int, Node]]:
+    match node:
+        case MapNode():
+            yield from ((key, entry.value) for key, entry in node.entries.items())
+        case ListNode():
+            yield from enumerate(node.items)
+        case _:
+            pass
+
+
 def _bare_durations(found: Sequence[Shape], node: Node, path: Path) -> Iterator[tuple[Path, int]]:
     """Yield durations given as small bare numbers: those are nanoseconds, which nobody means."""
     match node:
         case ScalarNode(value=int(number)) if 0 < abs(number) < _SMALL and any(shape.is_duration for shape in found):
             yield path, number
-        case MapNode():
-            for key, entry in node.entries.items():
-                below = [inner for shape in found for inner in shape.below(key)]
-                yield from _bare_durations(below, entry.value, (*path, key))
-        case ListNode():
-            for at, item in enumerate(node.items):
-                below = [inner for shape in found for inner in shape.below(at)]
-                yield from _bare_durations(below, item, (*path, at))
-        case _:
-            pass
+    for key, value in _children(node):
+        below = [inner for shape in found for inner in shape.below(key)]
+        yield from _bare_durations(below, value, (*path, key))

@@ -173,6 +173,8 @@ class _Reading:
             elsewhere = next((of for of, other in _SECTIONS.items() if type_name in registry.types(other)), None)
             if elsewhere is not None:
                 hint = f"{type_name} belongs under {elsewhere}"
+            elif registry.broken():
+                hint += "; those of other distributions can't all be used: podtrail components says why"
             self._check.problem(path, f"unknown {kind} type {type_name!r}", hint)
             return None
         before = len(self._check.problems)
