@@ -5,7 +5,7 @@ ones: `./dev test --hypothesis-profile=search`.
 """
 
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -41,3 +41,17 @@ def distribution(tmp_path: Path) -> Callable[..., Path]:
         return folder
 
     return install
+
+
+@pytest.fixture
+def in_time() -> Iterator[None]:
+    """End a test that would not end: work that explodes takes longer than the universe lasts, not a little longer."""
+
+    def give_up(*_: object) -> None:
+        raise TimeoutError("did not end in 30 s")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(30)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)

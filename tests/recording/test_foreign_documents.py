@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podtrail.otlp import SpanView, read_request, resource_attributes, scope_name, split, write_request
-from podtrail.recording import Damage, Decoder, Record, read_recording
+from podtrail.recording import Damage, Decoder, Record, is_document, read_recording
 
 TRACE, SHORT_TRACE = "5b8efff798038103d269b633813fc60c", "d269b633813fc60c"
 START = 1_700_000_000_000_000
@@ -321,3 +321,8 @@ def test_whatever_stands_in_the_fields_nothing_is_lost_without_a_word(data: st.D
     spans = sum(group.span_count for item in found if isinstance(item, Record) for group in item.intake.groups)
     rejected = sum(item.intake.rejected for item in found if isinstance(item, Record))
     assert spans + rejected == 1 or any(isinstance(item, Damage) for item in found)
+
+
+def test_blank_lines_without_end_take_no_longer_than_other_bytes(in_time: None) -> None:
+    assert not is_document(b"{" + b"\n" * 1_000_000)
+    assert is_document(b"{ \r\n\n\t  " + b'"a": 1}')

@@ -40,3 +40,9 @@ def test_absurd_counts_are_no_counts() -> None:
     why = read_message(f"0/{'9' * 5000} nodes are available: {'9' * 5000} Insufficient cpu.")
     assert why.nodes is None
     assert why.rejections[0].nodes is None
+
+
+def test_a_message_made_of_digits_takes_no_longer_than_another(in_time: None) -> None:
+    message = "1" * 1_000_000 + "/" + "3" * 1_000_000
+    (no,) = read_message(message).rejections
+    assert no.reason == message

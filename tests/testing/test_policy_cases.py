@@ -197,7 +197,7 @@ WRONG = {
     ),
     "  - {name: x, given: [pod a: success], expect: {pod a: {by: x}}}": ("pod a::decision: is required", ""),
     "  - {name: x, given: [pod a: success], expect: {pod a: {decision: kept, because: /(/}}}": (
-        "because: is not a regular expression",
+        "because: invalid regular expression '(': missing ): (",
         "write a part of the reason",
     ),
     "  - {name: x, given: [pod a: success], expect: [{at: 5, pod a: kept}]}": ("must be a time since", "write 30s"),

@@ -1,15 +1,14 @@
 """What is done with the attributes of a span, as the Collector does it."""
 
 import hashlib
-import re
 import struct
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
+from podtrail.config.re2 import NamedGroups, finder
 from podtrail.otlp import Value
 from podtrail_processors.attributes.config import Action
 from podtrail_processors.ottl import EvaluationError
 from podtrail_processors.ottl.functions.parameters import double_like, element_text, integer_like
-from podtrail_processors.re2 import compile_re2
 
 
 class Edited:
@@ -34,19 +33,21 @@ class Edited:
 
 
 Edit = Callable[[Edited], None]
+_Names = Callable[[Collection[str]], Iterable[str]]
 
 
 def edit_of(action: Action) -> Edit:
     """Return what carries out an action."""
-    pattern = compile_re2(action.pattern) if action.pattern else None
     match action.action:
         case "delete":
-            return lambda span: _delete(span, action.key, pattern)
+            meant = _meant(action)
+            return lambda span: _delete(span, meant)
         case "hash":
-            return lambda span: _hash(span, action.key, pattern)
+            meant = _meant(action)
+            return lambda span: _hash(span, meant)
         case "extract":
-            assert pattern is not None
-            return lambda span: _extract(span, action.key, pattern)
+            groups = NamedGroups(action.pattern)
+            return lambda span: _extract(span, action.key, groups)
         case "convert":
             convert = _CONVERSIONS[action.converted_type or "string"]
             return lambda span: _convert(span, action.key, convert)
@@ -77,20 +78,21 @@ def _put(span: Edited, action: Action) -> None:
         span.set(action.key, value)
 
 
-def _delete(span: Edited, key: str, pattern: re.Pattern[str] | None) -> None:
-    for name in _meant(span, key, pattern):
+def _delete(span: Edited, meant: _Names) -> None:
+    for name in meant(span.now):
         span.remove(name)
 
 
-def _hash(span: Edited, key: str, pattern: re.Pattern[str] | None) -> None:
+def _hash(span: Edited, meant: _Names) -> None:
     # The key first and then all that the pattern finds: one that is meant by both is hashed twice, as there.
-    for name in _meant(span, key, pattern):
+    for name in meant(span.now):
         span.set(name, _hashed(span.now[name]))
 
 
-def _meant(span: Edited, key: str, pattern: re.Pattern[str] | None) -> Iterable[str]:
-    found = [key] if key in span.now else []
-    return found if pattern is None else [*found, *filter(pattern.search, span.now)]
+def _meant(action: Action) -> _Names:
+    key = action.key
+    matches = finder([action.pattern] if action.pattern else [])
+    return lambda there: [*([key] if key in there else []), *filter(matches, there)]
 
 
 def _hashed(value: Value) -> str:
@@ -108,12 +110,11 @@ def _hashed(value: Value) -> str:
     return hashlib.sha256(raw).hexdigest() if raw else ""
 
 
-def _extract(span: Edited, key: str, pattern: re.Pattern[str]) -> None:
+def _extract(span: Edited, key: str, groups: NamedGroups) -> None:
     value = span.now.get(key)
-    found = pattern.search(value) if isinstance(value, str) else None
-    if found:
-        for name, text in found.groupdict("").items():
-            span.set(name, text)
+    found = groups.find(value) if isinstance(value, str) else None
+    for name, text in (found or {}).items():
+        span.set(name, text)
 
 
 def _convert(span: Edited, key: str, convert: Callable[[Value], Value]) -> None:

@@ -4,9 +4,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
+from podtrail.config.re2 import NamedGroups, finder
 from podtrail.config.types import Model, WarningPath
 from podtrail.otlp import KINDS
-from podtrail_processors.re2 import compile_re2
 
 SPAN_KINDS = tuple(f"SPAN_KIND_{name.upper()}" for name in KINDS)
 _SOURCES = ("value", "from_attribute", "default_value")
@@ -28,7 +28,7 @@ def _lower(value: Any) -> Any:
 
 def _expression(text: str) -> str:
     if text:
-        compile_re2(text)
+        finder([text])
     return text
 
 
@@ -107,11 +107,11 @@ class Action(Model):
     def _check_groups(self) -> None:
         if not self.pattern:
             raise ValueError("extract needs pattern")
-        expression = compile_re2(self.pattern)
-        if not expression.groups:
-            raise ValueError("pattern has no named group: write (?P<name>…) for each attribute that is to be set")
-        if expression.groups > len(expression.groupindex):
+        groups = NamedGroups(self.pattern)
+        if groups.nameless:
             raise ValueError("pattern has a group without a name: write (?P<name>…), or (?:…) where none is meant")
+        if not groups:
+            raise ValueError("pattern has no named group: write (?P<name>…) for each attribute that is to be set")
 
 
 class WantedAttribute(Model):
@@ -160,14 +160,14 @@ class Match(Model):
                     raise ValueError(f"unknown span kind {kind!r}; there are {', '.join(SPAN_KINDS[1:])}")
             return self
         for expression in (*self.services, *self.span_names, *self.span_kinds):
-            compile_re2(expression)
+            finder([expression])
         for library in self.libraries:
-            compile_re2(library.name)
-            compile_re2(library.version or "")
+            finder([library.name])
+            finder([library.version or ""])
         for wanted in (*self.attributes, *self.resources):
             if wanted.value is not None and not isinstance(wanted.value, str):
                 raise ValueError(f"with match_type regexp the value of {wanted.key!r} must be text")
-            compile_re2(wanted.value or "")
+            finder([wanted.value or ""])
         return self
 
     def warnings(self) -> list[tuple[WarningPath, str]]:

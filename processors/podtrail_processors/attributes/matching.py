@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from podtrail.config.re2 import finder
 from podtrail.otlp import Group, SpanFields, Value
 from podtrail.otlp.surroundings import resource_fields, scope_fields
 from podtrail_processors.attributes.config import SPAN_KINDS, Match, WantedAttribute
 from podtrail_processors.ottl import EvaluationError
 from podtrail_processors.ottl.functions.parameters import element_text
-from podtrail_processors.re2 import compile_re2
 
 _NAMELESS = "<nil-service-name>"
 """What a resource without a service is called, as in the Collector."""
@@ -61,8 +61,7 @@ def _any_of(texts: Sequence[str]) -> Matches:
 
 
 def _any_expression(texts: Sequence[str]) -> Matches:
-    patterns = [compile_re2(text) for text in texts]
-    return (lambda text: any(pattern.search(text) for pattern in patterns)) if patterns else lambda _: True
+    return finder(texts) if texts else lambda _: True
 
 
 def _wanted(item: WantedAttribute, match_type: str) -> Wanted:
@@ -70,8 +69,8 @@ def _wanted(item: WantedAttribute, match_type: str) -> Wanted:
         return Wanted(item.key, lambda _: True)
     if match_type == "strict":
         return Wanted(item.key, lambda value: type(value) is type(item.value) and value == item.value)
-    pattern = compile_re2(item.value)
-    return Wanted(item.key, lambda value: _plain(value) and bool(pattern.search(_text(value))))
+    matches = finder([item.value])
+    return Wanted(item.key, lambda value: _plain(value) and matches(_text(value)))
 
 
 def _text(value: Value) -> str:

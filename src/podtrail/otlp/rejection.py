@@ -11,7 +11,7 @@ _PLUGIN = "plugin: "
 REFUSAL = b"plugin rejected"
 """How the events are called in which plugins say no."""
 _SPAN = cast("Any", lite_type(SPAN, {"name": None, "attributes": None, "events": {"name": None, "attributes": None}}))
-_HEADER = re.compile(r"(\d+)/(\d+) nodes are available: ")
+_HEADER = re.compile(r"(?<!\d)(\d+)/(\d+) nodes are available: ")
 _COUNTED = re.compile(r",\s+(?=\d+ )")
 
 # Who says what in kube-scheduler's default plugins: the message counts reasons without naming a plugin.

@@ -19,7 +19,7 @@ from podtrail_processors.ottl import SPAN, SPAN_EVENT, Condition, ConditionError
         ("kind == SPAN_KIND_SERVICE", 1, 9, "SPAN_KIND_SERVER"),
         ('Foo(name) == "x"', 1, 1, "there are Base64Decode"),
         ('isMatch(name, "x")', 1, 1, "capital letter"),
-        ('IsMatch(name, "(")', 1, 1, "missing closing )"),
+        ('IsMatch(name, "(")', 1, 1, "missing )"),
         ("IsMatch(name, 5)", 1, 15, "expected a string but got an integer"),
         ("IsMatch(name)", 1, 1, "IsMatch(target, pattern)"),
         ('IsMatch(name, "a", "b")', 1, 1, "3 arguments"),

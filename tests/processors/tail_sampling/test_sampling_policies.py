@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from podtrail_processors.re2 import compile_re2
 from podtrail_processors.tail_sampling.policies.probabilistic import fnv1a, threshold
 
 from podtrail.otlp import Batch, Status
@@ -294,54 +293,3 @@ def _decision_about(made: Any, attempt: MadeAttempt) -> str:
     (verdict,) = made.verdicts
     decision: str = verdict.decision
     return decision
-
-
-@pytest.mark.parametrize(
-    ("pattern", "matching", "other"),
-    [
-        ("a$", "ba", "a\n"),
-        ("(?m)a$", "a\nb", "ab"),
-        (r"^\d+$", "42", "٤٢"),
-        (r"\s", "a b", "a\vb"),
-        (r"\Qa.b\E+", "a.bb", "acb"),
-        (r"a(?i)b|c", "C", "AB"),
-        (r"(?:a(?i:b))c", "aBc", "aBC"),
-        ("[[:alpha:]_-]+$", "a_b-", "1"),
-        ("[^[:^digit:]]", "5", "x"),
-        ("[]a]", "]", "b"),
-        (r"[\x41-\x43\]]", "B", "D"),
-        ("(?P<one>x)(?<two>y)", "xy", "x"),
-        ("a{,2}", "a{,2}", "aa"),
-        ("(?U)a+b", "aab", "b"),
-        (r"\x{1F600}", "😀", "x"),
-        (r"\101", "A", "1"),
-        (r"x\z", "ax", "xa"),
-    ],
-)
-def test_regular_expressions_mean_what_they_mean_in_re2(pattern: str, matching: str, other: str) -> None:
-    assert compile_re2(pattern).search(matching)
-    assert not compile_re2(pattern).search(other)
-
-
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        "[",
-        "(",
-        ")",
-        "a**",
-        "a++",
-        "a{1001}",
-        r"(a)\1",
-        "foo(?=bar)",
-        "(?<!a)b",
-        "(?>a)",
-        r"\Z",
-        r"\p{Greek}",
-        "\\",
-        "*",
-    ],
-)
-def test_regular_expressions_that_re2_does_not_know_are_refused(pattern: str) -> None:
-    with pytest.raises(ValueError, match="invalid regular expression"):
-        compile_re2(pattern)

@@ -1,9 +1,10 @@
 """Functions that answer yes or no."""
 
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
+from podtrail.config.re2 import finder
 from podtrail_processors.ottl.compare import equal
 from podtrail_processors.ottl.errors import EvaluationError
 from podtrail_processors.ottl.functions.parameters import (
@@ -15,9 +16,11 @@ from podtrail_processors.ottl.functions.parameters import (
     text_like,
 )
 from podtrail_processors.ottl.values import Items, Length, SpanId, TraceId, kind_of
-from podtrail_processors.re2 import compile_re2
 
-_compiled = lru_cache(maxsize=256)(compile_re2)
+
+@lru_cache(maxsize=64)
+def _finder(pattern: str) -> Callable[[str], bool]:
+    return finder([pattern])
 
 
 def is_match(target: str | None, pattern: str) -> bool:
@@ -25,7 +28,7 @@ def is_match(target: str | None, pattern: str) -> bool:
     if target is None:
         return False
     try:
-        return _compiled(pattern).search(target) is not None
+        return _finder(pattern)(target)
     except ValueError as error:
         raise EvaluationError(str(error)) from None
 
@@ -33,7 +36,7 @@ def is_match(target: str | None, pattern: str) -> bool:
 def _check_pattern(constants: Mapping[str, object]) -> None:
     pattern = constants.get("pattern")
     if isinstance(pattern, str):
-        _compiled(pattern)
+        _finder(pattern)
 
 
 def _contains_value(target: list[object], item: object) -> bool:

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
+from podtrail.config.re2 import NamedGroups
 from podtrail_processors.ottl.errors import EvaluationError
 from podtrail_processors.ottl.functions.lists import check_delimiters
 from podtrail_processors.ottl.functions.parameters import Function, Parameter, text
-from podtrail_processors.re2 import compile_re2
 
 _MOST_CHARACTERS = 2**20
 _MOST_NESTED = 64
 _MODES = ("strict", "lazyQuotes", "ignoreQuotes")
-_compiled = lru_cache(maxsize=256)(compile_re2)
+_groups = lru_cache(maxsize=64)(NamedGroups)
 
 
 def _no_constant(name: str) -> None:
@@ -113,15 +113,14 @@ def _check_csv(constants: Mapping[str, object]) -> None:
 
 def _extract_patterns(target: str, pattern: str) -> dict[str, object]:
     try:
-        found = _compiled(pattern).search(target)
+        return dict(_groups(pattern).find(target) or {})
     except ValueError as error:
         raise EvaluationError(str(error)) from None
-    return {} if found is None else {name: value or "" for name, value in found.groupdict().items()}
 
 
 def _check_groups(constants: Mapping[str, object]) -> None:
     pattern = constants.get("pattern")
-    if isinstance(pattern, str) and not _compiled(pattern).groupindex:
+    if isinstance(pattern, str) and not _groups(pattern):
         raise ValueError("the pattern has no named group")
 
 

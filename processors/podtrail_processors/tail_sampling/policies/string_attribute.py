@@ -1,12 +1,11 @@
 """`string_attribute`: traces of which a resource or span has a text attribute with one of these values."""
 
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Callable
 
 from pydantic import Field
 
+from podtrail.config.re2 import finder
 from podtrail.config.types import WarningPath
-from podtrail_processors.re2 import compile_re2
 from podtrail_processors.tail_sampling.lenient import Int64, Texts
 from podtrail_processors.tail_sampling.policies.attribute import AttributePolicy, Lookup
 from podtrail_processors.tail_sampling.policy import Block, Policy
@@ -29,16 +28,6 @@ class StringAttribute(AttributePolicy):
         super().__init__(reason, lookup, inverted)
 
 
-def _expressions(patterns: Sequence[str], cache_size: int) -> Callable[[str], bool]:
-    compiled = [compile_re2(pattern) for pattern in patterns]
-
-    @lru_cache(maxsize=cache_size if cache_size > 0 else _CACHE_SIZE)
-    def matches(text: str) -> bool:
-        return any(pattern.search(text) for pattern in compiled)
-
-    return matches
-
-
 class Config(Block):
     """Settings of `string_attribute`."""
 
@@ -51,7 +40,7 @@ class Config(Block):
     def create(self) -> Policy:
         """Return the policy. ValueError for a regular expression that is none."""
         if self.enabled_regex_matching:
-            matches = _expressions(self.values, self.cache_max_size)
+            matches = finder(self.values, self.cache_max_size if self.cache_max_size > 0 else _CACHE_SIZE)
         else:
             matches = frozenset(self.values).difference([""]).__contains__
         reason = f"{self.key} is {'none' if self.invert_match else 'one'} of {', '.join(self.values)}"

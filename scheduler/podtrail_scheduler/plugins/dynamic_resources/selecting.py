@@ -59,7 +59,7 @@ def _answer(what: str, text: str, candidate: Candidate) -> bool:
         answer = expression.value({"device": _device(candidate.device, candidate.pool.id.driver)})
         if not isinstance(answer, bool):
             raise CelError(f"CEL result {answer!r} is not a bool")
-    except CelError as error:
+    except (CelError, RecursionError) as error:
         hint = (
             ". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() "
             "for optional fields"

@@ -14,7 +14,7 @@ from podtrail.recording.foreign.zipkin import is_zipkin, zipkin_request
 from podtrail.recording.record import LARGEST
 from podtrail.recording.splitting import Content, Found, Lost
 
-_DOCUMENT = re.compile(rb'\s*(\[|\{\s*\n\s+"|\{\s*"(data|total|limit|offset|errors)"\s*:)')
+_DOCUMENT = re.compile(rb'\s*(\[|\{[ \t\r]*+\n\s++"|\{\s*"(data|total|limit|offset|errors)"\s*:)')
 _TOGETHER = 4096
 """Spans of one trace that stand side by side become one request, up to so many."""
 _MOST_KEYS = 4

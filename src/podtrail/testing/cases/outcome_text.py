@@ -3,12 +3,13 @@
     expectation = ("kept" | "dropped" | "pending") [ "by" POLICY ] [ "because" REASON ]
 
 POLICY goes up to `because`, so it may have spaces. REASON is a part of the reason in words, or a regular expression
-between slashes.
+(RE2) between slashes.
 """
 
 import re
 from typing import Final, Literal, NamedTuple
 
+from podtrail.config.re2 import finder
 from podtrail.testing.cases.words import Misread, Words
 
 State = Literal["kept", "dropped", "pending"]
@@ -60,12 +61,9 @@ def check_pattern(because: str, at: int = 0) -> None:
     if not is_pattern(because):
         return
     try:
-        re.compile(because[1:-1])
-    except re.error as error:
-        where = at + 1 + (error.pos or 0)
-        raise Misread(
-            f"is not a regular expression: {error.msg}", "write a part of the reason, or mend it", where
-        ) from None
+        finder([because[1:-1]])
+    except ValueError as error:
+        raise Misread(str(error), "write a part of the reason, or mend it", at + 1) from None
 
 
 def is_pattern(because: str) -> bool:
@@ -75,4 +73,4 @@ def is_pattern(because: str) -> bool:
 
 def holds(because: str, reason: str) -> bool:
     """Tell whether a reason is the expected one."""
-    return bool(re.search(because[1:-1], reason)) if is_pattern(because) else because in reason
+    return finder([because[1:-1]])(reason) if is_pattern(because) else because in reason

@@ -87,13 +87,29 @@ def test_an_expression_has_its_value(text: str, expected: object) -> None:
         ("quantity('1x')", None),
         ("quantity('1.5').asInteger()", "cannot convert value to integer"),
         ("semver('1.0')", "no semantic version: '1.0'"),
-        ("'a'.matches('(')", None),
+        ("'a'.matches('(')", "invalid regular expression '(': missing ): ("),
+        (
+            "'a'.matches('(a{1000}){1000}')",
+            "invalid regular expression '(a{1000}){1000}': invalid repetition size: {1000}",
+        ),
+        ("int('" + "9" * 5000 + "') > 0", None),
+        ("int(1e999)", None),
+        ("semver('" + "9" * 5000 + ".0.0')", None),
+        ("[" * 500 + "]" * 500, "expression recursion limit exceeded"),
+        ("9" * 5000, None),
+        (r"'\ud800'", r"Syntax error: invalid unicode code point in \ud800"),
+        (r"'\U00110000'", r"Syntax error: invalid unicode code point in \U00110000"),
     ],
 )
 def test_an_expression_without_a_value_says_why(text: str, problem: str | None) -> None:
     with pytest.raises(CelError) as raised:
         value(text)
     assert problem is None or str(raised.value) == problem
+
+
+def test_a_pattern_made_to_hang_does_not(in_time: None) -> None:
+    assert value(r"'" + "a" * 40 + r"!'.matches('^([a-z]+ ?)+$')") is False
+    assert value(r"'Größe'.matches('^\\p{L}+$')") is True
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+import re2
+
 from podtrail_scheduler.quantities import NANO
 
 from .values import NONE, CelError, Optional, Quantity, Semver, equal, kind_of, quantity, semver
@@ -24,7 +26,10 @@ def call_function(name: str, arguments: Sequence[object]) -> object:
     function = _FUNCTIONS.get(name)
     if function is None or len(arguments) != 1:
         raise CelError(f"no such overload: {name}({', '.join(map(kind_of, arguments))})")
-    return function(arguments[0])
+    try:
+        return function(arguments[0])
+    except (ValueError, OverflowError) as error:
+        raise CelError(f"type conversion error: {name}({kind_of(arguments[0])}): {error}") from error
 
 
 def call_method(name: str, target: object, arguments: Sequence[object]) -> object:
@@ -106,10 +111,12 @@ _FUNCTIONS: Mapping[str, Callable[[object], object]] = {
 
 
 def _matches(text: str, pattern: str) -> bool:
+    options = re2.Options()
+    options.log_errors = False
     try:
-        return re.search(pattern, text) is not None
-    except re.error as error:
-        raise CelError(f"invalid regular expression {pattern!r}: {error}") from error
+        return re2.search(*(each.encode(errors="replace") for each in (pattern, text)), options) is not None
+    except re2.error as error:
+        raise CelError(f"invalid regular expression {pattern!r}: {error.args[0].decode()}") from error
 
 
 def _compare(one: Quantity | Semver, other: object) -> int:

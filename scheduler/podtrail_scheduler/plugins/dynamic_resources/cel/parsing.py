@@ -1,6 +1,7 @@
 """From text to expression."""
 
 import re
+import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -51,7 +52,10 @@ class _Token(NamedTuple):
 def parse(text: str) -> Expression:
     """The expression that `text` writes; CelError says where it is not one."""
     parser = _Parser(_tokens(text))
-    expression = parser.expression()
+    try:
+        expression = parser.expression()
+    except RecursionError:
+        raise CelError("expression recursion limit exceeded") from None
     parser.expect_end()
     return expression
 
@@ -214,9 +218,12 @@ def _variable(expression: Expression) -> str:
 
 
 def _number(text: str) -> float:
-    if text[:2].lower() == "0x":
-        return int(text, 16)
-    return int(text) if text.isdigit() else float(text)
+    try:
+        if text[:2].lower() == "0x":
+            return int(text, 16)
+        return int(text) if text.isdigit() else float(text)
+    except ValueError as error:  # thousands of digits
+        raise CelError(f"Syntax error: invalid number literal: {error}") from error
 
 
 def _string(text: str) -> str:
@@ -231,4 +238,7 @@ def _unescaped(match: re.Match[str]) -> str:
     letter, *digits, octal = match.groups()
     if letter is not None:
         return _ESCAPED.get(letter, letter)
-    return chr(int(octal, 8)) if octal is not None else chr(int(next(each for each in digits if each), 16))
+    code = int(octal, 8) if octal is not None else int(next(each for each in digits if each), 16)
+    if code > sys.maxunicode or 0xD800 <= code <= 0xDFFF:
+        raise CelError(f"Syntax error: invalid unicode code point in {match[0]}")
+    return chr(code)
