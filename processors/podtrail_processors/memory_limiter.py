@@ -1,6 +1,8 @@
 """`memory_limiter`: refuses spans while the process uses too much memory. The Collector's processor of that name.
 
 It refuses at the door, before any pipeline has taken the batch, with an error that tells the sender to try again.
+Resident memory is measured once in an interval, and before what has come in since could exceed the limit. Before
+anything is refused, memory that was freed but kept is given back to the system, and garbage is collected.
 """
 
 import os
@@ -16,6 +18,11 @@ from podtrail.otlp import Batch
 from podtrail_processors.passing import Passing
 
 _MIB = 1 << 20
+_COPIES = 2
+"""As which a request stands in memory: as it came, and as what it became."""
+_WORTH = 0.05
+"""Share of the memory that a collection has to free to be worth repeating as often."""
+_MOST_DOUBLED = 20
 _CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
@@ -45,6 +52,19 @@ class Config(Model):
         le=100,
         description="The same as a percentage of the memory there is; used with `limit_percentage`.",
     )
+    min_gc_interval_when_soft_limited: NonNegativeDuration = Field(
+        default=10 * SECOND, description="Least time between forced garbage collections below the hard limit."
+    )
+    min_gc_interval_when_hard_limited: NonNegativeDuration = Field(
+        default=0, description="The same above the hard limit."
+    )
+    max_gc_interval_when_soft_limited: NonNegativeDuration = Field(
+        default=30 * SECOND,
+        description="To how much that time is doubled while collections free less than 5%; `0s`: it stays.",
+    )
+    max_gc_interval_when_hard_limited: NonNegativeDuration = Field(
+        default=30 * SECOND, description="The same above the hard limit."
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -56,27 +76,74 @@ class Config(Model):
             raise ValueError("spike_limit_mib must be smaller than limit_mib")
         if not self.limit_mib and self.spike_limit_percentage >= self.limit_percentage:
             raise ValueError("spike_limit_percentage must be smaller than limit_percentage")
+        self._check_collections()
         return self
+
+    def _check_collections(self) -> None:
+        soft, hard = self.min_gc_interval_when_soft_limited, self.min_gc_interval_when_hard_limited
+        if soft < hard:
+            raise ValueError("min_gc_interval_when_soft_limited must not be shorter than ..._when_hard_limited")
+        most_soft, most_hard = self.max_gc_interval_when_soft_limited, self.max_gc_interval_when_hard_limited
+        if 0 < most_soft < most_hard:
+            raise ValueError("max_gc_interval_when_soft_limited must not be shorter than ..._when_hard_limited")
+        if 0 < most_soft < soft or 0 < most_hard < hard:
+            raise ValueError("a max_gc_interval_... must not be shorter than its min_gc_interval_..., unless 0s")
+
+    def hard_limit(self, total: int) -> int:
+        """Return the bytes that may be used, given the bytes of memory there are."""
+        return self.limit_mib * _MIB or total * self.limit_percentage // 100
 
     def soft_limit(self, total: int) -> int:
         """Return the bytes above which spans are refused, given the bytes of memory there are."""
-        if self.limit_mib:
-            hard, spike = self.limit_mib * _MIB, self.spike_limit_mib * _MIB
-        else:
-            hard, spike = total * self.limit_percentage // 100, total * self.spike_limit_percentage // 100
+        hard = self.hard_limit(total)
+        spike = self.spike_limit_mib * _MIB if self.limit_mib else total * self.spike_limit_percentage // 100
         return hard - (spike or hard // 5)
 
 
-class MemoryLimiter(Passing):
-    """Asks for the memory in use once in `check_interval` and refuses while it is above `soft_limit` bytes."""
+class _Collections:
+    """When garbage is to be collected by force: at intervals, which grow as long as there is little to collect."""
 
-    def __init__(self, check_interval: int, soft_limit: int, context: Context) -> None:
-        self._check_interval = check_interval
-        self._soft_limit = soft_limit
-        self._memory_used = context.memory_used
+    def __init__(self, config: Config) -> None:
+        self._check_interval = config.check_interval
+        self._soft = (config.min_gc_interval_when_soft_limited, config.max_gc_interval_when_soft_limited)
+        self._hard = (config.min_gc_interval_when_hard_limited, config.max_gc_interval_when_hard_limited)
+        self._last: int | None = None
+        self._futile = 0
+
+    def due(self, now: int, *, hard: bool) -> bool:
+        """Say whether it is time, above the hard limit or below it."""
+        least, most = self._hard if hard else self._soft
+        if most and self._futile:
+            doubled = max(least, self._check_interval * 95 // 100) << self._futile
+            least = min(doubled, max(least, most))
+        return self._last is None or now >= self._last + least
+
+    def done(self, now: int, before: int, after: int) -> None:
+        """Take note of what one has freed."""
+        self._last = now
+        self._futile = 0 if before - after >= before * _WORTH else min(self._futile + 1, _MOST_DOUBLED)
+
+    def relax(self) -> None:
+        """There is memory again."""
+        self._futile = 0
+
+
+class MemoryLimiter(Passing):
+    """Asks for the memory in use once in `check_interval` and refuses while it is above the soft limit."""
+
+    def __init__(self, config: Config, total: int, context: Context) -> None:
+        self._check_interval = config.check_interval
+        self._hard_limit, self._soft_limit = config.hard_limit(total), config.soft_limit(total)
+        self._collections = _Collections(config)
+        self._memory_used, self._reclaim_memory = context.memory_used, context.reclaim_memory
+        self._arriving = context.arriving
         self._log = context.log
         self._checked: int | None = None
         self._used = 0
+        self._taken = 0
+        """Bytes of batches since memory was measured."""
+        self._arrived = 0
+        """What had been received when memory was measured."""
         self._labels = (context.id,)
         self._accepted = context.metrics.counter("otelcol_processor_accepted_spans", "Spans let in.", ("processor",))
         self._refused = context.metrics.counter(
@@ -84,21 +151,33 @@ class MemoryLimiter(Passing):
         )
 
     def admit(self, batch: Batch, now: int) -> None:
-        """Raise `Refused` while too much memory is used; `after` is when it is measured again."""
-        if self._checked is None or now >= self._checked + self._check_interval:
-            self._measure(now)
-        if self._used <= self._soft_limit:
-            return
-        self._refused.add(batch.span_count, *self._labels)
-        assert self._checked is not None
-        raise Refused(
-            f"{self._used // _MIB} MiB of memory in use, {self._soft_limit // _MIB} MiB allowed",
-            after=(self._checked + self._check_interval - now) / SECOND,
-        )
+        """Raise `Refused` while too much memory is used."""
+        try:
+            self.ask(now)
+        except Refused:
+            self._refused.add(batch.span_count, *self._labels)
+            raise
 
-    def _measure(self, now: int) -> None:
-        before = self._used
-        self._checked, self._used = now, self._memory_used()
+    def ask(self, now: int) -> None:
+        """Raise `Refused` while too much memory is used; `after` is when it is measured again."""
+        since = self._taken + _COPIES * (self._arriving.ever - self._arrived)
+        may_exceed = self._used <= self._soft_limit < self._used + since
+        if may_exceed or self._checked is None or now >= self._checked + self._check_interval:
+            self._checked = now
+            self._check(now)
+        if self._used > self._soft_limit:
+            raise Refused(
+                f"{self._used // _MIB} MiB of memory in use, {self._soft_limit // _MIB} MiB allowed",
+                after=(self._checked + self._check_interval - now) / SECOND,
+            )
+
+    def _check(self, now: int) -> None:
+        before, self._used = self._used, self._memory_used()
+        if self._used > self._soft_limit:
+            self._used = self._reclaimed(now)
+        else:
+            self._collections.relax()
+        self._taken, self._arrived = 0, self._arriving.ever
         if self._used > self._soft_limit >= before:
             self._log.warning(
                 "refusing spans: %d MiB of memory in use, %d MiB allowed",
@@ -108,14 +187,23 @@ class MemoryLimiter(Passing):
         elif before > self._soft_limit >= self._used:
             self._log.info("taking spans again: %d MiB of memory in use", self._used // _MIB)
 
+    def _reclaimed(self, now: int) -> int:
+        used = self._reclaim_memory(collect=False)
+        if used > self._soft_limit and self._collections.due(now, hard=used > self._hard_limit):
+            before, used = used, self._reclaim_memory(collect=True)
+            self._collections.done(now, before, used)
+        return used
+
     def add(self, batch: Batch, now: int) -> Taken:  # noqa: ARG002 - it was asked in `admit`
         """Pass a batch on: what was admitted is not refused any more."""
         self._accepted.add(batch.span_count, *self._labels)
+        self._taken += batch.size
         return Taken([batch])
 
     def take_over(self, predecessor: "MemoryLimiter", now: int) -> None:  # noqa: ARG002
         """Go on from the last measurement."""
         self._checked, self._used = predecessor._checked, predecessor._used
+        self._taken, self._arrived = predecessor._taken, predecessor._arrived
 
 
 def total_memory(cgroup_limits: Sequence[str] = _CGROUP_LIMITS) -> int:
@@ -140,7 +228,7 @@ def total_memory(cgroup_limits: Sequence[str] = _CGROUP_LIMITS) -> int:
 
 def _create(config: Config, context: Context) -> MemoryLimiter:
     total = 0 if config.limit_mib else total_memory()
-    return MemoryLimiter(config.check_interval, config.soft_limit(total), context)
+    return MemoryLimiter(config, total, context)
 
 
 FACTORY = Factory(kind="processor", type="memory_limiter", Config=Config, create=_create)

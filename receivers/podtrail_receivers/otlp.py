@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Self
 
 from pydantic import Field, model_validator
 
-from podtrail.component import Context, Factory, Immediate, Lost, Refused, StartError
+from podtrail.component import Admits, Context, Factory, Immediate, Lost, Refused, StartError
 from podtrail.component.contracts import Consume
 from podtrail.config.types import Model
 from podtrail.otlp import Batch, Intake, MalformedRequest, read_request
 from podtrail.otlp.responses import export_response, export_response_json
+from podtrail.transport.receiving import Receiving
 from podtrail.transport.settings import GrpcServerSettings, HttpServerSettings
-from podtrail.transport.status import Encoding, RequestError
+from podtrail.transport.status import Encoding, RequestError, WhileThere
 
 if TYPE_CHECKING:
     from podtrail.transport.grpc_server import GrpcServer
@@ -67,16 +68,18 @@ class OtlpReceiver:
         self._config = config
         self._id = context.id
         self._log = context.log
+        self._arriving = context.arriving
         self._consume: Consume | None = None
         self._immediate: Immediate | None = None
         self._servers: dict[str, GrpcServer | HttpServer] = {}
-        self._handing: set[asyncio.Task[None]] = set()
         self._stack = AsyncExitStack()
         metrics = context.metrics
         labels = ("receiver", "transport")
         self._accepted = metrics.counter("otelcol_receiver_accepted_spans", "Spans that the pipelines took.", labels)
         self._refused = metrics.counter(
-            "otelcol_receiver_refused_spans", "Spans that the pipelines refused; their sender keeps them.", labels
+            "otelcol_receiver_refused_spans",
+            "Spans that the pipelines refused or their sender gave up waiting for; it keeps them.",
+            labels,
         )
         self._rejected = metrics.counter(
             "podtrail_receiver_rejected_spans", "Invalid spans, rejected alone as a partial success.", labels
@@ -106,7 +109,7 @@ class OtlpReceiver:
 
                 with self._named("grpc"):
                     grpc_server = GrpcServer(
-                        protocols.grpc, partial(self._export, "grpc"), partial(self._count, "grpc")
+                        protocols.grpc, partial(self._export, "grpc"), partial(self._count, "grpc"), self._receiving
                     )
                     self._servers["grpc"] = await stack.enter_async_context(grpc_server)
             if protocols.http is not None:
@@ -114,7 +117,7 @@ class OtlpReceiver:
 
                 with self._named("http"):
                     http_server = HttpServer(
-                        protocols.http, partial(self._export, "http"), partial(self._count, "http")
+                        protocols.http, partial(self._export, "http"), partial(self._count, "http"), self._receiving
                     )
                     self._servers["http"] = await stack.enter_async_context(http_server)
             self._stack = stack.pop_all()
@@ -136,8 +139,6 @@ class OtlpReceiver:
             await asyncio.Event().wait()
         finally:
             await asyncio.gather(*[server.stop(_GRACE) for server in self._servers.values()])
-            for handing in self._handing:
-                handing.cancel()
 
     @contextmanager
     def _named(self, protocol: str) -> Iterator[None]:
@@ -151,16 +152,23 @@ class OtlpReceiver:
             self._failed.add(1, self._id, transport, error.reason)
             self._log.debug("%s request failed: %s", transport, error.message)
 
-    async def _export(self, transport: str, raw: bytes, encoding: Encoding) -> bytes:
+    def _receiving(self) -> Receiving:
+        return Receiving(self._arriving, self._ask)
+
+    def _ask(self) -> None:
+        if isinstance(self._consume, Admits):
+            try:
+                self._consume.ask()
+            except Refused as refused:
+                raise RequestError.unread(refused.reason, _retry_after(refused)) from refused
+
+    async def _export(self, transport: str, raw: bytes, encoding: Encoding, while_there: WhileThere) -> bytes:
         intake = await _decoded(raw, encoding)
+        del raw  # what waits is held once
         spans = sum([group.span_count for group in intake.groups])
         batch = Batch(intake.groups, arrived=0)
         if spans and not self._taken(transport, batch, spans):
-            # A client that gives up cancels its request, but a batch can't be taken by half.
-            handing = asyncio.create_task(self._hand_over(transport, batch, spans))
-            self._handing.add(handing)
-            handing.add_done_callback(self._handing.discard)
-            await asyncio.shield(handing)
+            await self._hand_over(transport, batch, spans, while_there)
         if intake.odd_times:
             self._odd_times.add(intake.odd_times, self._id, transport)
         if intake.rejected:
@@ -177,10 +185,11 @@ class OtlpReceiver:
             self._accepted.add(spans, self._id, transport)
         return taken
 
-    async def _hand_over(self, transport: str, batch: Batch, spans: int) -> None:
+    async def _hand_over(self, transport: str, batch: Batch, spans: int, while_there: WhileThere) -> None:
         assert self._consume is not None
         with self._counting_refusals(transport, spans):
-            await self._consume(batch)
+            async with while_there():
+                await self._consume(batch)
         self._accepted.add(spans, self._id, transport)
 
     @contextmanager
@@ -189,11 +198,17 @@ class OtlpReceiver:
             yield
         except Refused as refused:
             self._refused.add(spans, self._id, transport)
-            after = _RETRY_AFTER if refused.after is None else refused.after
-            raise RequestError.overloaded(refused.reason, after) from refused
+            raise RequestError.overloaded(refused.reason, _retry_after(refused)) from refused
         except Lost as lost:
             self._accepted.add(spans, self._id, transport)
             raise RequestError.failed(str(lost)) from lost
+        except asyncio.CancelledError:  # the client has given up; nothing was taken
+            self._refused.add(spans, self._id, transport)
+            raise
+
+
+def _retry_after(refused: Refused) -> float:
+    return _RETRY_AFTER if refused.after is None else refused.after
 
 
 async def _decoded(raw: bytes, encoding: Encoding) -> Intake:

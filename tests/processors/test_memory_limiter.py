@@ -20,19 +20,31 @@ BATCH = Batch([Group(resource_header({}), scope_header("test"), b"t" * 16, frame
 
 
 class Memory:
-    """What the process says it uses."""
+    """What the process says it uses, of which some was freed and is kept, some is garbage."""
 
-    def __init__(self, mib: int) -> None:
+    def __init__(self, mib: int, *, kept: int = 0, garbage: int = 0) -> None:
         self.mib = mib
+        self.kept = kept
+        self.garbage = garbage
         self.asked = 0
+        self.collected = 0
 
     def __call__(self) -> int:
         self.asked += 1
         return self.mib * MIB
 
+    def reclaim(self, *, collect: bool) -> int:
+        if collect:
+            self.collected += 1
+            self.kept += self.garbage
+            self.garbage = 0
+        self.mib -= self.kept
+        self.kept = 0
+        return self.mib * MIB
+
 
 def limiter(memory: Memory, **config: int) -> tuple[MemoryLimiter, Context]:
-    context = Context(id="memory_limiter", memory_used=memory)
+    context = Context(id="memory_limiter", memory_used=memory, reclaim_memory=memory.reclaim)
     made = FACTORY.create(Config.model_validate({"check_interval": SECOND, "limit_mib": 100} | config), context)
     assert isinstance(made, MemoryLimiter)
     return made, context
@@ -111,6 +123,18 @@ def test_a_container_has_the_memory_that_its_control_group_allows(tmp_path: Path
             "spike_limit_percentage must be smaller",
         ),
         ({"check_interval": "1s", "limit_percentage": 101}, "less than or equal to 100"),
+        (
+            {"check_interval": "1s", "limit_mib": 10, "min_gc_interval_when_hard_limited": "11s"},
+            "min_gc_interval_when_soft_limited must not be shorter",
+        ),
+        (
+            {"check_interval": "1s", "limit_mib": 10, "max_gc_interval_when_hard_limited": "31s"},
+            "max_gc_interval_when_soft_limited must not be shorter",
+        ),
+        (
+            {"check_interval": "1s", "limit_mib": 10, "min_gc_interval_when_soft_limited": "31s"},
+            "must not be shorter than its min_gc_interval",
+        ),
     ],
 )
 def test_a_configuration_that_limits_nothing_is_an_error(config: dict[str, object], problem: str) -> None:
@@ -130,10 +154,78 @@ def test_a_successor_goes_on_from_the_last_measurement() -> None:
     assert memory.asked == 1
 
 
+def test_memory_that_was_freed_is_given_back_before_anything_is_refused() -> None:
+    memory = Memory(500, kept=450)
+    made, _ = limiter(memory)
+    made.admit(BATCH, START)
+    assert (memory.mib, memory.collected) == (50, 0)
+
+
+def test_garbage_is_collected_before_anything_is_refused() -> None:
+    memory = Memory(90, garbage=60)
+    made, _ = limiter(memory)
+    made.admit(BATCH, START)
+    assert (memory.mib, memory.collected) == (30, 1)
+
+
+def _collections(memory: Memory, seconds: int, **config: int) -> list[int]:
+    """Return the seconds at which garbage is collected, a batch coming every second."""
+    made, _ = limiter(memory, **config)
+    found = []
+    for second in range(seconds):
+        before = memory.collected
+        with pytest.raises(Refused):
+            made.admit(BATCH, START + second * SECOND)
+        found += [second] * (memory.collected - before)
+    return found
+
+
+def test_collections_that_free_little_become_rarer() -> None:
+    assert _collections(Memory(90), 90) == [0, 20, 50, 80]
+    assert _collections(Memory(110), 90) == [0, 2, 6, 14, 30, 60]
+
+
+def test_collections_come_at_their_least_interval_when_that_may_not_grow() -> None:
+    assert _collections(Memory(90), 30, max_gc_interval_when_soft_limited=0, max_gc_interval_when_hard_limited=0) == [
+        0,
+        10,
+        20,
+    ]
+    assert _collections(Memory(110), 4, max_gc_interval_when_hard_limited=0) == [0, 1, 2, 3]
+
+
+def test_memory_is_measured_before_what_is_arriving_could_exceed_the_limit() -> None:
+    memory = Memory(60)
+    made, context = limiter(memory)
+    context.arriving.ever = 10 * MIB
+    made.ask(START)  # measured with these
+    context.arriving.ever += 10 * MIB  # of which each may take two
+    made.ask(START + 1)
+    assert memory.asked == 1
+    context.arriving.ever += 1
+    made.ask(START + 2)
+    assert memory.asked == 2
+    context.arriving.ever += 20 * MIB
+    memory.mib = 81
+    with pytest.raises(Refused, match="81 MiB of memory in use"):
+        made.ask(START + 3)
+
+
+def test_memory_is_measured_before_what_was_taken_could_exceed_the_limit() -> None:
+    memory = Memory(80)
+    made, _ = limiter(memory)
+    made.admit(BATCH, START)
+    made.add(BATCH, START)
+    memory.mib = 81
+    with pytest.raises(Refused):
+        made.admit(BATCH, START + 1)
+
+
 @given(st.lists(st.integers(0, 5), max_size=10))
 def test_any_arrivals_keep_the_contract_of_processors(pauses: list[int]) -> None:
     arrivals = [Arrival(START + sum(pauses[:at]) * SECOND, BATCH) for at in range(len(pauses))]
-    check_processor(lambda context: MemoryLimiter(SECOND, 0, context), arrivals)
+    config = Config(check_interval=SECOND, limit_mib=1)
+    check_processor(lambda context: MemoryLimiter(config, 0, context), arrivals)
 
 
 @given(st.lists(st.tuples(st.integers(0, 3 * SECOND), st.integers(0, 200)), max_size=20))

@@ -24,11 +24,21 @@ class Served:
         self.refusal: Refused | None = None
         self.gate: asyncio.Event | None = None
         self.entered = asyncio.Event()
+        self.given_up = asyncio.Event()
+        self.no_room: Refused | None = None
 
-    async def consume(self, batch: Batch) -> None:
+    def ask(self) -> None:
+        if self.no_room is not None:
+            raise self.no_room
+
+    async def __call__(self, batch: Batch) -> None:
         self.entered.set()
         if self.gate is not None:
-            await self.gate.wait()
+            try:
+                await self.gate.wait()
+            except asyncio.CancelledError:
+                self.given_up.set()
+                raise
         if self.refusal is not None:
             raise self.refusal
         self.batches.append(batch)
@@ -51,7 +61,7 @@ class Served:
 async def _serving(**protocols: Mapping[str, Any]) -> AsyncIterator[Served]:
     served = Served({name: {"endpoint": "127.0.0.1:0"} | dict(settings) for name, settings in protocols.items()})
     async with served.receiver:
-        running = asyncio.create_task(served.receiver.run(served.consume))
+        running = asyncio.create_task(served.receiver.run(served))
         try:
             yield served
         finally:

@@ -260,7 +260,7 @@ def test_an_unknown_method_is_unimplemented(serving: Any) -> None:
     asyncio.run(main())
 
 
-def test_a_client_that_gives_up_does_not_take_its_batch_apart(serving: Any, request_of: Any) -> None:
+def test_nothing_is_taken_of_a_client_that_has_given_up(serving: Any, request_of: Any) -> None:
     async def main() -> None:
         async with serving(grpc={}) as served:
             served.gate = asyncio.Event()
@@ -269,10 +269,12 @@ def test_a_client_that_gives_up_does_not_take_its_batch_apart(serving: Any, requ
                 call = export_once(request_of(2).SerializeToString(), timeout=0.2)
                 await served.entered.wait()
                 assert await call.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+                await asyncio.wait_for(served.given_up.wait(), DEADLINE)
             served.gate.set()
             await export(served["grpc"], request_of(1).SerializeToString())
-            assert len(served.spans) == 3
-            assert served.metric("otelcol_receiver_accepted_spans", transport="grpc") == 3
+            assert len(served.spans) == 1
+            assert served.metric("otelcol_receiver_accepted_spans", transport="grpc") == 1
+            assert served.metric("otelcol_receiver_refused_spans", transport="grpc") == 2
 
     asyncio.run(main())
 

@@ -16,7 +16,7 @@ from podtrail.story import Library
 from podtrail.transport.grpc_server import GrpcServer
 from podtrail.transport.listen import AT_ONCE, bind, widen
 from podtrail.transport.settings import GrpcServerSettings
-from podtrail.transport.status import Encoding, RequestError
+from podtrail.transport.status import Encoding, RequestError, WhileThere
 from podtrail_extensions.viewer import Config
 from podtrail_extensions.viewer.measures import Measures
 from podtrail_extensions.viewer.site import Backend, Now, Site
@@ -96,7 +96,7 @@ class Viewer:
             self._looked_at = self.stories.latest
             self._foreign = abs(time.time_ns() - self.stories.latest) > _ANOTHER_CLOCK
 
-    async def _export(self, raw: bytes, _encoding: Encoding) -> bytes:
+    async def _export(self, raw: bytes, _encoding: Encoding, _while_there: WhileThere) -> bytes:
         try:
             intake = await asyncio.to_thread(read_request, raw) if len(raw) > _OFF_LOOP else read_request(raw)
         except MalformedRequest as error:

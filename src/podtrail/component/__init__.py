@@ -1,6 +1,8 @@
 """The contracts between the house and its components, and the registry that finds them."""
 
+from podtrail.component.arriving import Arriving
 from podtrail.component.contracts import (
+    Admits,
     Consume,
     Exporter,
     Extension,
@@ -28,6 +30,8 @@ from podtrail.component.metrics import Counter, Gauge, Histogram, Metrics
 
 __all__ = [
     "Account",
+    "Admits",
+    "Arriving",
     "ComponentError",
     "Consume",
     "Context",

@@ -24,6 +24,14 @@ class Immediate(Protocol):
         """Hand a batch over if nothing has to be waited for; return whether it was. Raises as `Consume` does."""
 
 
+@runtime_checkable
+class Admits(Protocol):
+    """What a `Consume` may offer besides, for receivers of large requests: a question while one is still coming in."""
+
+    def ask(self) -> None:
+        """Raise `Refused` when nothing would be taken now, whatever it is."""
+
+
 class Receiver(AbstractAsyncContextManager["Receiver"], Protocol):
     """Takes spans in. Entering it binds its ports and opens its files, leaving it lets go of them.
 

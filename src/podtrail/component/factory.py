@@ -4,10 +4,11 @@ import logging
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel
 
+from podtrail.component.arriving import Arriving
 from podtrail.component.facts import GatedPod
 from podtrail.component.ledger import Account
 from podtrail.component.metrics import Metrics
@@ -20,12 +21,24 @@ def _no_memory() -> int:
     return 0
 
 
+def nothing_reclaimed(*, collect: bool) -> int:  # noqa: ARG001
+    """Reclaim nothing: there is no process to measure, as in a replay."""
+    return 0
+
+
 def _no_time() -> int:
     return 0
 
 
 def _nobody_listens(_: GatedPod) -> None:
     return
+
+
+class Reclaim(Protocol):
+    """See `Context.reclaim_memory`."""
+
+    def __call__(self, *, collect: bool) -> int:
+        """Return the bytes of memory in use afterwards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +61,11 @@ class Context:
     gates: frozenset[str] = frozenset()
     """Feature gates that are on."""
     memory_used: Callable[[], int] = _no_memory
-    """Resident memory of the process in bytes, measured at most a few times a second."""
+    """Resident memory of the process in bytes, measured at most fifty times a second."""
+    reclaim_memory: Reclaim = nothing_reclaimed
+    """Gives freed memory back to the system, with `collect` after a collection of garbage; returns what is used."""
+    arriving: Arriving = field(default_factory=Arriving)
+    """What receivers are receiving: memory that is used before anything is taken."""
     stopwatch: Callable[[], int] = _no_time
     """Nanoseconds since any moment, to measure what work takes; always 0 in a replay. Nothing may be decided by it."""
     lag: Callable[[], int] = _no_time

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from podtrail.component import Account, Context, FactListener, GatedPod, Metrics, Processor
+from podtrail.component import Account, Arriving, Context, FactListener, GatedPod, Metrics, Processor
+from podtrail.component.factory import Reclaim, nothing_reclaimed
 from podtrail.pipeline.chain import Chain
 from podtrail.pipeline.failures import Failures
 from podtrail.pipeline.settings import ComponentSettings, PipelineSettings, Settings
@@ -25,6 +26,8 @@ class House:
     metrics: Metrics = field(default_factory=Metrics)
     gates: frozenset[str] = frozenset()
     memory_used: Callable[[], int] = _unmeasured
+    reclaim_memory: Reclaim = nothing_reclaimed
+    arriving: Arriving = field(default_factory=Arriving)
     stopwatch: Callable[[], int] = _unmeasured
     """Measures what work takes, in nanoseconds."""
     seed: int | None = None
@@ -58,6 +61,8 @@ class House:
             resumed=resumed,
             gates=self.gates,
             memory_used=self.memory_used,
+            reclaim_memory=self.reclaim_memory,
+            arriving=self.arriving,
             stopwatch=self.stopwatch,
             lag=lag,
             tell=self.tell,

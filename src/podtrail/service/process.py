@@ -1,37 +1,11 @@
-"""What the process itself costs: the Collector's process metrics, and the memory that limits are held against."""
+"""What the process itself costs, as the Collector's process metrics, and what it needs of the system."""
 
-import ctypes
-import gc
-import os
 import resource
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 
 from podtrail.component import Metrics
-
-_STATM = Path("/proc/self/statm")
-_PAGE = os.sysconf("SC_PAGE_SIZE")
-_FRESH_SECONDS = 0.2
-# mallopt(3), glibc
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-_KEPT = 32 << 20
-_MAPPED = 4 << 20
-
-
-def resident_memory() -> Callable[[], int]:
-    """Return a function that tells the resident memory in bytes, read at most five times a second."""
-    last = (-1.0, 0)
-
-    def read() -> int:
-        nonlocal last
-        now = time.monotonic()
-        if now - last[0] > _FRESH_SECONDS:
-            last = (now, int(_STATM.read_text().split()[1]) * _PAGE)
-        return last[1]
-
-    return read
 
 
 def publish(metrics: Metrics, memory_used: Callable[[], int]) -> None:
@@ -55,28 +29,3 @@ def allow_many_files() -> None:
     if soft != hard:
         with suppress(ValueError, OSError):  # a system that says infinite and means less
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
-def settle_garbage_collector() -> None:
-    """Take what was loaded at the start out of the collector's way, and let it look at everything hardly ever.
-
-    Held spans are bytes in lists of long-lived objects: full collections over them would be pauses that find nothing.
-    What is young is looked at in small helpings, at most 30,000 objects: a million at once take 100 ms.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(10_000, 2, 40_000)
-
-
-def settle_allocator() -> None:
-    """Have freed memory of up to 32 MiB stay with the process, where the C library is one that can be told.
-
-    Requests are read and forgotten thousands of times a second: to give their pages back to the system and to fault
-    them in again takes longer than to read what is in them.
-    """
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (OSError, AttributeError):
-        return
-    mallopt(_TRIM_THRESHOLD, _KEPT)
-    mallopt(_MMAP_THRESHOLD, _MAPPED)

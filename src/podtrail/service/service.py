@@ -18,13 +18,8 @@ from podtrail.pipeline.settings import PipelineSettings, Settings
 from podtrail.service.ledger import Auditor, equation, publish_ledger
 from podtrail.service.logs import configure_logs
 from podtrail.service.loop_errors import LoopErrors
-from podtrail.service.process import (
-    allow_many_files,
-    publish,
-    resident_memory,
-    settle_allocator,
-    settle_garbage_collector,
-)
+from podtrail.service.memory import ResidentMemory, settle_allocator, settle_garbage_collector
+from podtrail.service.process import allow_many_files, publish
 
 SHUTDOWN_SECONDS = 10.0
 """For deciding and delivering what is inside when podtrail is told to stop; what remains then is counted as lost."""
@@ -61,9 +56,15 @@ class Service:
         self._settings = settings
         self._read = read
         self._observers = observers
-        memory_used = resident_memory()
+        memory = ResidentMemory()
         self.metrics = Metrics()
-        self._house = House(metrics=self.metrics, gates=gates, memory_used=memory_used, stopwatch=time.perf_counter_ns)
+        self._house = House(
+            metrics=self.metrics,
+            gates=gates,
+            memory_used=memory,
+            reclaim_memory=memory.reclaim,
+            stopwatch=time.perf_counter_ns,
+        )
         self._clock = Clock()
         self._signals: asyncio.Queue[signal.Signals] = asyncio.Queue()
         self._told_to_stop: float | None = None
@@ -71,7 +72,7 @@ class Service:
         self._graph: Graph | None = None
         self._auditor = Auditor(_LOG)
         self._reloading = False
-        publish(self.metrics, memory_used)
+        publish(self.metrics, memory)
         publish_ledger(self.metrics, self.balances)
 
     def balances(self) -> Sequence[Balance]:

@@ -29,20 +29,23 @@ class Undecodable(ValueError):
 
 
 def decompress(raw: bytes, encoding: str, limit: int) -> bytes:
-    """Return what `raw` holds, at most `limit` bytes. gzip may have several members, zstd several frames.
+    """Return what `raw` holds, at most `limit` bytes. Raises what `decompressed` does."""
+    return b"".join(decompressed(raw, encoding, limit))
+
+
+def decompressed(raw: bytes, encoding: str, limit: int) -> Iterator[bytes]:
+    """Yield what `raw` holds in pieces, `limit` bytes in all. gzip may have several members, zstd several frames.
 
     Raises:
         TooLarge: more would come out; no more than `limit` and a few MiB were ever held.
         Undecodable: damaged, cut off, or not of this encoding (one of `ENCODINGS`).
     """
-    pieces: list[bytes] = []
     total = 0
     for piece in _unzstd(raw) if encoding == "zstd" else _inflate(raw, encoding):
         total += len(piece)
         if total > limit:
             raise TooLarge
-        pieces.append(piece)
-    return b"".join(pieces)
+        yield piece
 
 
 def _inflate(raw: bytes, encoding: str) -> Iterator[bytes]:

@@ -8,7 +8,8 @@ can't begin like a gzip header (wire type 7 does not exist).
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import nullcontext
 from types import TracebackType
 from typing import Any, Self
 
@@ -20,8 +21,9 @@ from podtrail.config.types import MILLISECOND, KeepaliveServerSettings, TlsServe
 from podtrail.otlp.responses import retry_info, status
 from podtrail.transport.inflate import inflate
 from podtrail.transport.listen import bind
+from podtrail.transport.receiving import Receiving
 from podtrail.transport.settings import GrpcServerSettings
-from podtrail.transport.status import Encoding, Export, Failed, RequestError
+from podtrail.transport.status import Code, Encoding, Export, Failed, RequestError
 from podtrail.transport.tls_server import ServerPems, read_pems, ssl_context
 
 SERVICE = "opentelemetry.proto.collector.trace.v1.TraceService"
@@ -33,15 +35,26 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _ZLIB_CMF = 0x78
 
 _TRIES, _PAUSE = 100, 0.01
+_MESSAGE_SECONDS = 60.0
+"""For the message of a call to arrive."""
+_CANCELLATION_SECONDS = 0.1
+"""In which a cancellation follows a message that will not come, if there is one."""
 
 
 class GrpcServer:
     """Listens from entering on, serves from `start` to `stop`."""
 
-    def __init__(self, settings: GrpcServerSettings, export: Export, failed: Failed) -> None:
+    def __init__(
+        self,
+        settings: GrpcServerSettings,
+        export: Export,
+        failed: Failed,
+        receiving: Callable[[], Receiving] = Receiving,
+    ) -> None:
         self._settings = settings
         self._export = export
         self._failed = failed
+        self._receiving = receiving
         self._server: grpc.aio.Server | None = None
         self._started = False
         self.endpoint = settings.endpoint
@@ -49,7 +62,8 @@ class GrpcServer:
 
     async def __aenter__(self) -> Self:
         """Bind. StartError when that is not possible."""
-        method: grpc.RpcMethodHandler[bytes, bytes] = grpc.unary_unary_rpc_method_handler(self._serve)
+        # As if the client streamed: of a unary call grpcio reads the message unasked, and does not answer without one.
+        method: grpc.RpcMethodHandler[bytes, bytes] = grpc.stream_unary_rpc_method_handler(self._serve)
         server = grpc.aio.server(options=_options(self._settings))
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {METHOD: method}),))
         self.endpoint = _listen(server, self._settings)
@@ -77,19 +91,15 @@ class GrpcServer:
             if self._settings.transport == "tcp":
                 await _freed(self.endpoint)
 
-    async def _serve(self, raw: bytes, context: grpc.aio.ServicerContext[Any, Any]) -> bytes:
-        answer = await self._answer(raw)
-        if isinstance(answer, bytes):
-            return answer
-        # grpcio keeps an abort and the frames it passed until the garbage collector comes by: let them hold nothing.
-        del raw
-        return await _abort(context, answer)
+    async def _serve(self, _: AsyncIterator[bytes], context: grpc.aio.ServicerContext[Any, Any]) -> bytes:
+        # grpcio keeps an abort and the frames it passed until the garbage collector comes by: they hold no request.
+        answer = await self._answer(context)
+        return answer if isinstance(answer, bytes) else await _abort(context, answer)
 
-    async def _answer(self, raw: bytes) -> bytes | RequestError:
+    async def _answer(self, context: grpc.aio.ServicerContext[Any, Any]) -> bytes | RequestError:
         try:
-            if raw[:1] in (b"\x1f", b"\x78"):
-                raw = await _decompressed(raw, self._settings.limit)
-            return await self._export(raw, Encoding.PROTOBUF)
+            with self._receiving() as receiving:
+                return await self._export(await self._received(context, receiving), Encoding.PROTOBUF, nullcontext)
         except RequestError as error:
             self._failed(error)
             error.__cause__ = error.__context__ = None
@@ -98,15 +108,40 @@ class GrpcServer:
             _log.exception("a request failed")
             return RequestError.failed("internal error, podtrail's log says more")
 
+    async def _received(self, context: grpc.aio.ServicerContext[Any, Any], receiving: Receiving) -> bytes:
+        receiving.add(0)  # a message that nobody has room for is not even read
+        try:
+            raw = await self._message(context)
+        except asyncio.CancelledError:
+            self._failed(RequestError.cut_off())
+            raise
+        receiving.add(len(raw))
+        if raw[:1] in (b"\x1f", b"\x78"):
+            return await _decompressed(raw, self._settings.limit, receiving)
+        return raw
 
-async def _decompressed(raw: bytes, limit: int) -> bytes:
+    async def _message(self, context: grpc.aio.ServicerContext[Any, Any]) -> bytes:
+        try:
+            async with asyncio.timeout(_MESSAGE_SECONDS):
+                raw = await context.read()
+        except TimeoutError as error:
+            message = f"no message came within {_MESSAGE_SECONDS:g} s"
+            raise RequestError(Code.DEADLINE_EXCEEDED, 408, message, reason="timeout") from error
+        if isinstance(raw, bytes):
+            return raw
+        # No message comes either when the call is cancelled (too large, client gone), of which grpcio tells only now.
+        await asyncio.sleep(_CANCELLATION_SECONDS)
+        raise RequestError(Code.INTERNAL, 400, "the call ended without a message; it takes one", reason="no_message")
+
+
+async def _decompressed(raw: bytes, limit: int, receiving: Receiving) -> bytes:
     if raw.startswith(_GZIP_MAGIC):
         encoding = "gzip"
     elif raw[0] == _ZLIB_CMF and int.from_bytes(raw[:2], "big") % 31 == 0:
         encoding = "deflate"
     else:
         return raw
-    return await inflate(raw, encoding, limit)
+    return await inflate(raw, encoding, limit, receiving)
 
 
 async def _abort(context: grpc.aio.ServicerContext[Any, Any], error: RequestError) -> bytes:

@@ -4,8 +4,9 @@ import asyncio
 import logging
 import socket
 import ssl
+from collections.abc import Callable
 from types import TracebackType
-from typing import Self
+from typing import Self, cast
 
 from aiohttp import hdrs, web
 
@@ -15,6 +16,7 @@ from podtrail.transport.cors import cors_headers, preflight_headers
 from podtrail.transport.http_protocol import Protocol, error_response, request_encoding
 from podtrail.transport.inflate import inflate
 from podtrail.transport.listen import AT_ONCE, bind, widen
+from podtrail.transport.receiving import Receiving
 from podtrail.transport.settings import HttpServerSettings
 from podtrail.transport.status import Code, Export, Failed, RequestError
 from podtrail.transport.tls_server import load_certificate, read_pems, ssl_context
@@ -37,10 +39,17 @@ _LINGER = 5.0
 class HttpServer:
     """Listens from entering on, serves from `start` to `stop`."""
 
-    def __init__(self, settings: HttpServerSettings, export: Export, failed: Failed) -> None:
+    def __init__(
+        self,
+        settings: HttpServerSettings,
+        export: Export,
+        failed: Failed,
+        receiving: Callable[[], Receiving] = Receiving,
+    ) -> None:
         self._settings = settings
         self._export = export
         self._failed = failed
+        self._receiving = receiving
         self._codings = {_CODINGS[name] for name in settings.compression_algorithms}
         self._listeners: list[tuple[socket.socket, asyncio.Server]] = []
         self._connections: web.Server | None = None
@@ -53,12 +62,13 @@ class HttpServer:
         tls = self._settings.tls
         context = ssl_context(tls) if tls is not None else None
         loop = asyncio.get_running_loop()
-        connections = web.Server(self._handle)
+        connections = web.Server(self._handle, handler_cancellation=True)
         idle_timeout = self._settings.idle_timeout / SECOND
 
         def protocol() -> Protocol:
             return Protocol(
                 connections,
+                self._failed,
                 loop=loop,
                 keepalive_timeout=idle_timeout,
                 lingering_time=_LINGER,
@@ -145,10 +155,12 @@ class HttpServer:
             raise RequestError.unsupported(
                 f"content type {request.content_type} is not read; application/x-protobuf and application/json are"
             )
-        raw = await self._body(request)
-        return web.Response(body=await self._export(raw, encoding), content_type=encoding.value)
+        there = cast("Protocol", request.protocol).while_there
+        with self._receiving() as receiving:
+            answer = await self._export(await self._body(request, receiving), encoding, there)
+        return web.Response(body=answer, content_type=encoding.value)
 
-    async def _body(self, request: web.BaseRequest) -> bytes:
+    async def _body(self, request: web.BaseRequest, receiving: Receiving) -> bytes:
         coding = self._coding(request)
         limit = self._settings.max_request_body_size
         if (request.content_length or 0) > limit:
@@ -156,10 +168,10 @@ class HttpServer:
         if request.headers.get(hdrs.EXPECT, "").lower() == "100-continue":
             await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             request.writer.output_size = 0
-        raw = await self._received(request, limit)
+        raw = await self._received(request, limit, receiving)
         if not coding:
             return raw
-        return await inflate(raw, coding, limit)
+        return await inflate(raw, coding, limit, receiving)
 
     def _coding(self, request: web.BaseRequest) -> str:
         named = request.headers.get(hdrs.CONTENT_ENCODING, "").strip().lower()
@@ -168,7 +180,7 @@ class HttpServer:
             raise RequestError.unsupported(f"content encoding {named!r} is not read")
         return coding
 
-    async def _received(self, request: web.BaseRequest, limit: int) -> bytes:
+    async def _received(self, request: web.BaseRequest, limit: int, receiving: Receiving) -> bytes:
         pieces: list[bytes] = []
         total = 0
         seconds = self._settings.read_timeout / SECOND
@@ -178,13 +190,13 @@ class HttpServer:
                     total += len(piece)
                     if total > limit:
                         raise RequestError.too_large(limit)
+                    receiving.add(len(piece))
                     pieces.append(piece)
         except TimeoutError as error:
             message = f"the request did not arrive within {seconds:g} s"
             raise RequestError(Code.DEADLINE_EXCEEDED, 408, message, reason="timeout") from error
         except ConnectionError as error:
-            message = "the connection ended before the request did"
-            raise RequestError(Code.INVALID_ARGUMENT, 400, message, reason="cut_off") from error
+            raise RequestError.cut_off() from error
         except web.RequestPayloadError as error:
             raise RequestError.malformed(f"the body is damaged: {error}") from error
         return b"".join(pieces)

@@ -1,6 +1,7 @@
 """How a server says no: one exception that each transport translates to its own status."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from enum import IntEnum, StrEnum
 from typing import Self
 
@@ -12,7 +13,11 @@ class Encoding(StrEnum):
     JSON = "application/json"
 
 
-Export = Callable[[bytes, Encoding], Awaitable[bytes]]
+WhileThere = Callable[[], AbstractAsyncContextManager[None]]
+"""Around waiting for room: raises `Refused` in there when the client may have gone. Whose transport can tell that a
+client has gone has the request cancelled instead."""
+
+Export = Callable[[bytes, Encoding, WhileThere], Awaitable[bytes]]
 """Serves one decompressed request and returns the encoded response. Raises `RequestError`."""
 
 
@@ -66,6 +71,16 @@ class RequestError(Exception):
     def failed(cls, message: str) -> Self:
         """Something broke here; not to be tried again, as OTLP has it for these codes."""
         return cls(Code.INTERNAL, 500, message, reason="failed")
+
+    @classmethod
+    def unread(cls, message: str, retry_after: float) -> Self:
+        """Overloaded as well, but nobody knows how many spans there would have been."""
+        return cls(Code.UNAVAILABLE, 503, message, reason="unread", retry_after=retry_after)
+
+    @classmethod
+    def cut_off(cls) -> Self:
+        """The client has gone or fallen silent for good in the midst of a request."""
+        return cls(Code.INVALID_ARGUMENT, 400, "the connection ended before the request did", reason="cut_off")
 
     @classmethod
     def unsupported(cls, message: str) -> Self:

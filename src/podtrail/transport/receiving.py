@@ -1,0 +1,40 @@
+"""One request on its way in: its bytes are counted from the first on, and there is asked whether more may come."""
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from podtrail.component import Arriving
+
+_UNASKED = 4 << 20
+"""Bytes that may arrive without anybody being asked. So small requests are read whole, and their spans are counted."""
+
+
+def _always() -> None:
+    return
+
+
+class Receiving:
+    """Counts what a request takes until it is left, that is: taken, refused or given up."""
+
+    def __init__(self, arriving: Arriving | None = None, ask: Callable[[], None] = _always) -> None:
+        """Count into `arriving`; `ask` raises `RequestError` when there is no room for more."""
+        self._arriving = arriving or Arriving()
+        self._ask = ask
+        self._bytes = 0
+
+    def add(self, size: int) -> None:
+        """So many bytes came, or came out of the decompressor. RequestError when there is no room for them."""
+        self._bytes += size
+        self._arriving.bytes += size
+        self._arriving.ever += size
+        if self._arriving.bytes > _UNASKED:
+            self._ask()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._arriving.bytes -= self._bytes
