@@ -10,6 +10,17 @@ import yaml
 ROOT = Path(__file__).parents[2]
 KUBERNETES = ROOT / "docker" / "kubernetes"
 SHOWN = ("docker", "docs", "examples")
+COLLECTIONS = {
+    "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+    "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+    "ConfigMap": "/api/v1/namespaces/kube-system/configmaps",
+    "Deployment": "/apis/apps/v1/namespaces/kube-system/deployments",
+    "Pod": "/api/v1/namespaces/kube-system/pods",
+    "Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system/roles",
+    "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system/rolebindings",
+    "ServiceAccount": "/api/v1/namespaces/kube-system/serviceaccounts",
+}
+"""Where the API server has objects of a kind."""
 
 
 class Manifest(NamedTuple):

@@ -6,33 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from podtrail_scheduler.cluster.kubernetes.connection import Connection, Refused
 from podtrail_scheduler.cluster.kubernetes.reflector import Change, Reflector, Resource
 
+from tests.docker.manifests import COLLECTIONS, KUBERNETES, documents
+
 pytestmark = pytest.mark.control_plane
-
-MANIFESTS = Path(__file__).parents[2] / "docker" / "kubernetes"
-COLLECTIONS = {
-    "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
-    "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
-    "ConfigMap": "/api/v1/namespaces/kube-system/configmaps",
-    "Deployment": "/apis/apps/v1/namespaces/kube-system/deployments",
-    "Pod": "/api/v1/namespaces/kube-system/pods",
-    "Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system/roles",
-    "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system/rolebindings",
-    "ServiceAccount": "/api/v1/namespaces/kube-system/serviceaccounts",
-}
-
-
-def documents(path: Path) -> list[dict[str, Any]]:
-    return [document for document in yaml.safe_load_all(path.read_text(encoding="utf-8")) if document]
 
 
 @pytest.mark.parametrize(
     "path",
-    [p for p in sorted(MANIFESTS.rglob("*.yaml")) if p.parent.name != "host"],
-    ids=lambda path: str(path.relative_to(MANIFESTS)),
+    [p for p in sorted(KUBERNETES.rglob("*.yaml")) if p.parent.name != "host"],
+    ids=lambda path: str(path.relative_to(KUBERNETES)),
 )
 def test_the_api_server_takes_the_manifest_and_knows_each_field(control_plane: Any, path: Path) -> None:
     for document in documents(path):
@@ -42,7 +27,7 @@ def test_the_api_server_takes_the_manifest_and_knows_each_field(control_plane: A
 
 
 def test_podtrail_beside_a_stock_scheduler_may_look_and_nothing_else(control_plane: Any, namespace: str) -> None:
-    for document in documents(MANIFESTS / "stock" / "rbac.yaml"):
+    for document in documents(KUBERNETES / "stock" / "rbac.yaml"):
         control_plane.api.create(COLLECTIONS[document["kind"]], document)
 
     async def test() -> None:
