@@ -23,7 +23,6 @@ from opentelemetry.trace import (
 
 DEFAULT_PREFIX = "tracing.k8s.io/"
 _TRACEPARENT = re.compile(r"00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})")
-_TRACEPARENT_LENGTH = 55
 _MAX_TRACESTATE = 512
 _BAGGAGE = W3CBaggagePropagator()
 
@@ -105,30 +104,24 @@ def extract_context(
     `extracted` counts success, absent and invalid.
     """
     base = Context() if context is None else context
-    remote = remote_span(annotations, prefix, counters)
-    return base if remote is None else set_span_in_context(NonRecordingSpan(remote), base)
+    traceparent = find(annotations, prefix, counters)
+    if traceparent is None:
+        return base
+    return set_span_in_context(NonRecordingSpan(remote_context(traceparent, annotations, prefix)), base)
 
 
-def remote_span(
-    annotations: Mapping[str, str], prefix: str, counters: PropagationCounters | None
-) -> SpanContext | None:
-    """The remote span that the annotations name; see `extract_context`."""
+def find(annotations: Mapping[str, str], prefix: str, counters: PropagationCounters | None) -> re.Match[str] | None:
+    """The traceparent that the annotations have, if it is one; see `extract_context`."""
     value = annotations.get(prefix + "traceparent")
-    remote = None if value is None else _parsed(value, annotations.get(prefix + "tracestate", ""))
+    match = None if value is None else _TRACEPARENT.fullmatch(value)
     if counters is not None:
-        counters.extracted["absent" if value is None else "invalid" if remote is None else "success"] += 1
-    return remote
+        counters.extracted["absent" if value is None else "invalid" if match is None else "success"] += 1
+    return match
 
 
-def names_a_span(annotations: Mapping[str, str], prefix: str) -> bool:
-    """Whether `remote_span` is worth asking: a traceparent of the right length is there."""
-    return len(annotations.get(prefix + "traceparent", "")) == _TRACEPARENT_LENGTH
-
-
-def _parsed(traceparent: str, tracestate: str) -> SpanContext | None:
-    match = _TRACEPARENT.fullmatch(traceparent)
-    if match is None:
-        return None
+def remote_context(traceparent: re.Match[str], annotations: Mapping[str, str], prefix: str) -> SpanContext:
+    """The span that a found traceparent names, with the tracestate beside it."""
+    trace_id, span_id, flags = (int(part, 16) for part in traceparent.groups())
+    tracestate = annotations.get(prefix + "tracestate", "")
     state = TraceState.from_header([tracestate]) if 0 < len(tracestate) <= _MAX_TRACESTATE else None
-    flags = TraceFlags(int(match[3], 16))
-    return SpanContext(int(match[1], 16), int(match[2], 16), is_remote=True, trace_flags=flags, trace_state=state)
+    return SpanContext(trace_id, span_id, is_remote=True, trace_flags=TraceFlags(flags), trace_state=state)

@@ -6,7 +6,7 @@ sampled at the configured rate, by default none, and spans that have a parent sh
 
 import os
 
-from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import SpanProcessor
 from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
 from opentelemetry.sdk.trace.id_generator import IdGenerator, RandomIdGenerator
@@ -30,6 +30,7 @@ def tracer_provider(
 ) -> TracerProvider:
     """The provider for `configuration` (valid, see `validate_tracing_configuration`); `shutdown` ends it.
 
+    `resource` says who the spans are of, `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME` say it better, if they do.
     Spans leave over OTLP/gRPC without TLS, in the background, as `OTEL_BSP_*` and `OTEL_EXPORTER_OTLP_*` say; what
     becomes of them is in `counters`. `shutdown` takes at most `shutdown_timeout` seconds.
     """
@@ -40,7 +41,8 @@ def tracer_provider(
     settings = batch_settings(os.environ)
     exporter = OtlpExporter(configuration.address, counters, settings, os.environ)
     processor = BoundedBatchProcessor(exporter, counters, settings, shutdown_timeout=shutdown_timeout)
-    return provider_around(processor, resource, sampler=sampler(configuration))
+    described = resource.merge(OTELResourceDetector().detect())
+    return provider_around(processor, described, sampler=sampler(configuration))
 
 
 def provider_around(

@@ -1,12 +1,13 @@
 """The span of an asynchronous reconciliation, linked to what caused it (KEP-5915 `StartReconcileSpan`)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import overload
 
 from opentelemetry.context import Context
-from opentelemetry.trace import Link, SpanContext, SpanKind, Tracer
+from opentelemetry.trace import Link, SpanKind, Tracer
 
-from .annotations import DEFAULT_PREFIX, PropagationCounters, names_a_span, remote_span
+from .annotations import DEFAULT_PREFIX, PropagationCounters, find, remote_context
 from .span import NO_CONTEXT, Clock, Log, Span, log_long
 from .steps import Fields
 
@@ -17,39 +18,26 @@ LINK_TRUSTED = "podtrail.link.trusted"
 class _Links(Sequence[Link]):
     """The link that annotations ask for, made when a sampler or a recording span looks: the unsampled never do."""
 
-    __slots__ = ("_annotations", "_counters", "_made", "_prefix")
+    __slots__ = ("_annotations", "_made", "_prefix", "_traceparent")
 
-    def __init__(self, annotations: Mapping[str, str], prefix: str, counters: PropagationCounters | None) -> None:
+    def __init__(self, traceparent: re.Match[str], annotations: Mapping[str, str], prefix: str) -> None:
+        self._traceparent = traceparent
         self._annotations = annotations
         self._prefix = prefix
-        self._counters = counters
-        self._made: list[Link] | None = None
-
-    def __bool__(self) -> bool:
-        return names_a_span(self._annotations, self._prefix)
+        self._made: tuple[Link, ...] = ()
 
     def __len__(self) -> int:
-        return len(self._read())
+        return 1
 
     @overload
     def __getitem__(self, index: int) -> Link: ...
     @overload
-    def __getitem__(self, index: slice) -> list[Link]: ...
-    def __getitem__(self, index: int | slice) -> Link | list[Link]:
-        return self._read()[index]
-
-    def __iter__(self) -> Iterator[Link]:
-        return iter(self._read())
-
-    def _read(self) -> list[Link]:
-        if self._made is None:
-            remote = remote_span(self._annotations, self._prefix, self._counters)
-            self._made = [] if remote is None else [_link(remote)]
-        return self._made
-
-
-def _link(remote: SpanContext) -> Link:
-    return Link(remote, {LINK_SOURCE: "annotation", LINK_TRUSTED: False})
+    def __getitem__(self, index: slice) -> Sequence[Link]: ...
+    def __getitem__(self, index: int | slice) -> Link | Sequence[Link]:
+        if not self._made:
+            remote = remote_context(self._traceparent, self._annotations, self._prefix)
+            self._made = (Link(remote, {LINK_SOURCE: "annotation", LINK_TRUSTED: False}),)
+        return self._made[index]
 
 
 def start_reconcile_span(
@@ -68,17 +56,14 @@ def start_reconcile_span(
 
     When they name a remote span, this is a new root with a link to it, marked as not to be trusted because whoever
     wrote the annotation chose it; otherwise the span in `context`, if any, is the parent. Without `tracer` (tracing
-    is off) nothing is read and the span is only logged when long. What `counters` says of extraction is about roots
-    that were sampled, unless there is a `context`.
+    is off) nothing is read and the span is only logged when long.
     """
     span = Span(name, attributes, clock, log)
     if tracer is None:
         return span
     links: Sequence[Link] = ()
-    if context is None:
-        # A root in either case, so the link need not be made unless it is sampled.
-        links = _Links(annotations, prefix, counters)
-    elif (remote := remote_span(annotations, prefix, counters)) is not None:
-        context, links = None, (_link(remote),)
+    traceparent = find(annotations, prefix, counters)
+    if traceparent is not None:
+        context, links = None, _Links(traceparent, annotations, prefix)
     span.record_with(tracer, NO_CONTEXT if context is None else context, links, SpanKind.CONSUMER)
     return span

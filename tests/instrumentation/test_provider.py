@@ -140,6 +140,25 @@ def test_the_whole_rate_exports_every_root_and_counts_it(collector: Collector) -
     ]
 
 
+def test_what_the_environment_says_of_the_resource_goes_before_what_the_component_says(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "service.name=unseen,host.name=node-7,service.instance.id=a%20b")
+    monkeypatch.setenv("OTEL_SERVICE_NAME", "second-scheduler")
+    own = Resource({"service.name": "kube-scheduler", "service.version": "1", "host.name": "pod-1"})
+    provider = tracer_provider(configuration(collector.endpoint, 1_000_000), own, SpanCounters())
+    end_spans(provider.get_tracer("test"), 1, Context())
+    shutdown(provider)
+    assert collector.resources == [
+        {
+            "service.name": "second-scheduler",
+            "service.version": "1",
+            "service.instance.id": "a b",
+            "host.name": "node-7",
+        }
+    ]
+
+
 def test_half_the_rate_samples_about_half(collector: Collector) -> None:
     provider = tracer_provider(configuration(collector.endpoint, 500_000), RESOURCE, SpanCounters())
     tracer = provider.get_tracer("test")

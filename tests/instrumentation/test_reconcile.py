@@ -11,6 +11,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, Decision, ParentBased, 
 from opentelemetry.trace import Link, SpanKind, TraceState, set_span_in_context
 from opentelemetry.util.types import Attributes
 from podtrail_instrumentation import PropagationCounters, provider_around, start_reconcile_span
+from podtrail_instrumentation.sampling import RateSampler
 
 TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 ANNOTATIONS = {"tracing.k8s.io/traceparent": TRACEPARENT}
@@ -113,3 +114,17 @@ def test_a_sampler_sees_the_link(annotations: dict[str, str], count: int, export
     provider = provider_around(SimpleSpanProcessor(exporter), Resource({}), sampler=LinkSampler(ALWAYS_OFF))
     reconcile(provider, annotations)
     assert len(exporter.get_finished_spans()) == count
+
+
+@pytest.mark.parametrize("rate", [0.0, 1.0])
+def test_what_annotations_say_is_counted_of_every_root_sampled_or_not(
+    exporter: InMemorySpanExporter, rate: float
+) -> None:
+    provider = provider_around(SimpleSpanProcessor(exporter), Resource({}), sampler=RateSampler(rate))
+    counters = PropagationCounters("kube-scheduler", "default-scheduler", "Pod")
+    for annotations in (ANNOTATIONS, {}, {}, {"tracing.k8s.io/traceparent": TRACEPARENT[:-1]}):
+        tracer = provider.get_tracer("test")
+        start_reconcile_span(
+            "SchedulePod", annotations, tracer=tracer, clock=time.time_ns, attributes={}, counters=counters
+        )
+    assert counters.extracted == {"success": 1, "absent": 2, "invalid": 1}

@@ -15,6 +15,7 @@ class Collector:
 
     def __init__(self) -> None:
         self.spans: list[Span] = []
+        self.resources: list[dict[str, str]] = []
         self._server = grpc.server(ThreadPoolExecutor(2))
         handler = grpc.unary_unary_rpc_method_handler(
             self._export,
@@ -28,6 +29,7 @@ class Collector:
 
     def _export(self, request: ExportTraceServiceRequest, _: grpc.ServicerContext) -> ExportTraceServiceResponse:
         for resource in request.resource_spans:
+            self.resources.append({each.key: each.value.string_value for each in resource.resource.attributes})
             for scope in resource.scope_spans:
                 self.spans += scope.spans
         return ExportTraceServiceResponse()

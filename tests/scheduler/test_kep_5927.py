@@ -241,16 +241,23 @@ def test_after_binding_the_scheduler_has_re_injected_its_own_trace_context(colle
     assert outcome.traceparent == f"00-{root.trace_id.hex()}-{root.span_id.hex()}-01"
 
 
-def test_what_was_injected_and_extracted_is_counted(collector: Collector) -> None:
-    outcome = Outcome(traced(collector.endpoint, ALL))
+@pytest.mark.parametrize("rate", [0, ALL])
+def test_every_attempt_counts_what_it_found_and_what_it_wrote(collector: Collector, rate: int) -> None:
+    bench = Bench(nodes=NODES, provider=traced(collector.endpoint, rate))
+    for number, annotations in enumerate(({KEY: CREATION}, {KEY: CREATION}, {}, {KEY: "nonsense"})):
+        bench.attempt(pod(f"p{number}", annotations=annotations))
+    labels = {"component": "kube-scheduler", "controller": "default-scheduler", "resource_kind": "Pod"}
     counted = {
-        (name, labels["result"]): value
-        for counters in outcome.bench.scheduler.propagation.values()
-        for name, labels, value in counters.samples()
+        (name, told["result"]): value
+        for counters in bench.scheduler.propagation.values()
+        for name, told, value in counters.samples()
+        if told.items() >= labels.items()
     }
     assert counted == {
-        ("trace_context_annotations_injected_total", "success"): 1,
-        ("trace_context_annotations_extracted_total", "success"): 1,
+        ("trace_context_annotations_injected_total", "success"): 4,
+        ("trace_context_annotations_extracted_total", "success"): 2,
+        ("trace_context_annotations_extracted_total", "absent"): 1,
+        ("trace_context_annotations_extracted_total", "invalid"): 1,
     }
 
 

@@ -18,6 +18,7 @@ What the API server records of the binding is in test_trace_context.py.
 
 import asyncio
 import itertools
+import socket
 import urllib.request
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -200,6 +201,38 @@ def test_spans_are_exported_with_the_correct_structure_and_attributes(sampled: O
     assert bind["scheduler.selected_node"] == pod["spec"]["nodeName"]
     fit = attributes(next(span for span in collector.spans if span.name == "plugin: NodeResourcesFit"))
     assert fit["scheduler.plugin.name"] == "NodeResourcesFit"
+
+
+@pytest.mark.usefixtures("sampled")
+def test_the_resource_says_which_scheduler_where(collector: Collector) -> None:
+    told = collector.resources[0]
+    assert told.keys() == {"service.name", "service.version", "service.instance.id", "host.name"}
+    assert told["service.name"] == "podtrail-scheduler"
+    assert told["host.name"] == socket.gethostname()
+    assert told["service.instance.id"].startswith(f"{socket.gethostname()}_")
+
+
+def test_the_instance_is_who_holds_the_lease_and_the_environment_goes_before_all(
+    schedule: Schedule, control_plane: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "host.name=node-7,k8s.cluster.name=a%20b")
+    backend, lease = Collector(), f"kep-5927-{next(_numbers)}"
+    election = {"leaderElect": True, "resourceName": lease, "resourceNamespace": "kube-system"}
+    tracing = {"endpoint": backend.endpoint, "samplingRatePerMillion": ALL}
+    held = []
+
+    def arrived() -> bool:
+        path = f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{lease}"
+        held.append(control_plane.api.get(path)["spec"]["holderIdentity"])
+        return bool(backend.resources)
+
+    try:
+        asyncio.run(schedule(then=arrived, tracing=tracing, leaderElection=election))
+    finally:
+        backend.stop()
+    told = backend.resources[0]
+    assert (told["host.name"], told["k8s.cluster.name"]) == ("node-7", "a b")
+    assert told["service.instance.id"] == held[0]
 
 
 # The five rows of the table: span object created, data recorded, exported to the backend.

@@ -83,6 +83,8 @@ class _Service:
         self._rng = random.Random()  # noqa: S311, jitter
         self._spans = SpanCounters()
         self._tracing_ends: asyncio.Task[None] | None = None
+        self._host = socket.gethostname()
+        self._identity = f"{self._host}_{uuid.uuid4()}"
 
     async def run(self, started: Callable[[int], None]) -> None:
         client = self._configuration.client_connection
@@ -106,7 +108,7 @@ class _Service:
                 tracer,
                 metrics=metrics,
                 events=events,
-                host=socket.gethostname(),
+                host=self._host,
             )
             metrics.include(*of_tracing(lambda: self._counted(scheduler)))
             election = await self._election(stack)
@@ -174,8 +176,15 @@ class _Service:
             tracing = TracingConfiguration(
                 endpoint=asked.endpoint, sampling_rate_per_million=asked.sampling_rate_per_million
             )
-        attributes = {"service.name": PROGRAM, "service.version": self._settings.version}
-        return tracer_provider(tracing, Resource(attributes), self._spans, shutdown_timeout=LAST_SPANS)
+        resource = Resource(
+            {
+                "service.name": PROGRAM,
+                "service.version": self._settings.version,
+                "service.instance.id": self._identity,
+                "host.name": self._host,
+            }
+        )
+        return tracer_provider(tracing, resource, self._spans, shutdown_timeout=LAST_SPANS)
 
     async def _end_tracing(self, provider: TracerProvider | None) -> None:
         if self._tracing_ends is not None and self._tracing_ends is not asyncio.current_task():
@@ -202,8 +211,7 @@ class _Service:
         # Of its own, so that no throttle of the scheduler's holds up a renewal.
         connection = await stack.enter_async_context(self._connection("leader-election", None))
         store = ApiLease(connection, asked.resource_namespace, asked.resource_name)
-        identity = f"{socket.gethostname()}_{uuid.uuid4()}"
-        return Election(store, identity, self._rng, timing=_timing(asked))
+        return Election(store, self._identity, self._rng, timing=_timing(asked))
 
 
 def _timing(asked: LeaderElectionConfiguration) -> ElectionTiming:
