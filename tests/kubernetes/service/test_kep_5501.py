@@ -1,10 +1,22 @@
 """KEP-5501's integration tests, with the feature on and off, on a real API server.
 
-What they hold it to: condition and Event after the delay of 5 s; neither when the Pod becomes ready within it; the last
-of several rejections; a gated Pod's condition stays the API server's; no patch for what the status says already; the
-condition taken away again; failures that are retried and hold up nothing. More of it, in virtual time, is in
-tests/scheduler/api_dispatcher/test_kep_5501.py.
+| the KEP's words | test |
+|---|---|
+| the scheduler will asynchronously patch the Pod's status with the last-captured rejection message | `test_a_rejected_pod_has_a_condition_and_an_event_...` |
+| test cases ... with feature flag enabled and disabled | `test_with_the_feature_off_...` |
+| I also don't want to see transient errors that resolve in seconds | `test_a_rejection_that_resolves_within_the_delay_...` |
+| the pending update will be cancelled or overwritten | `test_a_rejection_that_changes_within_the_delay_...` |
+| skip sending a redundant patch when processing pods with scheduling gates | `test_a_pod_with_scheduling_gates_...` |
+| only be enqueued if the status is new or different from the cached one | `test_the_same_rejection_is_patched_once_...` |
+| a call to remove the NotReadyForScheduling condition will be enqueued | `test_the_condition_is_removed_when_a_pod_passes_...` |
+| Waiting for resource claim 'my-claim' to be present | `test_a_pod_says_which_resource_claim_it_waits_for` |
+| DefaultPreemption ... messages will be improved | tests/scheduler/plugins/preemption/test_carrying_out.py |
+| a failed API call, a retry of the status patch | `test_a_patch_that_fails_holds_up_no_other_pod_...` |
+| benchmarks that use the scheduling gates and other PreEnqueue plugins | benchmarks `pre_enqueue_status`, `pre_enqueue_on_kubernetes` |
+
+More of it, in virtual time, is in tests/scheduler/api_dispatcher/test_kep_5501.py.
 """
+# ruff: noqa: E501
 
 import asyncio
 import urllib.request
@@ -160,6 +172,26 @@ def test_a_pod_with_scheduling_gates_keeps_the_api_servers_condition(
             assert (await asyncio.to_thread(own.condition, "gated"))["reason"] == "SchedulingGated"
             assert now["metadata"]["resourceVersion"] == created["metadata"]["resourceVersion"]
             assert await asyncio.to_thread(own.events, "gated") == []
+
+    asyncio.run(test())
+
+
+def test_a_pod_says_which_resource_claim_it_waits_for(
+    own: Namespace, namespace: str, running: Any, until: Any, make_pod: Any
+) -> None:
+    claims = [{"name": "gpu", "resourceClaimName": "my-claim"}]
+
+    async def test() -> None:
+        async with running(namespace, gates=GATES):
+            await asyncio.to_thread(own.api.create, own.pods, make_pod("web", namespace, resourceClaims=claims))
+            condition = await until(lambda: own.condition("web"))
+            [event] = await until(lambda: own.events("web"))
+            assert condition["reason"] == event["reason"] == "NotReadyForScheduling"
+            assert condition["message"] == event["note"] == "Waiting for resource claim 'my-claim' to be present"
+            claim = {"metadata": {"name": "my-claim"}, "spec": {}}
+            path = f"/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims"
+            await asyncio.to_thread(own.api.create, path, claim)
+            await until(lambda: own.condition("web"), lambda condition: condition.get("status") == "True")
 
     asyncio.run(test())
 

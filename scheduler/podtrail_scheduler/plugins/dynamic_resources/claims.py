@@ -12,7 +12,12 @@ from .chosen import Taken
 
 
 class MissingClaimError(Exception):
-    """A claim of the Pod is not there yet, or is not to be used any more."""
+    """A claim of the Pod is not there yet, or is not to be used any more; the text is kube-scheduler's."""
+
+    def __init__(self, message: str, awaited: str) -> None:
+        """`awaited` is what the Pod waits for, in words for its user (KEP-5501)."""
+        super().__init__(message)
+        self.awaited = awaited
 
 
 class Claims:
@@ -39,18 +44,28 @@ class Claims:
             name = wanted.resource_claim_name
             if own:
                 if wanted.name not in pod.claim_statuses:
-                    raise MissingClaimError(f'pod "{pod.key}": ResourceClaim not created yet')
+                    raise MissingClaimError(
+                        f'pod "{pod.key}": ResourceClaim not created yet',
+                        f"Waiting for resource claim '{wanted.name}' to be created from its template",
+                    )
                 name = pod.claim_statuses[wanted.name]
             if not name:
                 continue
             claim = self.get(f"{pod.namespace}/{name}")
             if claim is None:
-                raise MissingClaimError(f'could not find ResourceClaim "{pod.namespace}/{name}"')
+                raise MissingClaimError(
+                    f'could not find ResourceClaim "{pod.namespace}/{name}"',
+                    f"Waiting for resource claim '{name}' to be present",
+                )
             if claim.deletion_timestamp is not None:
-                raise MissingClaimError(f'resourceclaim "{claim.name}" is being deleted')
+                raise MissingClaimError(
+                    f'resourceclaim "{claim.name}" is being deleted',
+                    f"Waiting for resource claim '{claim.name}', which is being deleted, to be present again",
+                )
             if own and claim.owner_uid != pod.uid:
                 raise MissingClaimError(
-                    f"ResourceClaim {claim.key} was not created for Pod {pod.key} (Pod is not owner)"
+                    f"ResourceClaim {claim.key} was not created for Pod {pod.key} (Pod is not owner)",
+                    f"Waiting for resource claim '{claim.name}' to be this pod's own: it was created for another",
                 )
             claims.append(claim)
         return claims

@@ -62,15 +62,18 @@ class DynamicResources:
         self._writer = ClaimWriter(handle, self._claims)
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
-        """Holds a Pod back while claims of it are not there."""
-        return self._missing(pod)
+        """Holds a Pod back while claims of it are not there; in words for its user where these see them (KEP-5501)."""
+        missing = self._missing(pod)
+        if missing is None:
+            return None
+        return unresolvable(missing.awaited if self._handle.pre_enqueue_pod_status else str(missing))
 
     def pre_filter(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status | None:  # noqa: ARG002
         """Skips without claims; refuses Pods whose claims are missing, being allocated or of an unknown class."""
         state.write(_Attempt([], None))
         missing = self._missing(pod)
         if missing is not None:
-            return missing
+            return unresolvable(str(missing))
         claims = self._claims.of(pod) if pod.resource_claims else []
         if not claims:
             return SKIP
@@ -190,13 +193,13 @@ class DynamicResources:
             Registration(ClusterEvent(Resource.RESOURCE_SLICE, changed)),
         )
 
-    def _missing(self, pod: Pod) -> Status | None:
+    def _missing(self, pod: Pod) -> MissingClaimError | None:
         if not pod.resource_claims:
             return None
         try:
             self._claims.of(pod)
         except MissingClaimError as missing:
-            return unresolvable(str(missing))
+            return missing
         return None
 
     def _class(self, name: str) -> DeviceClass | None:

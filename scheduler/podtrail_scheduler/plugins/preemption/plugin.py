@@ -25,6 +25,7 @@ from .victims import Candidate, choose
 NEVER = "Never"
 NOT_HELPFUL = unresolvable("Preemption is not helpful for scheduling")
 RUNNING = unresolvable("waiting for the preemption for this pod to be finished")
+RUNNING_FOR_USERS = unresolvable("Waiting for the pods of lower priority that make room for this pod to be told to end")
 NAMES_SHOWN = 10
 _NOT_LOOKED_AT = unresolvable()
 
@@ -41,8 +42,10 @@ class DefaultPreemption:
         self._random = Random(self.name)  # noqa: S311 - where the search begins is no secret
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
-        """Keeps a Pod back while the deletion of its victims is being asked for."""
-        return RUNNING if self._executor.is_running(pod.uid) else None
+        """Keeps a Pod back while the deletion of its victims is being asked for; see KEP-5501 for the two texts."""
+        if not self._executor.is_running(pod.uid):
+            return None
+        return RUNNING_FOR_USERS if self._handle.pre_enqueue_pod_status else RUNNING
 
     def events_to_register(self) -> Sequence[Registration]:
         """Pods that go, so that the queue asks `pre_enqueue` again; the refusing plugins decide whether to retry."""

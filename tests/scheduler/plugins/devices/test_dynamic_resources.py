@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from podtrail_scheduler.cluster.simulated.timeline import Timeline
 from podtrail_scheduler.configuration.args import DynamicResourcesArgs
-from podtrail_scheduler.framework.status import SKIP, Code
+from podtrail_scheduler.framework.status import SKIP, Code, unresolvable
 from podtrail_scheduler.objects import HOSTNAME, NodeSelector, NodeSelectorTerm, Pod, PodResourceClaim, Requirement
 from podtrail_scheduler.objects.resource import (
     ALL_DEVICES,
@@ -279,6 +279,40 @@ def test_pods_wait_outside_the_queue_for_their_claims(cluster: Cluster) -> None:
     assert status.message == 'could not find ResourceClaim "default/claim"'
     cluster.have(claim())
     assert plugin.pre_enqueue(POD) is None
+
+
+@pytest.mark.parametrize(
+    ("pod", "objects", "message"),
+    [
+        (POD, [], "Waiting for resource claim 'claim' to be present"),
+        (
+            POD,
+            [claim(deletion_timestamp=1)],
+            "Waiting for resource claim 'claim', which is being deleted, to be present again",
+        ),
+        (
+            replace(POD, resource_claims=(PodResourceClaim("gpu", "", "template"),)),
+            [],
+            "Waiting for resource claim 'gpu' to be created from its template",
+        ),
+        (
+            replace(POD, resource_claims=(PodResourceClaim("d", "", "template"),), claim_statuses={"d": "claim"}),
+            [claim(owner_uid="another")],
+            "Waiting for resource claim 'claim' to be this pod's own: it was created for another",
+        ),
+    ],
+    ids=["missing", "going", "not made yet", "made for another"],
+)
+def test_users_are_told_what_is_waited_for_where_pre_enqueue_writes_the_status(
+    cluster: Cluster, pod: Pod, objects: list[Any], message: str
+) -> None:
+    cluster.have(*objects)
+    plugin = DynamicResources(cluster.handle)
+    without = plugin.pre_enqueue(pod)
+    assert without == refusal(cluster.begin(plugin, pod)[1])
+    cluster.handle.pre_enqueue_pod_status = True
+    assert plugin.pre_enqueue(pod) == unresolvable(message)
+    assert refusal(cluster.begin(plugin, pod)[1]) == without
 
 
 def test_a_search_without_end_is_given_up(cluster: Cluster) -> None:

@@ -60,6 +60,17 @@ def test_the_pod_waits_outside_the_queue_until_the_last_victim_goes(cluster: Any
     assert cluster.plugin.pre_enqueue(BIG) is None
 
 
+def test_the_pods_user_is_told_what_is_waited_for_where_pre_enqueue_writes_the_status(cluster: Any) -> None:
+    cluster.handle.pre_enqueue_pod_status = True
+    cluster.node("n1", pod("a", 2000, 1), pod("b", 2000))
+    cluster.try_for(BIG)
+    assert cluster.plugin.pre_enqueue(BIG) == unresolvable(
+        "Waiting for the pods of lower priority that make room for this pod to be told to end"
+    )
+    cluster.clock.run()
+    assert cluster.plugin.pre_enqueue(BIG) is None
+
+
 @pytest.mark.parametrize("name", ["a", "b"])
 def test_a_deletion_that_fails_gives_the_pod_another_attempt(
     cluster: Any, name: str, caplog: pytest.LogCaptureFixture
