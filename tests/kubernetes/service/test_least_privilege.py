@@ -1,4 +1,4 @@
-"""The scheduler as the ServiceAccount of docker/kubernetes/scheduler/rbac.yaml: it is refused nothing that it does."""
+"""The scheduler as docker/kubernetes/scheduler runs it: its ServiceAccount and gates. It is refused nothing it does."""
 
 import asyncio
 import logging
@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.scheduler.collector import Collector
+
 pytestmark = pytest.mark.control_plane
 
-RBAC = Path(__file__).parents[3] / "docker" / "kubernetes" / "scheduler" / "rbac.yaml"
+MANIFESTS = Path(__file__).parents[3] / "docker" / "kubernetes" / "scheduler"
+RBAC = MANIFESTS / "rbac.yaml"
 COLLECTIONS = {
     "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
     "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
@@ -34,6 +37,15 @@ def service_account(control_plane: Any, tmp_path_factory: pytest.TempPathFactory
     return kubeconfig
 
 
+@pytest.fixture(scope="module")
+def gates() -> str:
+    """Those of the Deployment."""
+    deployment = yaml.safe_load((MANIFESTS / "deployment.yaml").read_text(encoding="utf-8"))
+    scheduler = deployment["spec"]["template"]["spec"]["containers"][0]
+    flag = "--feature-gates="
+    return ",".join(word.removeprefix(flag) for word in scheduler["args"] if word.startswith(flag))
+
+
 def bound(pod: Any) -> Any:
     return pod["spec"].get("nodeName")
 
@@ -45,6 +57,7 @@ def test_elects_binds_preempts_and_tells_without_a_refusal(
     until: Any,
     make_pod: Any,
     service_account: Path,
+    gates: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     api, pods = control_plane.api, f"/api/v1/namespaces/{namespace}/pods"
@@ -59,7 +72,7 @@ def test_elects_binds_preempts_and_tells_without_a_refusal(
     election = {"leaderElect": True, "resourceNamespace": "kube-system", "resourceName": "podtrail-scheduler"}
 
     async def test() -> None:
-        async with running(namespace, kubeconfig=service_account, leaderElection=election):
+        async with running(namespace, kubeconfig=service_account, gates=gates, leaderElection=election):
             await asyncio.to_thread(api.create, pods, make_pod("low", namespace, "1", **selector))
             await until(lambda: api.get(f"{pods}/low"), bound)
             volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
@@ -124,6 +137,7 @@ def test_allocates_devices_without_a_refusal(
     until: Any,
     make_pod: Any,
     service_account: Path,
+    gates: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     api, pods = control_plane.api, f"/api/v1/namespaces/{namespace}/pods"
@@ -141,7 +155,7 @@ def test_allocates_devices_without_a_refusal(
     asked = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}], "nodeSelector": {"for": namespace}}
 
     async def test() -> None:
-        async with running(namespace, kubeconfig=service_account):
+        async with running(namespace, kubeconfig=service_account, gates=gates):
             await asyncio.to_thread(api.create, pods, make_pod("web", namespace, **asked))
             await until(lambda: api.get(f"{pods}/web"), bound)
             claim = await asyncio.to_thread(api.get, f"{claims}/gpu")
@@ -151,4 +165,46 @@ def test_allocates_devices_without_a_refusal(
 
     with caplog.at_level(logging.INFO):
         asyncio.run(test())
+    assert not [record for record in caplog.records if "forbidden" in record.getMessage()]
+
+
+def test_traces_attempts_and_says_what_holds_a_pod_back_without_a_refusal(
+    control_plane: Any,
+    namespace: str,
+    running: Any,
+    until: Any,
+    make_pod: Any,
+    service_account: Path,
+    gates: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    api, pods = control_plane.api, f"/api/v1/namespaces/{namespace}/pods"
+    api.node(f"{namespace}-n", labels={"for": namespace})
+    selector = {"nodeSelector": {"for": namespace}}
+    collector = Collector()
+    tracing = {"endpoint": collector.endpoint, "samplingRatePerMillion": 1_000_000}
+
+    def condition() -> Any:
+        conditions = api.get(f"{pods}/held")["status"].get("conditions", ())
+        return next((each for each in conditions if each["type"] == "PodScheduled"), None)
+
+    async def test() -> None:
+        async with running(namespace, kubeconfig=service_account, gates=gates, tracing=tracing):
+            claims = [{"name": "gpu", "resourceClaimName": "gpu"}]
+            await asyncio.to_thread(api.create, pods, make_pod("held", namespace, resourceClaims=claims))
+            await asyncio.to_thread(api.create, pods, make_pod("web", namespace, **selector))
+            await until(lambda: api.get(f"{pods}/web"), bound)
+            await until(lambda: "SchedulePod" in collector.names)
+            told = await until(condition)
+            assert told["reason"] == "NotReadyForScheduling"
+            assert told["message"] == "Waiting for resource claim 'gpu' to be present"
+            annotations = (await asyncio.to_thread(api.get, f"{pods}/web"))["metadata"]["annotations"]
+            root = collector.named("SchedulePod")
+            assert annotations["tracing.k8s.io/traceparent"] == f"00-{root.trace_id.hex()}-{root.span_id.hex()}-01"
+
+    try:
+        with caplog.at_level(logging.INFO):
+            asyncio.run(test())
+    finally:
+        collector.stop()
     assert not [record for record in caplog.records if "forbidden" in record.getMessage()]
