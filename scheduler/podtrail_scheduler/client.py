@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from .objects import Pod
+from .objects.pod import ExtendedClaim
 from .queueing.events import ApiObject
 
 Kind = TypeVar("Kind", bound=ApiObject)
@@ -55,6 +56,18 @@ class Client(Protocol):
 
     async def delete_pod(self, pod: Pod) -> None:
         """Has a Pod terminate, with its grace."""
+        ...
+
+    async def patch_pod_extended_claim(self, pod: Pod, claim: ExtendedClaim) -> None:
+        """Writes into the Pod's status which claim was made for its extended resources."""
+        ...
+
+    async def create_object(self, manifest: Mapping[str, Any]) -> ApiObject:
+        """Creates an object that is no Pod; returned is the object as written."""
+        ...
+
+    async def delete_object(self, gone: ApiObject) -> None:
+        """Deletes an object that is no Pod."""
         ...
 
     async def patch(self, changed: Kind, patch: Mapping[str, Any], subresource: str = "") -> Kind:

@@ -11,6 +11,8 @@ PODS = "pods"
 EPHEMERAL_STORAGE = "ephemeral-storage"
 HUGE_PAGES = "hugepages-"
 ATTACHABLE_VOLUMES = "attachable-volumes-"
+DEVICE_CLASSES = "deviceclass.resource.kubernetes.io/"
+"""With the name of a DeviceClass behind it: the extended resource that each class stands for without saying so."""
 NANO = 10**9
 
 _SUFFIXES = {
@@ -55,6 +57,12 @@ def amount(name: str, billionths: int) -> int:
 def is_extended(name: str) -> bool:
     """Whether `name` is an extended resource: of a domain that is not Kubernetes' own."""
     return "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")
+
+
+@lru_cache(maxsize=1024)
+def may_be_devices(name: str) -> bool:
+    """Whether a DeviceClass may stand for the resource `name`."""
+    return is_extended(name) or name.startswith(DEVICE_CLASSES)
 
 
 @lru_cache(maxsize=1024)

@@ -5,6 +5,8 @@ from typing import Any
 
 from podtrail_scheduler.client import DISRUPTION_TARGET, Client, Kind, PodCondition
 from podtrail_scheduler.objects import Pod
+from podtrail_scheduler.objects.pod import ExtendedClaim
+from podtrail_scheduler.queueing.events import ApiObject
 
 from .dispatcher import APIDispatcher
 
@@ -38,6 +40,18 @@ class DispatchingClient:
     async def delete_pod(self, pod: Pod) -> None:
         """Has a Pod terminate. Raises ApiError."""
         await self._client.delete_pod(pod)
+
+    async def patch_pod_extended_claim(self, pod: Pod, claim: ExtendedClaim) -> None:
+        """Writes which claim was made for extended resources. Raises ApiError."""
+        await self._client.patch_pod_extended_claim(pod, claim)
+
+    async def create_object(self, manifest: Mapping[str, Any]) -> ApiObject:
+        """Creates an object that is no Pod. Raises ApiError."""
+        return await self._client.create_object(manifest)
+
+    async def delete_object(self, gone: ApiObject) -> None:
+        """Deletes an object that is no Pod. Raises ApiError."""
+        await self._client.delete_object(gone)
 
     async def patch(self, changed: Kind, patch: Mapping[str, Any], subresource: str = "") -> Kind:
         """Merges `patch` into an object that is no Pod. Raises ApiError."""

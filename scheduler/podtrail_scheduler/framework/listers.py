@@ -6,6 +6,7 @@ from typing import TypeVar, cast
 from podtrail_scheduler.queueing.events import ApiObject
 
 Kind = TypeVar("Kind", bound=ApiObject)
+Made = TypeVar("Made")
 
 _NOTHING: Mapping[str, ApiObject] = {}
 
@@ -18,6 +19,7 @@ class Listers:
         self.versions: dict[type, int] = {}
         """Counts the changes of each type, so that what was made of its objects is made anew only then."""
         self._subscribers: list[Callable[[], None]] = []
+        self._shared: dict[Callable[[Listers], object], object] = {}
         for each in objects:
             self.put(each)
 
@@ -32,6 +34,12 @@ class Listers:
     def version(self, kind: type[Kind]) -> int:
         """How often objects of that type have changed."""
         return self.versions.get(kind, 0)
+
+    def shared(self, make: Callable[["Listers"], Made]) -> Made:
+        """What plugins, those of other profiles too, keep together beside the objects; made when first asked for."""
+        if make not in self._shared:
+            self._shared[make] = make(self)
+        return cast("Made", self._shared[make])
 
     def put(self, item: ApiObject) -> None:
         """Adds an object, or puts it in the place of its earlier self."""

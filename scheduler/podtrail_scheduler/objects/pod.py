@@ -3,10 +3,33 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from .labels import LabelSelector, NodeSelector, NodeSelectorTerm
 from .node import HOSTNAME, Toleration
+
+
+class ContainerRequests(NamedTuple):
+    """What a container asks for; `early` is an init container that ends before the Pod runs."""
+
+    name: str
+    requests: Mapping[str, int]
+    early: bool = False
+
+
+class RequestMapping(NamedTuple):
+    """Which request of a claim is for which resource of which container."""
+
+    container: str
+    resource: str
+    request: str
+
+
+class ExtendedClaim(NamedTuple):
+    """The claim that a scheduler made for extended resources of a Pod."""
+
+    name: str
+    mappings: tuple[RequestMapping, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +194,11 @@ class Pod:
     """What a node must have in `status.declaredFeatures`."""
     container_requests: Mapping[str, int] | None = None
     """Of a Pod with Pod-level resources: what NodeResourcesFit scores it by, which leaves those out (as upstream)."""
+
+    containers: tuple[ContainerRequests, ...] = ()
+    """Init containers, then containers, of a Pod that asks for resources which devices may stand for."""
+    extended_claim: ExtendedClaim | None = None
+    """The claim that was made for these (`status.extendedResourceClaimStatus`)."""
 
     @cached_property
     def key(self) -> str:

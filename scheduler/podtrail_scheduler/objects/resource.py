@@ -12,6 +12,8 @@ from .labels import NodeSelector
 
 EXACT_COUNT = "ExactCount"
 ALL_DEVICES = "All"
+EXTENDED_RESOURCES = "resource.kubernetes.io/extended-resource-claim"
+"""The annotation of claims that a scheduler makes itself."""
 
 
 class DeviceId(NamedTuple):
@@ -150,6 +152,9 @@ class DeviceClass(ByName):
     config: tuple[Mapping[str, Any], ...] = ()
     """As the API has it: an allocation takes it over."""
     resource_version: str = ""
+    extended_resource_name: str = ""
+    """The extended resource that it stands for, besides the one that has its own name."""
+    creation_timestamp: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +240,9 @@ class ResourceClaim(ByNamespaceAndName):
     finalizers: tuple[str, ...] = ()
     deletion_timestamp: int | None = None
     owner_uid: str = ""
-    """The Pod that it was made for from a template."""
+    """The Pod that it was made for from a template, or by a scheduler."""
+    for_extended_resources: bool = False
+    """It was made by a scheduler for extended resources that devices stand for."""
     requests: tuple[DeviceRequest, ...] = ()
     constraints: tuple[DeviceConstraint, ...] = ()
     config: tuple[Mapping[str, Any], ...] = ()

@@ -21,7 +21,9 @@ class BalancedAllocation:
     name = "NodeResourcesBalancedAllocation"
 
     def __init__(self, handle: Handle, args: NodeResourcesBalancedAllocationArgs | None = None) -> None:
-        self._resources = ScoredResources((args or NodeResourcesBalancedAllocationArgs()).resources, nonzero=False)
+        self._resources = ScoredResources(
+            (args or NodeResourcesBalancedAllocationArgs()).resources, handle.listers, nonzero=False
+        )
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status | None:
         """Skips for Pods that ask for none of the resources."""
@@ -29,7 +31,7 @@ class BalancedAllocation:
 
     def score_key(self, pod: Pod) -> Hashable:
         """What the Pod asks for of the resources."""
-        return self._resources.wanted(pod)
+        return self._resources.key(pod)
 
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
         """50 to 100; 75 when the Pod changes nothing."""

@@ -1,7 +1,7 @@
 # ruff: noqa: ARG001, ARG002 - a plugin is given what its extension point has, used or not
 """NodeResourcesFit: what a Pod asks for must be free on the node; scores by how full that makes it."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Sequence
 
 from podtrail_scheduler.configuration.args import NodeResourcesFitArgs
 from podtrail_scheduler.framework.cycle_state import CycleState
@@ -9,9 +9,11 @@ from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import Status, unresolvable, unschedulable
 from podtrail_scheduler.objects import Node, Pod
-from podtrail_scheduler.quantities import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_extended
+from podtrail_scheduler.objects.resource import DeviceClass
+from podtrail_scheduler.quantities import CPU, DEVICE_CLASSES, EPHEMERAL_STORAGE, MEMORY, PODS, is_extended
 from podtrail_scheduler.queueing.events import Action, ClusterEvent, Happening, Hint, Registration, Resource
 
+from .extended_resources import ExtendedResources
 from .resource_allocation import ScoredResources
 from .scoring_strategies import scorer
 
@@ -26,20 +28,21 @@ class NodeResourcesFit:
 
     def __init__(self, handle: Handle, args: NodeResourcesFitArgs | None = None) -> None:
         args = args or NodeResourcesFitArgs()
+        self._extended = handle.listers.shared(ExtendedResources)
         self._ignored = frozenset(args.ignored_resources)
         self._ignored_groups = frozenset(args.ignored_resource_groups)
-        self._resources = ScoredResources(args.scoring_strategy.resources, nonzero=True)
+        self._resources = ScoredResources(args.scoring_strategy.resources, handle.listers, nonzero=True)
         self._score = scorer(args.scoring_strategy)
 
     def filter_key(self, pod: Pod) -> Hashable:
-        """What the Pod asks for."""
-        return tuple(pod.requests.items())
+        """What the Pod asks for, and what of it devices stand for."""
+        return tuple(pod.requests.items()), tuple(self._extended.wanted(pod))
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """Refuses a node that lacks something, without hope when even the empty node would."""
         allocatable = node.node.allocatable
         full = len(node.pods) + 1 > allocatable.get(PODS, 0)
-        short = self._short(pod, allocatable, node.requested)
+        short = self._short(pod, node)
         if not short:
             return unschedulable(TOO_MANY_PODS) if full else None
         reasons = [TOO_MANY_PODS] if full else []
@@ -50,7 +53,7 @@ class NodeResourcesFit:
 
     def score_key(self, pod: Pod) -> Hashable:
         """What the Pod asks for of the resources that are scored."""
-        return self._resources.wanted(pod)
+        return self._resources.key(pod)
 
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
         """0 to 100, as the strategy counts the node with the Pod on it."""
@@ -62,18 +65,24 @@ class NodeResourcesFit:
         return (
             Registration(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE), _leaves_room),
             Registration(ClusterEvent(Resource.NODE, node_changes), self._large_enough_now),
+            Registration(ClusterEvent(Resource.DEVICE_CLASS, Action.ADD | Action.UPDATE), _stands_for_something),
             Registration(ClusterEvent(Resource.ASSIGNED_POD, Action.UPDATE_POD_SCALE_DOWN), _shrinks),
             Registration(ClusterEvent(Resource.TARGET_POD, Action.UPDATE_POD_SCALE_DOWN)),
         )
 
-    def _short(self, pod: Pod, allocatable: Mapping[str, int], requested: Mapping[str, int]) -> list[str]:
-        """The resources that there is too little of: cpu, memory and ephemeral storage first."""
-        requests = pod.requests
+    def _short(self, pod: Pod, node: NodeInfo) -> list[str]:
+        """The resources that there is too little of: cpu, memory and ephemeral storage first.
+
+        Those that the node would give by its devices are for DynamicResources.
+        """
+        requests, allocatable, requested = pod.requests, node.node.allocatable, node.requested
         short = [
             name
             for name in requests
             if requests[name] > allocatable.get(name, 0) - requested.get(name, 0) and requests[name]
         ]
+        for name in self._extended.delegated(short, node.node) if short else ():
+            short.remove(name)
         if len(short) > 1:
             short.sort(key=lambda name: _BASIC.index(name) if name in _BASIC else len(_BASIC))
         if short and (self._ignored or self._ignored_groups):
@@ -86,14 +95,17 @@ class NodeResourcesFit:
     def _large_enough_now(self, pod: Pod, happening: Happening) -> Hint:
         old, new = happening.old, happening.new
         assert isinstance(new, Node)
-        if not _fits_when_empty(pod, new):
+        delegated = self._extended.delegated(self._extended.wanted(pod), new)
+        if not _fits_when_empty(pod, new, delegated):
             return Hint.SKIP
-        return Hint.SKIP if isinstance(old, Node) and not _grown(pod, old, new) else Hint.QUEUE
+        return Hint.SKIP if isinstance(old, Node) and not delegated and not _grown(pod, old, new) else Hint.QUEUE
 
 
-def _fits_when_empty(pod: Pod, node: Node) -> bool:
+def _fits_when_empty(pod: Pod, node: Node, delegated: Collection[str]) -> bool:
     room = node.allocatable
-    return room.get(PODS, 0) >= 1 and all(amount <= room.get(name, 0) for name, amount in pod.requests.items())
+    return room.get(PODS, 0) >= 1 and all(
+        amount <= room.get(name, 0) or name in delegated for name, amount in pod.requests.items()
+    )
 
 
 def _grown(pod: Pod, old: Node, new: Node) -> bool:
@@ -105,6 +117,16 @@ def _leaves_room(pod: Pod, happening: Happening) -> Hint:
     gone = happening.old
     assert isinstance(gone, Pod)
     return Hint.QUEUE if gone.node_name or gone.nominated_node_name else Hint.SKIP
+
+
+def _stands_for_something(pod: Pod, happening: Happening) -> Hint:
+    """The class stands for something that the Pod asks for, and did not before."""
+    old, new = happening.old, happening.new
+    assert isinstance(new, DeviceClass)
+    own = new.extended_resource_name
+    if isinstance(old, DeviceClass):
+        return Hint.QUEUE if own != old.extended_resource_name and own in pod.requests else Hint.SKIP
+    return Hint.QUEUE if own in pod.requests or f"{DEVICE_CLASSES}{new.name}" in pod.requests else Hint.SKIP
 
 
 def _shrinks(pod: Pod, happening: Happening) -> Hint:

@@ -1,12 +1,16 @@
 """What Pods and nodes come to in the resources that a score is about."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 from podtrail_scheduler.configuration.args import ResourceSpec
+from podtrail_scheduler.framework.listers import Listers
 from podtrail_scheduler.framework.node_info import NodeInfo, nonzero_requests
 from podtrail_scheduler.objects import Pod
 from podtrail_scheduler.quantities import CPU, MEMORY, is_counted, is_scalar
+
+from .dynamic_resources.totals import DeviceTotals
+from .extended_resources import ExtendedResources
 
 
 class Allocation(NamedTuple):
@@ -21,8 +25,10 @@ class Allocation(NamedTuple):
 class ScoredResources:
     """The resources of a score's args; those that the scheduler does not count never have an `Allocation`."""
 
-    def __init__(self, specs: Sequence[ResourceSpec], *, nonzero: bool) -> None:
+    def __init__(self, specs: Sequence[ResourceSpec], listers: Listers, *, nonzero: bool) -> None:
         """With `nonzero`, containers that ask for no cpu or memory count with the defaults."""
+        self._extended = listers.shared(ExtendedResources)
+        self._devices = listers.shared(DeviceTotals)
         self._specs = tuple((each.name, each.weight, is_scalar(each.name)) for each in specs if is_counted(each.name))
         self._nonzero = nonzero
 
@@ -36,6 +42,12 @@ class ScoredResources:
             amounts = {**amounts, CPU: cpu, MEMORY: memory}
         return tuple(amounts.get(name, 0) for name, _, _ in self._specs)
 
+    def key(self, pod: Pod) -> Hashable:
+        """What the answers depend on besides the node."""
+        wanted, classes = self.wanted(pod), self._extended.classes()
+        of_devices = any(name in classes and amount for (name, _, _), amount in zip(self._specs, wanted, strict=True))
+        return wanted, self._devices.version if of_devices else None
+
     def of(self, wanted: Sequence[int], node: NodeInfo) -> list[Allocation]:
         """The resources that the node has and, if scalar, the Pod asks for."""
         allocations = []
@@ -43,9 +55,12 @@ class ScoredResources:
         for (name, weight, scalar), amount in zip(self._specs, wanted, strict=True):
             if scalar and not amount:
                 continue
-            allocatable = allocatable_amounts.get(name)
+            allocatable, allocated = allocatable_amounts.get(name, 0), 0
             if allocatable:
                 allocated = self._allocated(name, node)
+            elif (device_class := self._extended.classes().get(name)) is not None:
+                allocatable, allocated = self._devices.of(device_class, node.node)
+            if allocatable:
                 allocations.append(Allocation(weight, allocated + amount, allocated, allocatable))
         return allocations
 

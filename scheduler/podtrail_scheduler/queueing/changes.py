@@ -35,7 +35,7 @@ def _pod_actions(old: Pod, new: Pod) -> list[Action]:
         actions.append(Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
     if len(old.tolerations) != len(new.tolerations):
         actions.append(Action.UPDATE_POD_TOLERATION)
-    if old.claim_statuses != new.claim_statuses:
+    if (old.claim_statuses, old.extended_claim) != (new.claim_statuses, new.extended_claim):
         actions.append(Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM)
     return actions
 

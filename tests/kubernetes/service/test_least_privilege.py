@@ -93,6 +93,54 @@ def test_elects_binds_preempts_and_tells_without_a_refusal(
     assert not [record for record in caplog.records if "forbidden" in record.getMessage()]
 
 
+def test_makes_claims_for_extended_resources_without_a_refusal(
+    control_plane: Any,
+    namespace: str,
+    running: Any,
+    until: Any,
+    make_pod: Any,
+    service_account: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    api, pods = control_plane.api, f"/api/v1/namespaces/{namespace}/pods"
+    resource, driver = f"{namespace}.example.com/gpu", f"{namespace}.example.com"
+    api.node(f"{namespace}-n", labels={"for": namespace})
+    spec = {
+        "driver": driver,
+        "nodeName": f"{namespace}-n",
+        "pool": {"name": f"{namespace}-n", "generation": 1, "resourceSliceCount": 1},
+        "devices": [{"name": "x"}],
+    }
+    api.create("/apis/resource.k8s.io/v1/resourceslices", {"metadata": {"name": namespace}, "spec": spec})
+    selector = {"cel": {"expression": f"device.driver == '{driver}'"}}
+    stands = {"selectors": [selector], "extendedResourceName": resource}
+    api.create("/apis/resource.k8s.io/v1/deviceclasses", {"metadata": {"name": namespace}, "spec": stands})
+    pod = make_pod("web", namespace, nodeSelector={"for": namespace})
+    pod["spec"]["containers"][0]["resources"] = {"limits": {resource: "1"}}
+
+    async def test() -> None:
+        async with running(namespace, kubeconfig=service_account):
+            created = await asyncio.to_thread(api.create, pods, pod)
+            told = (await until(lambda: api.get(f"{pods}/web"), bound))["status"]["extendedResourceClaimStatus"]
+            [mapping] = told["requestMappings"]
+            assert mapping == {
+                "containerName": created["spec"]["containers"][0]["name"],
+                "resourceName": resource,
+                "requestName": "container-0-request-0",
+            }
+            claims = f"/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims"
+            claim = await asyncio.to_thread(api.get, f"{claims}/{told['resourceClaimName']}")
+            assert claim["metadata"]["annotations"] == {"resource.kubernetes.io/extended-resource-claim": "true"}
+            [owner] = claim["metadata"]["ownerReferences"]
+            assert (owner["uid"], owner["controller"]) == (created["metadata"]["uid"], True)
+            [result] = claim["status"]["allocation"]["devices"]["results"]
+            assert result["device"] == "x"
+
+    with caplog.at_level(logging.INFO):
+        asyncio.run(test())
+    assert not [record for record in caplog.records if "forbidden" in record.getMessage()]
+
+
 def waiting_class(name: str) -> dict[str, Any]:
     return {
         "metadata": {"name": name},

@@ -6,11 +6,12 @@ from typing import Any, NamedTuple, Protocol
 
 from podtrail_scheduler.api_dispatcher.calls import Known
 from podtrail_scheduler.api_dispatcher.dispatcher import APIDispatcher, DispatcherSettings
-from podtrail_scheduler.client import ApiError, Kind, PodCondition
+from podtrail_scheduler.client import ApiError, PodCondition
 from podtrail_scheduler.cluster.simulated.timeline import Timeline
 from podtrail_scheduler.durations import MILLISECOND, SECOND
 from podtrail_scheduler.objects import Pod
 
+from tests.scheduler.plugins.unasked_client import UnaskedClient
 from tests.scheduler.virtual_time import let_pass
 
 START = 1_000 * SECOND
@@ -36,7 +37,7 @@ def condition(message: str = "0/3") -> PodCondition:
     return PodCondition("PodScheduled", "False", "Unschedulable", message)
 
 
-class ApiServer:
+class ApiServer(UnaskedClient):
     """Answers after ten milliseconds; what it was asked for is in `requests`."""
 
     def __init__(self, timeline: Timeline) -> None:
@@ -89,9 +90,6 @@ class ApiServer:
     async def delete_pod(self, pod: Pod) -> None:
         await self._answer("delete", pod)
         del self.pods[pod.uid]
-
-    async def patch(self, changed: Kind, patch: Mapping[str, Any], subresource: str = "") -> Kind:
-        raise NotImplementedError("a dispatcher writes about Pods only")
 
     async def _answer(self, verb: str, pod: Pod, said: str | None = None, nominated_node: str | None = None) -> None:
         self.requests.append(Request(self.seconds(), verb, pod.name, said, nominated_node))

@@ -9,13 +9,7 @@ from .compare import Comparison, compare
 from .families import FAMILIES
 from .generate import of_family
 
-_EXTENDED = "no claims are made for extended resources that only a DeviceClass stands for: the nodes have too few"
-KNOWN_DIFFERENCES: Mapping[str, str] = {
-    "extended/00 p0 outcome": _EXTENDED,
-    "extended/02 p0 outcome": _EXTENDED,
-    "extended/03 p0 outcome": _EXTENDED,
-    "extended/04 p0 outcome": _EXTENDED,
-}
+KNOWN_DIFFERENCES: Mapping[str, str] = {}
 """Why, by the place of a comparison (`family/number pod field`)."""
 
 

@@ -45,6 +45,36 @@ def with_resource_claims(name: str, claims: list[str], **spec: Any) -> Object:
     return pod(name, containers=[used], resourceClaims=listed, **spec)
 
 
+EXTENDED, MAPPED = "<extended-resources>", "<mappings>"
+"""Stand in an answer for the claim made for a Pod's extended resources, and for what of it is for which container."""
+
+
+def may_have_devices(pod: Object) -> bool:
+    """Whether a Pod has claims, or asks for extended resources."""
+    containers = (*pod["spec"].get("initContainers", ()), *pod["spec"]["containers"])
+    requests = (each.get("resources", {}).get("requests", {}) for each in containers)
+    return "resourceClaims" in pod["spec"] or any("/" in name for each in requests for name in each)
+
+
+def made_for(pod: Object, devices: tuple[str, ...]) -> Object:
+    """The claim that was made for a Pod's extended resources, with these devices."""
+    metadata = pod["metadata"]
+    uid = f"{metadata['namespace']}/{metadata['name']}"
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": uid, "controller": True}
+    claim: Object = {
+        "apiVersion": _API,
+        "kind": "ResourceClaim",
+        "metadata": {
+            "name": f"{metadata['name']}-extended-resources",
+            "namespace": metadata["namespace"],
+            "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
+            "ownerReferences": [owner],
+        },
+        "spec": {"devices": {}},
+    }
+    return allocated(claim, pod, devices)
+
+
 def told(result: Object) -> str:
     """An allocated device in one line, with what is used of its capacity."""
     shares = sorted(result.get("consumedCapacity", {}).items())

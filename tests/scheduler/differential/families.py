@@ -35,7 +35,7 @@ FAMILIES: dict[str, Family] = {
     "DynamicResources": Family(claims.dynamic_resources, 30),
     "devices": Family(devices.devices_in_detail, 40),
     "sharing": Family(sharing.shared_devices, 30),
-    "extended": Family(extended.extended_resources, 5),
+    "extended": Family(extended.extended_resources, 60),
     "DefaultPreemption": Family(queue.default_preemption, 50),
     "preemption": Family(queue.preemption_of_what_is_in_the_way, 30),
     "hints": Family(None, len(hints.scenarios())),

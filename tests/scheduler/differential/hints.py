@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from .builders import HOST, ZONE, container, node, pod
-from .case import Change, Object
+from .case import Change, Object, merged
 from .claims import device_class, resource_claim, slice_of, with_resource_claims
 from .storage import capacity, claim, csi_node, storage_class, volume, with_claims
 
@@ -24,7 +24,7 @@ class Scenario(NamedTuple):
 def scenarios() -> list[Scenario]:
     """Plugin by plugin."""
     plugins = (_affinity, _taints, _cordons, _ports, _resources, _spread, _pods, _anti, _binding, _zones)
-    return [each for plugin in (*plugins, _restrictions, _limits, _devices) for each in plugin()]
+    return [each for plugin in (*plugins, _restrictions, _limits, _devices, _extended) for each in plugin()]
 
 
 def _each(profile: str, objects: list[Object], waiting: Object, *changes: Change) -> Iterator[Scenario]:
@@ -314,4 +314,38 @@ def _devices() -> Iterator[Scenario]:
         with_resource_claims("p0", ["unclassed"]),
         Change("create", device_class("later")),
         Change("create", slice_of("slice-hint", "n0")),
+    )
+
+
+def _extended() -> Iterator[Scenario]:
+    accelerator, own = "example.com/accelerator", "deviceclass.resource.kubernetes.io/gpu"
+    gpu, slices = device_class("gpu"), slice_of("slice-hint", "n0")
+    stands = {"spec": {"extendedResourceName": accelerator}}
+    yield from _each(
+        "extended",
+        [node("n0"), gpu, slices],
+        pod("p0", {accelerator: "1"}),
+        Change("patch", gpu, stands),
+        Change("patch", gpu, {"spec": {"extendedResourceName": "example.com/other"}}),
+        Change("create", merged(device_class("more"), stands)),
+        Change("create", device_class("more")),
+        _labelled("n0", {"disk": "nvme"}),
+        _allocatable("n0", **{accelerator: "1"}),
+    )
+    yield from _each(
+        "extended",
+        [node("n0"), slices],
+        pod("p0", {own: "1"}),
+        Change("create", gpu),
+        Change("create", device_class("more")),
+    )
+    yield from _each(
+        "extended",
+        [node("n0"), gpu],
+        pod("p0", {own: "1"}),
+        Change("create", slices),
+        Change("create", node("n1")),
+        Change("patch", gpu, stands),
+        _allocatable("n0", **{"example.com/other": "1"}),
+        Change("create", resource_claim("other", "gpu")),
     )

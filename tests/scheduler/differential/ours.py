@@ -11,10 +11,7 @@ from podtrail_scheduler.objects.resource import ResourceClaim
 from .answers import Answer, Answers
 from .bench import Bench
 from .case import Case, Change, Object, identity, merged
-from .claims import allocated, told
-
-_WRITTEN_FOR = {"volumes", "resourceClaims"}
-"""With these the binding of a Pod writes more than the Pod."""
+from .claims import EXTENDED, MAPPED, allocated, made_for, told
 
 
 def ask(case: Case, recorded: Answers) -> Answers:
@@ -37,11 +34,11 @@ def ask(case: Case, recorded: Answers) -> Answers:
         if theirs.nominated:
             continue
         if theirs.outcome == "bound":
-            objects = [*map(partial(used, pod=pod, answer=theirs), objects), bound(pod, theirs.node)]
+            objects = after(objects, pod, theirs)
         if (ours.outcome, ours.node, ours.devices) == (theirs.outcome, theirs.node, theirs.devices):
             if theirs.outcome != "bound":
                 withdraw(bench, pod)
-        elif ours.outcome == theirs.outcome == "bound" and not pod["spec"].keys() & _WRITTEN_FOR:
+        elif ours.outcome == theirs.outcome == "bound" and not (ours.devices or theirs.devices or _has_volumes(pod)):
             bench.tell(bound(pod, ours.node), None)
             bench.tell(None, bound(pod, theirs.node))
         else:
@@ -72,8 +69,17 @@ def bound(pod: Object, node: str) -> Object:
     return {**pod, "spec": {**pod["spec"], "nodeName": node}}
 
 
-def used(obj: Object, pod: Object, answer: Answer) -> Object:
-    """The object when the Pod has got what the answer says."""
+def after(objects: list[Object], pod: Object, answer: Answer) -> list[Object]:
+    """The cluster when the Pod is on its node and has its devices."""
+    made = [made_for(pod, answer.devices[EXTENDED])] if EXTENDED in answer.devices else []
+    return [*map(partial(_used, pod=pod, answer=answer), objects), bound(pod, answer.node), *made]
+
+
+def _has_volumes(pod: Object) -> bool:
+    return "volumes" in pod["spec"]
+
+
+def _used(obj: Object, pod: Object, answer: Answer) -> Object:
     if obj["kind"] != "ResourceClaim" or obj["metadata"]["name"] not in answer.devices:
         return obj
     return allocated(obj, pod, answer.devices[obj["metadata"]["name"]])
@@ -140,6 +146,13 @@ def _devices(bench: Bench, pod: Object) -> dict[str, tuple[str, ...]]:
         claim = bench.claims.get(ResourceClaim, f"{pod['metadata']['namespace']}/{name}")
         if claim is not None and claim.allocation is not None:
             found[name] = tuple(sorted(map(told, claim.allocation.json["devices"]["results"])))
+    extended = bench.api_server.pods[_key(pod)].extended_claim
+    if extended is not None:
+        claim = bench.claims.get(ResourceClaim, f"{pod['metadata']['namespace']}/{extended.name}")
+        assert claim is not None
+        assert claim.allocation is not None
+        found[EXTENDED] = tuple(sorted(map(told, claim.allocation.json["devices"]["results"])))
+        found[MAPPED] = tuple(map(" ".join, extended.mappings))
     return found
 
 

@@ -42,6 +42,8 @@ _PLUGINS: dict[str, tuple[str, ...]] = {
     "volume-binding": ("VolumeBinding", _WITNESS),
     "volume-zone": ("VolumeZone", _WITNESS),
     "dynamic-resources": ("DynamicResources", _WITNESS),
+    "extended": ("NodeResourcesFit", "DynamicResources", _WITNESS),
+    "extended-scored": ("NodeResourcesFit", "DynamicResources"),
     "preemption": ("NodeResourcesFit", "DefaultPreemption"),
     "preemption-wide": (
         "TaintToleration",
@@ -55,7 +57,12 @@ _PLUGINS: dict[str, tuple[str, ...]] = {
     ),
 }
 
+_ACCELERATORS = [{"name": "cpu", "weight": 1}, {"name": "example.com/accelerator", "weight": 3}]
+
 _ARGS: dict[str, dict[str, dict[str, Any]]] = {
+    "extended-scored": {
+        "NodeResourcesFit": {"scoringStrategy": {"type": "MostAllocated", "resources": _ACCELERATORS}},
+    },
     "node-affinity-added": {
         "NodeAffinity": {
             "addedAffinity": {

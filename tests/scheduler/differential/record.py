@@ -19,7 +19,7 @@ from .answers import Answer, Answers
 from .attempt_log import Attempt, name_of
 from .builders import ADMINISTRATORS, NAMESPACE, administrators, namespaces
 from .case import Case, Change, Object, of_kind
-from .claims import told
+from .claims import EXTENDED, MAPPED, may_have_devices, told
 from .generate import cases
 from .log import Log
 from .profiles import configuration
@@ -142,7 +142,7 @@ class Recorder:
         path, name, key = _collection(pod), pod["metadata"]["name"], _key(pod)
         self._api.create(path, pod)
         answer = Attempt(key).answer(self._log.lines())
-        if answer.outcome == "bound" and "resourceClaims" in pod["spec"]:
+        if answer.outcome == "bound" and may_have_devices(pod):
             return answer._replace(devices=self._devices(pod))
         if answer.outcome != "bound" and not answer.nominated:
             self._api.delete(f"{path}/{name}")
@@ -198,11 +198,19 @@ class Recorder:
 
     def _devices(self, pod: Object) -> dict[str, tuple[str, ...]]:
         found = {}
-        for reference in pod["spec"]["resourceClaims"]:
+        for reference in pod["spec"].get("resourceClaims", ()):
             name = reference["resourceClaimName"]
             claim = self._api.get(f"{_PATHS['ResourceClaim'].format(pod['metadata']['namespace'])}/{name}")
             results = claim["status"]["allocation"]["devices"]["results"]
             found[name] = tuple(sorted(map(told, results)))
+        status = self._api.get(f"{_collection(pod)}/{pod['metadata']['name']}")["status"]
+        if (extended := status.get("extendedResourceClaimStatus")) is not None:
+            path = f"{_PATHS['ResourceClaim'].format(pod['metadata']['namespace'])}/{extended['resourceClaimName']}"
+            results = self._api.get(path)["status"]["allocation"]["devices"].get("results", ())
+            found[EXTENDED] = tuple(sorted(map(told, results)))
+            mappings = extended["requestMappings"]
+            told_of = ((each["containerName"], each["resourceName"], each["requestName"]) for each in mappings)
+            found[MAPPED] = tuple(map(" ".join, told_of))
         return found
 
     def _clear(self, case: Case) -> None:

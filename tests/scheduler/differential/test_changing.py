@@ -5,7 +5,6 @@ devices) is thereby what it would be if it were made anew.
 """
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from hypothesis import given, settings
@@ -16,7 +15,7 @@ from podtrail_scheduler.framework.node_info import NodeInfo
 from .answers import Answer
 from .bench import Bench
 from .changing import Changing
-from .ours import bound, happen, schedule, used, withdraw
+from .ours import after, happen, schedule, withdraw
 
 KINDS = 3
 _TOLD_ELSEWHERE = {"node", "generation", "images"}
@@ -67,4 +66,4 @@ def test_what_is_kept_through_changes_is_what_would_be_made_anew(random: Any) ->
         if answer.outcome != "bound":
             withdraw(lived, pod)
         else:
-            objects = [*map(partial(used, pod=pod, answer=answer), objects), bound(pod, answer.node)]
+            objects = after(objects, pod, answer)

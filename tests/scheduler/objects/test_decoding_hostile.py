@@ -70,6 +70,10 @@ POD: dict[str, Any] = {
         "startTime": "2026-01-01T00:00:00Z",
         "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "m"}],
         "resourceClaimStatuses": [{"name": "c", "resourceClaimName": "x"}],
+        "extendedResourceClaimStatus": {
+            "resourceClaimName": "x",
+            "requestMappings": [{"containerName": "c", "resourceName": "example.com/gpu", "requestName": "r"}],
+        },
         "containerStatuses": [
             {"name": "c", "allocatedResources": {"cpu": "1"}, "resources": {"requests": {"cpu": "1"}}}
         ],
@@ -186,7 +190,10 @@ OTHERS = [
             "sharedCounters": [{"name": "c", "counters": {"x": {"value": "1"}}}],
         },
     ),
-    other("resource.k8s.io/v1", "DeviceClass", {"selectors": [{"cel": {"expression": "true"}}], "config": []}),
+    other(
+        *("resource.k8s.io/v1", "DeviceClass"),
+        {"selectors": [{"cel": {"expression": "true"}}], "config": [], "extendedResourceName": "example.com/gpu"},
+    ),
 ]
 
 

@@ -1,6 +1,7 @@
 """Objects of a simulated API server for plugins that look them up and write them."""
 
 from collections.abc import Coroutine, Mapping
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 from podtrail_scheduler.client import Kind
@@ -13,6 +14,7 @@ from podtrail_scheduler.framework.listers import Listers
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import SKIP, Status
 from podtrail_scheduler.objects import Node, Pod
+from podtrail_scheduler.objects.pod import ExtendedClaim
 from podtrail_scheduler.queueing.events import ApiObject
 
 from tests.scheduler.plugins.unasked_client import UnaskedClient
@@ -94,6 +96,18 @@ class Cluster(UnaskedClient):
 
     def get_pod(self, uid: str) -> Pod | None:
         return self.pods.get(uid)
+
+    async def patch_pod_extended_claim(self, pod: Pod, claim: ExtendedClaim) -> None:
+        await self.timeline.sleep(REQUEST)
+        self.pods[pod.uid] = replace(pod, extended_claim=claim)
+
+    async def create_object(self, manifest: Mapping[str, Any]) -> ApiObject:
+        await self.timeline.sleep(REQUEST)
+        return self.objects.create(manifest)
+
+    async def delete_object(self, gone: ApiObject) -> None:
+        await self.timeline.sleep(REQUEST)
+        self.objects.remove(gone)
 
     async def patch(self, changed: Kind, patch: Mapping[str, Any], subresource: str = "") -> Kind:
         await self.timeline.sleep(REQUEST)

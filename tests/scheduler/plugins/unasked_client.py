@@ -5,6 +5,8 @@ from typing import Any
 
 from podtrail_scheduler.client import Kind, PodCondition
 from podtrail_scheduler.objects import Pod
+from podtrail_scheduler.objects.pod import ExtendedClaim
+from podtrail_scheduler.queueing.events import ApiObject
 
 
 class UnaskedClient:
@@ -23,6 +25,15 @@ class UnaskedClient:
         raise NotImplementedError
 
     async def delete_pod(self, pod: Pod) -> None:
+        raise NotImplementedError
+
+    async def patch_pod_extended_claim(self, pod: Pod, claim: ExtendedClaim) -> None:
+        raise NotImplementedError
+
+    async def create_object(self, manifest: Mapping[str, Any]) -> ApiObject:
+        raise NotImplementedError
+
+    async def delete_object(self, gone: ApiObject) -> None:
         raise NotImplementedError
 
     async def patch(self, changed: Kind, patch: Mapping[str, Any], subresource: str = "") -> Kind:

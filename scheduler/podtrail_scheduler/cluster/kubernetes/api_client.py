@@ -12,7 +12,9 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from podtrail_scheduler.client import ApiError, Kind, PodCondition
 from podtrail_scheduler.objects import PersistentVolume, PersistentVolumeClaim, Pod
 from podtrail_scheduler.objects.decoding import decode
+from podtrail_scheduler.objects.pod import ExtendedClaim
 from podtrail_scheduler.objects.resource import ResourceClaim
+from podtrail_scheduler.queueing.events import ApiObject
 
 from .connection import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Connection
 from .errors import Refused, RequestFailed
@@ -92,11 +94,29 @@ class ApiClient:
         """Has a Pod terminate, with its grace; no other one of its name. Raises ApiError."""
         await self._send("DELETE", _path(pod), {"preconditions": {"uid": pod.uid}})
 
+    async def patch_pod_extended_claim(self, pod: Pod, claim: ExtendedClaim) -> None:
+        """Writes into the Pod's status which claim was made for its extended resources. Raises ApiError."""
+        mappings = [
+            {"containerName": each.container, "resourceName": each.resource, "requestName": each.request}
+            for each in claim.mappings
+        ]
+        status = {"resourceClaimName": claim.name, "requestMappings": mappings}
+        body = {"metadata": {"uid": pod.uid}, "status": {"extendedResourceClaimStatus": status}}
+        await self._send("PATCH", f"{_path(pod)}/status", body, STRATEGIC_MERGE_PATCH)
+
+    async def create_object(self, manifest: Mapping[str, Any]) -> ApiObject:
+        """Creates an object that is no Pod. Raises ApiError."""
+        path = _COLLECTIONS[type(decode(manifest))].format(namespace=manifest["metadata"].get("namespace"))
+        return decode(await self._send("POST", path, manifest))
+
+    async def delete_object(self, gone: ApiObject) -> None:
+        """Deletes an object that is no Pod; no other one of its name. Raises ApiError."""
+        await self._send("DELETE", _object_path(gone), {"preconditions": {"uid": getattr(gone, "uid", None)}})
+
     async def patch(self, changed: Kind, patch: Mapping[str, Any], subresource: str = "") -> Kind:
         """Merges `patch` into the object if it still has the resource version of `changed`. Raises ApiError."""
         metadata = {**patch.get("metadata", {}), "resourceVersion": getattr(changed, "resource_version", "")}
-        namespace, _, name = changed.key.rpartition("/")
-        path = f"{_COLLECTIONS[type(changed)].format(namespace=namespace)}/{name}"
+        path = _object_path(changed)
         path = f"{path}/{subresource}" if subresource else path
         answer = await self._send("PATCH", path, {**patch, "metadata": metadata}, MERGE_PATCH)
         written = decode(answer)
@@ -125,6 +145,11 @@ class ApiClient:
 
 def _path(pod: Pod) -> str:
     return f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
+
+
+def _object_path(each: ApiObject) -> str:
+    namespace, _, name = each.key.rpartition("/")
+    return f"{_COLLECTIONS[type(each)].format(namespace=namespace)}/{name}"
 
 
 def _timestamp(nanoseconds: int) -> str:

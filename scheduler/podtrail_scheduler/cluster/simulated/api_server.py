@@ -9,6 +9,8 @@ from typing import Any
 
 from podtrail_scheduler.client import ApiError, Kind, PodCondition
 from podtrail_scheduler.objects import Node, Pod
+from podtrail_scheduler.objects.pod import ExtendedClaim
+from podtrail_scheduler.queueing.events import ApiObject
 
 from .api_faults import ApiFaults
 from .object_store import ObjectStore
@@ -173,6 +175,24 @@ class SimulatedApiServer:
         if condition in current.conditions:
             kept = {name: said for name, said in current.conditions.items() if name != condition}
             self._change(replace(current, conditions=kept))
+
+    async def patch_pod_extended_claim(self, pod: Pod, claim: ExtendedClaim) -> None:
+        """Writes which claim was made for extended resources of the Pod."""
+        await self._timeline.sleep(REQUEST)
+        current = self._pods.get(pod.uid)
+        if current is None:
+            raise ApiError(f'pods "{pod.name}" not found', "NotFound", 404)
+        self._change(replace(current, extended_claim=claim))
+
+    async def create_object(self, manifest: Mapping[str, Any]) -> ApiObject:
+        """Creates an object other than a Pod or Node."""
+        await self._timeline.sleep(REQUEST)
+        return self.objects.create(manifest)
+
+    async def delete_object(self, gone: ApiObject) -> None:
+        """Deletes it."""
+        await self._timeline.sleep(REQUEST)
+        self.objects.remove(gone)
 
     async def patch(self, changed: Kind, patch: Mapping[str, Any], subresource: str = "") -> Kind:  # noqa: ARG002
         """Writes `changed` if nobody else has written meanwhile."""

@@ -1,10 +1,11 @@
 """The simulated API server's objects other than Pods and Nodes, with resource versions as a real one gives them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from podtrail_scheduler.client import ApiError
+from podtrail_scheduler.objects.decoding import decode
 from podtrail_scheduler.queueing.events import ApiObject
 
 Kind = TypeVar("Kind", bound=ApiObject)
@@ -30,6 +31,13 @@ class ObjectStore:
         self._objects[place] = stored
         self._told(old, stored)
         return stored
+
+    def create(self, manifest: Mapping[str, Any]) -> ApiObject:
+        """Somebody creates the object of a manifest; the store gives it its uid, and its name after `generateName`."""
+        metadata = dict(manifest["metadata"])
+        mark = f"{self._version + 1:05}"
+        metadata = {"name": f"{metadata.get('generateName', '')}{mark}", "uid": f"uid-{mark}", **metadata}
+        return self.put(decode({**manifest, "metadata": metadata}))
 
     def remove(self, item: ApiObject) -> None:
         """Somebody deleted the object."""

@@ -3,13 +3,23 @@
 from collections.abc import Mapping
 
 from podtrail_scheduler.objects.node import Toleration
-from podtrail_scheduler.objects.pod import Affinity, HostPort, Pod, PodResourceClaim, Volume
+from podtrail_scheduler.objects.pod import (
+    Affinity,
+    ContainerRequests,
+    ExtendedClaim,
+    HostPort,
+    Pod,
+    PodResourceClaim,
+    RequestMapping,
+    Volume,
+)
+from podtrail_scheduler.quantities import amount, may_be_devices
 
 from .affinity import affinity, spread_constraint
 from .features import required_features
 from .owners import controller
 from .reading import Json, flag, inner, items, labels, moment, part, text, whole
-from .resources import container, demand
+from .resources import Container, container, demand
 
 _NO_AFFINITY = Affinity()
 _DEFAULT_GRACE = 30
@@ -62,7 +72,18 @@ def decode_pod(pod: Json) -> Pod:
         host_network=flag(spec, "hostNetwork", "spec"),
         required_node_features=required_features(spec),
         container_requests=wanted.of_containers,
+        containers=_each(containers, init) if any(map(may_be_devices, wanted.requests)) else (),
+        extended_claim=inner(status, "extendedResourceClaimStatus", _extended_claim, "status"),
     )
+
+
+def _each(containers: tuple[Container, ...], init: tuple[Container, ...]) -> tuple[ContainerRequests, ...]:
+    early = (ContainerRequests(each.name, _amounts(each), not each.restartable) for each in init)
+    return (*early, *(ContainerRequests(each.name, _amounts(each)) for each in containers))
+
+
+def _amounts(each: Container) -> Mapping[str, int]:
+    return {name: amount(name, billionths) for name, billionths in each.requests.items()}
 
 
 def _name(each: Json) -> str:
@@ -129,6 +150,14 @@ def _claim(each: Json) -> PodResourceClaim:
 
 def _claim_status(each: Json) -> tuple[str, str]:
     return text(each, "name"), text(each, "resourceClaimName")
+
+
+def _extended_claim(each: Json) -> ExtendedClaim:
+    return ExtendedClaim(text(each, "resourceClaimName"), items(each, "requestMappings", _mapping))
+
+
+def _mapping(each: Json) -> RequestMapping:
+    return RequestMapping(text(each, "containerName"), text(each, "resourceName"), text(each, "requestName"))
 
 
 def _conditions(status: Json) -> Mapping[str, tuple[str, str, str]]:

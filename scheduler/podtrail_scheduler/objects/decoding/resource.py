@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from podtrail_scheduler.objects.resource import (
     EXACT_COUNT,
+    EXTENDED_RESOURCES,
     AllocatedDevice,
     Allocation,
     ConsumerReference,
@@ -28,7 +29,7 @@ from podtrail_scheduler.quantities import nano_units
 
 from .labels import node_selector
 from .owners import controller_uid
-from .reading import Json, Misshapen, flag, inner, items, moment, part, quantities, quantity, text, texts, whole
+from .reading import Json, Misshapen, flag, inner, items, labels, moment, part, quantities, quantity, text, texts, whole
 
 _ATTRIBUTE_KINDS = ("bool", "int", "string", "version")
 
@@ -64,6 +65,8 @@ def decode_device_class(device_class: Json) -> DeviceClass:
         selectors=items(spec, "selectors", _selector, "spec"),
         config=items(spec, "config", dict, "spec"),
         resource_version=text(metadata, "resourceVersion", "metadata"),
+        extended_resource_name=text(spec, "extendedResourceName", "spec"),
+        creation_timestamp=moment(metadata, "creationTimestamp", "metadata") or 0,
     )
 
 
@@ -92,6 +95,7 @@ def decode_resource_claim(claim: Json) -> ResourceClaim:
         finalizers=texts(metadata, "finalizers", "metadata"),
         deletion_timestamp=moment(metadata, "deletionTimestamp", "metadata"),
         owner_uid=controller_uid(metadata),
+        for_extended_resources=labels(metadata, "annotations", "metadata").get(EXTENDED_RESOURCES) == "true",
         requests=items(devices, "requests", _request, "spec.devices"),
         constraints=items(devices, "constraints", _constraint, "spec.devices"),
         config=items(devices, "config", dict, "spec.devices"),

@@ -1,6 +1,6 @@
 """The claims of Pods, with what binding cycles under way have decided or written about them."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 
 from podtrail_scheduler.framework.listers import Listers
@@ -26,8 +26,8 @@ class Claims:
     def __init__(self, listers: Listers) -> None:
         self._listers = listers
         self._written: dict[str, ResourceClaim] = {}
-        self.pending: dict[str, Allocation] = {}
-        """Allocations that are decided but not yet written, by the claim's uid."""
+        self._pending: dict[str, Allocation] = {}
+        self._changes = 0
         self._version = (-1, 0)
         self._allocated: dict[str, Allocation] = {}
 
@@ -70,15 +70,36 @@ class Claims:
             claims.append(claim)
         return claims
 
+    @property
+    def version(self) -> Hashable:
+        """Another one after each change of what is allocated."""
+        return self._listers.version(ResourceClaim), self._changes
+
+    def decide(self, allocations: Mapping[str, Allocation]) -> None:
+        """These allocations are decided but not yet written, by the claim's uid."""
+        self._changes += 1
+        self._pending.update(allocations)
+
+    def settle(self, uids: Iterable[str]) -> None:
+        """The allocations of these claims are written, or given up."""
+        self._changes += 1
+        for uid in uids:
+            self._pending.pop(uid, None)
+
+    def is_pending(self, claim: ResourceClaim) -> bool:
+        """Whether an allocation is decided that is not yet written."""
+        return claim.uid in self._pending
+
     def wrote(self, claim: ResourceClaim) -> None:
         """The API server has the claim like this now."""
+        self._changes += 1
         self._written[claim.key] = claim
 
     def taken(self) -> Taken:
         """The devices that claims have, or are about to have; an administrator's claim takes nothing from others."""
         devices: set[DeviceId] = set()
         consumed: dict[DeviceId, Amounts] = {}
-        for allocation in {**self.pending, **self._allocations()}.values():
+        for allocation in {**self._pending, **self._allocations()}.values():
             for each in allocation.devices:
                 if each.admin_access:
                     continue

@@ -9,6 +9,7 @@ from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import SKIP, Status, error, unresolvable, unschedulable
 from podtrail_scheduler.objects import Node, Pod
+from podtrail_scheduler.objects.pod import ExtendedClaim
 from podtrail_scheduler.objects.resource import Allocation, DeviceClass, DeviceTaintRule, ResourceClaim
 from podtrail_scheduler.queueing.events import Action, ClusterEvent, Registration, Resource
 
@@ -16,6 +17,7 @@ from .allocating import Allocator, InvalidPoolsError
 from .chosen import UnallocatableError, alternatives, request_name
 from .claims import Claims, MissingClaimError, is_reserved_for
 from .conditions import BindingFailedError, has_conditions, is_overdue, is_ready
+from .extended import UNWRITTEN, ExtendedClaims, OnNode
 from .hints import Hints
 from .pools import Pools
 from .result import allocation_of
@@ -25,6 +27,9 @@ from .writing import ClaimWriter, UnreservableError
 
 ALTERNATIVES = 8
 """As many alternatives a request may have at most; the first counts as many points."""
+MOST_USERS = 256
+"""As many may use a claim."""
+IN_USE = unresolvable("resourceclaim in use")
 NOT_ALLOCATABLE = unresolvable("cannot allocate all claims")
 NOT_AVAILABLE = unresolvable("resourceclaim not available on the node")
 
@@ -32,10 +37,15 @@ NOT_AVAILABLE = unresolvable("resourceclaim not available on the node")
 class _Attempt:
     """An attempt's claims and what they would get on each node that was asked about."""
 
-    __slots__ = ("allocator", "by_node", "claims", "pending", "unavailable")
+    __slots__ = ("allocator", "by_node", "claims", "extended", "extended_by_node", "pending", "unavailable")
 
-    def __init__(self, claims: list[ResourceClaim], allocator: Allocator | None) -> None:
+    def __init__(
+        self, claims: list[ResourceClaim], extended: ResourceClaim | None = None, allocator: Allocator | None = None
+    ) -> None:
         self.claims = claims
+        self.extended = extended
+        """The last of the claims, when that is the one for extended resources."""
+        self.extended_by_node: dict[str, OnNode] = {}
         self.allocator = allocator
         """None when all claims have their devices."""
         self.by_node: dict[str, Mapping[str, Allocation]] = {}
@@ -56,7 +66,8 @@ class DynamicResources:
         args = args or DynamicResourcesArgs()
         self._timeout = args.filter_timeout or 0
         self._binding_timeout = args.binding_timeout
-        self._claims = Claims(handle.listers)
+        self._claims = handle.listers.shared(Claims)
+        self._extended = ExtendedClaims(handle.listers)
         self._pools = Pools(handle.listers)
         self._selectors = DeviceSelectors()
         self._writer = ClaimWriter(handle, self._claims)
@@ -70,15 +81,18 @@ class DynamicResources:
 
     def pre_filter(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status | None:  # noqa: ARG002
         """Skips without claims; refuses Pods whose claims are missing, being allocated or of an unknown class."""
-        state.write(_Attempt([], None))
+        state.write(_Attempt([]))
         missing = self._missing(pod)
         if missing is not None:
             return unresolvable(str(missing))
         claims = self._claims.of(pod) if pod.resource_claims else []
+        extended = self._extended.of(pod)
+        if extended is not None:
+            claims.append(extended)
         if not claims:
             return SKIP
         for claim in claims:
-            if claim.allocation is None and (refusal := self._unanswerable(claim)) is not None:
+            if claim is not extended and (refusal := self._unanswerable(claim, pod)) is not None:
                 return refusal
         allocator = None
         if any(claim.allocation is None for claim in claims):
@@ -87,14 +101,23 @@ class DynamicResources:
             conditions = self._binding_timeout is not None
             rules = list(self._handle.listers.all(DeviceTaintRule))
             allocator = Allocator(self._claims.taken(), self._class, self._selectors, rules, conditions=conditions)
-        state.write(_Attempt(claims, allocator))
+        state.write(_Attempt(claims, extended, allocator))
         return None
 
-    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:  # noqa: ARG002
+    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """Refuses a node that cannot use the devices of a claim, or has none for a claim that has no devices yet."""
         attempt = state.read(_Attempt)
+        claims = attempt.claims
+        if attempt.extended is not None:
+            there = self._extended.on(attempt.extended, pod, node.node)
+            if isinstance(there, Status):
+                return there
+            if len(claims) == 1 and not there.claim.requests:
+                return None
+            attempt.extended_by_node[node.name] = there
+            claims = [*claims[:-1], there.claim]
         if attempt.allocator is not None:
-            allocated = self._allocate(attempt.claims, attempt.allocator, node.node)
+            allocated = self._allocate(claims, attempt.allocator, node.node)
             if isinstance(allocated, Status):
                 return allocated
             attempt.by_node[node.name] = allocated
@@ -105,6 +128,7 @@ class DynamicResources:
     def post_filter(self, state: CycleState, pod: Pod, refusals: Mapping[str, Status]) -> PostFilterResult:  # noqa: ARG002
         """Has a claim that only this Pod uses give devices back which are out of reach.
 
+        A claim for extended resources that an earlier attempt has left is deleted.
         Where an earlier plugin's PreFilter ended the attempt there is nothing to look at, which is told as an error.
         """
         try:
@@ -113,9 +137,12 @@ class DynamicResources:
             return PostFilterResult(error("not found"), None)
         for index in sorted(attempt.unavailable):
             claim = attempt.claims[index]
-            if all(each.uid == pod.uid for each in claim.reserved_for):
+            if claim is not attempt.extended and all(each.uid == pod.uid for each in claim.reserved_for):
                 self._handle.clock.spawn(self._writer.deallocate(claim))
                 return PostFilterResult(unschedulable("deallocation of ResourceClaim completed"), None)
+        if attempt.extended is not None and attempt.extended.name != UNWRITTEN:
+            self._handle.clock.spawn(self._writer.delete(attempt.extended))
+            return PostFilterResult(unschedulable("deletion of ResourceClaim completed"), None)
         return PostFilterResult(unschedulable(), None)
 
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:  # noqa: ARG002
@@ -143,18 +170,25 @@ class DynamicResources:
         if attempt.allocator is None:
             return None
         if node_name not in attempt.by_node:
+            if all(claim is attempt.extended or claim.allocation is not None for claim in attempt.claims):
+                return None  # the node counts the extended resources itself
             return error("claim allocation not found for node")
         attempt.pending = attempt.by_node[node_name]
-        self._claims.pending.update(attempt.pending)
+        self._claims.decide(attempt.pending)
         return None
 
     def unreserve(self, state: CycleState, pod: Pod, node_name: str) -> None:  # noqa: ARG002
-        """Lets go of the devices, and of the claims that were written for the Pod; those keep their devices."""
+        """Lets go of the devices, and of the claims that were written for the Pod; those keep their devices.
+
+        The claim for extended resources is deleted.
+        """
         attempt = state.read(_Attempt)
-        for uid in attempt.pending:
-            self._claims.pending.pop(uid, None)
+        self._claims.settle(attempt.pending)
         for claim in attempt.claims:
-            if claim.allocation is not None and is_reserved_for(claim, pod):
+            if claim.for_extended_resources:
+                if attempt.extended is not None and claim.name != UNWRITTEN:
+                    self._handle.clock.spawn(self._writer.delete(claim))
+            elif claim.allocation is not None and is_reserved_for(claim, pod):
                 self._handle.clock.spawn(self._writer.give_up(claim, pod))
 
     def pre_bind_pre_flight(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:  # noqa: ARG002
@@ -166,7 +200,9 @@ class DynamicResources:
         attempt = state.read(_Attempt)
         try:
             for index, claim in enumerate(attempt.claims):
-                if not is_reserved_for(claim, pod):
+                if claim is attempt.extended:
+                    await self._bind_extended(attempt, index, pod, node_name)
+                elif not is_reserved_for(claim, pod):
                     attempt.claims[index] = await self._writer.reserve(claim, attempt.pending.get(claim.uid), pod)
             if self._binding_timeout is not None and any(map(has_conditions, attempt.claims)):
                 note = f"waiting for binding conditions for device on node {node_name}"
@@ -174,8 +210,7 @@ class DynamicResources:
                 await self._writer.ready(attempt.claims, self._binding_timeout)
         except UnreservableError as trouble:
             return error(str(trouble))
-        for uid in attempt.pending:
-            self._claims.pending.pop(uid, None)
+        self._claims.settle(attempt.pending)
         return None
 
     def events_to_register(self) -> Sequence[Registration]:
@@ -193,6 +228,16 @@ class DynamicResources:
             Registration(ClusterEvent(Resource.RESOURCE_SLICE, changed)),
         )
 
+    async def _bind_extended(self, attempt: _Attempt, index: int, pod: Pod, node_name: str) -> None:
+        """Creates the claim, gives it its devices and tells of it in the Pod's status. Raises UnreservableError."""
+        wanted = attempt.claims[index]
+        if wanted.uid not in attempt.pending:
+            return  # the node counts the resources itself
+        there = attempt.extended_by_node[node_name]
+        attempt.claims[index] = created = await self._writer.create(there.claim, pod)
+        attempt.claims[index] = await self._writer.reserve(created, attempt.pending[wanted.uid], pod)
+        await self._writer.tell(pod, ExtendedClaim(created.name, there.mappings))
+
     def _missing(self, pod: Pod) -> MissingClaimError | None:
         if not pod.resource_claims:
             return None
@@ -205,8 +250,11 @@ class DynamicResources:
     def _class(self, name: str) -> DeviceClass | None:
         return self._handle.listers.get(DeviceClass, name)
 
-    def _unanswerable(self, claim: ResourceClaim) -> Status | None:
-        if claim.uid in self._claims.pending:
+    def _unanswerable(self, claim: ResourceClaim, pod: Pod) -> Status | None:
+        if claim.allocation is not None:
+            full = len(claim.reserved_for) >= MOST_USERS and not is_reserved_for(claim, pod)
+            return IN_USE if full else None
+        if self._claims.is_pending(claim):
             return unresolvable(f"resource claim {claim.key} is in the process of being allocated")
         for request in claim.requests:
             wanted = alternatives(request)

@@ -9,10 +9,12 @@ from typing import Any
 from podtrail_scheduler.client import ApiError
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.objects import Pod
+from podtrail_scheduler.objects.pod import ExtendedClaim
 from podtrail_scheduler.objects.resource import Allocation, ConsumerReference, ResourceClaim
 
 from .claims import Claims, without
 from .conditions import BindingFailedError, is_overdue, is_ready
+from .extended import manifest
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
 ATTEMPTS = 5
@@ -20,6 +22,9 @@ LONGEST_REST = 5_000_000_000
 """Nanoseconds after which a wait for devices looks again even though nothing changed."""
 PATIENCE = 1_000_000_000
 """Nanoseconds to wait for the watch to show what a conflict was about."""
+
+UNTIL_SHOWN = 120_000_000_000
+"""Nanoseconds to wait for the watch to show a claim that was created."""
 
 _log = logging.getLogger(__name__)
 
@@ -54,6 +59,48 @@ class ClaimWriter:
                     raise UnreservableError(f"{what_now} to claim {claim.key}: {refused}") from refused
                 claim = await self._changed(claim)
         raise AssertionError("the last attempt returns or raises")
+
+    async def create(self, claim: ResourceClaim, pod: Pod) -> ResourceClaim:
+        """Creates a claim for extended resources, and waits until the watch shows it. Raises UnreservableError."""
+        try:
+            created = await self._handle.client.create_object(manifest(claim, pod))
+        except ApiError as refused:
+            raise UnreservableError(f"create claim for extended resources {pod.namespace}/: {refused}") from refused
+        assert isinstance(created, ResourceClaim)
+        clock, listers = self._handle.clock, self._handle.listers
+        deadline = clock.now() + UNTIL_SHOWN
+        while self._claims.get(created.key) is None and (left := deadline - clock.now()) > 0:
+            changed = clock.signal()
+            listers.subscribe(changed.set)
+            try:
+                await changed.wait(left)
+            finally:
+                listers.unsubscribe(changed.set)
+        return created
+
+    async def tell(self, pod: Pod, claim: ExtendedClaim) -> None:
+        """Writes into the Pod's status which claim it has got. Raises UnreservableError."""
+        if not claim.mappings:
+            raise UnreservableError(
+                f"nil or empty request mappings, no update of pod {pod.key} ExtendedResourceClaimStatus"
+            )
+        try:
+            await self._handle.client.patch_pod_extended_claim(pod, claim)
+        except ApiError as refused:
+            raise UnreservableError(f"update pod {pod.key} ExtendedResourceClaimStatus: {refused}") from refused
+
+    async def delete(self, claim: ResourceClaim) -> None:
+        """Deletes a claim that was made for extended resources; a failure is logged."""
+        current = self._claims.get(claim.key) or claim
+        try:
+            if FINALIZER in current.finalizers:
+                left = tuple(each for each in current.finalizers if each != FINALIZER)
+                patch = {"metadata": {"finalizers": list(left)}}
+                current = await self._handle.client.patch(replace(current, finalizers=left), patch)
+            await self._handle.client.delete_object(current)
+        except ApiError as refused:
+            if refused.reason != "NotFound":
+                _log.error("claim %s was not deleted: %s", claim.key, refused)
 
     async def ready(self, claims: Sequence[ResourceClaim], patience: int) -> None:
         """Returns when all conditions of the claims' devices are true. Raises UnreservableError.
