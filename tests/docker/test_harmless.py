@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.docker.manifests import KUBERNETES, ROOT, Manifest, beside_schedulers, is_podtrail, manifests
 
@@ -98,6 +99,11 @@ def test_nothing_that_podtrail_fills_gets_the_scheduler_evicted(manifest: Manife
 def test_a_rollout_of_the_scheduler_does_not_wait_for_podtrail(manifest: Manifest) -> None:
     if manifest.document["kind"] == "Deployment":
         assert manifest.document["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"] >= 1
+
+
+def test_a_scheduler_of_compose_waits_for_no_podtrail() -> None:
+    compose = yaml.safe_load((ROOT / "docker" / "compose.yaml").read_text(encoding="utf-8"))
+    assert "depends_on" not in compose["services"]["scheduler"]
 
 
 def test_podtrail_may_do_nothing_and_says_so_itself(manifest: Manifest) -> None:

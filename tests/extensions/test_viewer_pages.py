@@ -133,6 +133,7 @@ def test_a_trace_links_both_ways_and_says_why_a_link_leads_nowhere(viewing: View
     dropped = get(viewing, f"/traces/{last.trace_id.hex()}", *chain(), status=404)
     assert "not kept (no policy said yes)" in dropped
     assert "attempt 4 of default/web-0" in dropped
+    assert f'href="/decisions/{last.trace_id.hex()}"' in dropped
 
 
 def test_a_span_asked_for_is_told_in_full(viewing: Viewing) -> None:

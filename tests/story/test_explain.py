@@ -66,7 +66,7 @@ def test_unschedulable_names_plugins_reasons_nodes_and_when_it_is_tried_again() 
 
 def test_unschedulable_in_the_recording_counts_the_attempts_before_it_as_well(recorded: Library) -> None:
     told = from_recording(recorded, "huge-0")
-    assert told[0].startswith("default/huge-0 is Pending for at least 22 s: unschedulable. 54 attempts, last now.")
+    assert told[0].startswith("default/huge-0 is Pending for at least 22 s: unschedulable. 54 attempts, last just now.")
     assert told[2].split()[:2] == ["3", "TaintToleration"]
     assert told[3].split()[:2] == ["12", "NodeResourcesFit"]
     assert "Same answer in the 3 attempts seen of 54, since 17:52:11 UTC." in told

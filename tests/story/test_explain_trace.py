@@ -97,7 +97,7 @@ def test_votes_whose_spans_are_gone_are_told_without_why() -> None:
     one.votes = {"failed": "sampled"}
     library.read(Verdict(one.trace_id, "sampled", "failed", "because", START, START, 6, one.votes), None)
     told = lines(library, attempt.trace_id)
-    assert "Votes (on which span and value is not held):" in told
+    assert "Votes (what each rests on is not held):" in told
     assert told[-1] == "Linked traces: not in this source, for no span of this trace is held."
 
 

@@ -29,7 +29,12 @@ def test_a_length_of_time_has_at_most_two_units(nanoseconds: int | None, words: 
 
 
 def test_how_long_ago_is_told_in_whole_seconds() -> None:
-    assert [ago(None, 0), ago(5, 5), ago(9 * S, 5 * S), ago(0, 12 * S + 7)] == ["never", "now", "now", "12 s ago"]
+    assert [ago(None, 0), ago(5, 5), ago(9 * S, 5 * S), ago(0, 12 * S + 7)] == [
+        "never",
+        "just now",
+        "just now",
+        "12 s ago",
+    ]
 
 
 def test_control_and_direction_characters_are_shown() -> None:

@@ -166,8 +166,9 @@ class Site:
         trace_id, span_id = _trace_and_span(request)
         view = self._views.trace(trace_id, span_id)
         if view is None:
-            fate = self._views.fate(trace_id)
-            return self._page("no_trace.html", {"trace_id": trace_id.hex(), "fate": fate}, 404)
+            decided = bool(self._library.decisions.find(trace_id))
+            context = {"trace_id": trace_id, "fate": self._views.fate(trace_id), "decided": decided}
+            return self._page("no_trace.html", context, 404)
         return self._page("trace.html", {"view": view})
 
     async def _api_trace(self, request: web.Request) -> web.Response:

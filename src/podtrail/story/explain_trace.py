@@ -113,7 +113,7 @@ def _votes(votes: Sequence[PolicyVote], facts: TraceFacts, room: int) -> list[Li
         said = safe(vote.why, _REASON) if vote.why else ""
         shadow = "(shadow) " if vote.shadow else ""
         rows.append((strong(safe(vote.policy, 60)), Piece(word, style), f"{shadow}{said}".rstrip()))
-    head = line("Votes:") if facts.explained else line("Votes (on which span and value is not held):")
+    head = line("Votes:") if facts.explained else line("Votes (what each rests on is not held):")
     most = max(2, room - 1)
     lines = columns(rows)
     if len(lines) > most:

@@ -35,7 +35,7 @@ def ago(then: int | None, now: int) -> str:
     if then is None:
         return "never"
     past = (now - then) // _SECOND * _SECOND
-    return "now" if past <= 0 else f"{duration(past)} ago"
+    return "just now" if past <= 0 else f"{duration(past)} ago"
 
 
 def moment(unix_nano: int) -> datetime:
