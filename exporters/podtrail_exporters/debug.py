@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterator, Mapping
 from types import TracebackType
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
@@ -16,6 +16,11 @@ _STATUS = ("unset", "ok", "error")
 
 class Config(Model):
     """Shows spans in podtrail's own log."""
+
+    of_the_collector: ClassVar[Mapping[str, str]] = {
+        "sending_queue": "remove it: nothing waits here",
+        **dict.fromkeys(("output_paths", "use_internal_logger"), "remove it: spans are shown in podtrail's own log"),
+    }
 
     verbosity: Literal["basic", "normal", "detailed"] = Field(
         "basic", description="`basic`: a line a batch; `normal`: a line a span; `detailed`: every field."

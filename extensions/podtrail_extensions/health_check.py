@@ -2,11 +2,11 @@
 
 import json
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from pydantic import Field
 
@@ -29,6 +29,34 @@ class ResponseBody(Model):
 
 class Config(Model):
     """Answer probes over HTTP: 200 while the pipelines run, else 503."""
+
+    of_the_collector: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(
+            (
+                "auth",
+                "compression_algorithms",
+                "cors",
+                "dialer",
+                "idle_timeout",
+                "include_metadata",
+                "keep_alives_enabled",
+                "keepalive",
+                "max_request_body_size",
+                "middlewares",
+                "read_header_timeout",
+                "read_timeout",
+                "response_headers",
+                "tls",
+                "transport",
+                "write_timeout",
+            ),
+            "remove it: probes are answered over plain HTTP, and need no more",
+        ),
+        **dict.fromkeys(
+            ("check_collector_pipeline", "component_health"), "remove it: ask podtrail's metrics how deliveries fare"
+        ),
+        **dict.fromkeys(("grpc", "http", "use_v2"), "remove it: use endpoint and path"),
+    }
 
     endpoint: Endpoint = Field("localhost:13133", description="Where to listen, host:port.")
     path: str = Field("/", pattern="^/", description="Path to answer at; one that ends in / answers below it as well.")

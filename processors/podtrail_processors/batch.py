@@ -1,7 +1,7 @@
 """`batch`: gathers spans, so that exporters send few large requests. The Collector's processor of that name."""
 
-from collections.abc import Iterator, Sequence
-from typing import Self
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
 
@@ -14,6 +14,12 @@ _SIZES = (10, 25, 50, 75, 100, 250, 500, 750, 1000, 2000, 3000, 4000, 5000, 6000
 
 class Config(Model):
     """Settings of `batch`."""
+
+    of_the_collector: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(
+            ("metadata_keys", "metadata_cardinality_limit"), "remove it: what came with a request is not known here"
+        ),
+    }
 
     timeout: NonNegativeDuration = Field(
         default=200 * MILLISECOND,

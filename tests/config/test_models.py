@@ -99,8 +99,6 @@ def test_delivery_has_the_collectors_defaults() -> None:
 @pytest.mark.parametrize(
     ("model", "values", "message"),
     [
-        (QueueSettings, {"storage": "file_storage"}, "storage is not offered: the queue lives in memory"),
-        (QueueSettings, {"batch": {}}, "batch is not offered: batches are built by the batch processor"),
         (QueueSettings, {"wait_for_result": True}, "podtrail acknowledges spans once its pipeline holds them"),
         (QueueSettings, {"queue_size": 0}, "greater than 0"),
         (RetrySettings, {"max_elapsed_time": "10s"}, "max_elapsed_time must not be shorter"),

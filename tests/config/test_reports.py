@@ -95,7 +95,10 @@ def test_a_report_shows_the_place_and_what_would_be_right() -> None:
         ("s: {policies: [{name: a}]}", "c.yaml:1:16: s::policies::0::type: is required"),
         ("s: {policies: [{type: latencies}]}", "c.yaml:1:23: s::policies::0::type: unknown type 'latencies'"),
         ("s: {policies: [{type: always_sample}]}", "c.yaml:1:16: s::policies::0::name: is required"),
-        ("s: {delivery: {sending_queue: {storage: x}}}", "c.yaml:1:32: s::delivery::sending_queue::storage: is not"),
+        (
+            "s: {delivery: {sending_queue: {storage: x}}}",
+            "c.yaml:1:32: s::delivery::sending_queue::storage: the Collector has",
+        ),
         ("s: {endpoint: localhost}", "c.yaml:1:15: s::endpoint: 'localhost' lacks a port"),
         ("s: 5", "c.yaml:1:4: s: must be a map of settings"),
         ("s: [a]", "c.yaml:1:1: s: must be a map of settings"),

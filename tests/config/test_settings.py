@@ -103,7 +103,7 @@ def test_several_pipelines_share_components() -> None:
         ("  batch:", "  batch: 5", "c.yaml:4:10: processors::batch: must be a map of settings"),
         ("1s", "1x", "c.yaml:5:26: processors::batch/large::timeout: '1x' has the unknown unit 'x'"),
         ("receivers:\n", "reciever: {}\nreceivers:\n", "c.yaml:1:1: reciever: unknown key 'reciever'"),
-        ("receivers:\n", "connectors: {}\nreceivers:\n", "c.yaml:1:1: connectors: podtrail has no connectors"),
+        ("receivers:\n", "connectors: {}\nreceivers:\n", "c.yaml:1:1: connectors: the Collector has connectors"),
         ("service:\n", "service:\n  telemtry: {}\n", "c.yaml:9:3: service::telemtry: unknown key 'telemtry'"),
         (
             "service:\n",
@@ -184,13 +184,13 @@ def test_a_metrics_page_for_the_whole_network_is_warned_of() -> None:
 @pytest.mark.parametrize(
     ("telemetry", "headline"),
     [
-        ("{metrics: {readers: [{periodic: {}}]}}", "readers::0::periodic: is not offered: own metrics are pulled"),
+        ("{metrics: {readers: [{periodic: {}}]}}", "readers::0::periodic: the Collector has 'periodic' here"),
         (
             "{metrics: {address: 'x:1', readers: []}}",
             "metrics::address: address and readers are both given",
         ),
         ("{logs: {level: loud}}", "service::telemetry::logs::level: must be one of debug, info, warn, error"),
-        ("{traces: {}}", "service::telemetry::traces: unknown key 'traces'"),
+        ("{traces: {}}", "service::telemetry::traces: the Collector has 'traces' here"),
         ("{resource: {a: 1}}", "service::telemetry::resource::a: must be text, not the number 1"),
     ],
 )

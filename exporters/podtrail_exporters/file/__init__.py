@@ -6,7 +6,8 @@ length-prefixed protobuf. With compression each write is a complete frame (zstd)
 length, is not written.
 """
 
-from typing import TYPE_CHECKING, Literal, Self
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -28,6 +29,13 @@ class RotationSettings(Model):
 
 class Config(Model):
     """Writes spans to a file."""
+
+    of_the_collector: ClassVar[Mapping[str, str]] = {
+        "compression_params": "remove it: each compression has one level",
+        "directory_permissions": "make the directory beforehand",
+        "encoding": "use format: json or proto",
+        "group_by": "use several file exporters, each behind a filter",
+    }
 
     path: str = Field(min_length=1, description="Where to write spans.")
     append: bool = Field(

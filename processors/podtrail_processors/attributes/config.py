@@ -1,6 +1,7 @@
 """The configuration of `attributes`: the Collector's keys, for spans."""
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
@@ -137,6 +138,13 @@ class RegexpCache(Model):
 
 class Match(Model):
     """Which spans are meant: those that meet all that is given, of each list at least one."""
+
+    of_the_collector: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(
+            ("log_bodies", "log_severity_number", "log_severity_texts", "metric_names"),
+            "remove it: podtrail handles traces only",
+        ),
+    }
 
     match_type: Literal["strict", "regexp"] = Field(
         description="Whether texts are compared, or searched for as regular expressions (RE2)."

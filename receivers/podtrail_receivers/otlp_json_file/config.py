@@ -1,7 +1,8 @@
 """Configuration of the `otlp_json_file` receiver."""
 
+from collections.abc import Mapping
 from fnmatch import fnmatch
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -14,6 +15,41 @@ class Config(Model):
 
     The Collector's receiver of this name always follows, from the end on; here that is asked for.
     """
+
+    of_the_collector: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(
+            (
+                "acquire_fs_lock",
+                "compression",
+                "encoding",
+                "fingerprint_size",
+                "force_flush_period",
+                "initial_buffer_size",
+                "max_batches",
+                "max_concurrent_files",
+                "max_log_size",
+            ),
+            "remove it: every form is recognized, and files are read one after the other",
+        ),
+        **dict.fromkeys(
+            (
+                "include_file_name",
+                "include_file_name_resolved",
+                "include_file_path",
+                "include_file_path_resolved",
+                "include_file_owner_group_name",
+                "include_file_owner_name",
+                "include_file_record_number",
+                "include_file_record_offset",
+            ),
+            "remove it: spans are passed on as they stand in the file",
+        ),
+        **dict.fromkeys(
+            ("delete_after_read", "exclude_older_than", "header", "ordering_criteria", "polls_to_archive", "storage"),
+            "let a Collector follow the files and send OTLP to podtrail",
+        ),
+        "replay_file": "remove it: files are read whole; `follow: true` goes on as they grow",
+    }
 
     include: tuple[str, ...] = Field(
         min_length=1, description="Files to read: paths, or patterns with `*`, `?`, `[…]` and `**`."

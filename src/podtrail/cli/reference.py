@@ -5,7 +5,7 @@ that many components share stand once, at the end.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from inspect import cleandoc
 from typing import Any, Final, Literal, get_args, get_origin
 
@@ -17,7 +17,9 @@ from pydantic.fields import FieldInfo
 from podtrail.cli.components import summary
 from podtrail.component import Factory, registry
 from podtrail.config.duration import format_duration
+from podtrail.config.elsewhere import not_here
 from podtrail.config.gates import KNOWN_GATES
+from podtrail.config.model import Model
 from podtrail.config.shape import Shape, field_shapes
 from podtrail.config.telemetry import TelemetryConfig
 
@@ -52,11 +54,13 @@ def reference(factories: Iterable[Factory]) -> str:
         if factory.kind != kind:
             kind = factory.kind
             parts.append(f"## {kind.capitalize()}s\n")
+            parts.append(f"Those of the Collector that are not here: {', '.join(not_here(kind))}.\n")
         parts.append(f"### `{factory.type}`\n")
         if factory.aliases:
             parts.append(f"Older names: {', '.join(f'`{name}`' for name in factory.aliases)}.\n")
         parts.append(f"{summary(factory)}\n")
         parts.extend(_sections({factory.Config: ""}, shared))
+    parts.append(f"## Connectors\n\nThere are none. The Collector's: {', '.join(not_here('connector'))}.\n")
     parts.append("## Telemetry\n\nUnder `service::telemetry`.\n")
     parts.extend(_sections({TelemetryConfig: ""}, shared))
     parts.append("## Shared settings\n")
@@ -79,6 +83,14 @@ def _sections(found: Found, shared: Found) -> Iterator[str]:
                 yield f"{about}\n"
             rows = [_row(key, field, found[model], found, shared) for key, field in _fields(model)]
             yield table(("Key", "Type", "Default", "Meaning"), rows) if rows else "No keys.\n"
+            if issubclass(model, Model) and model.of_the_collector:
+                yield table(("The Collector has besides", "Here"), list(_elsewhere(model.of_the_collector)))
+
+
+def _elsewhere(keys: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the keys that are not here, those with the same way out in one row."""
+    for hint in dict.fromkeys(keys.values()):
+        yield ", ".join(f"`{key}`" for key, its in keys.items() if its == hint), hint
 
 
 def _fields(model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:

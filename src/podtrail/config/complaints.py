@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
 from podtrail.config.duration import format_duration
+from podtrail.config.model import Model
 from podtrail.config.nodes import ListNode, MapNode, Node, ScalarNode, descend
 from podtrail.config.problem import Path, did_you_mean
 from podtrail.config.shape import known_keys, shapes_at
@@ -76,8 +77,13 @@ def unknown_key(model: type[BaseModel], path: Path) -> Complaint:
     """Return what is to be said of a key that `model` does not know."""
     if not path:
         return Complaint(path, "unknown key", "", False)
-    hint = did_you_mean(str(path[-1]), known_keys(model, path[:-1]), "keys here")
-    return Complaint(path, f"unknown key {str(path[-1])!r}", hint, False)
+    key = str(path[-1])
+    for shape in shapes_at(model, path[:-1]):
+        if shape.model is not None and issubclass(shape.model, Model) and key in shape.model.of_the_collector:
+            hint = shape.model.of_the_collector[key]
+            return Complaint(path, f"the Collector has {key!r} here, podtrail does not", hint, False)
+    hint = did_you_mean(key, known_keys(model, path[:-1]), "keys here")
+    return Complaint(path, f"unknown key {key!r}", hint, False)
 
 
 def _missing(error: ErrorDetails, model: type[BaseModel], path: Path) -> Complaint:
@@ -145,7 +151,7 @@ def _but_is(model: type[BaseModel], path: Path, root: Node) -> str:
 
 def _literal(_error: ErrorDetails, path: Path, context: Mapping[str, Any], root: Node) -> Complaint:
     expected = str(context.get("expected", ""))
-    words = [word.strip("'") for word in expected.replace(" or ", ", ").split(", ")]
+    words = [word.strip("'") or '""' for word in expected.replace(" or ", ", ").split(", ")]
     node = descend(root, path)
     value = node.value if isinstance(node, ScalarNode) else None
     message = f"must be {'one of ' if len(words) > 1 else ''}{', '.join(words)}"

@@ -1,6 +1,7 @@
 """How an exporter delivers: timeout, retry and sending queue, with the Collector's keys and defaults."""
 
-from typing import Any, Literal, Self
+from collections.abc import Mapping
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -38,6 +39,11 @@ class RetrySettings(Model):
 class QueueSettings(Model):
     """The queue in front of an exporter (`sending_queue:`)."""
 
+    of_the_collector: ClassVar[Mapping[str, str]] = {
+        "storage": "remove it: the queue lives in memory and is drained on shutdown",
+        "batch": "remove it and put the batch processor last in the pipeline",
+    }
+
     enabled: bool = Field(True, description="Queue in memory; otherwise the pipeline waits for each delivery.")
     num_consumers: int = Field(10, gt=0, description="Batches under way at once.")
     queue_size: int = Field(1000, gt=0, description="Capacity in units of `sizer`.")
@@ -51,15 +57,6 @@ class QueueSettings(Model):
     )
     wait_for_result: bool = Field(False, description="Only `false`: the queue acknowledges a batch once it holds it.")
 
-    @model_validator(mode="before")
-    @classmethod
-    def _explain_what_is_missing(cls, data: Any) -> Any:
-        if isinstance(data, dict):
-            for key, reason in _NOT_OFFERED.items():
-                if data.get(key) is not None:
-                    raise ValueError(f"{key} is not offered: {reason}")
-        return data
-
     @field_validator("wait_for_result")
     @classmethod
     def _refuse_waiting(cls, value: bool) -> bool:
@@ -69,12 +66,6 @@ class QueueSettings(Model):
                 "set sending_queue::enabled: false to make the pipeline wait for each delivery"
             )
         return value
-
-
-_NOT_OFFERED = {
-    "storage": "the queue lives in memory and is drained on shutdown; remove the key",
-    "batch": "batches are built by the batch processor; put it last in the pipeline and remove the key",
-}
 
 
 class DeliverySettings(Model):

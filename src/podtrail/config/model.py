@@ -5,7 +5,7 @@ is off unless it is named (`grpc:`) the defaults of its keys.
 """
 
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, SecretStr, model_validator
 from pydantic.fields import FieldInfo
@@ -55,6 +55,9 @@ class Model(BaseModel):
 
     A subclass may define `warnings(self) -> list[tuple[WarningPath, str]]`: what is legal but hardly meant.
     """
+
+    of_the_collector: ClassVar[Mapping[str, str]] = {}
+    """Keys that the Collector has here and podtrail does not: what to do instead."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False, allow_inf_nan=True)
 

@@ -1,6 +1,7 @@
 """What podtrail says about itself: `service::telemetry` in the Collector's forms."""
 
-from typing import Any, Final, Literal, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -13,6 +14,10 @@ _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 class PrometheusReader(Model):
     """A page in Prometheus' text format. Names are the Collector's own, no suffix is ever added."""
+
+    of_the_collector: ClassVar[Mapping[str, str]] = {
+        "with_resource_constant_labels": "remove it: have Prometheus add labels when it scrapes"
+    }
 
     host: str = Field("localhost", description="Host or address to listen on.")
     port: int = Field(_PORT, ge=0, le=65_535, description="Port to listen on; 0: any free one.")
@@ -43,18 +48,29 @@ class PullReader(Model):
 class Reader(Model):
     """One way in which metrics leave the process."""
 
+    of_the_collector: ClassVar[Mapping[str, str]] = {
+        "periodic": "own metrics are pulled: use pull::exporter::prometheus, or let a Collector scrape it",
+        "producers": "remove it: there are podtrail's own metrics only",
+    }
+
     pull: PullReader = Field(description="Metrics that somebody fetches; the only kind there is.")
 
     @model_validator(mode="before")
     @classmethod
-    def _explain_push(cls, data: Any) -> Any:
+    def _periodic_is_no_missing_pull(cls, data: Any) -> Any:
         if isinstance(data, dict) and "periodic" in data:
-            raise ValueError("periodic is not offered: own metrics are pulled, use pull::exporter::prometheus")
+            raise ValueError(
+                f"the Collector has 'periodic' here, podtrail does not; {cls.of_the_collector['periodic']}"
+            )
         return data
 
 
 class MetricsConfig(Model):
     """podtrail's own metrics."""
+
+    of_the_collector: ClassVar[Mapping[str, str]] = {
+        "views": "remove it: drop and rename metrics where they are scraped"
+    }
 
     level: Literal["none", "basic", "normal", "detailed"] = Field(
         "normal", description="`none` switches the metrics page off; the other levels give the same metrics."
@@ -94,6 +110,16 @@ class MetricsConfig(Model):
 class LogsConfig(Model):
     """podtrail's own log on standard error."""
 
+    of_the_collector: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(
+            ("development", "disable_caller", "disable_stacktrace", "disable_zap_resource", "initial_fields"),
+            "remove it: a line has time, level, component and message, an error of a component its trace",
+        ),
+        **dict.fromkeys(("output_paths", "error_output_paths"), "remove it: the log goes to standard error"),
+        "processors": "let a Collector or an agent read standard error",
+        "sampling": "remove it: the log is short, and what repeats itself is not said each time",
+    }
+
     level: Literal["debug", "info", "warn", "error"] = Field("info", description="Least level that is written.")
     encoding: Literal["console", "json"] | None = Field(
         None, description="`console` for people, `json` for machines; absent: console on a terminal, else json."
@@ -107,6 +133,8 @@ class LogsConfig(Model):
 
 class TelemetryConfig(Model):
     """What podtrail says about itself."""
+
+    of_the_collector: ClassVar[Mapping[str, str]] = {"traces": "remove it: podtrail makes no traces of its own work"}
 
     metrics: MetricsConfig = Field(default_factory=MetricsConfig, description="Own metrics.")
     logs: LogsConfig = Field(default_factory=LogsConfig, description="Own log on standard error.")

@@ -1,6 +1,7 @@
 """TLS settings in the Collector's words."""
 
-from typing import Literal, Self
+from collections.abc import Mapping
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -12,6 +13,15 @@ TlsVersion = Literal["1.2", "1.3"]
 
 class TlsSettings(Model):
     """What server and client have in common."""
+
+    of_the_collector: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(
+            ("cipher_suites", "curve_preferences", "include_insecure_cipher_suites", "max_version"),
+            "remove it: OpenSSL's secure choices hold",
+        ),
+        "include_system_ca_certs_pool": "give ca_file one file with all authorities, or leave ca_file out",
+        "tpm": "give the key as key_file",
+    }
 
     ca_file: str | None = Field(
         None,
@@ -57,6 +67,11 @@ class TlsClientSettings(TlsSettings):
 
 class TlsServerSettings(TlsSettings):
     """TLS of a server (`tls:` of a receiver); `cert` and `key` are required."""
+
+    of_the_collector: ClassVar[Mapping[str, str]] = {
+        **TlsSettings.of_the_collector,
+        "client_ca_file_reload": "remove it: reload_interval reads certificate and key anew",
+    }
 
     client_ca_file: str | None = Field(
         None,

@@ -6,6 +6,7 @@ from typing import Any, Final, Literal
 
 from podtrail.component import Factory, Kind, registry
 from podtrail.config import ConfigError, Document, Problem
+from podtrail.config.elsewhere import elsewhere
 from podtrail.config.ids import parse_id
 from podtrail.config.nodes import ListNode, MapNode, ScalarNode, child, descend, place_of
 from podtrail.config.problem import Path, did_you_mean, in_order
@@ -119,7 +120,11 @@ class _Reading:
     def settings(self, gates: frozenset[str]) -> Settings:
         for key in self._root.entries:
             if key == "connectors":
-                self._check.problem((key,), "podtrail has no connectors", "remove them and the pipelines they feed")
+                self._check.problem(
+                    (key,),
+                    "the Collector has connectors, podtrail has none",
+                    "remove them and the pipelines that they feed; a Collector behind podtrail can have them",
+                )
             elif key not in _TOP:
                 self._check.problem((key,), f"unknown key {key!r}", did_you_mean(key, _TOP, "keys here"))
         sections = {section: self._components(section) for section in _SECTIONS}
@@ -168,11 +173,14 @@ class _Reading:
             self._check.problem(path, str(error))
             return None
         factory = registry.find(kind, type_name)
+        if factory is None and (known := elsewhere(kind, type_name)) is not None:
+            self._check.problem(path, known.message, known.hint)
+            return None
         if factory is None:
             hint = did_you_mean(type_name, registry.types(kind), f"{section} there are")
-            elsewhere = next((of for of, other in _SECTIONS.items() if type_name in registry.types(other)), None)
-            if elsewhere is not None:
-                hint = f"{type_name} belongs under {elsewhere}"
+            section_of = next((of for of, other in _SECTIONS.items() if type_name in registry.types(other)), None)
+            if section_of is not None:
+                hint = f"{type_name} belongs under {section_of}"
             elif registry.broken():
                 hint += "; those of other distributions can't all be used: podtrail components says why"
             self._check.problem(path, f"unknown {kind} type {type_name!r}", hint)
@@ -216,7 +224,9 @@ class _Reading:
             self._check.problem(path, str(error))
             return None
         if signal in _OTHER_SIGNALS:
-            self._check.problem(path, f"podtrail handles traces only, not {signal}", "remove this pipeline")
+            self._check.problem(
+                path, f"podtrail handles traces only, not {signal}", "remove this pipeline, let a Collector have it"
+            )
             return None
         if signal != "traces":
             self._check.problem(path, f"unknown signal {signal!r}", "a pipeline is called traces or traces/name")
@@ -256,7 +266,7 @@ class _Reading:
                 self._check.problem((*path, at), f'references {kind} "{text}" more than once', "keep one", shown=shown)
             else:
                 found.append(text)
-                if text not in configured:
+                if text not in configured and descend(self._root, ("connectors", text)) is None:
                     hint = did_you_mean(text, tuple(configured), f"{kind}s configured")
                     message = f'references {kind} "{text}" which is not configured'
                     self._check.problem((*path, at), message, hint or f"configure it under {kind}s", shown=shown)

@@ -2,7 +2,8 @@
 
 import os
 import re
-from typing import Any, Literal, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -27,8 +28,17 @@ _OWN_HEADERS = frozenset({"content-type", "content-encoding", "content-length", 
 _NO_RELOAD = "reload_interval is not offered by a client: certificates are read at the start and on SIGHUP"
 
 
+_TUNING = "remove it: the library's own choice holds"
+
+
 class ClientSettings(DeliverySettings):
     """What both kinds of client have in common."""
+
+    of_the_collector: ClassVar[Mapping[str, str]] = {
+        "auth": "give credentials as headers: {authorization: ...}, or send to a Collector that adds them",
+        "middlewares": "send to a Collector that has them",
+        **dict.fromkeys(("read_buffer_size", "write_buffer_size"), _TUNING),
+    }
 
     tls: TlsClientSettings | None = Field(None, description="TLS; absent: verified against the system's authorities.")
     headers: Headers = Field(default_factory=dict, description="Headers sent with every request; values are secrets.")
@@ -53,6 +63,13 @@ class ClientSettings(DeliverySettings):
 
 class GrpcClientSettings(ClientSettings):
     """A gRPC client. What it leaves out may come from `OTEL_EXPORTER_OTLP_…`."""
+
+    of_the_collector: ClassVar[Mapping[str, str]] = {
+        **ClientSettings.of_the_collector,
+        "authority": "use tls::server_name_override",
+        "balancer_name": "remove it: one connection is used; to spread load, send to a Collector or a proxy",
+        "user_agent": "remove it: podtrail says who it is",
+    }
 
     endpoint: ClientEndpoint = Field(
         description="Where to send: host:port, http://host:port (plain text), https://host:port or unix:///path. "
@@ -124,6 +141,29 @@ class GrpcClientSettings(ClientSettings):
 
 class HttpClientSettings(ClientSettings):
     """An HTTP client. What it leaves out may come from `OTEL_EXPORTER_OTLP_…`."""
+
+    of_the_collector: ClassVar[Mapping[str, str]] = {
+        **ClientSettings.of_the_collector,
+        **dict.fromkeys(
+            (
+                "compression_params",
+                "disable_keep_alives",
+                "force_attempt_http2",
+                "http2_ping_timeout",
+                "http2_read_idle_timeout",
+                "idle_conn_timeout",
+                "keepalive",
+                "max_conns_per_host",
+                "max_idle_conns",
+                "max_idle_conns_per_host",
+            ),
+            _TUNING,
+        ),
+        "cookies": "remove it: no cookie is kept",
+        **dict.fromkeys(
+            ("logs_endpoint", "metrics_endpoint", "profiles_endpoint"), "remove it: podtrail handles traces only"
+        ),
+    }
 
     timeout: NonNegativeDuration = Field(30 * SECOND, description="Longest time one try may take; 0s: no limit.")
     endpoint: str | None = Field(

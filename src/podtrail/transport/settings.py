@@ -1,6 +1,7 @@
 """Configuration of servers, in the Collector's words (confighttp, configgrpc)."""
 
-from typing import Literal, Self
+from collections.abc import Mapping
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -17,8 +18,23 @@ from podtrail.config.types import (
 MIB = 1 << 20
 
 
+_TUNING = "remove it: the library's own choice holds"
+_OF_A_SERVER: Mapping[str, str] = {
+    "auth": "demand certificates of clients (tls::client_ca_file), or put a Collector in front",
+    "include_metadata": "remove it: nothing here goes by the headers of a request",
+    "middlewares": "put a Collector in front for them",
+    "dialer": "remove it: a server dials nobody",
+}
+"""What servers of the Collector have besides."""
+
+
 class GrpcServerSettings(Model):
     """A gRPC server."""
+
+    of_the_collector: ClassVar[Mapping[str, str]] = {
+        **_OF_A_SERVER,
+        **dict.fromkeys(("read_buffer_size", "write_buffer_size"), _TUNING),
+    }
 
     endpoint: str = Field(
         "localhost:4317", description="Where to listen: host:port, or the path of a socket with `transport: unix`."
@@ -53,6 +69,8 @@ class GrpcServerSettings(Model):
 class CorsSettings(Model):
     """Which web pages may send."""
 
+    of_the_collector: ClassVar[Mapping[str, str]] = {"exposed_headers": "remove it: answers carry nothing to read"}
+
     allowed_origins: list[str] = Field(
         default_factory=list, description="Origins, for example https://app.example; one `*` in each stands for any."
     )
@@ -65,6 +83,17 @@ class CorsSettings(Model):
 
 class HttpServerSettings(Model):
     """An HTTP server."""
+
+    of_the_collector: ClassVar[Mapping[str, str]] = {
+        **_OF_A_SERVER,
+        "transport": "remove it: HTTP is served over TCP",
+        "response_headers": "remove it, or put a proxy in front",
+        "read_header_timeout": "idle_timeout is the time for a request's head as well",
+        "write_timeout": "remove it: answers are short",
+        "keepalive": "use idle_timeout",
+        "keep_alives_enabled": "remove it: connections are kept open for idle_timeout",
+        **dict.fromkeys(("metrics_url_path", "logs_url_path"), "remove it: podtrail handles traces only"),
+    }
 
     endpoint: Endpoint = Field("localhost:4318", description="Where to listen: host:port.")
     tls: TlsServerSettings | None = Field(None, description="Serve TLS; absent: plain text.")

@@ -1,0 +1,140 @@
+"""What the OpenTelemetry Collector has and podtrail does not: components by their names, and the way out.
+
+The names are those of the modules that the distributions core, contrib and k8s are built of (`manifest.yaml` of
+open-telemetry/opentelemetry-collector-releases, all versions from v0.86 to v0.159), without the kind behind them, and
+a few types that are called otherwise. Types have been written with and without `_`, so it does not count.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+
+class Elsewhere(NamedTuple):
+    """A component that the Collector has or had."""
+
+    message: str
+    hint: str
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_THERE: Final[Mapping[str, frozenset[str]]] = {
+    "receiver": _words(
+        """
+        activedirectoryds aerospike apache apachespark awscloudwatch awscontainerinsight awsecscontainermetrics
+        awsfirehose awslambda awss3 awsxray azureblob azureeventhub azuremonitor carbon chrony ciscoos
+        cloudflare cloudfoundry collectd collector couchdb datadog dockerstats elasticsearch envoyals expvar
+        faro filelog filestats flinkmetrics fluentforward github gitlab googlecloudmonitoring googlecloudpubsub
+        googlecloudspanner haproxy hostmetrics httpcheck icmpcheck iis influxdb jaeger journald k8scluster
+        k8sevents k8sobjects kafka kafkametrics kubeletstats libhoney loki macosunifiedlogging memcached mongodb
+        mongodbatlas mysql namedpipe netflow nginx nop nsxt ntp obi oracledb otelarrow podman postgresql pprof
+        prometheus prometheusremotewrite pulsar purefa purefb rabbitmq receivercreator redis riak saphana
+        simpleprometheus skywalking snmp snowflake solace splunkenterprise splunkhec sqlquery sqlserver sshcheck
+        statsd stef syslog systemd tcpcheck tcplog tlscheck udplog vcenter wavefront webhookevent
+        windowseventlog windowsperfcounters windowsservice yanggrpc zipkin zookeeper
+        """
+    ),
+    "processor": _words(
+        """
+        cardinalityguardian coralogix cumulativetodelta deltatocumulative deltatorate drain
+        experimentalmetricsgeneration genainormalizer geoip groupbyattrs groupbytrace interval isolationforest
+        k8sattributes logdedup metricsgeneration metricstarttime metricstransform redaction remotetap resource
+        resourcedetection schema span sumologic transform unroll
+        """
+    ),
+    "exporter": _words(
+        """
+        alibabacloudlogservice awscloudwatchlogs awsemf awskinesis awss3 awsxray azureblob azuredataexplorer
+        azuremonitor bmchelix cassandra clickhouse coralogix datadog dataset doris elasticsearch faro
+        googlecloud googlecloudpubsub googlecloudstorage googlemanagedprometheus honeycombmarker influxdb kafka
+        loadbalancing logicmonitor logzio mezmo nop opensearch otelarrow prometheus prometheusremotewrite pulsar
+        rabbitmq sentry signalfx splunkhec stef sumologic syslog tencentcloudlogservice tinybird zipkin
+        """
+    ),
+    "extension": _words(
+        """
+        ack asapauth asapclient awscloudwatchmetricstreamsencoding awsiamdbauth awslogsencoding awsproxy
+        azureauth azureencoding basicauth bearertokenauth cgroupruntime datadog dbstorage dockerobserver
+        ecsobserver filestorage googleclientauth googlecloudlogentryencoding headerssetter healthcheckv2
+        hostobserver httpforwarder jaegerencoding jaegerremotesampling jsonlogencoding k8sleaderelector
+        k8sobserver oauth2client oauth2clientauth oidc oidcauth opamp otlpencoding pebbletailstorage pprof
+        redisstorage sigv4auth skywalkingencoding sumologic textencoding zipkinencoding zpages
+        """
+    ),
+    "connector": _words(
+        """
+        count datadog exceptions failover forward grafanacloud otlpjson roundrobin routing servicegraph
+        signaltometrics spanmetrics sum
+        """
+    ),
+}
+"""In the distributions of today, by kind."""
+_GONE: Final[Mapping[str, frozenset[str]]] = {
+    "receiver": _words(
+        """
+        bigip dotnetdiagnostics file jmx opencensus prometheusexec sapm signalfx
+        """
+    ),
+    "processor": _words(
+        """
+        datadog k8stagger remoteobserver routing servicegraph spanmetrics
+        """
+    ),
+    "exporter": _words(
+        """
+        awsprometheusremotewrite carbon dynatrace elastic f5cloud honeycomb humio instana jaeger
+        jaegerthrifthttp logging loki newrelic opencensus parquet sapm skywalking stackdriver tanzuobservability
+        """
+    ),
+    "extension": _words(
+        """
+        ecstaskobserver fluentbit kafkatopicsobserver memoryballast
+        """
+    ),
+}
+"""In earlier ones."""
+
+_INSTEAD: Final[Mapping[str, str]] = {
+    "receiver": "let a Collector take it in and send OTLP to podtrail",
+    "processor": "put a Collector behind podtrail for it",
+    "exporter": "send OTLP to a Collector that has it",
+    "extension": "remove it here and from service::extensions",
+    "connector": "remove it and the pipelines that it feeds; a Collector behind podtrail can have it",
+}
+_BETTER: Final[Mapping[tuple[str, str], str]] = {
+    ("exporter", "jaeger"): "Jaeger takes OTLP: use otlp_grpc",
+    ("exporter", "logging"): "debug took its place: its verbosity is basic, normal or detailed",
+    ("exporter", "nop"): "leave it out, or use debug with verbosity: basic",
+    ("extension", "basicauth"): "give an exporter its credentials as headers: {authorization: ...}",
+    ("extension", "bearertokenauth"): "give an exporter its token as headers: {authorization: ...}",
+    (
+        "extension",
+        "filestorage",
+    ): "remove it, and sending_queue::storage: queues live in memory",
+    ("extension", "healthcheckv2"): "use health_check",
+    ("extension", "memoryballast"): "remove it: Python has no use for a ballast",
+    ("extension", "zpages"): "use viewer, whose pages show traces and decisions",
+    ("processor", "groupbytrace"): "leave it out: tail_sampling gathers traces itself",
+    ("processor", "span"): "filter and attributes do some of it; put a Collector behind podtrail for the rest",
+    ("processor", "transform"): "attributes and filter do some of it; put a Collector behind podtrail for the rest",
+    ("receiver", "jaeger"): "have its clients send OTLP, or let a Collector take it in and send OTLP to podtrail",
+    ("receiver", "zipkin"): "have its clients send OTLP, or let a Collector take it in and send OTLP to podtrail",
+}
+
+
+def elsewhere(kind: str, type_name: str) -> Elsewhere | None:
+    """Return what is to be said of a type that podtrail does not have; None when the Collector has none either."""
+    name = type_name.replace("_", "").lower()
+    hint = _BETTER.get((kind, name), _INSTEAD[kind])
+    if name in _THERE[kind]:
+        return Elsewhere(f"the Collector has the {kind} {type_name!r}, podtrail does not", hint)
+    if name in _GONE.get(kind, ()):
+        return Elsewhere(f"the Collector had the {kind} {type_name!r} once, podtrail does not have it", hint)
+    return None
+
+
+def not_here(kind: str) -> Sequence[str]:
+    """Return the names of the components that the Collector has today, without `_`."""
+    return sorted(_THERE[kind])

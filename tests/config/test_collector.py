@@ -1,0 +1,126 @@
+"""What users bring from the Collector: its keys and components are known by name, and every answer shows a way out."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from podtrail.component import registry
+from podtrail.config import ConfigError, Document, Problem
+from podtrail.config.elsewhere import elsewhere
+from podtrail.config.model import Model
+from podtrail.config.shape import Shape
+from podtrail.config.telemetry import TelemetryConfig
+from podtrail.pipeline.settings import read_settings
+
+DATA = Path(__file__).parent.parent / "data"
+PASTED = sorted((DATA / "pasted").glob("*.yaml"))
+UNRECORDED = {"podtrail_processors.memory_limiter", "podtrail_receivers.otlp_json_file.config"}
+"""Where keys are those of the Collector's sources: no build of it was at hand that has these two."""
+
+
+def recorded() -> Mapping[type[BaseModel], list[list[str | int]]]:
+    """Return the paths of the Collector's keys by our configuration of the component."""
+    paths: dict[type[BaseModel], list[list[str | int]]] = {}
+    model: type[BaseModel] = BaseModel
+    for line in (DATA / "collector" / "keys.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("## "):
+            _, kind, name = line.split()
+            factory = None if kind == "service" else registry.find(kind, name)  # type: ignore[arg-type]
+            model = TelemetryConfig if factory is None else factory.Config
+            paths[model] = []
+        elif not line.startswith("#"):
+            path: list[str | int] = []
+            for part in line.split("::"):
+                path += [part.rstrip("[]"), *[0] * part.count("[]")]
+            paths[model].append(path)
+    return paths
+
+
+def lacking() -> Iterator[tuple[type[BaseModel], str]]:
+    """Yield the Collector's keys that a model of ours does not have."""
+    for model, paths in recorded().items():
+        for path in paths:
+            shapes = [Shape(model)]
+            for key in path:
+                below = [inner for shape in shapes for inner in shape.below(key)]
+                if not below:
+                    yield from ((shape.model, str(key)) for shape in shapes if shape.model is not None)
+                    break
+                shapes = below
+
+
+def test_every_key_of_the_collector_is_here_or_known_to_be_not() -> None:
+    unknown = {
+        f"{model.__module__}.{model.__name__}.{key}"
+        for model, key in lacking()
+        if not (issubclass(model, Model) and key in model.of_the_collector)
+    }
+
+    assert not unknown
+
+
+def test_what_is_said_to_be_the_collectors_is_and_is_not_here() -> None:
+    real = set(lacking())
+    models = {model for model, _ in real if issubclass(model, Model)}
+
+    for model in models:
+        assert issubclass(model, Model)
+        if model.__module__ not in UNRECORDED:
+            assert {(model, key) for key in model.of_the_collector} <= real
+        assert not model.of_the_collector.keys() & model.model_fields.keys()
+        assert all(model.of_the_collector.values())
+
+
+@pytest.mark.parametrize("path", PASTED, ids=[path.stem for path in PASTED])
+def test_what_is_pasted_is_answered_in_a_line_a_fault_with_a_way_out(path: Path) -> None:
+    """The expected answers stand beside the configurations: a headline, and below it the hint."""
+    problems = judged(path)
+
+    assert report(problems) == path.with_suffix(".txt").read_text(encoding="utf-8")
+    for problem in problems:
+        assert "did you mean" not in problem.hint
+        assert "unknown" not in problem.message
+        assert problem.hint or "must be one of" in problem.message
+
+
+def report(problems: Iterable[Problem]) -> str:
+    return "".join(f"{problem.headline}\n" + f"  {problem.hint}\n" * bool(problem.hint) for problem in problems)
+
+
+def judged(path: Path) -> tuple[Problem, ...]:
+    try:
+        read_settings(Document.from_text(path.read_text(encoding="utf-8"), path.name, {}))
+    except ConfigError as error:
+        return error.problems
+    return ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "spellings"),
+    [
+        ("receiver", ("k8s_cluster", "host_metrics", "hostmetrics", "prometheus", "filelog", "file_log", "nop")),
+        ("processor", ("k8sattributes", "k8s_attributes", "resource", "transform", "cumulativetodelta", "span")),
+        ("exporter", ("load_balancing", "loadbalancing", "zipkin", "awss3", "otelarrow", "clickhouse")),
+        ("extension", ("file_storage", "basicauth", "oauth2client", "headers_setter", "k8s_observer", "pprof")),
+    ],
+)
+def test_components_of_the_collector_are_told_in_either_spelling(kind: str, spellings: tuple[str, ...]) -> None:
+    for name in spellings:
+        found = elsewhere(kind, name)
+        assert found is not None, name
+        assert found.message == f"the Collector has the {kind} {name!r}, podtrail does not"
+        assert re.search(r"Collector|remove|leave it out|use |headers", found.hint)
+
+
+def test_what_podtrail_has_is_not_said_to_be_elsewhere() -> None:
+    for factory in registry.all_factories():
+        assert [elsewhere(factory.kind, name) for name in (factory.type, *factory.aliases)] == [
+            None for _ in range(1 + len(factory.aliases))
+        ]
+
+
+def test_a_misspelt_component_of_ours_is_still_guessed() -> None:
+    assert elsewhere("processor", "tailsamplin") is None
