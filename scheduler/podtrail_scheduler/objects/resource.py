@@ -28,10 +28,15 @@ class DeviceId(NamedTuple):
 
 
 class DeviceAttribute(NamedTuple):
-    """A value of `kind` bool, int, string or version."""
+    """A value of `kind` bool, int, string or version, a list of such, or one that is not known: an empty kind."""
 
     kind: str
-    value: bool | int | str
+    value: bool | int | str | tuple[bool | int | str, ...]
+
+    @property
+    def comparable(self) -> bool:
+        """Whether constraints can be about it: lists are Alpha."""
+        return bool(self.kind) and not isinstance(self.value, tuple)
 
 
 class DeviceTaint(NamedTuple):
@@ -139,6 +144,8 @@ class ResourceSlice(ByName):
     all_nodes: bool = False
     per_device_node_selection: bool = False
     devices: tuple[Device, ...] = ()
+    has_compatibility_groups: bool = False
+    """Which of its devices can be allocated together is not known (Alpha): none may be, nor others of the pool."""
     shared_counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     resource_version: str = ""
 
@@ -199,6 +206,8 @@ class AllocatedDevice(NamedTuple):
     """The claim's share of its capacity; None: the whole device."""
     binding_conditions: tuple[str, ...] = ()
     binding_failure_conditions: tuple[str, ...] = ()
+    skips_node_operations: bool = False
+    """The kubelet must know that it has nothing to prepare (Alpha)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,21 @@ from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
 
-from . import claims, crowded, devices, extended, hints, mixed, nodes, queue, resources, sharing, spreading, volumes
+from . import (
+    alpha,
+    claims,
+    crowded,
+    devices,
+    extended,
+    hints,
+    mixed,
+    nodes,
+    queue,
+    resources,
+    sharing,
+    spreading,
+    volumes,
+)
 
 
 class Family(NamedTuple):
@@ -35,6 +49,7 @@ FAMILIES: dict[str, Family] = {
     "DynamicResources": Family(claims.dynamic_resources, 30),
     "devices": Family(devices.devices_in_detail, 40),
     "sharing": Family(sharing.shared_devices, 30),
+    "alpha": Family(alpha.alpha, 40),
     "extended": Family(extended.extended_resources, 60),
     "DefaultPreemption": Family(queue.default_preemption, 50),
     "preemption": Family(queue.preemption_of_what_is_in_the_way, 30),

@@ -26,6 +26,8 @@ from .profiles import configuration
 
 # What would change what a case says, or needs a controller that is not there.
 _ADMISSION = "TaintNodesByCondition,Priority,DefaultTolerationSeconds,StorageObjectInUseProtection,RuntimeClass"
+_ALPHA = ("DRADeviceCompatibilityGroups", "DRAListTypeAttributes", "DRAOptionalNodeOperations", "DRADerivedAttributes")
+"""What the API server keeps though kube-scheduler does without, so that objects have fields which it does not know."""
 _VERBOSITY = (
     "-v=4",
     "--vmodule=schedule_one=10,scheduling_queue=6,active_queue=6,backoff_queue=6",
@@ -265,7 +267,9 @@ def _is_terminating(obj: Object) -> bool:
 
 def start(assets: Path, folder: Path) -> ControlPlane:
     """A control plane whose API server leaves the cases as they are."""
-    plane = ControlPlane(assets, folder, apiserver=[f"--disable-admission-plugins={_ADMISSION}"])
+    gates = ",".join(f"{gate}=true" for gate in _ALPHA)
+    flags = [f"--disable-admission-plugins={_ADMISSION}", f"--feature-gates={gates}"]
+    plane = ControlPlane(assets, folder, apiserver=flags)
     plane.start()
     return plane
 

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from podtrail_scheduler.objects import NodeSelector, NodeSelectorTerm, Requirement
 from podtrail_scheduler.objects.decoding import decode
 from podtrail_scheduler.objects.resource import (
@@ -123,7 +122,14 @@ def test_a_rule_taints_what_its_selector_names() -> None:
     assert read("DeviceTaintRule", {"taint": taint}).selector is None
 
 
-def test_an_attribute_of_an_unknown_kind_is_told_with_its_path() -> None:
-    device = {"name": "d", "attributes": {"a": {"bytes": "x"}}}
-    with pytest.raises(ValueError, match=r"spec\.devices\[0\]\.attributes\.a: has none of bool, int, string, version"):
-        read("ResourceSlice", {"driver": "dr", "pool": {"name": "p"}, "devices": [device]})
+def test_an_attribute_of_an_unknown_kind_is_one_that_nothing_can_be_said_about() -> None:
+    device = {"name": "d", "attributes": {"a": {"bytes": "x"}, "b": {"ints": [1, 2]}, "c": {"int": 1}}}
+    attributes = (
+        read("ResourceSlice", {"driver": "dr", "pool": {"name": "p"}, "devices": [device]}).devices[0].attributes
+    )
+    assert attributes == {
+        "a": DeviceAttribute("", ""),
+        "b": DeviceAttribute("ints", (1, 2)),
+        "c": DeviceAttribute("int", 1),
+    }
+    assert [each.comparable for each in attributes.values()] == [False, False, True]

@@ -31,7 +31,8 @@ from .labels import node_selector
 from .owners import controller_uid
 from .reading import Json, Misshapen, flag, inner, items, labels, moment, part, quantities, quantity, text, texts, whole
 
-_ATTRIBUTE_KINDS = ("bool", "int", "string", "version")
+_ATTRIBUTE_KINDS = ("ints", "bools", "strings", "versions", "int", "bool", "string", "version")
+"""Of several the first counts, as in kube-scheduler; the lists are Alpha."""
 
 
 def decode_resource_slice(resource_slice: Json) -> ResourceSlice:
@@ -51,6 +52,11 @@ def decode_resource_slice(resource_slice: Json) -> ResourceSlice:
         all_nodes=flag(spec, "allNodes", "spec"),
         per_device_node_selection=flag(spec, "perDeviceNodeSelection", "spec"),
         devices=items(spec, "devices", _device, "spec"),
+        has_compatibility_groups=any(
+            texts(consumption, "compatibilityGroups")
+            for device in spec.get("devices") or ()
+            for consumption in device.get("consumesCounters") or ()
+        ),
         shared_counters=dict(sets),
         resource_version=text(metadata, "resourceVersion", "metadata"),
     )
@@ -98,7 +104,7 @@ def decode_resource_claim(claim: Json) -> ResourceClaim:
         for_extended_resources=labels(metadata, "annotations", "metadata").get(EXTENDED_RESOURCES) == "true",
         requests=items(devices, "requests", _request, "spec.devices"),
         constraints=items(devices, "constraints", _constraint, "spec.devices"),
-        config=items(devices, "config", dict, "spec.devices"),
+        config=items(devices, "config", _configuration, "spec.devices"),
         allocation=inner(status, "allocation", _allocation, "status"),
         reserved_for=items(status, "reservedFor", _consumer, "status"),
         devices=items(status, "devices", _status, "status"),
@@ -144,8 +150,20 @@ def _attribute(attribute: Json, name: str) -> DeviceAttribute:
     for kind in _ATTRIBUTE_KINDS:
         value = attribute.get(kind)
         if value is not None:
-            return DeviceAttribute(kind, value)
-    raise Misshapen(f"has none of {', '.join(_ATTRIBUTE_KINDS)}", "attributes", name)
+            return DeviceAttribute(kind, _scalars(value, name) if kind.endswith("s") else _scalar(value, name))
+    return DeviceAttribute("", "")
+
+
+def _scalars(values: object, name: str) -> tuple[bool | int | str, ...]:
+    if not isinstance(values, list):
+        raise Misshapen(f"{values!r:.80} is not a list", "attributes", name)
+    return tuple(_scalar(each, name) for each in values)
+
+
+def _scalar(value: object, name: str) -> bool | int | str:
+    if not isinstance(value, bool | int | str):
+        raise Misshapen(f"{value!r:.80} is not text, a number or true or false", "attributes", name)
+    return value
 
 
 def _amount(holder: Json, at: str) -> int:
@@ -205,6 +223,11 @@ def _specification(request: Json) -> DeviceSpecification:
     )
 
 
+def _configuration(config: Json) -> Json:
+    texts(config, "requests")
+    return config
+
+
 def _constraint(constraint: Json) -> DeviceConstraint:
     return DeviceConstraint(
         text(constraint, "matchAttribute"),
@@ -227,6 +250,7 @@ def _allocated(device: Json) -> AllocatedDevice:
         quantities(device, "consumedCapacity") if device.get("shareID") else None,
         texts(device, "bindingConditions"),
         texts(device, "bindingFailureConditions"),
+        bool(texts(device, "skipNodeOperations")),
     )
 
 

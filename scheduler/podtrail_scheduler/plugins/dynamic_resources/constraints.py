@@ -18,8 +18,8 @@ def holds(constraint: DeviceConstraint, before: Sequence[Chosen], chosen: Chosen
         return False
     others = (_attribute(each.candidate, name) for each in before if _concerns(constraint, each))
     if constraint.match_attribute:
-        return all(other == attribute for other in others)
-    return all(other != attribute for other in others)
+        return all(attribute.comparable and other == attribute for other in others)
+    return all(attribute.comparable and other != attribute for other in others)
 
 
 def _concerns(constraint: DeviceConstraint, chosen: Chosen) -> bool:

@@ -27,6 +27,8 @@ from .writing import ClaimWriter, UnreservableError
 
 ALTERNATIVES = 8
 """As many alternatives a request may have at most; the first counts as many points."""
+OPTIONAL_OPERATIONS = "DRAOptionalNodeOperations"
+"""What a node declares whose kubelet can do without preparing a device."""
 MOST_USERS = 256
 """As many may use a claim."""
 IN_USE = unresolvable("resourceclaim in use")
@@ -297,6 +299,10 @@ class DynamicResources:
         if allocation is None:
             return True
         if allocation.node_selector is not None and not allocation.node_selector.matches(node.labels, node.name):
+            return False
+        if OPTIONAL_OPERATIONS not in node.declared_features and any(
+            each.skips_node_operations for each in allocation.devices
+        ):
             return False
         if self._binding_timeout is None or not has_conditions(claim):
             return True

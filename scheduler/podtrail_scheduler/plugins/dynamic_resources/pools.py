@@ -79,6 +79,8 @@ class Pools:
         self._of_node, self._of_several, self._of_pool = {}, [], {}
         for each in self._listers.all(ResourceSlice):
             self._of_pool.setdefault(_pool_of(each), []).append(each)
+            if each.has_compatibility_groups:
+                continue
             if each.node_name and not each.shared_counters:
                 self._of_node.setdefault(each.node_name, []).append(each)
             else:
@@ -105,7 +107,8 @@ class Pools:
         everywhere = self._of_pool[pool_id]
         if any(each.pool_generation > first.pool_generation for each in everywhere):
             return None
-        current = [each for each in everywhere if each.pool_generation == first.pool_generation]
+        known = (each for each in everywhere if not each.has_compatibility_groups)
+        current = [each for each in known if each.pool_generation == first.pool_generation]
         if len(current) != first.pool_slices:
             return Pool(pool_id, incomplete=True)
         here = {each.name for each in slices}

@@ -50,7 +50,7 @@ def _result(claim: ResourceClaim, index: int, chosen: Chosen) -> dict[str, Any]:
         result["bindingFailureConditions"] = list(device.binding_failure_conditions)
     if chosen.consumed is not None:
         # An identifier that is the share's own, and the same when the attempt is made again.
-        result["shareID"] = str(uuid5(NAMESPACE_OID, f"{claim.uid}/{index}/{chosen.candidate.id}"))
+        result["shareID"] = str(uuid5(NAMESPACE_OID, ascii(f"{claim.uid}/{index}/{chosen.candidate.id}")))
         if chosen.consumed:
             result["consumedCapacity"] = {name: _quantity(amount) for name, amount in chosen.consumed.items()}
     return result
@@ -73,7 +73,7 @@ def _config(claim: ResourceClaim, chosen: Sequence[Chosen], classes: Mapping[str
         if each.request_name not in requests:
             requests.append(each.request_name)
     config: list[dict[str, Any]] = [
-        {"source": "FromClass", "requests": requests, **parameters}
+        {**parameters, "source": "FromClass", "requests": requests}
         for name, requests in by_class.items()
         for parameters in classes[name].config
     ]

@@ -74,7 +74,7 @@ def _device(device: Device, driver: str) -> Mapping[str, object]:
     attributes: dict[str, dict[str, object]] = {}
     for name, attribute in device.attributes.items():
         domain, _, identifier = name.rpartition("/")
-        attributes.setdefault(domain or driver, {})[identifier] = _value(attribute)
+        attributes.setdefault(domain or driver, {})[identifier] = _value(name, attribute)
     capacity: dict[str, dict[str, object]] = {}
     for name, held in device.capacity.items():
         domain, _, identifier = name.rpartition("/")
@@ -87,5 +87,9 @@ def _device(device: Device, driver: str) -> Mapping[str, object]:
     }
 
 
-def _value(attribute: DeviceAttribute) -> object:
+def _value(name: str, attribute: DeviceAttribute) -> object:
+    if not attribute.kind:
+        raise CelError(f"attribute {name}: unsupported attribute value")
+    if isinstance(attribute.value, tuple):
+        return [semver(each) if attribute.kind == "versions" else each for each in attribute.value]
     return semver(attribute.value) if attribute.kind == "version" else attribute.value

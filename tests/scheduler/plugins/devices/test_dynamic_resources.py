@@ -8,7 +8,16 @@ import pytest
 from podtrail_scheduler.cluster.simulated.timeline import Timeline
 from podtrail_scheduler.configuration.args import DynamicResourcesArgs
 from podtrail_scheduler.framework.status import SKIP, Code, unresolvable
-from podtrail_scheduler.objects import HOSTNAME, NodeSelector, NodeSelectorTerm, Pod, PodResourceClaim, Requirement
+from podtrail_scheduler.objects import (
+    HOSTNAME,
+    Node,
+    NodeSelector,
+    NodeSelectorTerm,
+    Pod,
+    PodResourceClaim,
+    Requirement,
+)
+from podtrail_scheduler.objects.decoding import decode_resource_claim
 from podtrail_scheduler.objects.resource import (
     ALL_DEVICES,
     AllocatedDevice,
@@ -346,3 +355,13 @@ def test_hints_look_for_claims_that_come_and_devices_that_go_free(
     generated = replace(POD, resource_claims=(PodResourceClaim("d", "", "template"),))
     assert not hopeful(plugin, POD, Resource.TARGET_POD, POD, generated)
     assert hopeful(plugin, POD, Resource.TARGET_POD, generated, replace(generated, claim_statuses={"d": ""}))
+
+
+def test_devices_that_need_no_preparation_are_usable_only_where_the_kubelet_knows(cluster: Cluster) -> None:
+    for name, features in (("a", frozenset[str]()), ("b", frozenset({"DRAOptionalNodeOperations"}))):
+        cluster.node(name).set_node(Node(name, declared_features=features))
+    result = {"request": "gpus", "driver": DRIVER, "pool": "p", "device": "x", "skipNodeOperations": ["*"]}
+    allocated = {"allocation": {"devices": {"results": [result]}}}
+    metadata = {"name": "claim", "namespace": "default", "uid": "claim"}
+    cluster.have(decode_resource_claim({"metadata": metadata, "status": allocated}))
+    assert cluster.refused(DynamicResources(cluster.handle), POD) == {"a": NOT_AVAILABLE}

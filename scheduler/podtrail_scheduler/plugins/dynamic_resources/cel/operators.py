@@ -22,9 +22,9 @@ def contains(container: object, item: object) -> bool:
     """Whether a list has the item, or a map the key."""
     if isinstance(container, Mapping):
         return any(equal(key, item) for key in container)
-    if isinstance(container, (list, tuple)):
+    if isinstance(container, (list, tuple)) and not isinstance(container, Semver):
         return any(equal(each, item) for each in container)
-    raise CelError(f"no such overload: {kind_of(item)} in {kind_of(container)}")
+    raise CelError("no such overload")
 
 
 _ORDER: Mapping[str, Callable[[object, object], bool]] = {
