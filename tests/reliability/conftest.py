@@ -44,6 +44,7 @@ __all__ = [
     "until",
 ]
 
+MIB = 1 << 20
 Spans = Counter[bytes]
 """Span ids, and how often they came."""
 

@@ -1,16 +1,23 @@
-"""The thread in which files are opened, written, forced onto the disk and closed: a slow disk stops no event loop."""
+"""The thread in which files are opened, written, forced onto the disk and closed: a slow disk stops no event loop, and
+one that hangs does not keep the process from ending.
+"""
 
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from concurrent.futures import Future
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, TypeVar
 
 from podtrail.component import StartError
 from podtrail.config.types import SECOND
 from podtrail_exporters.file.log_file import LogFile
 
 T = TypeVar("T")
+
+_LONGEST_CLOSING = 3.0
+"""Seconds that a disk gets at the end."""
 
 
 class FileThread:
@@ -23,7 +30,9 @@ class FileThread:
         self._files = files
         self._flush_interval = flush_interval / SECOND
         self._log = log
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
+        self._work: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
+        # A daemon, since a thread that writes to what hangs can't be ended: that of an executor would be waited for.
+        self._thread = Thread(target=self._do_all, name=name, daemon=True)
         self._syncing: asyncio.Task[None] | None = None
 
     async def open(self, *, append: bool, create_directory: bool) -> None:
@@ -33,6 +42,7 @@ class FileThread:
             for file in self._files:
                 file.open(append=append, create_directory=create_directory)
 
+        self._thread.start()
         try:
             await self.do(work)
         except StartError:
@@ -43,7 +53,9 @@ class FileThread:
 
     async def do(self, work: Callable[[], T]) -> T:
         """Return what `work` returns, done in the thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        done: Future[T] = Future()
+        self._work.put((done, work))
+        return await asyncio.wrap_future(done)
 
     async def close(self) -> None:
         """Force everything onto the disk and close the files."""
@@ -53,8 +65,21 @@ class FileThread:
         await self._end()
 
     async def _end(self) -> None:
-        await self.do(self._close)
-        self._thread.shutdown()
+        try:
+            async with asyncio.timeout(_LONGEST_CLOSING):
+                await self.do(self._close)
+        except TimeoutError:
+            self._log.error("%s hangs, and is left as it is", ", ".join(str(file.path) for file in self._files))
+        self._work.put(None)
+
+    def _do_all(self) -> None:
+        while (next_ := self._work.get()) is not None:
+            done, work = next_
+            if done.set_running_or_notify_cancel():
+                try:
+                    done.set_result(work())
+                except BaseException as error:  # noqa: BLE001 - raised where it is waited for
+                    done.set_exception(error)
 
     def _close(self) -> None:
         for file in self._files:

@@ -1,0 +1,118 @@
+"""Exporters that are slow or fail in every way there is: none delays what another gets, in the run or at its end."""
+
+import signal
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from tests.reliability.conftest import (
+    Backend,
+    Config,
+    Sender,
+    configuration,
+    ids,
+    otlp_exporter,
+    request,
+)
+
+KEEP_ALL = {"tail_sampling": {"decision_wait": "50ms", "policies": [{"name": "all", "type": "always_sample"}]}}
+SMALL = {"sizer": "items", "queue_size": 30, "num_consumers": 1}
+SHUTDOWN = 10.0
+START_AND_END = 3.0
+
+
+def slow(backend: Backend) -> Config:
+    backend.open.set()
+    backend.seconds = 1.0
+    return otlp_exporter(backend.port, sending_queue=SMALL)
+
+
+def slow_and_blocking(backend: Backend) -> Config:
+    return slow(backend) | {"sending_queue": SMALL | {"block_on_overflow": True}}
+
+
+def silent(backend: Backend) -> Config:
+    return otlp_exporter(backend.port, timeout="200ms", sending_queue=SMALL)
+
+
+def silent_and_blocking(backend: Backend) -> Config:
+    return otlp_exporter(backend.port, sending_queue=SMALL | {"block_on_overflow": True})
+
+
+def refusing_for_good(backend: Backend) -> Config:
+    backend.open.set()
+    backend.status = grpc.StatusCode.INVALID_ARGUMENT
+    return otlp_exporter(backend.port, sending_queue=SMALL)
+
+
+def tried_again_for_ever(backend: Backend) -> Config:
+    backend.open.set()
+    backend.status = grpc.StatusCode.UNAVAILABLE
+    retry = {"initial_interval": "10ms", "max_interval": "20ms", "max_elapsed_time": "0s"}
+    return otlp_exporter(backend.port, retry_on_failure=retry, sending_queue=SMALL)
+
+
+WAYS = [slow, silent, silent_and_blocking, refusing_for_good, tried_again_for_ever]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("processors", [{}, KEEP_ALL], ids=["nothing between", "a sampler between"])
+def test_a_healthy_exporter_gets_everything_whatever_another_does(
+    start: Any, sender: Any, stalled: Any, healthy: Any, until: Any, processors: Config, way: Any
+) -> None:
+    exporters = {"otlp_grpc/other": way(stalled), "otlp_grpc/healthy": otlp_exporter(healthy.port)}
+    process = start(configuration(exporters, processors))
+    here: Sender = sender(process)
+    for _ in range(100):
+        assert here.send(here.next(), timeout=5).taken
+    until(lambda: healthy.came == here.acknowledged)
+    process.tell(signal.SIGTERM)
+    told = time.monotonic()
+    process.end()
+    assert time.monotonic() - told < SHUTDOWN + START_AND_END
+    assert process.line("stopped: otlp_grpc/healthy: 300 received = 300 delivered")
+    assert stalled.came.total() <= 300
+    assert process.line("stopped: otlp_grpc/other: 300 received = ")
+    assert "missing" not in process.log
+
+
+def test_a_slow_exporter_whose_user_chose_blocking_sets_the_pace_and_loses_nothing(
+    start: Any, sender: Any, stalled: Any, healthy: Any
+) -> None:
+    exporters = {"otlp_grpc/other": slow_and_blocking(stalled), "otlp_grpc/healthy": otlp_exporter(healthy.port)}
+    stalled.seconds = 0.2
+    process = start(configuration(exporters))
+    here: Sender = sender(process)
+    for _ in range(60):
+        assert here.send(here.next(), timeout=5).taken
+    process.tell(signal.SIGTERM)
+    process.end()
+    for exporter in exporters:
+        assert process.line(f"stopped: {exporter}: 180 received = 180 delivered")
+    assert stalled.came == healthy.came == here.acknowledged
+
+
+@pytest.mark.parametrize("processors", [{}, KEEP_ALL], ids=["nothing between", "a sampler between"])
+def test_a_job_over_recordings_waits_for_a_slow_exporter_and_loses_nothing(
+    start: Any, stalled: Any, healthy: Any, tmp_path: Path, processors: Config
+) -> None:
+    requests = [request(number) for number in range(1, 101)]
+    messages = [one.SerializeToString() for one in requests]
+    recording = tmp_path / "requests.binpb"
+    recording.write_bytes(b"".join(len(message).to_bytes(4, "big") + message for message in messages))
+    stalled.open.set()
+    stalled.seconds = 0.05
+    exporters = {"otlp_grpc/slow": otlp_exporter(stalled.port, sending_queue=SMALL)}
+    exporters["otlp_grpc/healthy"] = otlp_exporter(healthy.port)
+    config = configuration(exporters, processors)
+    config["receivers"] = {"otlp_json_file": {"include": [str(recording)]}}
+    config["service"]["pipelines"]["traces"]["receivers"] = ["otlp_json_file"]
+    process = start(config, "--exit-when-done")
+    assert process.end() == 0
+    for exporter in exporters:
+        assert process.line(f"stopped: {exporter}: 300 received = 300 delivered")
+    assert stalled.came == healthy.came == sum(map(ids, requests), start=Counter())

@@ -1,0 +1,180 @@
+"""A disk that is full: it costs its own exporter's spans at most, no other exporter waits, and it goes on by itself."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from tests.reliability.conftest import (
+    MIB,
+    Answer,
+    Config,
+    Process,
+    Sender,
+    Spans,
+    configuration,
+    dropped,
+    otlp_exporter,
+)
+
+KEEP_ALL = {"tail_sampling": {"decision_wait": "50ms", "policies": [{"name": "all", "type": "always_sample"}]}}
+TOO_MUCH = 80
+"""Requests of a MiB: more than waits for a disk."""
+PROMPT = 2.0
+"""Seconds within which a healthy pipeline takes a request of a MiB on a busy machine."""
+
+
+class Tmpfs:
+    """A file system that a filler fills."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._filler = path / "filler"
+
+    def fill(self, process: Process) -> None:
+        with self._filler.open("wb") as file:
+            try:
+                while True:
+                    file.write(bytes(MIB))
+            except OSError:
+                return
+
+    def make_room(self, process: Process) -> None:
+        self._filler.unlink()
+
+
+class Limit:
+    """A process that may not make a file any larger (RLIMIT_FSIZE), which needs no privileges."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def fill(self, process: Process) -> None:
+        resource.prlimit(process.popen.pid, resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
+
+    def make_room(self, process: Process) -> None:
+        unlimited = resource.RLIM_INFINITY, resource.RLIM_INFINITY
+        resource.prlimit(process.popen.pid, resource.RLIMIT_FSIZE, unlimited)
+
+
+@pytest.fixture(params=["tmpfs", "limit"])
+def disk(request: Any, tmp_path: Path) -> Iterator[Tmpfs | Limit]:
+    """A disk that can be filled under a process."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    if request.param == "limit":
+        yield Limit(place)
+        return
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=160m", "tmpfs", place], capture_output=True, text=True
+    )
+    if mounted.returncode:
+        pytest.skip(f"needs to be root and allowed to mount a tmpfs: {mounted.stderr.strip()}")
+    try:
+        yield Tmpfs(place)
+    finally:
+        subprocess.run(["umount", "--lazy", place], check=True)
+
+
+def written(place: Path) -> Spans:
+    """Return the ids of the spans in the file."""
+    lines = (place / "kept.jsonl").read_text(encoding="utf-8").splitlines()
+    return Counter(
+        bytes.fromhex(span["spanId"])
+        for line in lines
+        for resource_spans in json.loads(line)["resourceSpans"]
+        for scope_spans in resource_spans["scopeSpans"]
+        for span in scope_spans["spans"]
+    )
+
+
+def file_exporter(place: Path) -> Config:
+    return {"path": str(place / "kept.jsonl"), "flush_interval": "0s"}
+
+
+@pytest.mark.parametrize("processors", [{}, KEEP_ALL], ids=["nothing between", "a sampler between"])
+def test_beside_a_full_disk_a_healthy_exporter_gets_everything_promptly(
+    start: Any, sender: Any, healthy: Any, until: Any, disk: Any, processors: Config
+) -> None:
+    exporters = {"file": file_exporter(disk.path), "otlp_grpc": otlp_exporter(healthy.port)}
+    process = start(configuration(exporters, processors))
+    here: Sender = sender(process)
+    disk.fill(process)
+    for _ in range(TOO_MUCH):
+        answer = here.send(here.next(spans=8, padding=MIB // 8))
+        assert answer.taken
+        assert answer.seconds < PROMPT
+    until(lambda: healthy.came == here.acknowledged)
+    process.line("cannot deliver, trying again.*kept.jsonl: (No space left on device|File too large)")
+    process.line("the queue is full: dropped .* look at what it writes to")
+    disk.make_room(process)
+    process.line("delivers again")
+    until(lambda: here.send(here.next()).taken)
+    process.tell(signal.SIGTERM)
+    process.end()
+    received = 8 * TOO_MUCH + 3
+    lost = dropped(process)
+    assert 8 * 8 < lost < 8 * 30
+    assert process.line(f"stopped: otlp_grpc: {received} received = {received} delivered")
+    ledger = (
+        rf"stopped: file: {received} received = {received - lost} delivered \+ {lost} dropped \(queue_full {lost}\)"
+    )
+    assert process.line(ledger)
+    found = written(disk.path)
+    assert found.total() == received - lost
+    assert found <= here.acknowledged
+
+
+def test_alone_a_full_disk_refuses_and_loses_nothing(start: Any, sender: Any, until: Any, disk: Any) -> None:
+    process = start(configuration({"file": file_exporter(disk.path)}))
+    here: Sender = sender(process)
+    disk.fill(process)
+    answers: list[Answer] = []
+    while not answers or answers[-1].taken:
+        request = here.next(spans=8, padding=MIB // 8)
+        answers.append(here.send(request))
+        assert len(answers) <= TOO_MUCH
+    assert answers[-1].code is grpc.StatusCode.UNAVAILABLE
+    assert answers[-1].retry_info
+    disk.make_room(process)
+    here.send_again_until_taken([request])
+    process.tell(signal.SIGTERM)
+    process.end()
+    received = 8 * len(answers)
+    assert process.line(f"stopped: file: {received} received = {received} delivered")
+    assert written(disk.path) == here.acknowledged
+
+
+@pytest.mark.slow
+def test_a_pipe_that_nobody_reads_on_is_no_other_exporters_concern(
+    start: Any, sender: Any, healthy: Any, until: Any, tmp_path: Path
+) -> None:
+    pipe = tmp_path / "disk" / "kept.jsonl"
+    pipe.parent.mkdir()
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        exporters = {"file": file_exporter(pipe.parent), "otlp_grpc": otlp_exporter(healthy.port)}
+        process = start(configuration(exporters, KEEP_ALL))
+        here: Sender = sender(process)
+        for _ in range(TOO_MUCH):
+            answer = here.send(here.next(spans=8, padding=MIB // 8))
+            assert answer.taken
+            assert answer.seconds < PROMPT
+        until(lambda: healthy.came == here.acknowledged)
+        process.tell(signal.SIGTERM)
+        assert process.end(seconds=20) == 1  # ten to deliver, three to close, and what a busy machine takes
+    finally:
+        os.close(reader)
+    sent = 8 * TOO_MUCH
+    assert process.line(f"stopped: otlp_grpc: {sent} received = {sent} delivered")
+    assert process.line(rf"stopped: file: {sent} received = (\d+ delivered \+ )?{sent} dropped")
+    assert process.line("kept.jsonl hangs, and is left as it is")
