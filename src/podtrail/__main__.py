@@ -1,5 +1,6 @@
 """`python -m podtrail`, and the console script: Ctrl-C ends it at once, and silently, while it is still loading."""
 
+import os
 import signal
 
 
@@ -9,6 +10,9 @@ def main() -> None:
     # that moment, which may be a callback of the import machinery, where an exception is only printed and then lost.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # gRPC's core writes to standard error what it thinks of its peers (a handshake that failed, a connection that was
+    # told to end), in a form of its own between our lines. What matters of it comes back as an error of the call.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from podtrail.cli import main as command
 
     command()

@@ -5,6 +5,7 @@ it is klog's structured form.
 """
 
 import logging
+import os
 import sys
 
 from podtrail_instrumentation import KlogFormatter
@@ -20,6 +21,7 @@ def verbosity(level: int) -> int:
 
 def set_up(level: int) -> None:
     """Everything up to V(`level`) goes to stderr, and what libraries warn of."""
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its core writes in a form of its own, between our lines
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(KlogFormatter())
     root = logging.getLogger()

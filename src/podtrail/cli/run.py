@@ -14,6 +14,7 @@ from podtrail.component import ComponentError, GatedPod, Observer
 from podtrail.otlp import Batch
 from podtrail.pipeline.settings import ComponentSettings, Settings
 from podtrail.service import Ended, Service
+from podtrail.service.logs import log_what_python_prints
 
 if TYPE_CHECKING:
     from podtrail.story import Stories
@@ -38,6 +39,7 @@ def command(
     with reporting():
         settings = read()
         show_warnings(settings.warnings)
+    log_what_python_prints()
     told = _Told(settings, as_json=as_json)
     service = Service(settings, read, gates, told.observers)
     try:
