@@ -35,9 +35,9 @@ DEADLINE = 300
 class Bindings:
     """Watches Pods get their node; when the first and the last did."""
 
-    def __init__(self, plane: ControlPlane, version: str) -> None:
+    def __init__(self, plane: ControlPlane, version: str, pods: int = PODS) -> None:
         self.count, self.first, self.last = 0, 0.0, 0.0
-        self._plane, self._version = plane, version
+        self._plane, self._version, self._pods = plane, version, pods
         pki = plane.folder / "pki"
         self._tls = ssl.create_default_context(cafile=pki / "ca.crt")
         self._tls.load_cert_chain(pki / "admin.crt", pki / "admin.key")
@@ -47,18 +47,18 @@ class Bindings:
     def rate(self) -> float:
         """Waits for all Pods; how many got a node a second."""
         self._thread.join(DEADLINE)
-        assert self.count == PODS, f"only {self.count} of {PODS} Pods got a node"
+        assert self.count == self._pods, f"only {self.count} of {self._pods} Pods got a node"
         return (self.count - 1) / (self.last - self.first)
 
     def _watch(self) -> None:
-        while self.count < PODS:  # the API server hangs up on who is slow; go on where that was
+        while self.count < self._pods:  # the API server hangs up on who is slow; go on where that was
             query = f"watch=true&fieldSelector=spec.nodeName!%3D&resourceVersion={self._version}"
             with closing(http.client.HTTPSConnection(HOST, self._plane.port, context=self._tls)) as connection:
                 connection.request("GET", f"{COLLECTION}?{query}")
                 self._read(connection.getresponse())
 
     def _read(self, answer: http.client.HTTPResponse) -> None:
-        while self.count < PODS and (line := answer.readline()):
+        while self.count < self._pods and (line := answer.readline()):
             event = json.loads(line)
             self._version = event["object"]["metadata"]["resourceVersion"]
             if event["type"] == "ADDED":
@@ -111,8 +111,8 @@ class Scheduler(NamedTuple):
 
 
 @contextmanager
-def ours(plane: ControlPlane) -> Iterator[Scheduler]:
-    """podtrail-scheduler, with the defaults."""
+def ours(plane: ControlPlane, *flags: str) -> Iterator[Scheduler]:
+    """podtrail-scheduler, with the defaults unless `flags` say otherwise."""
     (port,) = free_ports(1)
     configuration = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -125,7 +125,8 @@ def ours(plane: ControlPlane) -> Iterator[Scheduler]:
     path.write_text(json.dumps(configuration))
     command = [sys.executable, "-m", "podtrail_scheduler.command.main", "--config", str(path)]
     with (plane.folder / "ours.log").open("wb") as log:
-        process = psutil.Popen([*command, f"--secure-port={port}", f"--bind-address={HOST}"], stdout=log, stderr=log)
+        command += [f"--secure-port={port}", f"--bind-address={HOST}", *flags]
+        process = psutil.Popen(command, stdout=log, stderr=log)
     try:
         while not _answers(f"http://{HOST}:{port}/readyz"):
             assert process.poll() is None, (plane.folder / "ours.log").read_text()[-2000:]

@@ -134,6 +134,15 @@ def _taken(port: int) -> int:
     return sum(int(float(line.split()[-1])) for line in lines if line.startswith("otelcol_receiver_accepted_spans"))
 
 
+def verdict(case: Case, run: Run, lost: float) -> str:
+    """What the run says of the claim."""
+    if lost:
+        return "DOES NOT HOLD"
+    return (
+        "holds" if run.attempts / run.seconds > 0.95 * case.rate else "not shown, the machine is too busy for the rate"
+    )
+
+
 def main() -> int:
     """Prints the figures; 1 when a claim does not hold."""
     held = True
@@ -142,7 +151,7 @@ def main() -> int:
         spans = run.counters.exported + run.counters.lost.total()
         lost = 1 - taken / spans
         held = held and not (case.claimed and lost)
-        claim = f", claimed none: {'DOES NOT HOLD' if lost else 'holds'}" if case.claimed else ""
+        claim = f", claimed none: {verdict(case, run, lost)}" if case.claimed else ""
         print(
             f"{case.name}: {run.attempts / run.seconds:.0f} attempts/s, {spans / run.seconds:.0f} spans/s, lost "
             f"{lost:.2%} {dict(+run.counters.lost)}; {run.cpu / run.seconds:.2f} of a core for the scheduler, "
