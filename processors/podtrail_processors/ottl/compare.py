@@ -1,4 +1,7 @@
-"""Comparison of values: numbers among each other, everything else with its own kind; unlike kinds are only unequal."""
+"""Comparison of values: numbers among each other, everything else with its own kind; unlike kinds are only unequal.
+
+No bytes are as good as nil: so they are in Go, where a slice without elements is none.
+"""
 
 import operator
 from collections.abc import Callable, Mapping
@@ -11,8 +14,15 @@ Comparator = Callable[[object, object], bool]
 _ORDERED = (str, bytes, int, float, bool, Moment, Length)
 
 
+def is_nil(value: object) -> bool:
+    """Return whether a value is compared as nil."""
+    return value is None or (type(value) is bytes and not value)
+
+
 def equal(left: object, right: object) -> bool:
     """Return whether two values are equal. Within lists and maps an integer never equals a double."""
+    if is_nil(left) or is_nil(right):
+        return is_nil(left) and is_nil(right)
     if type(left) is type(right):
         return _same(left, right) if isinstance(left, list | dict) else left == right
     if is_number(left) and is_number(right):
@@ -36,8 +46,10 @@ def _unequal(left: object, right: object) -> bool:
 
 def _ordering(holds: Callable[[Any, Any], bool], *, for_nils: bool) -> Comparator:
     def compare(left: object, right: object) -> bool:
+        if is_nil(left) or is_nil(right):
+            return for_nils and is_nil(left) and is_nil(right)
         if type(left) is type(right):
-            return holds(left, right) if isinstance(left, _ORDERED) else for_nils and left is None
+            return isinstance(left, _ORDERED) and holds(left, right)
         if is_number(left) and is_number(right):
             return holds(float(left), float(right))
         return False

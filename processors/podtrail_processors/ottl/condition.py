@@ -7,7 +7,7 @@ from functools import partial
 from podtrail_processors.ottl import syntax
 from podtrail_processors.ottl.arithmetic import calculate, negative
 from podtrail_processors.ottl.certainty import Certainty
-from podtrail_processors.ottl.compare import COMPARATORS
+from podtrail_processors.ottl.compare import COMPARATORS, is_nil
 from podtrail_processors.ottl.errors import EvaluationError
 from podtrail_processors.ottl.functions.parameters import Function, Parameter
 from podtrail_processors.ottl.indexing import Key, indexed
@@ -21,7 +21,7 @@ from podtrail_processors.ottl.values import Moment, is_number, kind_of
 Holds = Callable[[Telemetry], bool]
 
 _EXACT = 2**53
-"""Up to here a comparison of an integer with a double does not depend on which of them is converted."""
+"""Below this a comparison of an integer with a double does not depend on whether the integer is made a double."""
 _MIRRORED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _ORDERS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 _NO_CONSTANT = object()
@@ -64,6 +64,27 @@ class _Compiler:
         self._resolver = resolver
 
     def boolean(self, node: syntax.Node) -> Holds:
+        holds, truth = self._asked(node), self._truth(node)
+        return holds if truth is None else lambda _: truth
+
+    def _truth(self, node: syntax.Node) -> bool | None:
+        """Return the answer that constants give, whatever fails beside them, as in the Collector; None without one."""
+        match node:
+            case syntax.Literal(value=bool() as value):
+                return value
+            case syntax.Not():
+                truth = self._truth(node.operand)
+                return None if truth is None else not truth
+            case syntax.Or() | syntax.And():
+                decisive = isinstance(node, syntax.Or)
+                truths = [self._truth(operand) for operand in node.operands]
+                return decisive if decisive in truths else None if None in truths else not decisive
+            case syntax.Comparison():
+                left, right = self._constant(node.left), self._constant(node.right)
+                return None if _NO_CONSTANT in (left, right) else COMPARATORS[node.operator](left, right)
+        return None
+
+    def _asked(self, node: syntax.Node) -> Holds:
         match node:
             case syntax.Or():
                 return _any([self.boolean(operand) for operand in node.operands])
@@ -236,16 +257,16 @@ def _applied(function: Function, getters: dict[Parameter, Getter]) -> Getter:
 def _compared(get: Getter, sign: str, constant: object) -> Holds:
     """Compare with a constant: what is asked most is asked without detours."""
     if constant is None and sign == "==":
-        return lambda telemetry: get(telemetry) is None
+        return lambda telemetry: is_nil(get(telemetry))
     if constant is None and sign == "!=":
-        return lambda telemetry: get(telemetry) is not None
+        return lambda telemetry: not is_nil(get(telemetry))
     if isinstance(constant, str) and sign == "==":
         return lambda telemetry: get(telemetry) == constant
     if isinstance(constant, str) and sign == "!=":
         return lambda telemetry: get(telemetry) != constant
-    if is_number(constant) and abs(constant) <= _EXACT and sign in _ORDERS:
+    if is_number(constant) and abs(constant) < _EXACT and sign in _ORDERS:
         return partial(_number_ordered, get, _ORDERS[sign], constant)
-    if is_number(constant) and abs(constant) <= _EXACT and sign == "==":
+    if is_number(constant) and abs(constant) < _EXACT and sign == "==":
         return partial(_number_equal, get, constant)
     compare = COMPARATORS[sign]
     return lambda telemetry: compare(get(telemetry), constant)
