@@ -21,6 +21,9 @@ class DeviceTotals:
         self._selectors = DeviceSelectors()
         self._version: Hashable = None
         self._taken = Taken(frozenset(), {})
+        self._slices = -1
+        self._of_node: dict[str, list[ResourceSlice]] = {}
+        self._of_several: list[ResourceSlice] = []
 
     @property
     def version(self) -> Hashable:
@@ -29,9 +32,7 @@ class DeviceTotals:
 
     def of(self, device_class: DeviceClass, node: Node) -> tuple[int, int]:
         """Those that there are, and those that are allocated."""
-        if self._version != self.version:
-            self._version, self._taken = self.version, self._claims.taken()
-            self._selectors.refresh(self._listers.version(ResourceSlice))
+        self._refresh()
         owner = f"class {device_class.name}"
         try:
             matching = [
@@ -44,10 +45,23 @@ class DeviceTotals:
     def _on(self, node: Node) -> list[Candidate]:
         return [
             Candidate(device, each, Pool(PoolId(each.driver, each.pool)))
-            for each in self._listers.all(ResourceSlice)
+            for each in (*self._of_node.get(node.name, ()), *self._of_several)
             for device in each.devices
             if _usable_on(node, each, device)
         ]
+
+    def _refresh(self) -> None:
+        if self._version == self.version:
+            return
+        self._version, self._taken = self.version, self._claims.taken()
+        slices = self._listers.version(ResourceSlice)
+        if slices == self._slices:
+            return
+        self._slices = slices
+        self._selectors.refresh(slices)
+        self._of_node, self._of_several = {}, []
+        for each in self._listers.all(ResourceSlice):
+            (self._of_node.setdefault(each.node_name, []) if each.node_name else self._of_several).append(each)
 
 
 def _usable_on(node: Node, each: ResourceSlice, device: Device) -> bool:
