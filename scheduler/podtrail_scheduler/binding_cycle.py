@@ -41,7 +41,7 @@ class BindingCycle:
         span = attempt.root.start("bindingCycle", self._attributes)
         failure = await self._run(attempt, span)
         if failure is not None:
-            self._framework.run_unreserve(span, attempt.state, attempt.pod, attempt.node)
+            await self._framework.run_unreserve(span, attempt.state, attempt.pod, attempt.node)
         if span.recording:
             result = failure.result if failure is not None else "Success"
             span.set_attributes({"scheduler.selected_node": attempt.node, "scheduler.result": result})
@@ -52,7 +52,7 @@ class BindingCycle:
 
     async def _run(self, attempt: Attempt, span: Span) -> Failure | None:
         framework, state, pod, node = self._framework, attempt.state, attempt.pod, attempt.node
-        has_work = bool(framework.profile.pre_bind) and framework.run_pre_bind_pre_flight(state, pod, node)
+        has_work = bool(framework.profile.pre_bind) and await framework.run_pre_bind_pre_flight(state, pod, node)
         if isinstance(has_work, Refused):
             return _failure(has_work)
         if has_work or attempt.waiting is not None:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from random import Random
 
 from opentelemetry.trace import Tracer
@@ -14,6 +15,8 @@ from .binding_cycle import BindingCycle
 from .cache import Cache
 from .durations import SECOND
 from .failures import Failures
+from .framework.aside import IN_PLACE, Aside
+from .framework.calling import guarded
 from .framework.cycle_state import CycleState
 from .framework.extending import PLUGIN as EXTENDERS
 from .framework.extending import Extenders
@@ -25,9 +28,10 @@ from .framework.runtime import Framework
 from .objects import Pod
 from .queueing.entry import QueuedPod
 from .queueing.events import ASSIGNED_POD_DELETE, Happening, Hints, hints_of
-from .queueing.pre_enqueue import PreEnqueueReporter
+from .queueing.pre_enqueue import PreEnqueuePlugin, PreEnqueueReporter
 from .queueing.queue import ProfileQueueing, QueueSettings, SchedulingQueue
 from .scheduling_cycle import SchedulingCycle, Turn
+from .turns import Turns
 from .watching import Watching
 
 FLUSH_BACKOFF = SECOND
@@ -70,6 +74,7 @@ class Scheduler(Watching):
         reporter: PreEnqueueReporter | None = None,
         seed: str = "",
         metrics: Metrics | None = None,
+        aside: Aside = IN_PLACE,
         explain: Callable[[Pod, Explanation], None] | None = None,
         log: Log = log_long,
         logger: logging.Logger = _logger,
@@ -77,20 +82,24 @@ class Scheduler(Watching):
         """`seed` decides draws among equal nodes; `reporter` is told who is not ready for scheduling (KEP-5501).
 
         `propagate` is the feature gate AsyncTraceContextPropagation: without it annotations are left alone (KEP-5915).
-        `explain` is shown the scores of each attempt.
+        Plugins of others run `aside`. `explain` is shown the scores of each attempt.
         """
         handle = profiles[0][1]
+        queueing_aside = aside if any(profile.asked_by_queue for profile, _ in profiles) else IN_PLACE
         queue = SchedulingQueue(
-            order_of(profiles[0][0].queue_sort),
+            order_of(profiles[0][0].queue_sort, aside),
             {
-                profile.name: ProfileQueueing(profile.pre_enqueue, _hints(profile, extenders is not None))
+                profile.name: ProfileQueueing(
+                    _pre_enqueue(profile, aside), _hints(profile, extenders is not None, aside)
+                )
                 for profile, _ in profiles
             },
             settings,
             nominations=handle.nominator,
             reporter=reporter,
         )
-        super().__init__(queue, cache, handle, frozenset(profile.name for profile, _ in profiles))
+        turns = Turns(handle.clock, queueing_aside)
+        super().__init__(queue, cache, handle, frozenset(profile.name for profile, _ in profiles), turns)
         self._tracer = tracer
         self._propagate = propagate
         self._on_attempt = on_attempt
@@ -105,8 +114,9 @@ class Scheduler(Watching):
         self._profiles: dict[str, _ProfileRun] = {}
         for profile, own in profiles:
             framework = Framework(
-                profile, handle.clock, cache.table, handle.nominator, trial=own.trial, measures=metrics
+                profile, handle.clock, cache.table, handle.nominator, trial=own.trial, measures=metrics, aside=aside
             )
+            own.aside = framework.aside
             own.activate = self._activate
             counters = PropagationCounters("kube-scheduler", profile.name, "Pod")
             binding = BindingCycle(
@@ -143,13 +153,18 @@ class Scheduler(Watching):
 
     async def schedule_one(self) -> bool:
         """Takes the next Pod through its scheduling cycle and has it bound in the background; False without one."""
-        entry = self.queue.pop()
-        if entry is None:
-            return False
-        run = self._profiles.get(entry.pod.scheduler_name)
-        if run is None or self._need_not(entry, run):
-            self.queue.done(entry.pod.uid)
-            return True
+        async with self.turns:
+            entry = await self.turns.do(self.queue.pop)
+            if entry is None:
+                return False
+            run = self._profiles.get(entry.pod.scheduler_name)
+            if run is None or self._need_not(entry, run):
+                self.queue.done(entry.pod.uid)
+            else:
+                await self._attempt(entry, run)
+        return True
+
+    async def _attempt(self, entry: QueuedPod, run: _ProfileRun) -> None:
         info(self._logger, 3, "Attempting to schedule pod", pod=entry.pod.key)
         self.under_way += 1
         counters = run.propagation if self._propagate else None
@@ -170,9 +185,8 @@ class Scheduler(Watching):
                 self._metrics.binding(1)
             self.handle.clock.spawn(self._bind(attempt, run))
         else:
-            self._failures.handle(attempt, failure, run.handle)
+            await self.turns.do(self._failures.handle, attempt, failure, run.handle)
             self._end(attempt, failure)
-        return True
 
     async def _flush(self) -> None:
         number = 0
@@ -180,11 +194,14 @@ class Scheduler(Watching):
             # On the whole second, where windows of the back-off queue end.
             await self.handle.clock.sleep(FLUSH_BACKOFF - self.handle.clock.now() % FLUSH_BACKOFF)
             number += 1
-            now = self.handle.clock.now()
-            self.queue.flush_backoff(now)
-            if number % FLUSH_UNSCHEDULABLE == 0:
-                self.queue.flush_unschedulable(now)
-            self.wake()
+            self.turns.soon(partial(self._flush_queue, number % FLUSH_UNSCHEDULABLE == 0))
+
+    def _flush_queue(self, everything: bool) -> None:
+        now = self.handle.clock.now()
+        self.queue.flush_backoff(now)
+        if everything:
+            self.queue.flush_unschedulable(now)
+        self.wake()
 
     def _need_not(self, entry: QueuedPod, run: _ProfileRun) -> bool:
         """Whether the Pod is going, or found its node in an attempt that it was queued again during."""
@@ -200,7 +217,7 @@ class Scheduler(Watching):
             self._log(text)
 
     def _permitted(self, attempt: Attempt) -> None:
-        self.queue.done(attempt.pod.uid)
+        self.turns.soon(partial(self.queue.done, attempt.pod.uid))
 
     async def _bind(self, attempt: Attempt, run: _ProfileRun) -> None:
         failure = await run.binding.run(attempt)
@@ -223,15 +240,22 @@ class Scheduler(Watching):
                 pod, None, "Normal", "Scheduled", "Binding", f"Successfully assigned {pod.key} to {attempt.node}"
             )
             if self.handle.client.get_pod(pod.uid) is None:
-                self.cache.forget(pod.uid)  # deleted while it was bound: the watch will not show it on a node
+                # Deleted while it was bound: the watch will not show it on a node.
+                self.turns.soon(partial(self.cache.forget, pod.uid))
         else:
-            freed = Happening(ASSIGNED_POD_DELETE, pod.on(attempt.node), None) if self.cache.forget(pod.uid) else None
-            if freed is not None and failure.result == "Error":
-                self.queue.move(freed, now)
-            self._failures.handle(attempt, failure, run.handle)
-            if freed is not None and failure.result != "Error":
-                self.queue.move(freed, now, lambda other: other.uid != pod.uid)
+            self.turns.soon(partial(self._not_bound, attempt, failure, run.handle))
         self._end(attempt, failure)
+        self.wake()
+
+    def _not_bound(self, attempt: Attempt, failure: Failure, profile: Handle) -> None:
+        """Frees the room of a Pod that was not bound after all."""
+        pod, now = attempt.pod, self.handle.clock.now()
+        freed = Happening(ASSIGNED_POD_DELETE, pod.on(attempt.node), None) if self.cache.forget(pod.uid) else None
+        if freed is not None and failure.result == "Error":
+            self.queue.move(freed, now)
+        self._failures.handle(attempt, failure, profile)
+        if freed is not None and failure.result != "Error":
+            self.queue.move(freed, now, lambda other: other.uid != pod.uid)
         self.wake()
 
     def _end(self, attempt: Attempt, failure: Failure | None) -> None:
@@ -255,16 +279,37 @@ class Scheduler(Watching):
         )
 
     def _activate(self, pods: Sequence[Pod]) -> None:
-        self.queue.activate([pod.uid for pod in pods], self.handle.clock.now())
+        self.turns.soon(partial(self._activate_now, [pod.uid for pod in pods]))
+
+    def _activate_now(self, uids: Sequence[str]) -> None:
+        self.queue.activate(uids, self.handle.clock.now())
         self.wake()
 
 
-def _hints(profile: Profile, extended: bool) -> Hints:
+class _PreEnqueueAside:
+    """A PreEnqueue plugin of others."""
+
+    def __init__(self, plugin: PreEnqueuePlugin, aside: Aside) -> None:
+        self.name = plugin.name
+        self.pre_enqueue = guarded(aside, plugin.name, "preEnqueue", plugin.pre_enqueue)
+
+
+def _pre_enqueue(profile: Profile, aside: Aside) -> Sequence[PreEnqueuePlugin]:
+    return [each if each.name in profile.in_tree else _PreEnqueueAside(each, aside) for each in profile.pre_enqueue]
+
+
+def _hints(profile: Profile, extended: bool, aside: Aside) -> Hints:
     """The hints of a profile; extenders have no say of their own, so any event may help against their refusals."""
-    hints = dict(profile.hints)
+    hints = {
+        event: [
+            (name, guarded(aside, name, event.label, hint) if name in profile.asked_by_queue else hint)
+            for name, hint in asked
+        ]
+        for event, asked in profile.hints.items()
+    }
     if extended:
         for event, own in hints_of((), [EXTENDERS]).items():
-            hints[event] = [*hints.get(event, ()), *own]
+            hints.setdefault(event, []).extend(own)
     return hints
 
 

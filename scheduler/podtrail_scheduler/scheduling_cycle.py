@@ -1,7 +1,8 @@
 """The scheduling cycle: one Pod at a time, from the queue to a chosen node with everything reserved on it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
+from typing import Any, TypeVar
 
 from podtrail_instrumentation import Log, Span
 
@@ -16,6 +17,8 @@ from .framework.runtime import Framework, Prepared
 from .framework.scoring import ScorePhase
 from .framework.status import unresolvable
 from .objects import Pod
+
+Answer = TypeVar("Answer")
 
 CYCLE_THRESHOLD = 50_000_000
 
@@ -79,7 +82,9 @@ class SchedulingCycle:
 
     async def _choose(self, attempt: Attempt, span: Span, diagnosis: Diagnosis, choosing: Span) -> str | Failure:
         """The best node for the Pod, empty when it fits none; `choosing` is told the steps of the way there."""
-        prepared = self._framework.run_pre_filter(span, attempt.state, attempt.pod, self._cache.nodes())
+        prepared = await self._work(
+            attempt, self._framework.run_pre_filter, span, attempt.state, attempt.pod, self._cache.nodes()
+        )
         diagnosis.refused_by.update(prepared.restricting)
         refused = prepared.refused
         found: Sequence[int] = ()
@@ -109,6 +114,10 @@ class SchedulingCycle:
             attempt.explanation.feasible = [chosen]
         return chosen
 
+    async def _work(self, attempt: Attempt, function: Callable[..., Answer], *args: Any) -> Answer:
+        """What `function` returns, in which plugins of others are called."""
+        return await self._framework.aside.work(attempt.pod.key, function, *args)
+
     async def _feasible(
         self, attempt: Attempt, span: Span, diagnosis: Diagnosis, prepared: Prepared
     ) -> tuple[list[int], Refused | None]:
@@ -117,7 +126,7 @@ class SchedulingCycle:
         tried = table.index.get(attempt.pod.nominated_node_name)
         found: list[int] = []
         if tried is not None:
-            found = phase.search([tried], 1)
+            found = await self._work(attempt, phase.search, [tried], 1)
             if found and self._extenders is not None and self._extenders.filters:
                 found = await self._ask_extenders(attempt.pod, found, diagnosis)
         if not found and phase.failed is None:
@@ -126,7 +135,7 @@ class SchedulingCycle:
             wanted = nodes_wanted(total, profile.percentage_of_nodes_to_score) if self._all_wanted else 1
             for part in order:
                 if len(found) < wanted:
-                    found += phase.search(part, wanted - len(found))
+                    found += await self._work(attempt, phase.search, part, wanted - len(found))
             self._turn.next_node = (self._turn.next_node + phase.evaluated) % len(table.infos)
             if found and phase.failed is None and self._extenders is not None and self._extenders.filters:
                 found = await self._ask_extenders(attempt.pod, found, diagnosis)
@@ -164,7 +173,7 @@ class SchedulingCycle:
         phase = ScorePhase(self._framework, attempt.state, attempt.pod, found)
         phase.observed = attempt.explanation is not None
         if self._scores:
-            refused = phase.pre_score(span) or phase.score(span)
+            refused = await self._work(attempt, phase.run, span)
             if refused is not None:
                 return "", refused
         if self._extenders is not None and self._extenders.prioritizes:
@@ -196,12 +205,12 @@ class SchedulingCycle:
         attempt.node = node
         self._cache.assume(pod, node)
         self._framework.nominator.withdraw(pod.uid)
-        refused = self._framework.run_reserve(span, state, pod, node)
+        refused = await self._framework.run_reserve(span, state, pod, node)
         if refused is None:
             attempt.waiting, refused = await self._framework.run_permit(span, state, pod, node)
         if refused is None:
             return None
-        self._framework.run_unreserve(span, state, pod, node)
+        await self._framework.run_unreserve(span, state, pod, node)
         self._cache.forget(pod.uid)
         return failed_on_node(refused, node)
 

@@ -5,7 +5,7 @@ its span is the current OpenTelemetry one, so what the plugin starts nests under
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from opentelemetry.context import attach, detach
@@ -15,9 +15,12 @@ from podtrail_instrumentation.steps import Operation, Step
 from podtrail_scheduler.objects import Pod
 
 from .answers import checked, in_words
+from .aside import IN_PLACE, Aside, Raised
 from .clock import Clock
-from .extension_points import PermitResult, Plugin, PostFilterResult
+from .cycle_state import CycleState
+from .extension_points import PermitResult, Plugin, PostFilterResult, is_in_tree
 from .measuring import Measures
+from .profile import Profile
 from .status import SKIP, Code, Status, error
 
 Answer = TypeVar("Answer")
@@ -46,7 +49,6 @@ _TITLES["unreserve"] = "Unreserve"
 _EVALUATING = frozenset(("preFilter", "filter", "preScore", "score"))
 _RESULTS = {result: {"scheduler.result": result} for result in ("Success", "Unschedulable", "Error")}
 REJECTED = "plugin rejected"
-_OURS = "podtrail_scheduler.plugins."
 _QUIET_POINTS = frozenset(("preFilter", "filter", "preScore", "score", "reserve", "unreserve"))
 _logger = logging.getLogger("podtrail_scheduler.framework")
 
@@ -61,16 +63,20 @@ class Refused(NamedTuple):
 class Caller:
     """What the extension points of one profile have in common."""
 
-    def __init__(self, profile: str, clock: Clock, plugins: Iterable[Plugin], measures: Measures | None = None) -> None:
+    def __init__(
+        self, profile: Profile, clock: Clock, measures: Measures | None = None, aside: Aside = IN_PLACE
+    ) -> None:
         self.clock = clock
+        self.aside = aside
+        """Where the plugins of others run."""
         self.measures = measures
         self.one_by_one = False
         """Whether the plugins of the cycle under way are measured."""
-        self._ours = frozenset(each.name for each in plugins if type(each).__module__.startswith(_OURS))
-        self._skipped: list[str] = []
-        """Plugins of ours that had nothing to do in the phase under way."""
-        self._profile = profile
-        self._phases = {phase: {"scheduler.phase": phase, "scheduler.profile": profile} for phase in PHASES}
+        self._ours = profile.in_tree
+        self._skipped: dict[Span, list[str]] = {}
+        """Plugins of ours that had nothing to do, by the phase under way."""
+        self._profile = profile.name
+        self._phases = {phase: {"scheduler.phase": phase, "scheduler.profile": profile.name} for phase in PHASES}
         self._plugins: dict[tuple[str, str], tuple[str, Mapping[str, str]]] = {}
 
     def begin_cycle(self) -> None:
@@ -86,9 +92,8 @@ class Caller:
         status = refused.status if refused is not None else None
         if span.recording:
             span.set_attributes(_RESULTS[status.result if status is not None else "Success"])
-            if self._skipped:
-                span.set_attributes({"scheduler.plugins.skipped": tuple(self._skipped)})
-                self._skipped.clear()
+            if skipped := self._skipped.pop(span, None):
+                span.set_attributes({"scheduler.plugins.skipped": tuple(skipped)})
             if status is not None and status.result == "Error":
                 span.fail(status.message)
         span.end(PHASE_THRESHOLD)
@@ -123,20 +128,28 @@ class Caller:
         return answer
 
     async def run_async(
-        self, phase: Span, plugin: Plugin, point: str, function: Callable[..., Awaitable[Answer] | Answer], *args: Any
+        self,
+        phase: Span,
+        plugin: Plugin,
+        point: str,
+        function: Callable[..., Awaitable[Answer] | Answer],
+        state: CycleState,
+        pod: Pod,
+        *args: Any,
     ) -> Answer | Status:
-        """As `run`, of a plugin that may be a coroutine function at that point."""
+        """As `run`, of a plugin that may be a coroutine function at that point, or run beside other Pods' attempts."""
         began = self.clock.now()
         span = self.start_plugin(phase, plugin.name, point, began)
         token = attach(span.context) if span.context is not None else None
         answer: Answer | Status
         try:
-            given = function(*args)
-            answer = await given if isinstance(given, Awaitable) else given
-            if plugin.name not in self._ours:
-                answer = checked(plugin.name, point, 0, answer)
-        except Exception as raised:  # noqa: BLE001, as in `call`
-            answer = _raised(plugin, point, raised)
+            ours = plugin.name in self._ours
+            aside = IN_PLACE if ours else self.aside
+            given = await aside.call(pod.key, plugin.name, point, function, state, pod, *args)
+            if isinstance(given, Raised):
+                answer = _raised(plugin, point, given.error)
+            else:
+                answer = given if ours else checked(plugin.name, point, 0, given)
         finally:
             if token is not None:
                 detach(token)
@@ -151,10 +164,15 @@ class Caller:
         """What the plugin answers, with `span` as the current one if given; an Error that names it when it raises."""
         token = attach(span.context) if span is not None and span.context is not None else None
         try:
-            answer = function(*args)
-            return answer if plugin.name in self._ours else checked(plugin.name, point, calls, answer)
+            if plugin.name in self._ours:
+                return function(*args)
+            with self.aside.outside(plugin.name, point):
+                given = function(*args)
+            answer: Answer = checked(plugin.name, point, calls, given)
         except Exception as raised:  # noqa: BLE001, whatever a plugin raises must not end the scheduler
             return _raised(plugin, point, raised)
+        else:
+            return answer
         finally:
             if token is not None:
                 detach(token)
@@ -165,21 +183,28 @@ class Caller:
         if plugin.name in self._ours:
             return function(pod)
         try:
-            key = function(pod)
-            hash(key)
+            with self.aside.outside(plugin.name, point):
+                key = function(pod)
+                hash(key)
         except Exception as raised:  # noqa: BLE001, as in `call`
             return _raised(plugin, point, raised)
         return checked(plugin.name, point, 0, key) if isinstance(key, Status) else key
 
-    def ask(self, plugin: Plugin, point: str, function: Callable[..., Status | None], *args: Any) -> Status | None:
-        """As `call`, of what is of no account: without a span, and free."""
+    async def ask(
+        self, plugin: Plugin, point: str, function: Callable[..., Status | None], state: CycleState, pod: Pod, node: str
+    ) -> Status | None:
+        """As `run_async`, of what is of no account: without a span, and free."""
         if plugin.name in self._ours:
-            return function(*args)
-        try:
-            answer: Status | None = checked(plugin.name, point, 0, function(*args))
-        except Exception as raised:  # noqa: BLE001, as in `call`
-            return _raised(plugin, point, raised)
-        return answer
+            return function(state, pod, node)
+        given = await self.aside.call(pod.key, plugin.name, point, function, state, pod, node)
+        if isinstance(given, Raised):
+            return _raised(plugin, point, given.error)
+        told: Status | None = checked(plugin.name, point, 0, given)
+        return told
+
+    def guarded(self, plugin: Plugin, point: str, function: Callable[..., Answer]) -> Callable[..., Answer]:
+        """`function` as it can be called where nothing is measured: a plugin of others runs aside."""
+        return function if is_in_tree(plugin) else guarded(self.aside, plugin.name, point, function)
 
     def nests(self, plugin: str, point: str) -> bool:
         """Whether the plugin may start spans there: ours do not, so that they need not be told which one is current."""
@@ -211,7 +236,7 @@ class Caller:
         if not phase.recording:
             return
         if status is SKIP or (status is not None and status.code is Code.SKIP):
-            self._skipped.append(plugin)
+            self._skipped.setdefault(phase, []).append(plugin)
             return
         if status is None or status.code is Code.SUCCESS:
             phase.leaf(*self.named(plugin, point), began, now)
@@ -238,6 +263,16 @@ class Caller:
                 if status.code is Code.ERROR:
                     span.fail(status.message)
         span.end(PLUGIN_THRESHOLD)
+
+
+def guarded(aside: Aside, plugin: str, point: str, function: Callable[..., Answer]) -> Callable[..., Answer]:
+    """`function` of a plugin of others, run aside."""
+
+    def call(*args: Any) -> Answer:
+        with aside.outside(plugin, point):
+            return function(*args)
+
+    return call
 
 
 def _status(answer: object) -> Status | None:

@@ -23,12 +23,21 @@ MaybeAsync: TypeAlias = "Answer | Awaitable[Answer]"
 
 
 class Plugin(Protocol):
-    """What every plugin has."""
+    """What every plugin has.
+
+    A class that says `in_tree = True` comes with the scheduler: its plain methods wait for nobody and answer as they
+    should, so they are called in place and believed. What others make of it by inheritance is theirs.
+    """
 
     @property
     def name(self) -> str:
         """The name in configurations, statuses and spans."""
         ...
+
+
+def is_in_tree(plugin: Plugin) -> bool:
+    """Whether the plugin comes with the scheduler."""
+    return vars(type(plugin)).get("in_tree") is True
 
 
 @runtime_checkable

@@ -9,6 +9,7 @@ from podtrail_scheduler.nominator import Nominator
 from podtrail_scheduler.objects import Pod
 from podtrail_scheduler.queueing.events import ApiObject
 
+from .aside import IN_PLACE, Aside
 from .clock import Clock
 from .extending import Extenders
 from .listers import Listers
@@ -72,5 +73,7 @@ class Handle:
     """The feature gate `SchedulerAsyncPreemption`: victims are deleted while other Pods are scheduled."""
     pre_enqueue_pod_status: bool = False
     """The feature gate `SchedulerPreEnqueuePodStatus`: what PreEnqueue refuses is told in the Pod's status."""
+    aside: Aside = IN_PLACE
+    """Where plugins of others run when `trial` calls them."""
     measures: Measures = field(default_factory=_NoMeasures)
     """Where plugins count what they do."""

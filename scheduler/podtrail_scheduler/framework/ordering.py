@@ -6,19 +6,22 @@ from collections.abc import Callable
 from podtrail_scheduler.queueing.entry import QueuedPod
 
 from .answers import in_words
-from .extension_points import QueueSortPlugin
+from .aside import Aside
+from .calling import guarded
+from .extension_points import QueueSortPlugin, is_in_tree
 
 _LAST = (1 << 63,)
 """Behind every key that a plugin gives."""
 _logger = logging.getLogger(__name__)
 
 
-def order_of(plugin: QueueSortPlugin) -> Callable[[QueuedPod], tuple[int, ...]]:
+def order_of(plugin: QueueSortPlugin, aside: Aside) -> Callable[[QueuedPod], tuple[int, ...]]:
     """The plugin's `sort_key`; Pods for which it raises, or gives none that can be compared, come last."""
+    sort_key = guarded(aside, plugin.name, "queueSort", plugin.sort_key)
 
     def key(entry: QueuedPod) -> tuple[int, ...]:
         try:
-            given = plugin.sort_key(entry)
+            given = sort_key(entry)
         except Exception as raised:  # noqa: BLE001, whatever a plugin raises must not end the scheduler
             wrong = f"raised {in_words(raised)}"
         else:
@@ -28,4 +31,4 @@ def order_of(plugin: QueueSortPlugin) -> Callable[[QueuedPod], tuple[int, ...]]:
         _logger.error("plugin %s %s: pod %s is put last", plugin.name, wrong, entry.pod.key)
         return _LAST
 
-    return plugin.sort_key if type(plugin).__module__.startswith("podtrail_scheduler.") else key
+    return plugin.sort_key if is_in_tree(plugin) else key

@@ -27,6 +27,7 @@ from .extension_points import (
     QueueSortPlugin,
     ReservePlugin,
     ScorePlugin,
+    is_in_tree,
 )
 
 Kind = TypeVar("Kind")
@@ -84,6 +85,12 @@ class Profile:
         self.post_bind = self._at("post_bind", PostBindPlugin)  # type: ignore[type-abstract]
         self.names = tuple(self._plugins)
         self.plugins = tuple(self._plugins.values())
+        self.in_tree = frozenset(each.name for each in self.plugins if is_in_tree(each))
+        """The names of those that come with the scheduler."""
+        queueing = (EventsPlugin, PreEnqueuePlugin, QueueSortPlugin)
+        others = [each for each in self.plugins if each.name not in self.in_tree]
+        self.asked_by_queue = frozenset(each.name for each in others if isinstance(each, queueing))
+        """The names of those of others that the queue asks, at whichever point."""
         self.weights = {each.plugin.name: each.weight for each in enabled}
         hinting = [each for each in self.plugins if isinstance(each, EventsPlugin)]
         self.hints = hints_of(hinting, [each.name for each in self.plugins if not isinstance(each, EventsPlugin)])

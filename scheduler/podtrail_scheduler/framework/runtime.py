@@ -13,6 +13,7 @@ from podtrail_instrumentation import Span
 from podtrail_scheduler.nominator import Nominator
 from podtrail_scheduler.objects import Pod
 
+from .aside import IN_PLACE, Aside
 from .calling import Caller, Refused
 from .clock import Clock
 from .cycle_state import CycleState
@@ -53,15 +54,18 @@ class Framework:
         *,
         trial: Trial | None = None,
         measures: Measures | None = None,
+        aside: Aside = IN_PLACE,
     ) -> None:
+        """Plugins of others, if the profile has any, run `aside`."""
         self.profile = profile
         self.clock = clock
         self.table = table
         self.memory = Memory(table)
         self.nominator = nominator
-        self.caller = Caller(profile.name, clock, profile.plugins, measures)
+        self.aside = IN_PLACE if profile.in_tree.issuperset(profile.names) else aside
+        self.caller = Caller(profile, clock, measures, self.aside)
         self.trial = trial or Trial()
-        self.trial.serve(nominator, profile.filter, profile.pre_filter_extensions)
+        self.trial.serve(nominator, profile.filter, profile.pre_filter_extensions, self.caller.guarded)
 
     def run_pre_filter(self, parent: Span, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Prepared:
         """Prepares the filters, notes which have nothing to do, and on which nodes to look."""
@@ -122,33 +126,35 @@ class Framework:
         caller.end_phase(phase, Refused("", result.status) if went_wrong and result.status else None)
         return result
 
-    def run_reserve(self, parent: Span, state: CycleState, pod: Pod, node: str) -> Refused | None:
+    async def run_reserve(self, parent: Span, state: CycleState, pod: Pod, node: str) -> Refused | None:
         """Has each plugin keep what it must for the Pod; none behind the first that refuses."""
         phase = self.caller.start_phase(parent, "reserve")
         refused = None
         for plugin in self.profile.reserve:
-            status = self._reserving(phase, plugin, "reserve", plugin.reserve, state, pod, node)
+            status = await self._reserving(phase, plugin, "reserve", plugin.reserve, state, pod, node)
             refused = _refused("Reserve", plugin.name, status)
             if refused is not None:
                 break
         self.caller.end_phase(phase, refused)
         return refused
 
-    def run_unreserve(self, parent: Span, state: CycleState, pod: Pod, node: str) -> None:
+    async def run_unreserve(self, parent: Span, state: CycleState, pod: Pod, node: str) -> None:
         """Undoes `run_reserve`, in reverse."""
         if not self.profile.reserve:
             return
         phase = self.caller.start_phase(parent, "unreserve")
         for plugin in reversed(self.profile.reserve):
-            self._reserving(phase, plugin, "unreserve", plugin.unreserve, state, pod, node)
+            await self._reserving(phase, plugin, "unreserve", plugin.unreserve, state, pod, node)
         self.caller.end_phase(phase)
 
-    def _reserving(
+    async def _reserving(
         self, phase: Span, plugin: Plugin, point: str, function: Callable[..., Answer], state: CycleState, *args: Any
     ) -> Answer | Status:
         """Calls the plugin; one of ours that had nothing to filter has nothing to keep, and leaves no span."""
         caller = self.caller
-        if plugin.name not in state.skip_filter or caller.nests(plugin.name, point):
+        if plugin.name not in self.profile.in_tree:
+            return await caller.run_async(phase, plugin, point, function, state, *args)
+        if plugin.name not in state.skip_filter:
             return caller.run(phase, plugin, point, function, state, *args)
         began = caller.clock.now()
         answer = caller.call(None, plugin, point, 1, function, state, *args)
@@ -191,23 +197,23 @@ class Framework:
             self.caller.measures.permit_wait(text, phase.ended - phase.started)
         return refused
 
-    def run_pre_bind_pre_flight(self, state: CycleState, pod: Pod, node: str) -> Refused | bool:
+    async def run_pre_bind_pre_flight(self, state: CycleState, pod: Pod, node: str) -> Refused | bool:
         """Whether any PreBind plugin has work; those that say they have none are left out of `run_pre_bind`."""
         began = self.clock.now()
-        answer = self._pre_flight(state, pod, node)
+        answer = await self._pre_flight(state, pod, node)
         if self.caller.measures is not None:
             text = answer.status.code.text if isinstance(answer, Refused) else "Success" if answer else "Skip"
             took = self.clock.now() - began
             self.caller.measures.extension_point("PreBindPreFlight", text, self.profile.name, took)
         return answer
 
-    def _pre_flight(self, state: CycleState, pod: Pod, node: str) -> Refused | bool:
+    async def _pre_flight(self, state: CycleState, pod: Pod, node: str) -> Refused | bool:
         busy = False
         for plugin in self.profile.pre_bind:
             asked = self.profile.pre_flights.get(plugin.name)
             status = None
             if asked is not None:
-                status = self.caller.ask(plugin, "preBindPreFlight", asked.pre_bind_pre_flight, state, pod, node)
+                status = await self.caller.ask(plugin, "preBindPreFlight", asked.pre_bind_pre_flight, state, pod, node)
             if status is None or status.code is Code.SUCCESS:
                 busy = True
             elif status.code is Code.SKIP:

@@ -35,6 +35,10 @@ class ScorePhase:
         """The weighted scores of each plugin, kept when `observed`."""
         self.observed = False
 
+    def run(self, parent: Span) -> Refused | None:
+        """Both phases; the failure if a plugin had one."""
+        return self.pre_score(parent) or self.score(parent)
+
     def pre_score(self, parent: Span) -> Refused | None:
         """Prepares the plugins and notes which have nothing to do."""
         caller, state = self._framework.caller, self._state

@@ -1,14 +1,23 @@
 """Running the filters on a supposed state of the cluster, as preemption does and nominated Pods require."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 from podtrail_scheduler.nominator import Nominator
 from podtrail_scheduler.objects import Pod
 
 from .cycle_state import CycleState
-from .extension_points import FilterPlugin, PreFilterExtensions
+from .extension_points import FilterPlugin, Plugin, PreFilterExtensions
 from .node_info import NodeInfo
 from .status import Status, error
+
+Asked: TypeAlias = Callable[..., Status | None]
+Guard: TypeAlias = Callable[[Plugin, str, Asked], Asked]
+"""Makes of a plugin's method at a point what can be called."""
+
+
+def _as_it_is(plugin: Plugin, point: str, function: Any) -> Any:  # noqa: ARG001
+    return function
 
 
 class Trial:
@@ -16,42 +25,51 @@ class Trial:
 
     def __init__(self, nominator: Nominator | None = None) -> None:
         self._nominator = nominator or Nominator()
-        self._filters: Sequence[FilterPlugin] = ()
-        self._extensions: Sequence[PreFilterExtensions] = ()
+        self._filters: Sequence[tuple[str, Asked]] = ()
+        self._extensions: Sequence[tuple[str, Asked, Asked]] = ()
 
     def serve(
-        self, nominator: Nominator, filters: Sequence[FilterPlugin], extensions: Sequence[PreFilterExtensions]
+        self,
+        nominator: Nominator,
+        filters: Sequence[FilterPlugin],
+        extensions: Sequence[PreFilterExtensions],
+        guard: Guard = _as_it_is,
     ) -> None:
         """Says which plugins there are; the scheduler calls this once, when all of them have been made."""
-        self._nominator, self._filters, self._extensions = nominator, filters, extensions
+        self._nominator = nominator
+        self._filters = [(each.name, guard(each, "filter", each.filter)) for each in filters]
+        self._extensions = [
+            (each.name, guard(each, "addPod", each.add_pod), guard(each, "removePod", each.remove_pod))
+            for each in extensions
+        ]
 
     def add_pod(self, state: CycleState, pod: Pod, added: Pod, node: NodeInfo) -> Status | None:
         """Counts `added` on `node` (which has it already) in what PreFilter wrote for `pod`."""
-        for plugin in self._extensions:
-            if plugin.name not in state.skip_filter:
-                status = plugin.add_pod(state, pod, added, node)
+        for name, add_pod, _ in self._extensions:
+            if name not in state.skip_filter:
+                status = add_pod(state, pod, added, node)
                 if status is not None:
-                    return error(f'running AddPod on PreFilter plugin "{plugin.name}": {status.message}')
+                    return error(f'running AddPod on PreFilter plugin "{name}": {status.message}')
         return None
 
     def remove_pod(self, state: CycleState, pod: Pod, removed: Pod, node: NodeInfo) -> Status | None:
         """Counts `removed` out, which `node` no longer has."""
-        for plugin in self._extensions:
-            if plugin.name not in state.skip_filter:
-                status = plugin.remove_pod(state, pod, removed, node)
+        for name, _, remove_pod in self._extensions:
+            if name not in state.skip_filter:
+                status = remove_pod(state, pod, removed, node)
                 if status is not None:
-                    return error(f'running RemovePod on PreFilter plugin "{plugin.name}": {status.message}')
+                    return error(f'running RemovePod on PreFilter plugin "{name}": {status.message}')
         return None
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> tuple[str, Status] | None:
         """The first plugin that refuses `node` and its answer, None when `pod` fits."""
-        for plugin in self._filters:
-            if plugin.name not in state.skip_filter:
-                status = plugin.filter(state, pod, node)
+        for name, fits in self._filters:
+            if name not in state.skip_filter:
+                status = fits(state, pod, node)
                 if status is not None:
                     if not status.rejected:
-                        status = error(f'running "{plugin.name}" filter plugin: {status.message}')
-                    return plugin.name, status
+                        status = error(f'running "{name}" filter plugin: {status.message}')
+                    return name, status
         return None
 
     def filter_with_nominated(self, state: CycleState, pod: Pod, node: NodeInfo) -> tuple[str, Status] | None:

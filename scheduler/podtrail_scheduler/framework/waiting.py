@@ -11,7 +11,10 @@ from .status import Status, error, unschedulable
 
 
 class WaitingPod:
-    """A Pod that is allowed when every plugin it waits for has said so, and refused when one says no or time is up."""
+    """A Pod that is allowed when every plugin it waits for has said so, and refused when one says no or time is up.
+
+    Plugins say so from any thread.
+    """
 
     def __init__(self, pod: Pod, node_name: str, clock: Clock, timeouts: Mapping[str, int]) -> None:
         """Waits from now on; `timeouts` is each plugin's patience in nanoseconds."""
@@ -52,8 +55,11 @@ class WaitingPod:
     async def wait(self) -> None:
         """Returns when it is decided, or when the first plugin's patience has ended."""
         while not self.decided:
-            plugin, patience = min(self._timeouts.items(), key=lambda each: each[1])
             self._decision = self._clock.signal()
+            left = list(self._timeouts.items())
+            if self.decided:  # said in another thread before there was this signal
+                return
+            plugin, patience = min(left, key=lambda each: each[1])
             if not await self._decision.wait(self._since + patience - self._clock.now()):
                 waited = go_duration(patience)
                 self.reject(plugin, f"rejected due to timeout after waiting {waited} at plugin {plugin}")
@@ -61,7 +67,7 @@ class WaitingPod:
     def _stop(self, plugin: str, status: Status) -> bool:
         if self.decided:
             return False
-        self.status, self.refused_by = status, plugin
+        self.refused_by, self.status = plugin, status
         self._tell()
         return True
 

@@ -19,6 +19,7 @@ class BalancedAllocation:
     """Scores by how far the used shares are apart, with the Pod against without it."""
 
     name = "NodeResourcesBalancedAllocation"
+    in_tree = True
 
     def __init__(self, handle: Handle, args: NodeResourcesBalancedAllocationArgs | None = None) -> None:
         self._resources = ScoredResources(

@@ -12,6 +12,7 @@ class DefaultBinder:
     """Binds."""
 
     name = "DefaultBinder"
+    in_tree = True
 
     def __init__(self, handle: Handle, args: None = None) -> None:
         self._client = handle.client

@@ -21,6 +21,7 @@ class ImageLocality:
     """Scores by the summed size of the images that are there."""
 
     name = "ImageLocality"
+    in_tree = True
 
     def __init__(self, handle: Handle, args: None = None) -> None:
         self._nodes = handle.nodes

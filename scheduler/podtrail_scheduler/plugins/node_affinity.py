@@ -28,6 +28,7 @@ class NodeAffinity:
     """Filters and scores by node labels and names."""
 
     name = "NodeAffinity"
+    in_tree = True
 
     def __init__(self, handle: Handle, args: NodeAffinityArgs | None = None) -> None:
         """Raises ValueError with the path when the added affinity makes no sense."""

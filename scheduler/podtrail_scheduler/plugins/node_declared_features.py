@@ -17,6 +17,7 @@ class NodeDeclaredFeatures:
     """Filters by `status.declaredFeatures`."""
 
     name = "NodeDeclaredFeatures"
+    in_tree = True
 
     def __init__(self, handle: Handle, args: None = None) -> None:
         """Needs neither."""

@@ -18,6 +18,7 @@ class NodeName:
     """Filters by `spec.nodeName`, which an unscheduled Pod has only in trials."""
 
     name = "NodeName"
+    in_tree = True
 
     def __init__(self, handle: Handle, args: None = None) -> None:
         """Needs neither."""

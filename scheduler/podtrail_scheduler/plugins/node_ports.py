@@ -17,6 +17,7 @@ class NodePorts:
     """Filters by host ports."""
 
     name = "NodePorts"
+    in_tree = True
 
     def __init__(self, handle: Handle, args: None = None) -> None:
         """Needs neither."""

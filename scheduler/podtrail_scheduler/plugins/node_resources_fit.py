@@ -25,6 +25,7 @@ class NodeResourcesFit:
     """Filters and scores by resources."""
 
     name = "NodeResourcesFit"
+    in_tree = True
 
     def __init__(self, handle: Handle, args: NodeResourcesFitArgs | None = None) -> None:
         args = args or NodeResourcesFitArgs()

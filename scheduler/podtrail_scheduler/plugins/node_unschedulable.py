@@ -18,6 +18,7 @@ class NodeUnschedulable:
     """Filters by `spec.unschedulable`."""
 
     name = "NodeUnschedulable"
+    in_tree = True
 
     def __init__(self, handle: Handle, args: None = None) -> None:
         """Needs neither."""

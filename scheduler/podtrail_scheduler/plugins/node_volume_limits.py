@@ -28,6 +28,7 @@ class NodeVolumeLimits:
     """Counts the volumes of the Pods on a node, and those attached to it, by driver."""
 
     name = "NodeVolumeLimits"
+    in_tree = True
 
     def __init__(self, handle: Handle, args: None = None) -> None:  # noqa: ARG002
         self._listers = handle.listers

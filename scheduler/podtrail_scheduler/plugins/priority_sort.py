@@ -8,6 +8,7 @@ class PrioritySort:
     """Orders the active queue."""
 
     name = "PrioritySort"
+    in_tree = True
 
     def __init__(self, handle: Handle, args: None = None) -> None:
         """Needs neither."""

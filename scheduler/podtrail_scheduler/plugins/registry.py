@@ -112,18 +112,24 @@ def extension_points(makers: Mapping[str, Make]) -> dict[str, frozenset[str]]:
     }
 
 
-def make_profile(handle: Handle, configuration: ProfileConfiguration, makers: Mapping[str, Make]) -> Profile:
-    """The profile of a configuration; ValueError when a plugin does not take its args or calls itself otherwise."""
+def make_profile(
+    handle: Handle, configuration: ProfileConfiguration, makers: Mapping[str, Make], others: Handle | None = None
+) -> Profile:
+    """The profile of a configuration; ValueError when a plugin does not take its args or calls itself otherwise.
+
+    Plugins that do not come with the scheduler are given the handle `others`, by default the same.
+    """
     enabled = []
     for name in configuration.plugins:
         where = f"profile {configuration.scheduler_name}: plugin {name!r}"
         try:
-            plugin = makers[name](handle, configuration.args.get(name))
+            own = handle if others is None or makers[name] is IN_TREE.get(name) else others
+            plugin = makers[name](own, configuration.args.get(name))
         except Exception as raised:
             raise ValueError(f"{where} can't be made: {type(raised).__name__}: {raised}") from raised
-        own = getattr(plugin, "name", None)
-        if own != name:
-            raise ValueError(f"{where} calls itself {own!r}")
+        called = getattr(plugin, "name", None)
+        if called != name:
+            raise ValueError(f"{where} calls itself {called!r}")
         enabled.append(Enabled(plugin, configuration.weights.get(name, 1)))
     points = {
         point: [name for name in getattr(configuration.points, point) if hasattr(makers[name], method)]

@@ -16,6 +16,7 @@ class SchedulingGates:
     """Holds gated Pods back before the active queue."""
 
     name = "SchedulingGates"
+    in_tree = True
 
     def __init__(self, handle: Handle, args: None = None) -> None:
         self._handle = handle

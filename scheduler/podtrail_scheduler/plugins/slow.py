@@ -22,6 +22,8 @@ Spend = Callable[[int], None]
 class SlowScore:
     """A Score plugin that asks somebody slow: the whole scheduler waits."""
 
+    in_tree = True
+
     def __init__(self, name: str, spend: Spend, takes: Takes) -> None:
         self.name = name
         self._spend = spend
@@ -43,6 +45,8 @@ class SlowScore:
 
 class SlowPermit:
     """A Permit plugin that has Pods wait: the binding cycle waits."""
+
+    in_tree = True
 
     def __init__(self, name: str, handle: Handle, takes: Takes) -> None:
         self.name = name
@@ -66,6 +70,8 @@ class SlowPermit:
 
 class SlowPreBind:
     """A PreBind plugin that prepares something slow, such as a volume: the binding cycle waits."""
+
+    in_tree = True
 
     def __init__(self, name: str, handle: Handle, takes: Takes) -> None:
         self.name = name

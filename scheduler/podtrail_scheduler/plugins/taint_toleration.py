@@ -20,6 +20,7 @@ class TaintToleration:
     """Filters and scores by taints."""
 
     name = "TaintToleration"
+    in_tree = True
 
     def __init__(self, handle: Handle, args: None = None) -> None:
         """Needs neither."""

@@ -40,6 +40,7 @@ class VolumeRestrictions:
     """Compares inline disks on the node, and looks for uses of exclusive claims anywhere."""
 
     name = "VolumeRestrictions"
+    in_tree = True
 
     def __init__(self, handle: Handle, args: None = None) -> None:  # noqa: ARG002
         self._listers = handle.listers

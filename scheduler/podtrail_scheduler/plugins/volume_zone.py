@@ -40,6 +40,7 @@ class VolumeZone:
     """Reads the labels of bound volumes once an attempt."""
 
     name = "VolumeZone"
+    in_tree = True
 
     def __init__(self, handle: Handle, args: None = None) -> None:  # noqa: ARG002
         self._listers = handle.listers

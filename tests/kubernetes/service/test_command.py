@@ -173,6 +173,47 @@ def test_what_a_plugin_traces_with_opentelemetrys_global_tracer_joins_its_attemp
     assert (tmp_path / "seen").read_text() == "a child of the plugin's span"
 
 
+STUCK_PLUGIN = """
+from pathlib import Path
+from threading import Event
+
+
+class Stuck:
+    name = "Stuck"
+
+    def __init__(self, handle, args):
+        self.file = Path(args["file"])
+
+    def filter(self, state, pod, node):
+        self.file.touch()
+        Event().wait()
+
+    async def permit(self, state, pod, node_name):
+        Event().wait()
+"""
+
+
+def test_it_ends_when_it_is_told_to_although_a_plugin_never_returns(
+    control_plane: Any, namespace: str, make_pod: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "stuck.py").write_text(STUCK_PLUGIN)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    api, pods = control_plane.api, f"/api/v1/namespaces/{namespace}/pods"
+    api.node(f"{namespace}-n", labels={"for": namespace})
+    api.create(pods, make_pod("web", namespace, nodeSelector={"for": namespace}))
+    profile = {
+        "schedulerName": namespace,
+        "plugins": {"multiPoint": {"enabled": [{"name": "Stuck"}]}},
+        "pluginConfig": [{"name": "Stuck", "args": {"file": str(tmp_path / "asked")}}],
+    }
+    document = configuration(control_plane, namespace, profiles=[profile])
+
+    with process(OURS, tmp_path / "ours", document, "--secure-port=0", "--plugin=Stuck=stuck:Stuck") as running:
+        until((tmp_path / "asked").exists, bool, running)
+
+    assert running.process.returncode == 0, running.log.read_text()
+
+
 def test_an_extender_is_asked_as_kube_scheduler_asks_it_and_decides(
     control_plane: Any, kubernetes_binaries: Path, namespace: str, make_pod: Any, tmp_path: Path
 ) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -86,7 +87,7 @@ def test_a_binding_whose_answer_is_lost_counts_once(
     api, pods = control_plane.api, f"/api/v1/namespaces/{namespace}/pods"
     api.node(f"{namespace}-n", {"cpu": "1"}, labels={"for": namespace})
     selector = {"nodeSelector": {"for": namespace}}
-    reached, go = asyncio.Event(), asyncio.Event()
+    reached, go = threading.Event(), threading.Event()
 
     class Hold:
         name = "Hold"
@@ -94,9 +95,9 @@ def test_a_binding_whose_answer_is_lost_counts_once(
         def __init__(self, *_: object) -> None:
             """Needs nothing."""
 
-        async def pre_bind(self, *_: object) -> None:
+        def pre_bind(self, *_: object) -> None:
             reached.set()
-            await go.wait()
+            assert go.wait(60)
 
     def refused(name: str) -> bool:
         conditions = api.get(f"{pods}/{name}")["status"].get("conditions", ())
@@ -108,7 +109,7 @@ def test_a_binding_whose_answer_is_lost_counts_once(
             running(namespace, kubeconfig=kubeconfig, plugins={"Hold": Hold}) as service,
         ):
             await asyncio.to_thread(api.create, pods, make_pod("web", namespace, "1", **selector))
-            await asyncio.wait_for(reached.wait(), 60)
+            assert await asyncio.to_thread(reached.wait, 60)
             proxy.mute()
             go.set()
             await until(lambda: api.get(f"{pods}/web")["spec"].get("nodeName"))

@@ -1,6 +1,7 @@
 """What others do while a Pod is being bound, and what the API server does: nothing is double-bound, nothing stuck."""
 
 import asyncio
+import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -17,7 +18,7 @@ class Held:
     """A PreBind plugin's class that holds each Pod up the first time until `go` is set."""
 
     def __init__(self, name: str = "web") -> None:
-        self.reached, self.go = asyncio.Event(), asyncio.Event()
+        self.reached, self.go = threading.Event(), threading.Event()
         self._name = name
 
     @property
@@ -30,10 +31,10 @@ class Held:
             def __init__(self, *_: object) -> None:
                 """Needs nothing."""
 
-            async def pre_bind(self, state: object, pod: Any, node_name: str) -> None:
+            def pre_bind(self, state: object, pod: Any, node_name: str) -> None:
                 if pod.name == held._name and not held.go.is_set():
                     held.reached.set()
-                    await held.go.wait()
+                    assert held.go.wait(60)
 
         return {"Hold": Hold}
 
@@ -88,7 +89,7 @@ def race(control_plane: Any, namespace: str, running: Any, until: Any, make_pod:
             held = Held()
             async with running(namespace, plugins=held.plugins, **options):
                 await asyncio.to_thread(api.create, pods, make_pod("web", namespace, "1", **selector))
-                await asyncio.wait_for(held.reached.wait(), 60)
+                assert await asyncio.to_thread(held.reached.wait, 60)
                 await asyncio.to_thread(meanwhile, api, pods)
                 held.go.set()
                 await until(lambda: then(api, pods))

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from podtrail_scheduler.attempt import AttemptRecord
+from podtrail_scheduler.durations import SECOND
 from podtrail_scheduler.framework.diagnosis import Diagnosis, Refusal
 from podtrail_scheduler.framework.extending import ExtenderError
 from podtrail_scheduler.framework.status import Status, unresolvable, unschedulable
@@ -112,3 +113,18 @@ def test_a_nominated_node_that_an_extender_refuses_is_not_the_end() -> None:
     extender = Extender({"n2": unschedulable("taken")})
     assert attempt(extender, nominated_node_name="n2").node in ("n1", "n3")
     assert extender.asked[0] == ("filter", ["n2"])
+
+
+def test_what_changes_while_an_extender_answers_is_worked_in_behind_the_cycle() -> None:
+    class Slow(Extender):
+        async def filter(self, pod: Pod, nodes: Sequence[str], diagnosis: Diagnosis) -> Sequence[str]:
+            bench.scheduler.node_deleted(NODES[0])
+            bench.scheduler.node_added(Node("n0", allocatable=ROOMY))
+            await bench.timeline.sleep(SECOND)
+            return await super().filter(pod, nodes, diagnosis)
+
+    extender = Slow()
+    bench = Bench(nodes=NODES, extenders=extender)
+    assert bench.attempt(pod()).node in extender.asked[0][1]
+    assert extender.asked[:2] == [("filter", ["n1", "n2", "n3"]), ("prioritize", ["n1", "n2", "n3"])]
+    assert {node.name for node in bench.cache.nodes()} == {"n0", "n2", "n3"}

@@ -24,17 +24,20 @@ from podtrail_scheduler.configuration.types import KubeSchedulerConfiguration
 from podtrail_scheduler.durations import MINUTE, SECOND
 from podtrail_scheduler.event_recording.broadcaster import EventBroadcaster
 from podtrail_scheduler.extenders import WatchedManifests
+from podtrail_scheduler.framework.aside import IN_PLACE
 from podtrail_scheduler.framework.extending import Extenders
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.profile import Profile
 from podtrail_scheduler.framework.trial import Trial
 from podtrail_scheduler.metrics.scheduler_metrics import SchedulerMetrics
 from podtrail_scheduler.metrics.sources import show
-from podtrail_scheduler.plugins.registry import Make, make_profile
+from podtrail_scheduler.plugins.registry import IN_TREE, Make, make_profile
 from podtrail_scheduler.queueing.queue import QueueSettings
 from podtrail_scheduler.scheduler import Scheduler
 
 from .clock import AsyncioClock
+from .plugin_handle import handle_of_others
+from .plugin_threads import PluginThreads
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +66,18 @@ def assemble(
     metrics: SchedulerMetrics | None = None,
     events: EventBroadcaster | None = None,
     host: str = "",
+    threads: PluginThreads | None = None,
 ) -> Scheduler:
     """The scheduler; all profiles share cluster, queue and nominations. ValueError when a plugin refuses its args.
 
-    `metrics` are told of its work, and show its queue and cache; `events` go out in the name of each profile on `host`.
+    `metrics` are told of its work, and show its queue and cache; `events` go out in the name of each profile on `host`;
+    plugins of others run in `threads`, by default in place.
     """
     cache = Cache()
     dispatcher = _dispatcher(plan, clock, client, metrics)
     if dispatcher is not None:
         client = DispatchingClient(client, dispatcher)
-    profiles = list(_profiles(plan, Handle(clock, client, cache.nodes), metrics, events, host))
+    profiles = list(_profiles(plan, Handle(clock, client, cache.nodes), metrics, events, host, threads))
     scheduler = Scheduler(
         profiles,
         cache,
@@ -88,6 +93,7 @@ def assemble(
         extenders=plan.extenders,
         seed=str(clock.now()),
         metrics=metrics,
+        aside=IN_PLACE if threads is None else threads,
     )
     if dispatcher is not None:
         scheduler.dispatcher = dispatcher
@@ -101,7 +107,12 @@ def assemble(
 
 
 def _profiles(
-    plan: Plan, shared: Handle, metrics: SchedulerMetrics | None, events: EventBroadcaster | None, host: str
+    plan: Plan,
+    shared: Handle,
+    metrics: SchedulerMetrics | None,
+    events: EventBroadcaster | None,
+    host: str,
+    threads: PluginThreads | None,
 ) -> Iterator[tuple[Profile, Handle]]:
     """Each profile with its handle: what the cluster is made of is `shared`, events and trials are its own."""
     for profile in plan.profiles:
@@ -116,7 +127,10 @@ def _profiles(
             handle.event = events.recorder(profile.scheduler_name, host)
         if metrics is not None:
             handle.measures = metrics
-        made = make_profile(handle, profile, plan.makers)
+        others = None
+        if threads is not None and any(plan.makers[name] is not IN_TREE.get(name) for name in profile.plugins):
+            others = handle_of_others(handle, threads)
+        made = make_profile(handle, profile, plan.makers, others)
         if metrics is not None:
             made.hints = metrics.timed(made.hints, shared.clock.now)
         yield made, handle

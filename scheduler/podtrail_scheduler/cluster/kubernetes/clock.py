@@ -4,6 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Coroutine
+from threading import get_ident
 from typing import Any
 
 SECOND = 1_000_000_000
@@ -12,20 +13,31 @@ _log = logging.getLogger(__name__)
 
 
 class AsyncioSignal:
-    """A signal between coroutines of one event loop."""
+    """A signal between coroutines, of whichever event loops."""
 
     def __init__(self) -> None:
-        self._event = asyncio.Event()
+        self._said = False
+        self._waiting: list[tuple[asyncio.AbstractEventLoop, int, asyncio.Event]] = []
+        """The loop and thread of each that waits."""
 
     def set(self) -> None:
-        """Says it: who waits goes on, who comes later does not wait."""
-        self._event.set()
+        """Says it, from any thread: who waits goes on, who comes later does not wait."""
+        self._said = True
+        for loop, thread, event in [*self._waiting]:
+            if thread == get_ident():
+                event.set()
+            elif not loop.is_closed():
+                loop.call_soon_threadsafe(event.set)
 
     async def wait(self, timeout: int | None = None) -> bool:  # noqa: ASYNC109, the interface's
         """Waits until it has been said, at most `timeout` nanoseconds; False when time was up first."""
+        event = asyncio.Event()
+        self._waiting.append((asyncio.get_running_loop(), get_ident(), event))
+        if self._said:  # asked behind the append: nothing is missed
+            return True
         try:
             async with asyncio.timeout(None if timeout is None else timeout / SECOND):
-                return await self._event.wait()
+                return await event.wait()
         except TimeoutError:
             return False
 
@@ -33,8 +45,11 @@ class AsyncioSignal:
 class AsyncioClock:
     """Unix nanoseconds that run with the monotonic clock, so that a corrected wall clock turns no interval negative."""
 
-    def __init__(self) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        """Background work runs on `loop`, by default the running one."""
         self._offset = time.time_ns() - time.monotonic_ns()
+        self._loop = asyncio.get_running_loop() if loop is None else loop
+        self._thread = get_ident() if loop is None else None
         self._background: set[asyncio.Task[None]] = set()
 
     def now(self) -> int:
@@ -50,13 +65,19 @@ class AsyncioClock:
         return AsyncioSignal()
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Has `work` run in the background; a failure that it did not deal with itself is logged."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._background.add(task)
-        task.add_done_callback(self._ended)
+        """Has `work` run in the background, from any thread; a failure that it did not deal with is logged."""
+        if self._thread == get_ident():
+            self._begin(work)
+        else:
+            self._loop.call_soon_threadsafe(self._begin, work)
 
     def charge(self, plugin: str, point: str, calls: int) -> None:
         """Nothing: time has passed by itself."""
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._ended)
 
     async def stop(self) -> None:
         """Cancels what runs in the background and waits for its end."""

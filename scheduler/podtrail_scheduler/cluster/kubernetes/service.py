@@ -29,6 +29,7 @@ from .connection import Connection, user_agent
 from .election import ApiLease, Election, ElectionTiming
 from .event_sink import ApiEventSink
 from .informers import Informers
+from .plugin_threads import PluginThreads
 from .rate_limiter import RateLimiter
 from .serving import Check, Serving, served
 
@@ -99,6 +100,8 @@ class _Service:
             api = ApiClient(connection, informers.pod, self._clock.now, RateLimiter(client.qps, client.burst))
             tracer = provider.get_tracer(SCOPE) if provider is not None else None
             events = EventBroadcaster(ApiEventSink(connection, RateLimiter(client.qps, client.burst)), self._clock)
+            threads = PluginThreads()
+            stack.callback(threads.close)
             features = self._settings.plan.features
             metrics = SchedulerMetrics(async_api_calls=features.enabled(SCHEDULER_ASYNC_API_CALLS))
             scheduler = assemble(
@@ -109,6 +112,7 @@ class _Service:
                 metrics=metrics,
                 events=events,
                 host=self._host,
+                threads=threads,
             )
             metrics.include(*of_tracing(lambda: self._counted(scheduler)))
             election = await self._election(stack)

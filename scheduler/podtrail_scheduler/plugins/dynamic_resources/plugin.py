@@ -62,6 +62,7 @@ class DynamicResources:
     """Filters by the devices that a node can use, scores by alternatives, and writes claims before the Pod is bound."""
 
     name = "DynamicResources"
+    in_tree = True
 
     def __init__(self, handle: Handle, args: DynamicResourcesArgs | None = None) -> None:
         self._handle = handle

@@ -21,6 +21,7 @@ class InterPodAffinity:
     """Counts Pods by topology domain; counts are kept between attempts and renewed where nodes changed."""
 
     name = "InterPodAffinity"
+    in_tree = True
 
     def __init__(self, handle: Handle, args: InterPodAffinityArgs | None = None) -> None:
         self._handle = handle

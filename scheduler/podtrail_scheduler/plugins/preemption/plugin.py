@@ -34,6 +34,7 @@ class DefaultPreemption:
     """Runs when no node fits."""
 
     name = "DefaultPreemption"
+    in_tree = True
 
     def __init__(self, handle: Handle, args: DefaultPreemptionArgs | None = None) -> None:
         self._handle = handle
@@ -66,7 +67,8 @@ class DefaultPreemption:
         if not nodes:
             return PostFilterResult(error("preemption: no nodes available"), None)
         hopeful = [node for node in nodes if refusals.get(node.name, _NOT_LOOKED_AT).code is Code.UNSCHEDULABLE]
-        outcome = DryRun(self._handle, state, newest).run(hopeful, *self._start_and_number(len(hopeful)))
+        where = self._start_and_number(len(hopeful))
+        outcome = await self._handle.aside.work(pod.key, DryRun(self._handle, state, newest).run, hopeful, *where)
         if outcome.candidates:
             extenders = self._handle.extenders
             if extenders is not None and extenders.preempts:

@@ -22,6 +22,7 @@ class PodTopologySpread:
     """Counts Pods by topology domain; counts are kept between attempts and renewed where nodes changed."""
 
     name = "PodTopologySpread"
+    in_tree = True
 
     def __init__(self, handle: Handle, args: PodTopologySpreadArgs | None = None) -> None:
         self._handle = handle

@@ -36,6 +36,7 @@ class VolumeBinding:
     """Filters and scores by claims, and binds them before the Pod."""
 
     name = "VolumeBinding"
+    in_tree = True
 
     def __init__(self, handle: Handle, args: VolumeBindingArgs | None = None) -> None:
         args = args or VolumeBindingArgs()
