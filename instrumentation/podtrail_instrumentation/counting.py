@@ -17,8 +17,11 @@ class SpanCounters:
     """Finished sampled spans: `started = exported + lost + still waiting`."""
 
     exported: int = 0
-    lost: Counter[str] = field(default_factory=Counter)
-    """By reason: queue_full, export_failed, rejected (by the collector, which took others) and shutdown."""
+    lost: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(_REASONS, 0)))
+    """By reason: queue_full, export_failed, rejected (by the collector, which took others) and shutdown.
+
+    All are there from the start, so that the report can read while another thread counts.
+    """
     problem: str = ""
     """What went wrong with the last export that failed."""
 

@@ -186,7 +186,7 @@ def test_a_full_queue_drops_what_comes_and_never_waits() -> None:
     end_spans(tracer, 4)
     assert exporter.entered.wait(5)
     end_spans(tracer, 25)
-    assert counters.lost == {"queue_full": 18}
+    assert +counters.lost == {"queue_full": 18}
     shutdown(provider)
     assert (counters.exported, counters.lost.total()) == (0, 29)
 
@@ -198,7 +198,7 @@ def test_an_exporter_that_raises_is_counted_and_the_next_batch_tried(caplog: pyt
     for number in range(2):
         end_spans(tracer, 1)
         assert processor.force_flush(5000)
-        assert counters.lost == {"export_failed": number + 1}
+        assert +counters.lost == {"export_failed": number + 1}
     assert "exporting 1 spans failed" in caplog.text
 
 
