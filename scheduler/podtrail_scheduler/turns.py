@@ -51,9 +51,11 @@ class Turns:
             await self._catch_up()
 
     async def _catch_up(self) -> None:
-        while self._changes:
-            await self._aside.work("", self._changes.popleft())
-        self._taken = False
-        if self._free is not None:
-            self._free.set()
-            self._free = None
+        try:
+            while self._changes:
+                await self._aside.work("", self._changes.popleft())
+        finally:  # a change that fails is told by whoever runs this, and takes nobody's turn
+            self._taken = False
+            if self._free is not None:
+                self._free.set()
+                self._free = None
