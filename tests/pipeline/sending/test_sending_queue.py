@@ -122,6 +122,27 @@ def test_drops_and_counts_what_does_not_fit(
     run_virtually(main())
 
 
+def test_what_finds_no_room_is_told_of_at_once_and_once_a_minute(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any, caplog: Any
+) -> None:
+    async def main() -> None:
+        here = desk(scripted([Gate()]), steady(queue={"sizer": "items", "queue_size": 1}, timeout="0s"))
+        here.queue.offer(make_batch(), here.account)
+        for _ in range(150):
+            here.queue.offer(make_batch(2), here.account)
+            here.queue.refuse(3)
+            await asyncio.sleep(1)
+        await here.queue.drain(0)
+        assert here.account.dropped == {"queue_full": 300, "shutdown": 1}
+
+    run_virtually(main())
+    told = [record.getMessage() for record in caplog.records if "queue is full" in record.getMessage()]
+    assert [int(line.split("dropped ")[1].split()[0]) for line in told[:1]] == [2]
+    assert [int(line.split("dropped ")[1].split()[0]) for line in told[1:]] == pytest.approx([120, 120, 58], abs=2)
+    assert all("refused requests with" in line for line in told[1:])
+    assert all("since" in line and "queue_size" in line for line in told)
+
+
 def test_waiting_for_room_loses_nothing(
     run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
 ) -> None:
