@@ -173,7 +173,7 @@ def test_shutdown_lets_go_of_a_black_hole_within_two_seconds(black_hole: str) ->
     end_spans(provider.get_tracer("test"), 1000, Context())
     began = time.monotonic()
     shutdown(provider)
-    assert time.monotonic() - began < 2.1
+    assert time.monotonic() - began < 5  # 2 and what a busy machine takes; left alone it would wait 10
     assert counters.exported == 0
     assert counters.lost.total() == 1000
 
