@@ -45,6 +45,8 @@ class ScoredResources:
     def key(self, pod: Pod) -> Hashable:
         """What the answers depend on besides the node."""
         wanted, classes = self.wanted(pod), self._extended.classes()
+        if not classes:
+            return wanted
         of_devices = any(name in classes and amount for (name, _, _), amount in zip(self._specs, wanted, strict=True))
         return wanted, self._devices.version if of_devices else None
 
