@@ -12,7 +12,7 @@ from typing import Annotated, Literal, NamedTuple, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from podtrail.component import Context, Factory, Taken
-from podtrail.config.types import Model
+from podtrail.config.types import Model, WarningPath
 from podtrail.otlp import Batch, Group, SpanFields, frame, read_key_value, set_trace_state, span_reader, split
 from podtrail_processors.passing import Passing
 from podtrail_processors.probability import (
@@ -36,9 +36,14 @@ _OFFSET, _PRIME, _MASK = 0x811C9DC5, 0x01000193, 2**32 - 1
 _read = span_reader({"trace_state", "attributes"})
 
 
+def _whole(value: object) -> object:
+    """Cut off a fraction, as the Collector does."""
+    return int(value) if isinstance(value, float) and math.isfinite(value) else value
+
+
 def _wrapped(value: object) -> object:
     """Cut a seed to 32 bits, as the Collector does; a negative one is refused."""
-    whole = int(value) if isinstance(value, float) and math.isfinite(value) else value
+    whole = _whole(value)
     if isinstance(whole, int) and not isinstance(whole, bool):
         if whole < 0:
             raise ValueError("must not be negative")
@@ -64,8 +69,10 @@ class Config(Model):
     fail_closed: bool = Field(
         True, description="Drop spans whose sampling information is unusable or contradicts itself; else keep them."
     )
-    sampling_precision: int = Field(
-        4, le=HEX_DIGITS, description="Hexadecimal digits of the threshold that is written, 1 to 14."
+    sampling_precision: Annotated[int, BeforeValidator(_whole)] = Field(
+        4,
+        le=HEX_DIGITS,
+        description="Hexadecimal digits of the threshold that is written, 1 to 14; below 0 it is rounded away.",
     )
     attribute_source: Literal["traceID", "record", ""] = Field(
         "traceID", description="Accepted from the Collector, where it is about logs."
@@ -75,16 +82,22 @@ class Config(Model):
 
     @model_validator(mode="after")
     def _in_range(self) -> Self:
-        percentage = self.sampling_percentage
+        percentage = _single(self.sampling_percentage)
         if not math.isfinite(percentage):
             raise ValueError(f"sampling_percentage is {percentage}, which is no share")
         if percentage < 0:
             raise ValueError("sampling_percentage is negative")
         if 0 < percentage / 100 < _LEAST_PROBABILITY:
             raise ValueError("sampling_percentage is too small: at least 2**-56 of all")
-        if self.sampling_precision < 1:
-            raise ValueError("sampling_precision must be at least 1")
+        if self.sampling_precision == 0:
+            raise ValueError("invalid sampling precision: 0")
         return self
+
+    def warnings(self) -> list[tuple[WarningPath, str]]:
+        """Return what is legal but hardly meant."""
+        if self.sampling_precision < 0 and self.mode in ("equalizing", "proportional"):
+            return [(("sampling_precision",), "below 0 the threshold is rounded away: everything is kept, or nothing")]
+        return []
 
 
 class Found(NamedTuple):
@@ -171,7 +184,10 @@ def _hash(data: bytes, state: int = _OFFSET) -> int:
 
 def _single(value: float) -> float:
     """Return a number as single precision holds it: the Collector computes shares so."""
-    rounded: float = struct.unpack("f", struct.pack("f", value))[0]
+    try:
+        rounded: float = struct.unpack("f", struct.pack("f", value))[0]
+    except OverflowError:
+        return math.copysign(math.inf, value)
     return rounded
 
 

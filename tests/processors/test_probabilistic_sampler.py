@@ -1,6 +1,6 @@
 """`probabilistic_sampler` decides span by span, and writes down with what probability."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -101,6 +101,7 @@ def test_a_priority_overrules_the_share(priority: Value, kept: bool | None) -> N
         {"sampling_percentage": float("nan")},
         {"sampling_percentage": -1.0},
         {"sampling_percentage": 1e-20},
+        {"sampling_percentage": 1e39},
         {"sampling_precision": 0},
         {"sampling_precision": 15},
         {"mode": "random"},
@@ -158,3 +159,22 @@ def test_a_trace_state_is_replaced_and_the_rest_stays() -> None:
     assert (view.trace_state, view.name, dict(view.attributes)) == ("new=2", "x", {"key": "value"})
     assert changed[:28] == raw[:28]
     assert set_trace_state(changed, "old=1") == set_trace_state(raw, "old=1")
+
+
+@pytest.mark.parametrize(
+    ("settings", "share"),
+    [
+        ({"sampling_percentage": 1e-46}, 0),  # nothing in single precision
+        ({"mode": "equalizing", "sampling_percentage": 50, "sampling_precision": 4.9}, 50),
+        ({"mode": "equalizing", "sampling_percentage": 50, "sampling_precision": -1}, 100),
+    ],
+)
+def test_what_the_collector_accepts_is_accepted(settings: Mapping[str, Any], share: int) -> None:
+    ids = [bytes(8) + bytes([0, at]) + bytes(6) for at in range(8, 256, 16)]
+    kept = sum(len(sampled([group(trace_id)], **settings)) for trace_id in ids)
+    assert kept == len(ids) * share // 100
+
+
+def test_a_precision_below_zero_is_warned_of() -> None:
+    (about,) = Config(mode="equalizing", sampling_percentage=50, sampling_precision=-1).warnings()
+    assert about[0] == ("sampling_precision",)

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from podtrail.config.gates import TAIL_STORAGE
 from podtrail.config.ids import parse_id
 from podtrail.config.types import SECOND, Duration, Model, WarningPath
 from podtrail_processors.tail_sampling.lenient import Int64, Uint64
@@ -198,9 +199,13 @@ class Config(Model):
 
     @field_validator("tail_storage")
     @classmethod
-    def _names_a_component(cls, storage: str | None) -> str | None:
+    def _names_a_component(cls, storage: str | None, info: ValidationInfo) -> str | None:
         if storage is not None:
             parse_id(storage)
+            if TAIL_STORAGE not in (info.context or {}).get("gates", ()):
+                raise ValueError(
+                    f'requires the "{TAIL_STORAGE}" feature gate to be enabled, use --feature-gates=+{TAIL_STORAGE}'
+                )
         return storage
 
     @model_validator(mode="after")

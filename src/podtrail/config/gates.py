@@ -9,6 +9,7 @@ from podtrail.config.problem import did_you_mean
 RECORD_POLICY: Final = "processor.tailsamplingprocessor.recordpolicy"
 COUNT_SPANS_SAMPLED: Final = "processor.tailsamplingprocessor.metricstatcountspanssampled"
 USE_TRACE_STATE: Final = "processor.tailsamplingprocessor.usetracestate"
+TAIL_STORAGE: Final = "processor.tailsamplingprocessor.tailstorageextension"
 COUNT_BYTES_SAMPLED: Final = "processor.tailsamplingprocessor.metricstatcountbytessampled"
 
 KNOWN_GATES: Final[Mapping[str, str]] = MappingProxyType(
@@ -17,6 +18,7 @@ KNOWN_GATES: Final[Mapping[str, str]] = MappingProxyType(
         "(tailsampling.policy, tailsampling.composite_policy, tailsampling.cached_decision).",
         USE_TRACE_STATE: "Let `probabilistic` go by the randomness in trace states, and write into those of kept spans "
         "with what threshold they were sampled (`ot=th:…`).",
+        TAIL_STORAGE: "Accept `tail_storage`, which has no effect here: traces are held in memory.",
         COUNT_SPANS_SAMPLED: "Count the spans of the traces that each policy voted on "
         "(otelcol_processor_tail_sampling_count_spans_sampled).",
         COUNT_BYTES_SAMPLED: "Count the bytes of the traces that each policy voted on "

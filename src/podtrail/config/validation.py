@@ -1,6 +1,6 @@
 """Lets a model read a part of a configuration; its complaints become problems at the very key or value."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -20,7 +20,9 @@ _TEXT_WANTED = frozenset({"string_type", "literal_error"})
 class Validator:
     """Reads parts of one configuration tree, gathering problems and warnings of all of them."""
 
-    def __init__(self, root: Node) -> None:
+    def __init__(self, root: Node, gates: Collection[str] = ()) -> None:
+        """`gates`: the feature gates that are on, which models find in their validators' context."""
+        self._gates = gates
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
         self._root = root
@@ -50,7 +52,7 @@ class Validator:
             self.problem((*path, *below), complaint.message, complaint.hint)
         while True:
             try:
-                read = model.model_validate(plain(node))
+                read = model.model_validate(plain(node), context={"gates": self._gates})
             except ValidationError as error:
                 errors = error.errors(include_url=False)
                 respelled = _respell(node, errors)

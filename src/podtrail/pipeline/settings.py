@@ -105,19 +105,20 @@ def read_settings(document: Document, gates: frozenset[str] = frozenset(), idle:
     Raises:
         ConfigError: with every problem of the document.
     """
-    return _Reading(document, idle).settings(gates)
+    return _Reading(document, gates, idle).settings()
 
 
 class _Reading:
     """One pass over a document; problems gather in the validator."""
 
-    def __init__(self, document: Document, idle: Collection[str]) -> None:
+    def __init__(self, document: Document, gates: frozenset[str], idle: Collection[str]) -> None:
+        self._gates = gates
         self._idle = idle
         self._root = document.root
         self._unset = document.warnings
-        self._check = Validator(document.root)
+        self._check = Validator(document.root, gates)
 
-    def settings(self, gates: frozenset[str]) -> Settings:
+    def settings(self) -> Settings:
         for key in self._root.entries:
             if key == "connectors":
                 self._check.problem(
@@ -143,7 +144,7 @@ class _Reading:
             extensions=ready["extensions"],
             pipelines=pipelines,
             service=service,
-            gates=gates,
+            gates=self._gates,
             warnings=in_order((*self._unset, *self._check.warnings)),
         )
 

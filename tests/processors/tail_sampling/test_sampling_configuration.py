@@ -7,6 +7,7 @@ import pytest
 from podtrail_processors.tail_sampling.config import Config
 
 from podtrail.config import ConfigError
+from podtrail.config.gates import TAIL_STORAGE
 from podtrail.testing import replay
 
 Make = Callable[..., Any]
@@ -61,9 +62,18 @@ def test_settings_that_keep_nothing_or_crash_elsewhere_are_refused(policy: str, 
 
 
 def test_keys_without_effect_are_accepted_with_a_warning(policy: Make) -> None:
+    gates = {"gates": {TAIL_STORAGE}}
     for key, value in {"num_shards": 4, "expected_new_traces_per_sec": 100, "tail_storage": "file_storage/a"}.items():
-        config = Config.model_validate({"policies": [policy("always_sample")], key: value})
+        config = Config.model_validate({"policies": [policy("always_sample")], key: value}, context=gates)
         assert [path for path, _ in config.warnings()] == [(key,)]
+
+
+def test_a_tail_storage_needs_its_gate() -> None:
+    said = refusal("tail_storage: file_storage/a")
+    assert (
+        f'processors::tail_sampling::tail_storage: requires the "{TAIL_STORAGE}" feature gate to be enabled, '
+        f"use --feature-gates=+{TAIL_STORAGE}" in said
+    )
 
 
 def test_without_a_policy_nothing_is_kept_and_that_is_said(sampler: Make, span: Make) -> None:
