@@ -292,6 +292,62 @@ def test_answers_that_break_the_contract_are_failures(make: Make, caplog: pytest
     ]
 
 
+def test_what_is_no_batch_and_no_number_gets_no_further_than_who_said_it(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    class LetsGoOfNothing(Moody):
+        def add(self, batch: Batch, now: int) -> Taken:
+            return Taken([batch, None])  # type: ignore[list-item]
+
+    class KeepsNothing(Moody):
+        def add(self, batch: Batch, now: int) -> Taken:
+            return Taken(rest="later")  # type: ignore[arg-type]
+
+    class FailsLater(Moody):
+        def add(self, batch: Batch, now: int) -> Taken:
+            return Taken(1 // 0 for _ in [batch])  # type: ignore[arg-type]
+
+    class ExpiresToNothing(Moody):
+        def expire(self, now: int, limit: int) -> Sequence[Batch]:
+            self.inside.clear()
+            return [None]  # type: ignore[list-item]
+
+    class Uncounted(Moody):
+        def held(self) -> int:
+            return None  # type: ignore[return-value]
+
+        def deadline(self) -> int | None:
+            return "soon"  # type: ignore[return-value]
+
+        def add(self, batch: Batch, now: int) -> Taken:
+            return Taken([batch])
+
+    for kind, passed in (
+        (LetsGoOfNothing, 0),
+        (KeepsNothing, 0),
+        (FailsLater, 0),
+        (ExpiresToNothing, 0),
+        (Uncounted, 1),
+    ):
+        account = Account()
+        context = Context(id="moody", account=account)
+        chain = Chain([contained(one, context) for one in (kind(account), Moody(account))], account)
+        chain.add(batch_of(), 1)
+        chain.advance(2 * SECOND, 10)
+        assert chain.held() == passed
+        assert account.dropped["processor_error"] == 1 - passed
+        chain.drain(2 * SECOND)
+        assert sum(batch.span_count for batch in chain.outbox) == passed
+    assert {line.partition(";")[0] for line in lines(caplog)} == {
+        "failed in add: TypeError: it let go of a NoneType, which is no Batch",
+        "failed in add: TypeError: it let go of a str, which is no Batch",
+        "failed in add: ZeroDivisionError: integer division or modulo by zero",
+        "failed in expire: TypeError: it let go of a NoneType, which is no Batch",
+        "failed in held: TypeError: 'NoneType' object cannot be interpreted as an integer",
+        "failed in deadline: TypeError: 'str' object cannot be interpreted as an integer",
+    }
+
+
 METHODS = st.sets(st.sampled_from(["admit", "add", "expire", "drain", "deadline"]))
 WHEN = st.sampled_from(["early", "late", "booked", "made"])
 

@@ -1,7 +1,8 @@
 """A processor whose failures cost the spans it was at, and neither the pipeline nor anybody's knowledge of them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from operator import index
 from typing import Final, TypeVar
 
 from podtrail.component import ComponentError, Context, Lost, PassesOn, Processor, Refused, Taken
@@ -47,19 +48,22 @@ class Contained:
             taken = self.inner.add(batch, now)
             if not isinstance(taken, Taken):
                 raise TypeError(f"add returned a {type(taken).__name__}, which is not Taken")
-            if taken.rest is not None and self.inner.deadline() is None:
-                raise RuntimeError("add had no room, and there is no deadline after which there will be")
+            out = _batches(taken.out)
+            if taken.rest is not None:
+                _batches((taken.rest,))
+                if self.inner.deadline() is None:
+                    raise RuntimeError("add had no room, and there is no deadline after which there will be")
         except Exception as error:  # noqa: BLE001 - whatever it is, it is reported
             self._failures.report("add", error, self._book(before) + _described(batch))
             return Taken()
-        return taken
+        return Taken(out, taken.rest)
 
     def expire(self, now: int, limit: int) -> Sequence[Batch]:
         """Who fails and gets no further is asked again after a pause, each twice as long as the last."""
         before = self.held(), self.deadline()
 
         def let_go() -> Sequence[Batch]:
-            out = list(self.inner.expire(now, limit))
+            out = _batches(self.inner.expire(now, limit))
             if not out and (self.held(), self.deadline()) == before and before[1] is not None and before[1] <= now:
                 raise RuntimeError(f"it has work due at {before[1]} and does none")
             return out
@@ -77,7 +81,7 @@ class Contained:
         out: Sequence[Batch] | None = None
         while out is None and not self._is_over:
             before = self.held()
-            out = self._reckon("drain", lambda: list(self.inner.drain(now)), None)
+            out = self._reckon("drain", lambda: _batches(self.inner.drain(now)), None)
             if out is None and self.held() >= before:
                 self._account.drop(PROCESSOR_ERROR, self.held())
                 self._is_over = True
@@ -118,14 +122,16 @@ class Contained:
         return self._failures.attempt("passes_on", says, False)
 
     def deadline(self) -> int | None:
-        due = None if self._is_over else self._failures.attempt("deadline", self.inner.deadline, None)
+        due = None if self._is_over else self._failures.attempt("deadline", lambda: _time(self.inner.deadline()), None)
         return due if due is None or due > self._resting_until else self._resting_until
 
     def held(self) -> int:
-        return 0 if self._is_over else self._failures.attempt("held", self.inner.held, 0)
+        return 0 if self._is_over else self._failures.attempt("held", lambda: index(self.inner.held()), 0)
 
     def held_since(self) -> int | None:
-        return None if self._is_over else self._failures.attempt("held_since", self.inner.held_since, None)
+        if self._is_over:
+            return None
+        return self._failures.attempt("held_since", lambda: _time(self.inner.held_since()), None)
 
     def _pass_refusal(
         self, method: str, ask: Callable[[], None], otherwise: ComponentError | None, book: Callable[[], str] = str
@@ -160,6 +166,19 @@ class Contained:
         self._account.drop(PROCESSOR_ERROR, max(0, lost))
         self._account.created += max(0, -lost)
         return f"{max(0, lost)} spans dropped ({PROCESSOR_ERROR})"
+
+
+def _batches(out: Iterable[Batch]) -> Sequence[Batch]:
+    """Return what a processor lets go of. What is no batch must not get to the next, whom it would fail for ever."""
+    batches = list(out)
+    for batch in batches:
+        if not isinstance(batch, Batch):
+            raise TypeError(f"it let go of a {type(batch).__name__}, which is no Batch")
+    return batches
+
+
+def _time(moment: int | None) -> int | None:
+    return None if moment is None else index(moment)
 
 
 def _described(batch: Batch) -> str:
