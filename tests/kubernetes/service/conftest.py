@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +17,8 @@ from podtrail_scheduler.configuration.expansion import resolve
 from podtrail_scheduler.configuration.features import parse_feature_gates
 from podtrail_scheduler.configuration.load import check, read
 from podtrail_scheduler.plugins.registry import available, extension_points
+
+from tests.scheduler.collector import Collector
 
 DEADLINE = 60
 
@@ -60,6 +62,28 @@ def settings(
     profiles = resolve(configuration, extension_points(makers), features, source)
     plan = Plan(configuration, profiles, makers, features, on_attempt=service.attempts.append)
     return Settings(plan, "0", serving=Serving("127.0.0.1", 0))
+
+
+@pytest.fixture(scope="module")
+def collector() -> Iterator[Collector]:
+    """Takes what is exported."""
+    it = Collector()
+    yield it
+    it.stop()
+
+
+@pytest.fixture(scope="module")
+def traced_control_plane(
+    start_control_plane: Any, collector: Collector, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Any]:
+    """A control plane of its own whose API server is traced."""
+    path = tmp_path_factory.mktemp("tracing") / "tracing.json"
+    kind = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "TracingConfiguration"}
+    path.write_text(json.dumps(kind | {"endpoint": collector.endpoint, "samplingRatePerMillion": 1_000_000}))
+    it = start_control_plane(apiserver=[f"--tracing-config-file={path}"])
+    it.api.node("n")
+    yield it
+    it.stop()
 
 
 @pytest.fixture(scope="session")

@@ -105,13 +105,6 @@ def schedule(control_plane: Any, running: Any, until: Any, make_pod: Any) -> Sch
 
 
 @pytest.fixture(scope="module")
-def collector() -> Iterator[Collector]:
-    server = Collector()
-    yield server
-    server.stop()
-
-
-@pytest.fixture(scope="module")
 def sampled(schedule: Schedule, collector: Collector) -> Outcome:
     """A Pod that was scheduled with everything sampled; its spans are at the collector."""
     tracing = {"endpoint": collector.endpoint, "samplingRatePerMillion": ALL}

@@ -1,11 +1,10 @@
 """A plugin of others that takes its time, on a real API server: everything but its own attempt goes on."""
 
 import asyncio
-import json
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -29,25 +28,6 @@ ELECTION = {
     "renewDeadline": "2s",
     "retryPeriod": "500ms",
 }
-
-
-@pytest.fixture(scope="module")
-def collector() -> Iterator[Collector]:
-    it = Collector()
-    yield it
-    it.stop()
-
-
-@pytest.fixture(scope="module")
-def plane(start_control_plane: Any, collector: Collector, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A control plane of its own whose API server is traced."""
-    path = tmp_path_factory.mktemp("tracing") / "tracing.json"
-    kind = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "TracingConfiguration"}
-    path.write_text(json.dumps(kind | {"endpoint": collector.endpoint, "samplingRatePerMillion": ALL}))
-    it = start_control_plane(apiserver=[f"--tracing-config-file={path}"])
-    it.api.node("n")
-    yield it
-    it.stop()
 
 
 class Gates:
@@ -105,11 +85,11 @@ def served(port: int, what: str) -> str:
 
 @pytest.mark.parametrize("wait", [blocks, computes])
 def test_bindings_lease_probes_and_watches_go_on_while_a_filter_takes_its_time(
-    wait: Any, plane: Any, collector: Collector, running: Any, until: Any, make_pod: Any
+    wait: Any, traced_control_plane: Any, collector: Collector, running: Any, until: Any, make_pod: Any
 ) -> None:
     name = wait.__name__
     first, slow, late = (f"{each}-{name}" for each in ("first", "slow", "late"))
-    api, gates = plane.api, Gates(wait, **{first: "pre_bind", slow: "filter"})
+    api, gates = traced_control_plane.api, Gates(wait, **{first: "pre_bind", slow: "filter"})
     tracing = {"endpoint": collector.endpoint, "samplingRatePerMillion": ALL}
 
     def create(pod: str) -> Any:
@@ -137,7 +117,7 @@ def test_bindings_lease_probes_and_watches_go_on_while_a_filter_takes_its_time(
     async def test() -> int:
         async with running(
             name,
-            kubeconfig=plane.kubeconfig,
+            kubeconfig=traced_control_plane.kubeconfig,
             plugins={"Theirs": gates.plugin()},
             gates="SchedulerTracing=true",
             leaderElection=ELECTION,
@@ -175,19 +155,22 @@ BINDING = "POST /api/v1/namespaces/{:namespace}/pods/{:name}/binding"
 
 
 def test_a_plugin_that_never_returns_does_not_keep_the_service_from_ending(
-    plane: Any, running: Any, until: Any, make_pod: Any
+    traced_control_plane: Any, running: Any, until: Any, make_pod: Any
 ) -> None:
     gates = Gates(blocks, stuck="filter")
 
     async def test() -> None:
         async with running(
-            "stuck", kubeconfig=plane.kubeconfig, plugins={"Theirs": gates.plugin()}, leaderElection=ELECTION
+            "stuck",
+            kubeconfig=traced_control_plane.kubeconfig,
+            plugins={"Theirs": gates.plugin()},
+            leaderElection=ELECTION,
         ) as service:
-            await asyncio.to_thread(plane.api.create, PODS, make_pod("stuck", "stuck"))
+            await asyncio.to_thread(traced_control_plane.api.create, PODS, make_pod("stuck", "stuck"))
             await until(gates.reached["stuck"].is_set)
             service.stop.set()
             await service.ended()
-            lease = await asyncio.to_thread(plane.api.get, LEASE)
+            lease = await asyncio.to_thread(traced_control_plane.api.get, LEASE)
             assert not lease["spec"].get("holderIdentity")
 
     asyncio.run(test())

@@ -5,8 +5,6 @@ their own that link to who asked.
 """
 
 import asyncio
-import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,25 +20,6 @@ GATES = "SchedulerTracing=true,AsyncTraceContextPropagation=true"
 BINDING = "POST /api/v1/namespaces/{:namespace}/pods/{:name}/binding"
 
 
-@pytest.fixture(scope="module")
-def collector() -> Iterator[Collector]:
-    it = Collector()
-    yield it
-    it.stop()
-
-
-@pytest.fixture(scope="module")
-def plane(start_control_plane: Any, collector: Collector, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A control plane of its own whose API server is traced."""
-    path = tmp_path_factory.mktemp("tracing") / "tracing.json"
-    kind = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "TracingConfiguration"}
-    path.write_text(json.dumps(kind | {"endpoint": collector.endpoint, "samplingRatePerMillion": ALL}))
-    it = start_control_plane(apiserver=[f"--tracing-config-file={path}"])
-    it.api.node("n")
-    yield it
-    it.stop()
-
-
 class Traced:
     """A Pod that was bound, its attempt's spans, and the API server's of its binding."""
 
@@ -52,11 +31,11 @@ class Traced:
 
 
 @pytest.fixture
-def attempt(plane: Any, collector: Collector, running: Any, until: Any, make_pod: Any) -> Any:
+def attempt(traced_control_plane: Any, collector: Collector, running: Any, until: Any, make_pod: Any) -> Any:
     """Schedules one Pod with somebody's kubeconfig; returns when all spans are there."""
 
     def run(name: str, kubeconfig: Path) -> Traced:
-        api, pods = plane.api, "/api/v1/namespaces/default/pods"
+        api, pods = traced_control_plane.api, "/api/v1/namespaces/default/pods"
         tracing = {"endpoint": collector.endpoint, "samplingRatePerMillion": ALL}
 
         def of_attempt() -> list[Span]:
@@ -91,17 +70,19 @@ def attempt(plane: Any, collector: Collector, running: Any, until: Any, make_pod
 
 
 def test_the_api_servers_spans_of_the_binding_are_children_of_the_attempt_of_a_system_master(
-    attempt: Any, plane: Any
+    attempt: Any, traced_control_plane: Any
 ) -> None:
-    traced = attempt("master", plane.kubeconfig)
+    traced = attempt("master", traced_control_plane.kubeconfig)
     assert traced.served.trace_id == traced.root.trace_id
     assert traced.served.parent_span_id in traced.binding
     written = traced.pod["metadata"]["annotations"]["tracing.k8s.io/traceparent"]
     assert written == f"00-{traced.root.trace_id.hex()}-{traced.root.span_id.hex()}-01"
 
 
-def test_the_api_servers_spans_of_the_binding_link_to_the_attempt_of_an_ordinary_user(attempt: Any, plane: Any) -> None:
-    traced = attempt("ordinary", plane.user("system:kube-scheduler"))
+def test_the_api_servers_spans_of_the_binding_link_to_the_attempt_of_an_ordinary_user(
+    attempt: Any, traced_control_plane: Any
+) -> None:
+    traced = attempt("ordinary", traced_control_plane.user("system:kube-scheduler"))
     [link] = traced.served.links
     assert link.trace_id == traced.root.trace_id
     assert link.span_id in traced.binding
