@@ -220,3 +220,21 @@ def test_a_sampler_without_room_refuses_before_its_senders_give_up(start: Any, s
     assert answers[-1].seconds < COLLECTOR_TIMEOUT
     equation(process, "otlp_grpc: 9 received = 9 delivered")
     assert healthy.came == here.acknowledged
+
+
+def test_told_to_stop_podtrail_reloads_no_more(start: Any, configure: Any, sender: Any, stalled: Any) -> None:
+    def config(size: int) -> dict[str, Any]:
+        return configuration({"otlp_grpc": otlp_exporter(stalled.port, sending_queue={"queue_size": size})})
+
+    process = start(config(10)).ready()
+    client = sender(process)
+    assert client.send(client.next()).taken
+    configure(config(11))
+    process.tell(signal.SIGHUP)
+    process.line("SIGHUP: the new configuration is right, swapping")
+    process.tell(signal.SIGHUP)
+    process.tell(signal.SIGTERM)
+    stalled.open.set()
+    assert process.end() == 0
+    process.line("stopped: otlp_grpc: 3 received = 3 delivered")
+    assert sum("swapping" in line for line in process.lines) == 1

@@ -13,7 +13,9 @@ import pytest
 from opentelemetry.sdk.trace.export import SpanExportResult
 
 THEIRS = '''
-"""Components that fail where `fails` says."""
+"""Components that fail where `fails` says, and hang where `hangs` says: only in leaving they can be told to end."""
+
+import asyncio
 
 from podtrail.component import Factory, StartError, Taken
 from podtrail.config.types import Model
@@ -22,6 +24,7 @@ from podtrail.otlp import Batch
 
 class Config(Model):
     fails: tuple[str, ...] = ()
+    hangs: tuple[str, ...] = ()
     holds: bool = False
     loses: int = 0
 
@@ -77,9 +80,19 @@ class Moody:
 
     async def __aexit__(self, *_):
         self._try("exit")
+        await self._hang("exit")
+
+    async def _hang(self, method):
+        while method in self._config.hangs:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                if method == "exit":
+                    raise
 
     async def run(self, consume):
         self._try("run")
+        await self._hang("run")
 
     def observe(self, pipeline, batch):
         self._try("observe")
@@ -92,6 +105,7 @@ class Moody:
 
     async def send(self, batch):
         self._try("send")
+        await self._hang("send")
         return None
 
 
@@ -253,6 +267,31 @@ def test_an_exporter_that_fails_or_answers_nonsense_loses_its_batch_and_says_so(
     assert said == {
         "moody/raises": "failed in send: KeyError: 'send of theirs'",
         "moody/none": "failed in send: TypeError: send returned None, not a number of rejected spans",
+    }
+
+
+def test_components_that_hang_and_will_not_be_told_to_end_keep_podtrail_from_ending_no_longer_than_its_time(
+    start: Any, send: Any, theirs: dict[str, str], moody: Any
+) -> None:
+    configuration = moody()
+    configuration["receivers"]["moody"] = {"hangs": ["run"]}
+    configuration["exporters"] |= {"moody/send": {"hangs": ["send"]}, "moody/exit": {"hangs": ["exit"]}}
+    configuration["extensions"] = {"moody": {"hangs": ["exit"]}}
+    configuration["service"]["extensions"] = ["moody"]
+    pipeline = configuration["service"]["pipelines"]["traces"]
+    pipeline["receivers"].append("moody")
+    pipeline["exporters"] += ["moody/send", "moody/exit"]
+    process = start(configuration, **theirs)
+    assert send(process.port()) is SpanExportResult.SUCCESS
+    process.tell(signal.SIGTERM)
+    assert process.end(29.0) == 1  # Kubernetes gives 30 s
+    process.line("stopped: file: 3 received = 3 delivered")
+    process.line("stopped: moody/send: 3 received = 3 dropped .shutdown 3.")
+    assert {(entry["component"], entry["msg"].partition(":")[0]) for entry in entries(process)} >= {
+        ("moody", "failed in run"),
+        ("moody", "failed in stop"),
+        ("moody/send", "failed in send"),
+        ("moody/exit", "failed in stop"),
     }
 
 

@@ -1,6 +1,7 @@
 """`podtrail run`: the pipelines of a configuration, until they are told to stop or have nothing left to do."""
 
 import asyncio
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -18,6 +19,9 @@ from podtrail.service.logs import log_what_python_prints
 
 if TYPE_CHECKING:
     from podtrail.story import Stories
+
+_OBEYS = 1.0
+"""Seconds in which a task ends that was told to."""
 
 
 @click.command("run")
@@ -42,15 +46,29 @@ def command(
     log_what_python_prints()
     told = _Told(settings, as_json=as_json)
     service = Service(settings, read, gates, told.observers)
-    try:
-        ended = asyncio.run(
-            service.run(exit_when_done=exit_when_done, when_done=lambda: told.print(service, serving=True))
-        )
-    except ComponentError as error:
-        click.echo(f"podtrail: {error}", err=True)
-        sys.exit(1)
-    told.print(service, serving=False)
-    sys.exit(_judged(ended, exit_when_done=exit_when_done))
+    with asyncio.Runner() as runner:
+        try:
+            ended = runner.run(
+                service.run(exit_when_done=exit_when_done, when_done=lambda: told.print(service, serving=True))
+            )
+        except ComponentError as error:
+            click.echo(f"podtrail: {error}", err=True)
+            code = 1
+        else:
+            told.print(service, serving=False)
+            code = _judged(ended, exit_when_done=exit_when_done)
+        if runner.run(_something_goes_on()):
+            sys.stdout.flush()
+            os._exit(code)  # to leave in order is to wait for it
+    sys.exit(code)
+
+
+async def _something_goes_on() -> bool:
+    """End what a component has left behind; return whether some of it won't end."""
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in left:
+        task.cancel()
+    return bool(left) and bool((await asyncio.wait(left, timeout=_OBEYS))[1])
 
 
 def _judged(ended: Ended, *, exit_when_done: bool) -> int:

@@ -20,7 +20,7 @@ from podtrail.pipeline.driver import DEADLINE, Driver, Entrance, Lag, Outlet
 from podtrail.pipeline.failures import Failures
 from podtrail.pipeline.house import House, make_chain, matching
 from podtrail.pipeline.onlooker import Onlooker
-from podtrail.pipeline.running import Running
+from podtrail.pipeline.running import LONGEST_STOP, Running
 from podtrail.pipeline.sending import SendingQueue
 from podtrail.pipeline.settings import ComponentSettings, PipelineSettings, Settings
 
@@ -202,9 +202,13 @@ class Graph:
         sources = [self._sources.pop(id) for id in ids]
         for source in sources:
             source.cancel()
-        await asyncio.gather(*sources, return_exceptions=True)
-        for id in ids:
-            await self.receivers[id].stop()
+        if sources:
+            await asyncio.wait(sources, timeout=LONGEST_STOP)
+        for id, source in zip(ids, sources, strict=True):
+            if not source.done():
+                self.receivers[id].failures.report("run", TimeoutError("it goes on although it was told to stop"))
+        await asyncio.gather(*[source for source in sources if source.done()], return_exceptions=True)
+        await asyncio.gather(*[self.receivers[id].stop() for id in ids])
 
     def take_over(self) -> None:
         """On reload, between the predecessor's `close_entrance` and its `stop`: take what its processors hold."""
@@ -249,8 +253,7 @@ class Graph:
         """Let go of everything as it stands; what queues hold is lost, and counted so."""
         groups: Sequence[dict[str, Running[Any]]] = (self.receivers, self.queues, self.exporters, self.extensions)
         for group in groups:
-            for running in self._own(group).values():
-                await running.stop()
+            await asyncio.gather(*[running.stop() for running in self._own(group).values()])
 
     def _own(self, components: "dict[str, Running[Any]]") -> "dict[str, Running[Any]]":
         """Return those components that did not pass to the successor (or belong to the predecessor still)."""

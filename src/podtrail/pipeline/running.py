@@ -1,12 +1,17 @@
 """A component that was started, with what it takes to stop it."""
 
+import asyncio
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from podtrail.pipeline.failures import Failures
 from podtrail.pipeline.settings import ComponentSettings
 
 T = TypeVar("T", bound=AbstractAsyncContextManager[Any])
+
+
+LONGEST_STOP: Final = 5.0
+"""Seconds that a component gets to stop: one that hangs keeps podtrail from ending no longer."""
 
 
 class Running(Generic[T]):
@@ -30,11 +35,13 @@ class Running(Generic[T]):
         self._stack = stack
 
     async def stop(self) -> None:
-        """Leave it, if it was entered. That it fails in it keeps no other from being stopped."""
+        """Leave it, if it was entered. That it fails in it, or hangs, keeps no other from being stopped."""
         stack, self._stack = self._stack, None
         if stack is None:
             return
+        limit = asyncio.timeout(LONGEST_STOP)
         try:
-            await stack.aclose()
+            async with limit:
+                await stack.aclose()
         except Exception as error:  # noqa: BLE001 - whatever it is, it is reported
-            self.failures.report("stop", error)
+            self.failures.report("stop", error, f"not done within {LONGEST_STOP:g} s" if limit.expired() else "")

@@ -149,6 +149,8 @@ class Service:
                         _LOG.info("%s: stopping", number.name)
                         return exhausted
                     told = asyncio.create_task(self._signals.get())
+                    if self._told_to_stop is not None:  # what was asked for first is of no use any more
+                        continue
                     self._reloading = True
                     reloaded = await self._reload()
                     self._reloading = False

@@ -6,6 +6,9 @@ from podtrail.component import DeliveryError, Exporter, Permanent, Retryable
 from podtrail.otlp import Batch
 from podtrail.pipeline.failures import Failures
 
+_OBEYS = 1.0
+"""Seconds in which a try ends that was told to."""
+
 
 class Attempt:
     """Tries an exporter once.
@@ -33,8 +36,10 @@ class Attempt:
         finally:
             if not task.done():
                 task.cancel()
-                await asyncio.wait({task})
-        if task.cancelled():
+                await asyncio.wait({task}, timeout=_OBEYS)
+            if not task.done():  # nobody waits for it any more
+                self._failures.report("send", TimeoutError("it goes on although it was told to end"))
+        if not task.done() or task.cancelled():
             raise Retryable(f"no answer within {self._seconds:g} s" if self._seconds else "cancelled by the exporter")
         match task.exception():
             case None:
