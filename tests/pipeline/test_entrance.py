@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from podtrail.component import Account, Refused, Taken
+from podtrail.component import Account, Processor, Refused, Taken
+from podtrail.component.registry import find
 from podtrail.config.types import DeliverySettings
-from podtrail.otlp import Batch, Group, encode_span, frame, resource_header, scope_header
-from podtrail.pipeline.chain import Chain
+from podtrail.otlp import Batch, Group, Status, encode_span, frame, resource_header, scope_header
+from podtrail.pipeline.chain import SLICE_SPANS, Chain
 from podtrail.pipeline.clock import Clock
 from podtrail.pipeline.driver import Driver, Entrance, Outlet
 from podtrail.pipeline.house import House
@@ -18,6 +19,7 @@ from podtrail.pipeline.sending import SendingQueue
 
 DEADLINE = 30.0
 MIB = 1 << 20
+SECOND = 1_000_000_000
 
 
 def batch_of(name: str, size: int = 0) -> Batch:
@@ -178,5 +180,64 @@ def test_once_taken_nothing_is_waited_for_any_more() -> None:
             assert made.driver.chain.account.received == 2
             made.backend.open.set()
             await made.backend.delivered(2)
+
+    asyncio.run(main())
+
+
+class Told(Clock):
+    """A clock that is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.time = 0
+
+    def now(self) -> int:
+        return self.time
+
+
+def _sampler() -> Processor:
+    factory = find("processor", "tail_sampling")
+    assert factory is not None
+    failed = {"name": "failed", "type": "status_code", "status_code": {"status_codes": ["ERROR"]}}
+    config = factory.Config.model_validate({"decision_wait": "2s", "policies": [failed]})
+    made: Processor = factory.create(config, House().context("tail_sampling", "traces"))
+    return made
+
+
+def _of_trace(number: int, *, failed: bool = False) -> Group:
+    trace_id = number.to_bytes(16, "big")
+    status = Status(2, "no node") if failed else None
+    span = encode_span(trace_id=trace_id, span_id=b"spanspan", name="x", start=1, end=2, status=status)
+    return Group(resource_header({}), scope_header("test"), trace_id, frame([span]), 1)
+
+
+def test_a_trace_is_not_decided_without_what_waits_at_the_entrance() -> None:
+    """Deciding many traces takes so long that the next are due before their spans, which came in time, are let in."""
+
+    async def main() -> None:
+        clock, backend = Told(), Backend()
+        backend.open.set()
+        context = House().context("otlp")
+        queue = SendingQueue(backend, "otlp", None, context.metrics, context.log)
+        driver = Driver("traces", Chain([_sampler()], Account()), [Outlet(queue, "otlp")], [], clock)
+        entrance = Entrance([driver], clock)
+        many = Batch([_of_trace(number) for number in range(1, 3 * SLICE_SPANS)], arrived=0)
+        assert entrance.take(many)
+        clock.time = 1 * SECOND
+        assert entrance.take(Batch([_of_trace(SLICE_SPANS * 4)], arrived=0))
+        clock.time = 2 * SECOND
+        deciding = asyncio.create_task(driver.run())
+        while not driver.lock.locked():
+            await asyncio.sleep(0)
+        waiting = asyncio.create_task(entrance(Batch([_of_trace(SLICE_SPANS * 4, failed=True)], arrived=0)))
+        await asyncio.sleep(0)
+        assert driver.lock.locked()
+        clock.time = 9 * SECOND
+        async with asyncio.timeout(DEADLINE):
+            await waiting
+            await backend.delivered(2)
+        deciding.cancel()
+        await asyncio.gather(deciding, return_exceptions=True)
+        await queue.drain(0)
 
     asyncio.run(main())

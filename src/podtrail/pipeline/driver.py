@@ -236,14 +236,16 @@ class Entrance:
             Refused: a pipeline does not want it now.
             Lost: a processor failed on it.
         """
-        self._admit(batch, self._now())  # what waits takes memory: it is not let into the line without being asked
+        came = self._now()
+        self._admit(batch, came)  # what waits takes memory: it is not let into the line without being asked
         in_the_way: Outlet | Driver = self._drivers[0]
         try:
             with self._in_line(batch):
                 async with asyncio.timeout(self._deadline):
-                    while (obstacle := await self._try(batch)) is not None:
+                    while (obstacle := await self._try(batch, came)) is not None:
                         in_the_way = obstacle
                         await obstacle.room()
+                        came = self._now()
         except TimeoutError:
             raise in_the_way.refuse(batch.span_count) from None
 
@@ -258,11 +260,12 @@ class Entrance:
         finally:
             self._waiting -= size
 
-    async def _try(self, batch: Batch) -> Outlet | Driver | None:
+    async def _try(self, batch: Batch, came: int) -> Outlet | Driver | None:
         async with AsyncExitStack() as locks:
             await self._enter(locks)
             drivers = self._drivers
-            now = self._now()
+            # As of when it came: what was not due by then is not decided without it, however late the pipelines are.
+            now = self._not_before(came)
             try:
                 for driver in drivers:
                     if (full := await driver.advance(now)) is not None:
@@ -295,7 +298,10 @@ class Entrance:
             self._leave(self._drivers)
 
     def _now(self) -> int:
-        return max([self._clock.now(), *[driver.reached for driver in self._drivers]])
+        return self._not_before(self._clock.now())
+
+    def _not_before(self, time: int) -> int:
+        return max([time, *[driver.reached for driver in self._drivers]])
 
     def _admit(self, batch: Batch, now: int) -> None:
         for driver in self._drivers:

@@ -225,7 +225,8 @@ class Graph:
                 continue
             theirs = next(p for p in self._predecessor.settings.pipelines if p.id == driver.id)
             pairs = matching(pipeline.processors, theirs.processors, self.settings, self._predecessor.settings)
-            driver.chain.take_over(old.chain, pairs, self._clock.now())
+            driver.reached = max(self._clock.now(), old.reached)
+            driver.chain.take_over(old.chain, pairs, driver.reached)
             accounts = {outlet.exporter: outlet for outlet in old.outlets}
             for outlet in driver.outlets:
                 if outlet.exporter in accounts:
