@@ -3,8 +3,10 @@
 import asyncio
 import gzip
 import json
+import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from podtrail.component import Retryable, StartError
 from podtrail.otlp import Batch, Verdict, write_request
 from podtrail.otlp.json import read_json_request
 
+DEADLINE = 30.0
 FORMS = [(format_, compression) for format_ in ("json", "proto") for compression in ("none", "gzip", "zstd")]
 
 
@@ -378,3 +381,27 @@ def test_empties_what_it_wrote_in_another_form(
     write(make_exporter("file", path=str(path), format=form, compression=compression), make_batch())
     write(make_exporter("file", path=str(path)), make_batch(), make_batch())
     assert len(requests(path)) == 2
+
+
+@pytest.mark.parametrize("key", ["path", "decisions_path"])
+def test_a_fifo_that_nobody_reads_yet_is_waited_for_while_all_else_goes_on(
+    make_exporter: Any, make_batch: Any, tmp_path: Path, key: str
+) -> None:
+    paths = {"path": tmp_path / "kept.jsonl", "decisions_path": tmp_path / "decisions.jsonl"}
+    os.mkfifo(paths[key])
+    batch = replace(make_batch(1), verdicts=[Verdict(b"t" * 16, "sampled", "", "", 2, 1, 1)])
+
+    async def main() -> bytes:
+        async with asyncio.timeout(DEADLINE), make_exporter("file", **{k: str(p) for k, p in paths.items()}) as file:
+            with pytest.raises(Retryable, match=f"{paths[key].name}: nobody reads this FIFO"):
+                await file.send(batch)
+            reader = os.open(paths[key], os.O_RDONLY | os.O_NONBLOCK)
+            try:
+                await file.send(batch)
+                return os.read(reader, 1 << 16)
+            finally:
+                os.close(reader)
+
+    assert asyncio.run(main()).count(b"\n") == 1
+    (other,) = set(paths.values()) - {paths[key]}
+    assert len(other.read_bytes().splitlines()) == 1

@@ -55,6 +55,17 @@ def test_a_file_that_cannot_be_written_is_named(start: Any, otlp_to_file: dict[s
         failed(start(otlp_to_file), 1, "exporters::file", path)
 
 
+def test_a_fifo_that_nobody_reads_keeps_podtrail_neither_from_starting_nor_from_ending(
+    start: Any, otlp_to_file: dict[str, Any], tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "fifo.jsonl")
+    otlp_to_file["exporters"]["file"] = {"path": "fifo.jsonl"}
+    process = start(otlp_to_file).ready()
+    assert process.line("nobody reads the FIFO fifo.jsonl yet")
+    process.tell(signal.SIGTERM)
+    assert process.end() == 0
+
+
 def test_a_recording_that_is_not_there_is_named(start: Any, otlp_to_file: dict[str, Any], tmp_path: Path) -> None:
     otlp_to_file["service"]["pipelines"]["traces"]["receivers"] = ["otlp_json_file"]
     for path, says in {"gone.jsonl": "there is no file gone.jsonl", str(tmp_path): "is a directory"}.items():

@@ -24,6 +24,10 @@ _START = 16
 _HELD = (errno.EWOULDBLOCK, errno.EACCES)
 
 
+class _Unread(OSError):
+    """A FIFO without a reader: to open it would wait for one."""
+
+
 class LogFile:
     """Opened by `open`, then written to; a device or pipe is written to but never cut or rotated."""
 
@@ -48,7 +52,7 @@ class LogFile:
         try:
             if create_directory:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._fd = os.open(self.path, _FLAGS, 0o644)
+            self._fd = _opened(self.path)
             self._regular = stat.S_ISREG(os.fstat(self._fd).st_mode)
             if self._regular and not _locked(self._fd):
                 raise StartError(f"can't write {self.path}: another exporter writes to it, here or in another process")
@@ -57,6 +61,11 @@ class LogFile:
             elif self._regular:
                 self._empty()
             self._remove_expired()
+        except _Unread:
+            self._regular = False
+            self._log.warning(
+                "nobody reads the FIFO %s yet: what is to be written waits until somebody does", self.path
+            )
         except OSError as error:
             self.close()
             hint = ": create the directory, or set create_directory: true" if _lacks_directory(self.path) else ""
@@ -83,8 +92,10 @@ class LogFile:
     def make_room(self, size: int) -> None:
         """Begin a new file if `size` more bytes would make this one too large, or if it is gone.
 
-        OSError leaves the old one in use.
+        OSError leaves the old one in use; it is raised as well for a FIFO that nobody has begun to read.
         """
+        if self._fd < 0:
+            self._fd = _opened(self.path)
         if not self._regular:
             return
         if os.fstat(self._fd).st_nlink == 0:
@@ -158,7 +169,7 @@ class LogFile:
 
     def _replace(self, old: int) -> None:
         """Go on in a new file at the path."""
-        fd = os.open(self.path, _FLAGS, 0o644)
+        fd = _opened(self.path)
         if not _locked(fd):
             os.close(fd)
             raise OSError(errno.EBUSY, "another exporter writes to it")
@@ -176,6 +187,17 @@ class LogFile:
         for backup in expired(self.path, now=now, max_days=rotation.max_days, max_backups=rotation.max_backups):
             with suppress(FileNotFoundError):
                 backup.unlink()
+
+
+def _opened(path: Path) -> int:
+    try:
+        fd = os.open(path, _FLAGS | os.O_NONBLOCK, 0o644)
+    except OSError as error:
+        if error.errno == errno.ENXIO and path.is_fifo():
+            raise _Unread(errno.ENXIO, "nobody reads this FIFO") from error
+        raise
+    os.set_blocking(fd, True)
+    return fd
 
 
 def _lacks_directory(path: Path) -> bool:
