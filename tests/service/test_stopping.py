@@ -1,6 +1,7 @@
 """How `podtrail run` ends: drained on the first signal, at once on the second, always within its time."""
 
 import signal
+import socket
 import time
 from typing import Any
 
@@ -155,3 +156,28 @@ def test_a_signal_during_a_reload_that_takes_long_ends_within_the_time_to_stop(
     assert time.monotonic() - told < DEADLINE + START_AND_END
     assert process.line(r"dropped 30 spans \(shutdown\)")
     assert process.line(r"stopped: otlp_grpc: 30 received = 30 dropped \(shutdown 30\)")
+
+
+@pytest.mark.parametrize("signals", [1, 2])
+def test_half_a_request_on_any_port_does_not_hold_the_end_up(
+    start: Any, send: Any, otlp_to_file: dict[str, Any], free_port: Any, signals: int
+) -> None:
+    page = free_port()
+    otlp_to_file["receivers"]["otlp"]["protocols"]["http"] = {"endpoint": "127.0.0.1:0", "read_timeout": "0s"}
+    otlp_to_file["service"]["telemetry"] = {"metrics": {"address": f"127.0.0.1:{page}"}}
+    process = start(otlp_to_file).ready()
+    with (
+        socket.create_connection(("127.0.0.1", process.port("http"))) as spans,
+        socket.create_connection(("127.0.0.1", page)) as metrics,
+    ):
+        header = b"Host: here\r\nContent-Type: application/x-protobuf\r\nContent-Length: 100\r\n"
+        spans.sendall(b"POST /v1/traces HTTP/1.1\r\n" + header + b"Expect: 100-continue\r\n\r\n")
+        metrics.sendall(b"GET /metrics HTTP/1.1\r\n" + header + b"\r\n")
+        assert spans.recv(100).startswith(b"HTTP/1.1 100")  # it is being received
+        assert metrics.recv(100).startswith(b"HTTP/1.1 200")
+        process.tell(signal.SIGTERM)
+        process.line("SIGTERM: stopping")
+        if signals == 2:
+            process.tell(signal.SIGTERM)
+        assert process.end(DEADLINE) == signals - 1
+        assert not [line for line in process.lines if '"error"' in line]

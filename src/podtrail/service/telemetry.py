@@ -11,6 +11,8 @@ from podtrail.component import Counter, Gauge, Histogram, Metrics, StartError
 from podtrail.transport.listen import AT_ONCE, bind, widen
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_GRACE = 0.5
+"""Seconds that whoever is reading gets at the end."""
 
 
 class _Exposed(Collector):
@@ -67,7 +69,7 @@ class MetricsServer:
     async def __aenter__(self) -> "MetricsServer":
         app = web.Application()
         app.router.add_get("/metrics", self._answer)
-        self._runner = web.AppRunner(app, access_log=None)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=_GRACE)
         await self._runner.setup()
         try:
             for listener in bind(f"[{self._host}]:{self._port}" if ":" in self._host else f"{self._host}:{self._port}"):

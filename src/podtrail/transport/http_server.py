@@ -32,6 +32,8 @@ _CODINGS = {
 }
 _no_access_log = logging.getLogger(f"{__name__}.access")
 _no_access_log.disabled = True
+_AT_LEAST = 0.01
+"""Seconds: to aiohttp no grace at all is one without end."""
 _LINGER = 5.0
 """Seconds for which the rest of a refused body is read, so that its sender gets to see the answer."""
 
@@ -109,7 +111,7 @@ class HttpServer:
             self._renewal = None
         if self._connections is not None:
             self._connections.pre_shutdown()
-            await self._connections.shutdown(grace)
+            await self._connections.shutdown(max(grace, _AT_LEAST))
             self._connections = None
 
     async def _renew(self, context: ssl.SSLContext) -> None:
