@@ -42,9 +42,11 @@ UNNAMED = Factory(kind="processor", type="not a type", Config=Config, create=BAT
 LOOSE = Factory(kind="processor", type="loose", Config=dict, create=BATCH.create)
 NOTHING = {}
 '''
+ENDS = "import sys\n\nsys.exit('no licence')\n"
 RAISES = 'raise RuntimeError("licence\\nexpired")\n'
 BROKEN = {
     "absent": ("absent:FACTORY", "ModuleNotFoundError: No module named 'absent'"),
+    "ends": ("ends:FACTORY", "SystemExit: no licence"),
     "loose": ("tiny:LOOSE", "Config is no class of podtrail.config.types.Model"),
     "missing": ("tiny:FACTORI", "AttributeError: module 'tiny' has no attribute 'FACTORI'"),
     "nothing": ("tiny:NOTHING", "is a dict, not a podtrail.component.Factory"),
@@ -65,7 +67,7 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 def podtrail(distribution: Callable[..., Path], tmp_path: Path) -> Run:
     """Return a function that runs `podtrail` where a good component and all kinds of broken ones are installed."""
     points = {"good": "tiny:FACTORY"} | {name: value for name, (value, _) in BROKEN.items()}
-    folder = distribution("others", {"tiny": GOOD, "raises": RAISES}, points)
+    folder = distribution("others", {"tiny": GOOD, "raises": RAISES, "ends": ENDS}, points)
 
     def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
         environment = os.environ | {"PYTHONPATH": str(folder), "NO_COLOR": "1"}

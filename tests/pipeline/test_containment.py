@@ -172,6 +172,22 @@ def test_a_batch_that_a_processor_fails_on_is_dropped_counted_and_told_of_with_i
     assert setting.chain.held() == 2
 
 
+def test_an_exception_that_can_not_be_told_is_contained_as_well(caplog: pytest.LogCaptureFixture) -> None:
+    class Unspeakable(Moody):
+        def add(self, batch: Batch, now: int) -> Taken:
+            class NamelessError(Exception):
+                def __str__(self) -> str:
+                    raise AttributeError("no words")
+
+            raise NamelessError
+
+    account = Account()
+    chain = Chain([contained(Unspeakable(account), Context(id="moody", account=account))], account)
+    assert chain.add(batch_of(3), 1) == 3
+    assert account.dropped == {"processor_error": 3}
+    assert lines(caplog)[0].startswith("failed in add: NamelessError: <exception str() failed>; 3 spans dropped")
+
+
 def test_the_same_failure_is_told_of_once_a_minute_and_counted_each_time(
     make: Make, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -70,7 +70,7 @@ def _third_party() -> _Others:
     for point in sorted(entry_points(group="podtrail.components"), key=lambda point: (point.name, point.value)):
         try:
             factory = _checked(point.load())
-        except Exception as error:  # noqa: BLE001 - whatever an import raises; `broken` tells of it
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever an import does; `broken` tells of it
             reason = str(error) if type(error) is _Unusable else f"{type(error).__name__}: {error}"
             others.broken.append(Broken(_shown(point), " ".join(reason.split())))
             continue

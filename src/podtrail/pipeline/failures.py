@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable
+from traceback import TracebackException
 from typing import Final, TypeVar
 
 from podtrail.component import Metrics, StartError
@@ -47,7 +48,7 @@ class Failures:
             self._silent[kind] = (until, unsaid + 1)
             return
         self._silent[kind] = (now + _SILENCE_SECONDS, 0)
-        what = f"failed in {method}: {type(error).__name__}: {error}"
+        what = f"failed in {method}: {told(error)}"
         repeated = f"{unsaid} more like it since the last line" if unsaid else ""
         self._log.error("%s", "; ".join(filter(None, (what, cost, repeated))), exc_info=error)
 
@@ -55,5 +56,11 @@ class Failures:
         """Return the error that says that a component can't start; one that is no StartError itself is reported."""
         if not isinstance(error, StartError):
             self.report("start", error)
-            error = StartError(f"failed in start: {type(error).__name__}: {error}")
+            error = StartError(f"failed in start: {told(error)}")
         return StartError(f"{settings.factory.kind}s::{settings.id}: {error}")
+
+
+def told(error: BaseException) -> str:
+    """Return what an exception says of itself, in which it may fail as well."""
+    says = TracebackException(type(error), error, None, compact=True)
+    return f"{type(error).__name__}: {says}"

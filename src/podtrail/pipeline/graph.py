@@ -17,7 +17,7 @@ from podtrail.pipeline.book import Balance, balance, left_so_far
 from podtrail.pipeline.clock import Clock
 from podtrail.pipeline.containment import contained
 from podtrail.pipeline.driver import DEADLINE, Driver, Entrance, Lag, Outlet
-from podtrail.pipeline.failures import Failures
+from podtrail.pipeline.failures import Failures, told
 from podtrail.pipeline.house import House, make_chain, matching
 from podtrail.pipeline.onlooker import Onlooker
 from podtrail.pipeline.running import LONGEST_STOP, Running
@@ -177,7 +177,7 @@ class Graph:
             for id, source in self._sources.items():
                 if source in done and not source.cancelled() and isinstance(error := source.exception(), Exception):
                     self.receivers[id].failures.report("run", error, "podtrail stops")
-                    raise ComponentError(f"receivers::{id}: failed in run: {type(error).__name__}: {error}") from error
+                    raise ComponentError(f"receivers::{id}: failed in run: {told(error)}") from error
             for task in done:
                 task.result()
 

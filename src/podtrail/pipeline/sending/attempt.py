@@ -4,7 +4,7 @@ import asyncio
 
 from podtrail.component import DeliveryError, Exporter, Permanent, Retryable
 from podtrail.otlp import Batch
-from podtrail.pipeline.failures import Failures
+from podtrail.pipeline.failures import Failures, told
 
 _OBEYS = 1.0
 """Seconds in which a try ends that was told to."""
@@ -48,7 +48,7 @@ class Attempt:
                 raise error
             case error:
                 self._failures.report("send", error)
-                raise Permanent(f"the exporter failed: {type(error).__name__}: {error}")
+                raise Permanent(f"the exporter failed: {told(error)}")
 
     async def _send(self, batch: Batch) -> int:
         rejected = await self._exporter.send(batch)
