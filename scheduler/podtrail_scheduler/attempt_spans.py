@@ -1,7 +1,7 @@
 """The root span of an attempt (KEP-5927): from the queue until the Pod is bound, or is not; utiltrace's beside it."""
 
 from opentelemetry.trace import Tracer
-from podtrail_instrumentation import Clock, Log, PropagationCounters, Span, start, start_reconcile_span
+from podtrail_instrumentation import Clock, Log, PropagationCounters, Span, start_reconcile_span
 
 from .attempt import Attempt, Failure
 from .durations import MILLISECOND
@@ -13,12 +13,32 @@ LONG_CYCLE = 100 * MILLISECOND
 long it then took to bind is no reason. A search for a node of that length is logged with its steps."""
 
 
-def start_choosing(pod: Pod, now: Clock, log: Log) -> Span:
-    """Starts what kube-scheduler's log says of a search for a node that took long; its trace has the attempt's spans.
+class Search:
+    """The search for a node, as kube-scheduler's log tells it when it took long; the trace has the attempt's spans.
 
-    It is over when a node was found, or none, and has the steps `Computing predicates done` and `Prioritizing done`.
+    Hardly any takes long: until one has, there are only times.
     """
-    return start("Scheduling", {"namespace": pod.namespace, "name": pod.name}, clock=now, log=log)
+
+    __slots__ = ("_began", "_clock", "_steps")
+
+    def __init__(self, now: Clock) -> None:
+        self._clock = now
+        self._began = now()
+        self._steps: list[tuple[str, int]] = []
+
+    def step(self, name: str) -> None:
+        """So far is the search: `Computing predicates done`, `Prioritizing done`."""
+        self._steps.append((name, self._clock()))
+
+    def end(self, pod: Pod, log: Log) -> None:
+        """A node was found, or none."""
+        ended = self._clock()
+        if ended - self._began < LONG_CYCLE:
+            return
+        span = Span("Scheduling", {"namespace": pod.namespace, "name": pod.name}, self._clock, log, self._began)
+        for name, at in self._steps:
+            span.add_event(name, at=at)
+        span.end(LONG_CYCLE, ended)
 
 
 def start_root(

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from random import Random
 
 from opentelemetry.trace import Tracer
@@ -194,7 +193,7 @@ class Scheduler(Watching):
             # On the whole second, where windows of the back-off queue end.
             await self.handle.clock.sleep(FLUSH_BACKOFF - self.handle.clock.now() % FLUSH_BACKOFF)
             number += 1
-            self.turns.soon(partial(self._flush_queue, number % FLUSH_UNSCHEDULABLE == 0))
+            self.turns.soon(self._flush_queue, number % FLUSH_UNSCHEDULABLE == 0)
 
     def _flush_queue(self, everything: bool) -> None:
         now = self.handle.clock.now()
@@ -217,7 +216,7 @@ class Scheduler(Watching):
             self._log(text)
 
     def _permitted(self, attempt: Attempt) -> None:
-        self.turns.soon(partial(self.queue.done, attempt.pod.uid))
+        self.turns.soon(self.queue.done, attempt.pod.uid)
 
     async def _bind(self, attempt: Attempt, run: _ProfileRun) -> None:
         failure = await run.binding.run(attempt)
@@ -241,9 +240,9 @@ class Scheduler(Watching):
             )
             if self.handle.client.get_pod(pod.uid) is None:
                 # Deleted while it was bound: the watch will not show it on a node.
-                self.turns.soon(partial(self.cache.forget, pod.uid))
+                self.turns.soon(self.cache.forget, pod.uid)
         else:
-            self.turns.soon(partial(self._not_bound, attempt, failure, run.handle))
+            self.turns.soon(self._not_bound, attempt, failure, run.handle)
         self._end(attempt, failure)
         self.wake()
 
@@ -279,7 +278,7 @@ class Scheduler(Watching):
         )
 
     def _activate(self, pods: Sequence[Pod]) -> None:
-        self.turns.soon(partial(self._activate_now, [pod.uid for pod in pods]))
+        self.turns.soon(self._activate_now, [pod.uid for pod in pods])
 
     def _activate_now(self, uids: Sequence[str]) -> None:
         self.queue.activate(uids, self.handle.clock.now())

@@ -1,13 +1,13 @@
 """The scheduling cycle: one Pod at a time, from the queue to a chosen node with everything reserved on it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from random import Random
 from typing import Any, TypeVar
 
 from podtrail_instrumentation import Log, Span
 
 from .attempt import Attempt, Explanation, Failure, failed_on_node
-from .attempt_spans import LONG_CYCLE, start_choosing
+from .attempt_spans import Search
 from .cache import Cache
 from .framework.calling import Refused
 from .framework.diagnosis import Diagnosis
@@ -73,15 +73,15 @@ class SchedulingCycle:
         diagnosis = Diagnosis(len(nodes))
         if not nodes:
             return Failure("Unschedulable", diagnosis.message())
-        choosing = start_choosing(attempt.pod, self._framework.clock.now, self._log)
-        chosen = await self._choose(attempt, span, diagnosis, choosing)
-        choosing.end(LONG_CYCLE)
+        search = Search(self._framework.clock.now)
+        chosen = await self._choose(attempt, span, diagnosis, search)
+        search.end(attempt.pod, self._log)
         if isinstance(chosen, Failure):
             return chosen
         return await (self._take(attempt, span, chosen) if chosen else self._make_room(attempt, span, diagnosis))
 
-    async def _choose(self, attempt: Attempt, span: Span, diagnosis: Diagnosis, choosing: Span) -> str | Failure:
-        """The best node for the Pod, empty when it fits none; `choosing` is told the steps of the way there."""
+    async def _choose(self, attempt: Attempt, span: Span, diagnosis: Diagnosis, search: Search) -> str | Failure:
+        """The best node for the Pod, empty when it fits none; `search` is told the steps of the way there."""
         prepared = await self._work(
             attempt, self._framework.run_pre_filter, span, attempt.state, attempt.pod, self._cache.nodes()
         )
@@ -102,21 +102,21 @@ class SchedulingCycle:
             failed = refused
         if failed is not None:
             return Failure("Error", failed.status.message)
-        choosing.add_event("Computing predicates done")
+        search.step("Computing predicates done")
         if len(found) > 1:
             chosen, failed = await self._best(attempt, span, found)
             if failed is not None:
                 return Failure("Error", failed.status.message)
-            choosing.add_event("Prioritizing done")
+            search.step("Prioritizing done")
             return chosen
         chosen = self._cache.nodes()[found[0]].name if found else ""
         if found and attempt.explanation is not None:
             attempt.explanation.feasible = [chosen]
         return chosen
 
-    async def _work(self, attempt: Attempt, function: Callable[..., Answer], *args: Any) -> Answer:
+    def _work(self, attempt: Attempt, function: Callable[..., Answer], *args: Any) -> Awaitable[Answer]:
         """What `function` returns, in which plugins of others are called."""
-        return await self._framework.aside.work(attempt.pod.key, function, *args)
+        return self._framework.aside.work(attempt.pod.key, function, *args)
 
     async def _feasible(
         self, attempt: Attempt, span: Span, diagnosis: Diagnosis, prepared: Prepared

@@ -5,7 +5,8 @@ Pods that are being bound, is worked in when it is over: at once if there is non
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from .framework.aside import IN_PLACE, Aside
@@ -25,20 +26,20 @@ class Turns:
         self._free: Signal | None = None
         self._changes: deque[Callable[[], object]] = deque()
 
-    def soon(self, change: Callable[[], object]) -> None:
+    def soon(self, change: Callable[..., object], *args: Any) -> None:
         """Makes a change of cache or queue, now or when the cycle under way is over."""
         if self._taken:
-            self._changes.append(change)
+            self._changes.append(partial(change, *args))
         elif self._aside is IN_PLACE:
-            change()
+            change(*args)
         else:
             self._taken = True
-            self._changes.append(change)
+            self._changes.append(partial(change, *args))
             self._clock.spawn(self._catch_up())
 
-    async def do(self, function: Callable[..., Answer], *args: Any) -> Answer:
+    def do(self, function: Callable[..., Answer], *args: Any) -> Awaitable[Answer]:
         """What `function` returns, which touches the queue, in a cycle's own turn."""
-        return await self._aside.work("", function, *args)
+        return self._aside.work("", function, *args)
 
     async def __aenter__(self) -> None:
         while self._taken:

@@ -1,7 +1,6 @@
 """What the scheduler does when the cluster changes: keeps its cache and queue right, and retries who may fit now."""
 
 from collections.abc import Callable, Iterable
-from functools import partial
 
 from .api_dispatcher.dispatcher import APIDispatcher
 from .cache import Cache
@@ -61,30 +60,30 @@ class Watching:
 
     def pod_added(self, pod: Pod) -> None:
         """The watch shows a new Pod."""
-        self.turns.soon(partial(self._pod_added, pod))
+        self.turns.soon(self._pod_added, pod)
 
     def pod_updated(self, old: Pod, new: Pod) -> None:
         """The watch shows a changed Pod; one that was bound leaves the queue, one that has ended is as good as gone."""
         if new.deletion_timestamp is not None:
             self._rejects_waiting(new)
-        self.turns.soon(partial(self._pod_updated, old, new))
+        self.turns.soon(self._pod_updated, old, new)
 
     def pod_deleted(self, pod: Pod) -> None:
         """The watch shows that a Pod is gone."""
         self._rejects_waiting(pod)
-        self.turns.soon(partial(self._pod_deleted, pod))
+        self.turns.soon(self._pod_deleted, pod)
 
     def node_added(self, node: Node) -> None:
         """The watch shows a new node."""
-        self.turns.soon(partial(self._node_added, node))
+        self.turns.soon(self._node_added, node)
 
     def node_updated(self, old: Node, new: Node) -> None:
         """The watch shows a changed node."""
-        self.turns.soon(partial(self._node_updated, old, new))
+        self.turns.soon(self._node_updated, old, new)
 
     def node_deleted(self, node: Node) -> None:
         """The watch shows that a node is gone."""
-        self.turns.soon(partial(self._node_deleted, node))
+        self.turns.soon(self._node_deleted, node)
 
     def object_changed(self, old: ApiObject | None, new: ApiObject | None) -> None:
         """The watch shows that an object of another kind came (no `old`), changed or went (no `new`).
@@ -97,7 +96,7 @@ class Watching:
             self.handle.listers.remove(old)
         event = object_change(old, new)
         if event is not None:
-            self.turns.soon(partial(self._move, event, old, new))
+            self.turns.soon(self._move, event, old, new)
 
     def _pod_added(self, pod: Pod) -> None:
         if pod.terminated:

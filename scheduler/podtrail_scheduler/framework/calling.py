@@ -143,13 +143,13 @@ class Caller:
         token = attach(span.context) if span.context is not None else None
         answer: Answer | Status
         try:
-            ours = plugin.name in self._ours
-            aside = IN_PLACE if ours else self.aside
-            given = await aside.call(pod.key, plugin.name, point, function, state, pod, *args)
-            if isinstance(given, Raised):
-                answer = _raised(plugin, point, given.error)
+            if plugin.name in self._ours:
+                given = function(state, pod, *args)
+                answer = await given if isinstance(given, Awaitable) else given
             else:
-                answer = given if ours else checked(plugin.name, point, 0, given)
+                answer = await self._call_aside(plugin, point, function, state, pod, *args)
+        except Exception as raised:  # noqa: BLE001, as in `call`
+            answer = _raised(plugin, point, raised)
         finally:
             if token is not None:
                 detach(token)
@@ -196,11 +196,17 @@ class Caller:
         """As `run_async`, of what is of no account: without a span, and free."""
         if plugin.name in self._ours:
             return function(state, pod, node)
-        given = await self.aside.call(pod.key, plugin.name, point, function, state, pod, node)
+        told: Status | None = await self._call_aside(plugin, point, function, state, pod, node)
+        return told
+
+    async def _call_aside(
+        self, plugin: Plugin, point: str, function: Callable[..., Any], state: CycleState, pod: Pod, *args: Any
+    ) -> Any:
+        """What a plugin of others comes to, checked; an Error that names it when it raises."""
+        given = await self.aside.call(pod.key, plugin.name, point, function, state, pod, *args)
         if isinstance(given, Raised):
             return _raised(plugin, point, given.error)
-        told: Status | None = checked(plugin.name, point, 0, given)
-        return told
+        return checked(plugin.name, point, 0, given)
 
     def guarded(self, plugin: Plugin, point: str, function: Callable[..., Answer]) -> Callable[..., Answer]:
         """`function` as it can be called where nothing is measured: a plugin of others runs aside."""
@@ -221,18 +227,16 @@ class Caller:
             text = status.code.text if status is not None else "Success"
             self.measures.plugin(plugin, title, text, self.clock.now() - began)
 
-    def note_if_long(self, phase: Span, plugin: str, point: str, began: int, ended: int) -> None:
-        """Remembers a plugin for the log about a long attempt, where no span does."""
-        if ended - began >= PLUGIN_THRESHOLD:
-            operation = Operation(*self.named(plugin, point), began)
-            operation.ended, operation.threshold = ended, PLUGIN_THRESHOLD
-            phase.items.append(operation)
+    def note_long(self, phase: Span, plugin: str, point: str, began: int, ended: int) -> None:
+        """Remembers a plugin that took long for the log about a long attempt, where no span does."""
+        operation = Operation(*self.named(plugin, point), began)
+        operation.ended, operation.threshold = ended, PLUGIN_THRESHOLD
+        phase.items.append(operation)
 
     def _record(self, phase: Span, plugin: str, point: str, began: int, status: Status | None) -> None:
         now = self.clock.now()
         if now - began >= PLUGIN_THRESHOLD:
-            now = self.clock.now()
-        self.note_if_long(phase, plugin, point, began, now)
+            self.note_long(phase, plugin, point, began, now)
         if not phase.recording:
             return
         if status is SKIP or (status is not None and status.code is Code.SKIP):

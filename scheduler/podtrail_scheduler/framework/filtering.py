@@ -77,7 +77,7 @@ class _Spans:
         span = self._open.get(plugin)
         if span is None and took >= PLUGIN_THRESHOLD:
             now = self._caller.clock.now()
-            self._caller.note_if_long(phase, plugin, "filter", now - took, now)
+            self._caller.note_long(phase, plugin, "filter", now - took, now)
         if not phase.recording or not (evaluated or took):
             return
         began = self._began.get(plugin, phase.started)

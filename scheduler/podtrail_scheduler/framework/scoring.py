@@ -79,8 +79,8 @@ class ScorePhase:
                     span.end(PLUGIN_THRESHOLD)
                 else:
                     phase.leaf(*caller.named(plugin.name, "score"), began, now, told, failure=failure)
-            if span is None:
-                caller.note_if_long(phase, plugin.name, "score", began, now)
+            if span is None and now - began >= PLUGIN_THRESHOLD:
+                caller.note_long(phase, plugin.name, "score", began, now)
             caller.measure(plugin.name, "score", refused.status if refused is not None else None, began)
             if refused is not None:
                 break

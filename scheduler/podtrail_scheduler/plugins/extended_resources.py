@@ -18,7 +18,7 @@ class ExtendedResources:
 
     def classes(self) -> Mapping[str, DeviceClass]:
         """By the resource's name."""
-        version = self._listers.version(DeviceClass)
+        version = self._listers.versions.get(DeviceClass, 0)
         if version != self._version:
             self._version = version
             newest_last = sorted(self._listers.all(DeviceClass), key=lambda each: each.name, reverse=True)

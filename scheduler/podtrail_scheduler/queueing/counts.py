@@ -1,6 +1,6 @@
 """What the queue counts for metrics."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 
 from .entry import QueuedPod
 from .interest import Strategy
@@ -16,9 +16,9 @@ class QueueCounts:
     """Read by whoever exposes them."""
 
     def __init__(self) -> None:
-        self.incoming: Counter[tuple[str, ...]] = Counter()
+        self.incoming: defaultdict[tuple[str, ...], int] = defaultdict(int)
         """Pods that entered a queue, by queue and event (`scheduler_queue_incoming_pods_total`)."""
-        self.incoming_entities: Counter[tuple[str, ...]] = Counter()
+        self.incoming_entities: defaultdict[tuple[str, ...], int] = defaultdict(int)
         """The same with their type, without those who came where hints had meant them to go (`..._entities_total`)."""
         self.rejections: Counter[tuple[str, ...]] = Counter()
         """Pods that a plugin refused, by plugin and profile (`scheduler_unschedulable_pods`)."""

@@ -1,6 +1,6 @@
 """Pods that are being tried or bound, and the events that came meanwhile."""
 
-from collections import Counter, OrderedDict, deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterator
 from itertools import islice
 
@@ -18,7 +18,7 @@ class InFlight:
         self._events: deque[Happening] = deque()
         self._forgotten = 0
         self._pods: OrderedDict[str, tuple[int, QueuedPod]] = OrderedDict()
-        self.counts: Counter[str] = Counter()
+        self.counts: defaultdict[str, int] = defaultdict(int)
         """Pods (as `PodPopped`) and events that are kept, by label."""
 
     def take_off(self, entry: QueuedPod) -> None:

@@ -4,7 +4,6 @@ Pods run once they are bound, for their lifetime, then they are gone; a Pod that
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from podtrail_scheduler.client import ApiError, Kind, PodCondition
@@ -66,7 +65,7 @@ class SimulatedApiServer:
     def lift_gates(self, uid: str) -> None:
         """Somebody removed the Pod's scheduling gates."""
         if uid in self._pods:
-            self._change(replace(self._pods[uid], scheduling_gates=()))
+            self._change(self._pods[uid].changed(scheduling_gates=()))
 
     def add_node(self, node: Node) -> None:
         """A node joined."""
@@ -158,9 +157,9 @@ class SimulatedApiServer:
             raise ApiError(f'pods "{pod.name}" not found', "NotFound", 404)
         new = current
         if condition is not None:
-            new = replace(new, conditions={**new.conditions, condition.type: condition[1:]})
+            new = new.changed(conditions={**new.conditions, condition.type: condition[1:]})
         if nominated_node is not None and not new.node_name:
-            new = replace(new, nominated_node_name=nominated_node)
+            new = new.changed(nominated_node_name=nominated_node)
         if new != current:
             self._change(new)
         if lost:
@@ -174,7 +173,7 @@ class SimulatedApiServer:
             raise ApiError(f'pods "{pod.name}" not found', "NotFound", 404)
         if condition in current.conditions:
             kept = {name: said for name, said in current.conditions.items() if name != condition}
-            self._change(replace(current, conditions=kept))
+            self._change(current.changed(conditions=kept))
 
     async def patch_pod_extended_claim(self, pod: Pod, claim: ExtendedClaim) -> None:
         """Writes which claim was made for extended resources of the Pod."""
@@ -182,7 +181,7 @@ class SimulatedApiServer:
         current = self._pods.get(pod.uid)
         if current is None:
             raise ApiError(f'pods "{pod.name}" not found', "NotFound", 404)
-        self._change(replace(current, extended_claim=claim))
+        self._change(current.changed(extended_claim=claim))
 
     async def create_object(self, manifest: Mapping[str, Any]) -> ApiObject:
         """Creates an object other than a Pod or Node."""
@@ -202,7 +201,7 @@ class SimulatedApiServer:
     def _bound(self, uid: str, node_name: str, annotations: Mapping[str, str]) -> None:
         pod = self._pods[uid]
         self.bound += 1
-        self._change(replace(pod.on(node_name), annotations={**pod.annotations, **annotations}))
+        self._change(pod.on(node_name).changed(annotations={**pod.annotations, **annotations}))
         lifetime = self._plans[uid].lifetime
         if lifetime is not None:
             self._timeline.after(lifetime, lambda: self._finish(uid))
@@ -214,7 +213,7 @@ class SimulatedApiServer:
 
     def _terminate(self, uid: str) -> None:
         grace = self._plans[uid].grace
-        self._change(replace(self._pods[uid], deletion_timestamp=self._timeline.now() + grace))
+        self._change(self._pods[uid].changed(deletion_timestamp=self._timeline.now() + grace))
         self._timeline.after(grace, lambda: self._remove(uid))
 
     def _remove(self, uid: str) -> None:

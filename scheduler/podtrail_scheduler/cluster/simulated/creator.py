@@ -1,7 +1,5 @@
 """Whoever creates the Pods: writes the trace context of the creation on them, as an API server with KEP-5915 would."""
 
-from dataclasses import replace
-
 from opentelemetry.context import Context
 from opentelemetry.trace import (
     NonRecordingSpan,
@@ -40,7 +38,7 @@ class Creator:
         self.created += 1
         done = self._timeline.now() + self._takes
         annotations = inject_context({}, self._trace(arrival, done)) if arrival.traced else {}
-        pod = replace(arrival.pod, creation_timestamp=done, annotations=annotations)
+        pod = arrival.pod.changed(creation_timestamp=done, annotations=annotations)
         self._timeline.at(done, lambda: self._api_server.create_pod(pod, arrival.plan))
         if pod.scheduling_gates and arrival.gates_lifted_after is not None:
             self._timeline.at(done + arrival.gates_lifted_after, lambda: self._api_server.lift_gates(pod.uid))
