@@ -40,12 +40,19 @@ class Measures(Protocol):
         """So many Pods give way to one."""
         ...
 
+    def claim_creation(self, result: str) -> None:
+        """A claim for extended resources was to be created; `result` is success or failure."""
+        ...
+
 
 class _NoMeasures:
     def preemption_attempt(self) -> None:
         """Nobody counts."""
 
     def preemption_victims(self, number: int) -> None:
+        """Nobody counts."""
+
+    def claim_creation(self, result: str) -> None:
         """Nobody counts."""
 
 

@@ -192,6 +192,12 @@ PENDING_ASYNC_API_CALLS = Definition(
     "Number of API calls currently pending in the async queue.",
     ("call_type",),
 )
+RESOURCE_CLAIM_CREATES = Definition(
+    "dynamic_resource_allocation_resourceclaim_creates_total",
+    "ALPHA",
+    "Number of ResourceClaims creation requests, categorized by creation status, admin access, and owning API group and kind (either Pod or scheduling.k8s.io/PodGroup)",
+    ("status", "admin_access", "owner_api_group", "owner_api_kind"),
+)
 EVENTS_DROPPED = Definition(
     "scheduler_events_dropped_total", "ALPHA", "Events that could not be queued or written, by reason.", ("reason",)
 )

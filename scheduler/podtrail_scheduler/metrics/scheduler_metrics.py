@@ -41,6 +41,7 @@ class SchedulerMetrics(Collector):
         self._hint_duration = defined.QUEUEING_HINT_EXECUTION_DURATION.histogram()
         self._permit_wait = defined.PERMIT_WAIT_DURATION.histogram()
         self._evaluations = defined.PLUGIN_EVALUATION.counter()
+        self._claim_creations = defined.RESOURCE_CLAIM_CREATES.counter()
         self._api_calls = defined.ASYNC_API_CALLS.counter()
         self._api_call_duration = defined.ASYNC_API_CALL_DURATION.histogram()
         self._cycles = 0
@@ -60,6 +61,7 @@ class SchedulerMetrics(Collector):
             self._hint_duration,
             self._permit_wait,
             self._evaluations,
+            self._claim_creations,
         ]
         if async_api_calls:
             self._families += [self._api_calls, self._api_call_duration]
@@ -131,6 +133,10 @@ class SchedulerMetrics(Collector):
     def preemption_victims(self, number: int) -> None:
         """Victims were chosen on a node."""
         self._victims.observe(number)
+
+    def claim_creation(self, result: str) -> None:
+        """A claim for extended resources of a Pod was to be created; `result` is success or failure."""
+        self._claim_creations.inc(result, "false", "", "Pod")
 
     def event_handled(self, event: ClusterEvent, duration: int) -> None:
         """An event of the cluster was worked in."""

@@ -65,7 +65,9 @@ class ClaimWriter:
         try:
             created = await self._handle.client.create_object(manifest(claim, pod))
         except ApiError as refused:
+            self._handle.measures.claim_creation("failure")
             raise UnreservableError(f"create claim for extended resources {pod.namespace}/: {refused}") from refused
+        self._handle.measures.claim_creation("success")
         assert isinstance(created, ResourceClaim)
         clock, listers = self._handle.clock, self._handle.listers
         deadline = clock.now() + UNTIL_SHOWN

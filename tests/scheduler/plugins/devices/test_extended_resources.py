@@ -2,22 +2,28 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from podtrail_scheduler.client import ApiError
 from podtrail_scheduler.framework.cycle_state import CycleState
 from podtrail_scheduler.framework.status import SKIP, Status
+from podtrail_scheduler.metrics.scheduler_metrics import SchedulerMetrics
 from podtrail_scheduler.objects import Node, Pod
 from podtrail_scheduler.objects.pod import ContainerRequests, ExtendedClaim, RequestMapping
 from podtrail_scheduler.objects.resource import Device, DeviceClass, ResourceClaim, ResourceSlice
 from podtrail_scheduler.plugins.dynamic_resources import DynamicResources
 from podtrail_scheduler.plugins.extended_resources import ExtendedResources
 from podtrail_scheduler.plugins.node_resources_fit import NodeResourcesFit
+from podtrail_scheduler.queueing.events import ApiObject
 
 from tests.scheduler.plugins.cluster import Cluster
 from tests.scheduler.plugins.refusal import refusal
+from tests.scheduler.plugins.unasked_client import UnaskedClient
 
 GPU = "example.com/gpu"
 CLASS = DeviceClass("gpu", extended_resource_name=GPU)
+CREATES = "dynamic_resource_allocation_resourceclaim_creates_total"
 FINALIZER = "resource.kubernetes.io/delete-protection"
 
 
@@ -112,6 +118,26 @@ def test_a_claim_that_was_made_is_deleted_when_the_pod_is_not_bound_after_all(on
     plugin.unreserve(state, pod, "a")
     one.settle()
     assert claims(one) == []
+
+
+def test_claims_that_are_created_are_counted_and_those_that_are_refused_as_failures(one: Cluster) -> None:
+    class Refusing(UnaskedClient):
+        async def create_object(self, manifest: Mapping[str, Any]) -> ApiObject:
+            raise ApiError("exceeded quota", "Forbidden", 403)
+
+    metrics = SchedulerMetrics()
+    one.handle.measures = metrics
+    pods = asking("p"), asking("q")
+    plugin = DynamicResources(one.handle)
+    assert one.run(plugin.pre_bind(decided(one, plugin, pods[0]), pods[0], "a")) is None
+    state = decided(one, plugin, pods[1])
+    one.handle.client = Refusing()
+    failed = one.run(plugin.pre_bind(state, pods[1], "a"))
+    assert refusal(failed).message == "create claim for extended resources default/: exceeded quota"
+    assert [line for line in metrics.exposition().decode().splitlines() if line.startswith(CREATES)] == [
+        f'{CREATES}{{admin_access="false",owner_api_group="",owner_api_kind="Pod",status="failure"}} 1.0',
+        f'{CREATES}{{admin_access="false",owner_api_group="",owner_api_kind="Pod",status="success"}} 1.0',
+    ]
 
 
 def test_a_claim_that_an_earlier_attempt_left_is_deleted_first(one: Cluster) -> None:

@@ -91,6 +91,9 @@ class Measures:
     def preemption_victims(self, number: int) -> None:
         self.victims.append(number)
 
+    def claim_creation(self, result: str) -> None:
+        raise AssertionError(result)
+
 
 class Cluster:
     """Nodes of 4 cores and 10 Pods, and the plugin on them with the filters of resources and ports."""
