@@ -38,41 +38,57 @@ class ExtendedClaims:
         self._listers = listers
         self._resources = listers.shared(ExtendedResources)
 
-    def of(self, pod: Pod) -> ResourceClaim | None:
+    def of(self, pod: Pod) -> "ClaimOfPod | None":
         """None for a Pod that asks for nothing that a class stands for."""
         if not self._resources.wanted(pod):
             return None
         for claim in self._listers.all(ResourceClaim):
             if claim.for_extended_resources and claim.owner_uid == pod.uid:
-                return claim
+                return ClaimOfPod(claim, pod, self._resources)
         uid = f"{pod.uid}{UNWRITTEN}"
-        return ResourceClaim(UNWRITTEN, pod.namespace, uid, owner_uid=pod.uid, for_extended_resources=True)
+        claim = ResourceClaim(UNWRITTEN, pod.namespace, uid, owner_uid=pod.uid, for_extended_resources=True)
+        return ClaimOfPod(claim, pod, self._resources)
 
-    def on(self, claim: ResourceClaim, pod: Pod, node: Node) -> Status | OnNode:
+
+class ClaimOfPod:
+    """In one attempt; nodes that count the same resources themselves share what is made for them."""
+
+    def __init__(self, claim: ResourceClaim, pod: Pod, resources: ExtendedResources) -> None:
+        self.claim = claim
+        self._containers = pod.containers
+        self._resources = resources
+        self._asked = [name for name, amount in pod.requests.items() if amount and may_be_devices(name)]
+        self._made: dict[tuple[str, ...], OnNode] = {}
+
+    def on(self, node: Node) -> Status | OnNode:
         """The claim with requests for what the node itself does not count.
 
         One that an earlier attempt left has requests: it must go first.
         """
-        if claim.requests:
+        if self.claim.requests:
             return LEFT_OVER
-        asked = [name for name, amount in pod.requests.items() if amount and may_be_devices(name)]
-        delegated = self._resources.delegated(asked, node)
-        if any(name not in delegated and name not in node.allocatable for name in asked):
+        delegated = tuple(self._resources.delegated(self._asked, node))
+        if len(delegated) < len(self._asked) and any(
+            name not in delegated and name not in node.allocatable for name in self._asked
+        ):
             return NOWHERE
-        if claim.allocation is not None:
-            return OnNode(claim)
-        return self._with_requests(claim, pod, delegated)
+        if self.claim.allocation is not None:
+            return OnNode(self.claim)
+        made = self._made.get(delegated)
+        if made is None:
+            made = self._made[delegated] = self._with_requests(delegated)
+        return made
 
-    def _with_requests(self, claim: ResourceClaim, pod: Pod, names: Sequence[str]) -> OnNode:
+    def _with_requests(self, names: Sequence[str]) -> OnNode:
         requests: list[DeviceSpecification] = []
         mappings: list[RequestMapping] = []
         for name in sorted(names):
-            asked = _Asked(name, self._resources.classes()[name].name, pod.containers)
+            asked = _Asked(name, self._resources.classes()[name].name, self._containers)
             requests += asked.requests
             mappings += asked.mappings
         requests.sort(key=lambda each: each.name)
         wanted = tuple(DeviceRequest(each.name, each) for each in requests)
-        return OnNode(replace(claim, requests=wanted), tuple(mappings))
+        return OnNode(replace(self.claim, requests=wanted), tuple(mappings))
 
 
 class _Asked:

@@ -17,7 +17,7 @@ from .allocating import Allocator, InvalidPoolsError
 from .chosen import UnallocatableError, alternatives, request_name
 from .claims import Claims, MissingClaimError, is_reserved_for
 from .conditions import BindingFailedError, has_conditions, is_overdue, is_ready
-from .extended import UNWRITTEN, ExtendedClaims, OnNode
+from .extended import UNWRITTEN, ClaimOfPod, ExtendedClaims, OnNode
 from .hints import Hints
 from .pools import Pools
 from .result import allocation_of
@@ -39,13 +39,14 @@ NOT_AVAILABLE = unresolvable("resourceclaim not available on the node")
 class _Attempt:
     """An attempt's claims and what they would get on each node that was asked about."""
 
-    __slots__ = ("allocator", "by_node", "claims", "extended", "extended_by_node", "pending", "unavailable")
+    __slots__ = ("allocator", "by_node", "claims", "extended", "extended_by_node", "of_pod", "pending", "unavailable")
 
     def __init__(
-        self, claims: list[ResourceClaim], extended: ResourceClaim | None = None, allocator: Allocator | None = None
+        self, claims: list[ResourceClaim], of_pod: ClaimOfPod | None = None, allocator: Allocator | None = None
     ) -> None:
         self.claims = claims
-        self.extended = extended
+        self.of_pod = of_pod
+        self.extended = of_pod.claim if of_pod is not None else None
         """The last of the claims, when that is the one for extended resources."""
         self.extended_by_node: dict[str, OnNode] = {}
         self.allocator = allocator
@@ -89,7 +90,8 @@ class DynamicResources:
         if missing is not None:
             return unresolvable(str(missing))
         claims = self._claims.of(pod) if pod.resource_claims else []
-        extended = self._extended.of(pod)
+        of_pod = self._extended.of(pod)
+        extended = of_pod.claim if of_pod is not None else None
         if extended is not None:
             claims.append(extended)
         if not claims:
@@ -104,15 +106,15 @@ class DynamicResources:
             conditions = self._binding_timeout is not None
             rules = list(self._handle.listers.all(DeviceTaintRule))
             allocator = Allocator(self._claims.taken(), self._class, self._selectors, rules, conditions=conditions)
-        state.write(_Attempt(claims, extended, allocator))
+        state.write(_Attempt(claims, of_pod, allocator))
         return None
 
-    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:  # noqa: ARG002
         """Refuses a node that cannot use the devices of a claim, or has none for a claim that has no devices yet."""
         attempt = state.read(_Attempt)
         claims = attempt.claims
-        if attempt.extended is not None:
-            there = self._extended.on(attempt.extended, pod, node.node)
+        if attempt.of_pod is not None:
+            there = attempt.of_pod.on(node.node)
             if isinstance(there, Status):
                 return there
             if len(claims) == 1 and not there.claim.requests:
