@@ -53,6 +53,7 @@ class OtlpExporter(SpanExporter):
         self._call: grpc.UnaryUnaryMultiCallable[bytes, ExportTraceServiceResponse] = self._channel.unary_unary(
             _METHOD, response_deserializer=ExportTraceServiceResponse.FromString
         )
+        self._random = random.Random()  # noqa: S311, for jitter; its own, as everybody's may be seeded and watched
         self._closing = threading.Event()
         self._asked = threading.Event()
         self._asked_at = 0.0
@@ -72,7 +73,7 @@ class OtlpExporter(SpanExporter):
                 told = _told_to_wait(error)
                 if not _is_retryable(error, told):
                     break
-                wait = max(told or 0.0, pause * random.uniform(0.8, 1.2))  # noqa: S311, jitter
+                wait = max(told or 0.0, pause * self._random.uniform(0.8, 1.2))
                 if time.monotonic() + wait >= deadline or self._closing.wait(wait):
                     break
                 pause = min(2 * pause, _LONGEST_PAUSE)
