@@ -18,12 +18,16 @@ class TokenBucket:
         self._level = min(self._burst * SECOND, other._level)
         self._filled_at = other._filled_at
 
-    def take(self, tokens: int, now: int) -> bool:
-        """Take tokens at a time in Unix nanoseconds, all or none; return whether there were as many."""
+    def level(self, now: int) -> int:
+        """Return how many whole tokens there are at a time in Unix nanoseconds."""
         if self._filled_at is not None:
             self._level = min(self._burst * SECOND, self._level + max(0, now - self._filled_at) * self._per_second)
         self._filled_at = now
-        if tokens > self._burst or tokens * SECOND > self._level:
+        return self._level // SECOND
+
+    def take(self, tokens: int, now: int) -> bool:
+        """Take tokens at a time in Unix nanoseconds, all or none; return whether there were as many."""
+        if tokens > self.level(now):
             return False
         self._level -= tokens * SECOND
         return True

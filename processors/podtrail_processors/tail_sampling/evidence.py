@@ -9,7 +9,7 @@ from podtrail.otlp.columns import SpanColumns, column_reader
 from podtrail.otlp.finding import spans_with
 from podtrail_processors.sought import Seeker, Sought
 from podtrail_processors.tail_sampling.measure import Size
-from podtrail_processors.tail_sampling.thresholds import randomness_in
+from podtrail_processors.tail_sampling.thresholds import MARK, randomness_in
 
 _SIGNED = 2**63
 _MOST_ATTEMPTS = 16
@@ -165,7 +165,9 @@ class Evidence:
     @property
     def randomness(self) -> int | None:
         """The randomness that its spans tell of, 56 bits; None when they do not, or when that does not count."""
-        return randomness_in(self.columns.trace_state, self.trace_id) if self._readers.weighs else None
+        if not self._readers.weighs or MARK not in self.raw:
+            return None
+        return randomness_in(self.columns.trace_state, self.trace_id)
 
     @property
     def tells(self) -> bool:

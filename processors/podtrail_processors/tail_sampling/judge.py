@@ -1,6 +1,7 @@
 """The judge: asks the policies about a trace and says what becomes of it, counting what the Collector counts."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
@@ -97,6 +98,9 @@ class Judge:
         self._outcomes: dict[Row, _Outcome] = {}
         self.dynamic = any(policy.dynamic for policy in self._policies)
         """Whether policies choose with probabilities of their own making, which kept spans should tell."""
+        self._by_tick = [policy for policy in self._policies if policy.by_tick and self.weighs]
+        self._moves = self.dynamic or bool(self._by_tick)
+        """Whether thresholds differ from trace to trace."""
         for policy, name in zip(self._policies, self._names, strict=True):
             policy.attach(context, name)
         asked = [Asked(c.name, c.type, p) for c, p in zip(ordered, self._policies, strict=True)]
@@ -106,6 +110,24 @@ class Judge:
         """Judge evidence of these readers from now on; they must read all that the policies do."""
         self.readers = readers
         self._gates = Gates(self._policies, readers)
+
+    @property
+    def by_tick(self) -> bool:
+        """Whether traces that fall due together have to be weighed against each other ahead of their judgement."""
+        return bool(self._by_tick)
+
+    def weigh(self, trace: Evidence) -> None:
+        """Show a trace that is about to be judged, unless it will be dropped, to the policies that weigh traces."""
+        if any(asked_for(policy.revote, trace) == "dropped" for policy in self._policies[: self._drops]):
+            return
+        for policy in self._by_tick:
+            with suppress(NoVote):
+                policy.weigh(trace)
+
+    def settle(self, now: int) -> None:
+        """Have them choose among what was weighed."""
+        for policy in self._by_tick:
+            policy.settle(now)
 
     def judge(self, trace: Evidence) -> Judgement:
         """Return what becomes of a trace."""
@@ -140,7 +162,7 @@ class Judge:
         if outcome.winner is None:
             return outcome.judgement
         decision, policy, _, known, threshold, explainer = outcome.judgement
-        if self.dynamic:
+        if self._moves:
             threshold = min(
                 p.threshold_of(trace) for p, vote in zip(self._policies, row, strict=False) if vote == decision
             )
@@ -236,7 +258,7 @@ class IngestJudge(Judge):
         return next((at for at, vote in enumerate(votes, 1) if vote not in ("not_sampled", None)), len(votes))
 
 
-def asked_for(ask: Callable[[Evidence], Decision], trace: Evidence) -> Decision | None:
+def asked_for(ask: Callable[[Evidence], Decision | None], trace: Evidence) -> Decision | None:
     """Return a policy's vote; None when it fails."""
     try:
         return ask(trace)

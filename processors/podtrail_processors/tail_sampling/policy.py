@@ -30,6 +30,16 @@ class Policy(ABC):
     stateful: bool = False
     """Whether its vote depends on traces before, or on all spans being there: then it can't judge parts of a trace."""
 
+    by_tick: bool = False
+    """Whether it chooses by randomness among the traces that fall due together, where trace states tell of that:
+    then it is shown them all (`weigh`, `settle`) ahead of its votes on them."""
+
+    def weigh(self, trace: Evidence) -> None:  # noqa: B027 - most judge a trace by itself
+        """Take note of a trace that it will be asked about. NoVote when it could not vote on it."""
+
+    def settle(self, now: int) -> None:  # noqa: B027
+        """Choose among what was weighed since the last time."""
+
     def attach(self, context: Context, name: str) -> None:  # noqa: B027 - most need nothing
         """Take what it needs of the sampler it votes in; called once, before the first vote. `name`: its own there."""
 

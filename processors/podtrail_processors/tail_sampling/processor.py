@@ -1,7 +1,10 @@
 """The state machine: traces come in, wait for their time, are judged and leave, as a whole or not at all."""
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from typing import ClassVar, Protocol
 
 from podtrail.component import Context, Taken
@@ -52,6 +55,12 @@ class TailSampling:
         self._instruments = Instruments(context.metrics, lambda: len(self.memory.traces), context.gates)
         self._judge = judge_of(self.judge_type, config, self._instruments, context)
         self._timer = DecisionTimer(self._instruments.timer_latency, context.stopwatch)
+        self._tick = SECOND if self._judge.by_tick else 1
+        """Traces are decided at multiples of this; of a second, those that fall due within it are weighed together."""
+        self._unweighed: deque[HeldTrace] = deque()
+        """What is left to be weighed of the tick that is begun."""
+        self._weighed = 0
+        """What falls due by then is weighed."""
         self._measures = bool(config.maximum_trace_size_bytes or self._judge.measures)
         self._inspects = bool(self._wait_after_root or self._measures or config.decision_idle or self._bounds.watches)
         self.memory = Memory(idle=config.decision_idle, weighs_headers=bool(config.maximum_held_mib))
@@ -135,8 +144,9 @@ class TailSampling:
         counted = self._evicted.settle(now, self.memory.traces) if self._evicted else None
         if counted:
             self._instruments.too_early.add(counted)
-        arrived, work = now, 0
-        while work < limit and (trace := self.memory.waiting.due_by(now)) is not None:
+        due = now // self._tick * self._tick
+        arrived, work = now, self._weigh_by(due, now, limit) if self._judge.by_tick else 0
+        while work < limit and (trace := self.memory.waiting.due_by(due)) is not None:
             work += trace.span_count + _TRACE_COST
             arrived = min(arrived, trace.arrived)
             self._decide(trace, now, out)
@@ -153,10 +163,15 @@ class TailSampling:
     def deadline(self) -> int | None:
         """Return when the next trace falls due."""
         due = self.memory.waiting.deadline()
+        if due is not None:
+            due = self._tick_of(due)
         for other in (self._evicted.deadline(), self.departures.deadline()):
             if other is not None and (due is None or other < due):
                 due = other
         return due
+
+    def _tick_of(self, due: int) -> int:
+        return -(-due // self._tick) * self._tick
 
     def held(self) -> int:
         """Return the number of spans inside."""
@@ -196,7 +211,7 @@ class TailSampling:
         batches: list[Batch] = []
         pending = self._config.drop_pending_traces_on_shutdown
         out, arrived, work = Outcome([], []), now, 0
-        for trace in self.memory.waiting:
+        for trace in self._remaining(now):
             arrived = min(arrived, trace.arrived)
             work += trace.span_count + _TRACE_COST
             if pending:
@@ -214,6 +229,19 @@ class TailSampling:
             self._instruments.too_early.add(evicted)
         self._judge.report()
         return batches
+
+    def _remaining(self, now: int) -> Iterator[HeldTrace]:
+        """Yield what is undecided in order of arrival; where traces are weighed, tick by tick."""
+        waiting = self.memory.waiting
+        if not self._judge.by_tick:
+            yield from waiting
+            return
+        dues = sorted([(self._tick_of(due), trace) for due, trace in waiting.dues()], key=itemgetter(0))
+        for tick, due in groupby(dues, itemgetter(0)):
+            traces = [trace for _, trace in due]
+            if tick > self._weighed:
+                self._weigh(traces, now)
+            yield from traces
 
     def _make_room(self, now: int, out: Outcome) -> None:
         """Let go of the oldest trace in memory; if it is undecided, it is lost."""
@@ -237,7 +265,7 @@ class TailSampling:
         if self._is_too_large(trace):
             self._refuse(trace, None, now, out)
         elif self._bounds.watches and self._bounds.outgrown(trace):
-            self._decide(trace, now, out)
+            self._decide_early(trace, now, out)
             self._judge.report()
 
     def _advance_at_root(self, trace: HeldTrace, group: Group, now: int) -> None:
@@ -259,15 +287,51 @@ class TailSampling:
         """Decide traces until the rest stays within the bound."""
         early = 0
         while (trace := self._bounds.next_to_go(self.memory)) is not None:
-            self._decide(trace, now, out)
+            self._decide_early(trace, now, out)
             early += 1
         self._instruments.decided_early.add(early)
         self._judge.report()
 
+    def _decide_early(self, trace: HeldTrace, now: int, out: Outcome) -> None:
+        """Decide on a trace before its time, weighed alone. If a tick is left half-way, its rest is weighed anew."""
+        if self._judge.by_tick:
+            self._unweighed.clear()
+            self._weighed = 0
+            self._weigh([trace], now)
+        self._decide(trace, now, out)
+
+    def _weigh_by(self, due: int, now: int, limit: int) -> int:
+        """Have what falls due by then weighed, about `limit` spans of it at once; return how many."""
+        if due <= self._weighed:
+            return 0
+        if not self._unweighed:
+            self._unweighed.extend(trace for its, trace in self.memory.waiting.dues() if its <= due)
+        work, part = 0, []
+        while self._unweighed and work < limit:
+            part.append(trace := self._unweighed.popleft())
+            work += trace.span_count + _TRACE_COST
+        self._weigh(part, now, settles=not self._unweighed)
+        if not self._unweighed:
+            self._weighed = due
+        return work
+
+    def _weigh(self, traces: Iterable[HeldTrace], now: int, *, settles: bool = True) -> None:
+        """Show traces to the policies that weigh them against each other, and have them choose if these are all."""
+        for trace in traces:
+            if trace.state is None:
+                self._judge.weigh(self._evidence(trace, b"".join(trace.chunks), now))
+        if settles:
+            self._judge.settle(now)
+
     def _decide(self, trace: HeldTrace, now: int, out: Outcome) -> None:
         chunks = trace.chunks
         joined = chunks[0] if len(chunks) == 1 else b"".join(chunks)
-        evidence = Evidence(
+        evidence = self._evidence(trace, joined, now)
+        self.departures.decided(trace, self._judge.judge(evidence), evidence, trace.groups(joined), now, out)
+
+    def _evidence(self, trace: HeldTrace, joined: bytes, now: int) -> Evidence:
+        """Return what a trace says. `joined`: its chunks put together."""
+        return Evidence(
             trace.trace_id,
             joined,
             trace.span_count,
@@ -277,7 +341,6 @@ class TailSampling:
             now,
             trace.size,
         )
-        self.departures.decided(trace, self._judge.judge(evidence), evidence, trace.groups(joined), now, out)
 
 
 def _departures_of(config: Config) -> type[Departures]:

@@ -45,6 +45,7 @@ class ShadowedJudge(Judge):
         self._shadow_learners = [learner for one in asked for learner in one.policy.learners()]
         self._shadow_labels = [label_of(context.id, one.name) for one in asked]
         self._shadow_explanations = Explanations(asked, len, reads, weighs=self.weighs)
+        self._by_tick += [one.policy for one in asked if one.policy.by_tick and self.weighs]
         votes = [one.policy.vote for one in asked]
         self._shadow_times = PolicyTimes(votes, self._shadow_labels, instruments.execution_times, context.stopwatch)
         self._shadowed = 0
@@ -52,6 +53,23 @@ class ShadowedJudge(Judge):
         apart = replace(context, rng=copy(context.rng))
         for one in asked:
             one.policy.attach(apart, one.name)
+
+    @property
+    def by_tick(self) -> bool:
+        """Whether traces are weighed, be it by shadows."""
+        return super().by_tick or (self._alternative is not None and self._alternative.by_tick)
+
+    def weigh(self, trace: Evidence) -> None:
+        """Show a trace to all that weigh traces."""
+        super().weigh(trace)
+        if self._alternative:
+            self._alternative.weigh(trace)
+
+    def settle(self, now: int) -> None:
+        """Have them choose."""
+        super().settle(now)
+        if self._alternative:
+            self._alternative.settle(now)
 
     def judge(self, trace: Evidence) -> Judgement:
         """Return what becomes of a trace, with what the shadows would have said."""

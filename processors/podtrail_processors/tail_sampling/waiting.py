@@ -82,11 +82,18 @@ class Waiting:
             if trace.state is not None:
                 heapq.heappop(heap)
                 continue
-            rightly = min(trace.due, trace.last + self._idle) if self._idle else trace.due
+            rightly = self._due(trace)
             if due >= rightly:
                 return heap[0]
             heapq.heapreplace(heap, (rightly, sequence, trace))
         return None
+
+    def dues(self) -> list[tuple[int, HeldTrace]]:
+        """Return when each trace falls due as things stand, and which it is, in order of arrival."""
+        return [(self._due(trace), trace) for trace in self._arrivals if trace.state is None]
+
+    def _due(self, trace: HeldTrace) -> int:
+        return min(trace.due, trace.last + self._idle) if self._idle else trace.due
 
     def take_over(self, other: "Waiting") -> None:
         """Take all that waits in another queue, each for its time."""

@@ -16,8 +16,8 @@ KNOWN_GATES: Final[Mapping[str, str]] = MappingProxyType(
     {
         RECORD_POLICY: "Record the deciding policy on the instrumentation scope of kept spans "
         "(tailsampling.policy, tailsampling.composite_policy, tailsampling.cached_decision).",
-        USE_TRACE_STATE: "Let `probabilistic` go by the randomness in trace states, and write into those of kept spans "
-        "with what threshold they were sampled (`ot=th:…`).",
+        USE_TRACE_STATE: "Let `probabilistic`, `rate_limiting` and `bytes_limiting` go by the randomness in trace "
+        "states, and write into those of kept spans with what threshold they were sampled (`ot=th:…`).",
         TAIL_STORAGE: "Accept `tail_storage`, which has no effect here: traces are held in memory.",
         COUNT_SPANS_SAMPLED: "Count the spans of the traces that each policy voted on "
         "(otelcol_processor_tail_sampling_count_spans_sampled).",

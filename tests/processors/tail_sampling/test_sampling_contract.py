@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from podtrail_processors.tail_sampling import FACTORY
 
 from podtrail.component import Context
+from podtrail.config.gates import USE_TRACE_STATE
 from podtrail.otlp import Batch, Decision, Group, Status, encode_span, frame, resource_header, scope_header
 from podtrail.testing.contracts import Arrival, check_processor, check_take_over_keeps_what_is_held
 
@@ -92,6 +93,17 @@ def _create(about: Mapping[str, object]) -> Callable[[Context], Any]:
 @given(arrivals(), settings)
 def test_keeps_the_contract_of_processors(arriving: list[Arrival], about: dict[str, Any]) -> None:
     check_processor(_create(about), arriving)
+
+
+@limits(deadline=None)
+@given(arrivals(), settings)
+def test_keeps_the_contract_where_traces_are_weighed_against_each_other(
+    arriving: list[Arrival], about: dict[str, Any]
+) -> None:
+    budget = _policy("rate_limiting", spans_per_second=1, burst_capacity=4)
+    policies = [*about["policies"], budget]
+    create = _create(about | {"policies": policies, "sampling_strategy": "trace-complete"})
+    check_processor(lambda context: create(replace(context, gates=frozenset({USE_TRACE_STATE}))), arriving)
 
 
 @limits(deadline=None)

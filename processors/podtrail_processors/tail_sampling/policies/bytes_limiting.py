@@ -1,41 +1,38 @@
-"""`bytes_limiting`: as many traces as a number of bytes a second allows, the first come."""
+"""`bytes_limiting`: as many traces as a number of bytes a second allows."""
 
 from pydantic import Field
 
 from podtrail.config.types import WarningPath
-from podtrail.otlp import Decision
-from podtrail_processors.tail_sampling.bucket import TokenBucket, burst_of, nothing_comes_back
+from podtrail_processors.tail_sampling.bucket import burst_of, nothing_comes_back
+from podtrail_processors.tail_sampling.budget import Budget
 from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.lenient import Int64
 from podtrail_processors.tail_sampling.policy import Block, Policy
 
 
-class BytesLimiting(Policy):
+class BytesLimiting(Budget):
     """Says yes as long as the bucket has a token for each byte of the trace, as one message of the Collector's.
+
+    The first come get them. With the gate `usetracestate`, traces that fall due within a second are judged together at
+    its end: tokens go to those of highest randomness, and the threshold that follows is told in their trace states
+    (`ot=th:…`); within `and` that is among the traces that its other parts say yes to. Within `not`, `drop` and
+    `composite` it is always the first come.
 
     It charges every trace it says yes to, also one that another policy keeps anyway: so did the Collector's.
     """
 
     reads = Reads(size=True)
-    stateful = True
 
     def __init__(self, bytes_per_second: int, burst: int) -> None:
-        self.reason = f"it is within {bytes_per_second} bytes a second"
-        self._rate = f"{bytes_per_second} bytes a second"
-        self._bucket = TokenBucket(bytes_per_second, burst)
+        super().__init__(bytes_per_second, burst, "bytes")
 
-    def vote(self, trace: Evidence) -> Decision:
-        """Take a token a byte."""
-        return "sampled" if self._bucket.take(sum(trace.size), trace.now) else "not_sampled"
+    def cost(self, trace: Evidence) -> int:
+        """Return a token a byte."""
+        return sum(trace.size)
 
     def why_not(self, trace: Evidence) -> str:
         """Tell what did not fit."""
-        return f"there was no room for its {sum(trace.size)} bytes or so within {self._rate}"
-
-    def take_over(self, predecessor: Policy) -> None:
-        """Go on from what is left of the predecessor's bucket."""
-        assert isinstance(predecessor, BytesLimiting)
-        self._bucket.take_over(predecessor._bucket)
+        return f"there was no room for its {self.cost(trace)} bytes or so within {self._rate}"
 
 
 class Config(Block):

@@ -31,6 +31,7 @@ class All(Policy):
         self.threshold = max((policy.threshold for policy in policies), default=ALWAYS)
         self.dynamic = any(policy.dynamic for policy in policies)
         self.stateful = any(policy.stateful for policy in policies)
+        self.by_tick = decision == "sampled" and any(policy.by_tick for policy in policies)
         self.may_fail = any(policy.may_fail for policy in policies)
         self.gates = _first_gates(policies)
         self.reason = " and ".join(policy.reason for policy in policies) or "no condition is given"
@@ -44,6 +45,17 @@ class All(Policy):
             if policy.vote(trace) != "sampled":
                 return "not_sampled"
         return self._decision
+
+    def weigh(self, trace: Evidence) -> None:
+        """Have a trace weighed by those that do that, unless one of the others says no to it."""
+        if all(policy.by_tick or policy.revote(trace) in ("sampled", None) for policy in self._policies):
+            for policy in self._policies:
+                policy.weigh(trace)
+
+    def settle(self, now: int) -> None:
+        """Have its policies choose."""
+        for policy in self._policies:
+            policy.settle(now)
 
     def because(self, trace: Evidence) -> str:
         """Tell why each of them said yes."""

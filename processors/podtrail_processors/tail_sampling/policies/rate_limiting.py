@@ -1,40 +1,36 @@
-"""`rate_limiting`: as many traces as a number of spans a second allows, the first come."""
+"""`rate_limiting`: as many traces as a number of spans a second allows."""
 
 from pydantic import Field
 
 from podtrail.config.types import WarningPath
-from podtrail.otlp import Decision
-from podtrail_processors.tail_sampling.bucket import TokenBucket, burst_of, nothing_comes_back
+from podtrail_processors.tail_sampling.bucket import burst_of, nothing_comes_back
+from podtrail_processors.tail_sampling.budget import Budget
 from podtrail_processors.tail_sampling.evidence import Evidence
 from podtrail_processors.tail_sampling.lenient import Int64
 from podtrail_processors.tail_sampling.policy import Block, Policy
 
 
-class RateLimiting(Policy):
+class RateLimiting(Budget):
     """Says yes as long as the bucket has a token for each span of the trace.
+
+    The first come get them. With the gate `usetracestate`, traces that fall due within a second are judged together at
+    its end: tokens go to those of highest randomness, and the threshold that follows is told in their trace states
+    (`ot=th:…`); within `and` that is among the traces that its other parts say yes to. Within `not`, `drop` and
+    `composite` it is always the first come.
 
     It charges every trace it says yes to, also one that another policy keeps anyway: so did the Collector's.
     """
 
-    stateful = True
-
     def __init__(self, spans_per_second: int, burst: int) -> None:
-        self.reason = f"it is within {spans_per_second} spans a second"
-        self._rate = f"{spans_per_second} spans a second"
-        self._bucket = TokenBucket(spans_per_second, burst)
+        super().__init__(spans_per_second, burst, "spans")
 
-    def vote(self, trace: Evidence) -> Decision:
-        """Take a token a span."""
-        return "sampled" if self._bucket.take(trace.total_spans, trace.now) else "not_sampled"
+    def cost(self, trace: Evidence) -> int:
+        """Return a token a span."""
+        return trace.total_spans
 
     def why_not(self, trace: Evidence) -> str:
         """Tell what did not fit."""
-        return f"there was no room for its {trace.total_spans} spans within {self._rate}"
-
-    def take_over(self, predecessor: Policy) -> None:
-        """Go on from what is left of the predecessor's bucket."""
-        assert isinstance(predecessor, RateLimiting)
-        self._bucket.take_over(predecessor._bucket)
+        return f"there was no room for its {self.cost(trace)} spans within {self._rate}"
 
 
 class Config(Block):
