@@ -227,7 +227,7 @@ def test_a_trace_is_not_decided_without_what_waits_at_the_entrance() -> None:
         assert entrance.take(Batch([_of_trace(SLICE_SPANS * 4)], arrived=0))
         clock.time = 2 * SECOND
         deciding = asyncio.create_task(driver.run())
-        while not driver.lock.locked():
+        while not driver.lock.locked():  # noqa: ASYNC110 - turns of the loop, no time passes
             await asyncio.sleep(0)
         waiting = asyncio.create_task(entrance(Batch([_of_trace(SLICE_SPANS * 4, failed=True)], arrived=0)))
         await asyncio.sleep(0)
