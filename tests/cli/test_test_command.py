@@ -212,6 +212,17 @@ def test_json_tells_all_in_one_object(folder: Path) -> None:
     assert any(problem.startswith("bad_test.yaml") for problem in told["problems"])
 
 
+def test_the_last_line_counts_files_that_could_not_be_read(folder: Path) -> None:
+    write(folder, GOOD)
+    write(folder, "cases: []", "bad_test.yaml")
+    done = run(".")
+    assert done.exit_code == 2
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith("1 case: 1 passed in ")
+    assert last.endswith("; 1 file could not be read")
+    assert run("bad_test.yaml").stdout.splitlines()[-1].startswith("0 cases: 0 passed in ")
+
+
 def test_junit_has_a_suite_a_file_and_a_case_a_case(folder: Path) -> None:
     write(folder, TESTS.replace("failures are kept #", '"failures \\e[31m<are>\\uffff kept" #'))
     run(".", "--junit", "out.xml")

@@ -27,7 +27,6 @@ OTHERS.append(ROOT / "docker" / "scheduler.yaml")
 NEEDED = {
     "OTEL_EXPORTER_OTLP_ENDPOINT": "http://backend.example:4317",
     "BACKEND": "https://backend.example:4317",
-    "PYTHONPATH": str(ROOT / "examples" / "policies"),
 }
 PATIENCE = 60.0
 

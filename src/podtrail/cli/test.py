@@ -12,6 +12,7 @@ import click
 
 from podtrail.cli.report import ConfigProblem, show_warnings
 from podtrail.config import ConfigError, printable
+from podtrail.story import several
 from podtrail.testing.cases.coverage import Coverage
 from podtrail.testing.cases.judging import Failure, Result, run_case
 from podtrail.testing.cases.junit import write_junit
@@ -82,10 +83,12 @@ def _run(options: _Options) -> tuple[int, Collection[Path]]:
     if options.json:
         click.echo(json.dumps(_as_json(timed, coverage, problems), ensure_ascii=False))
     else:
-        _show(timed, coverage, options, took)
+        _show(timed, coverage, options)
     show_warnings(dict.fromkeys(warning for suite in suites for warning in suite.warnings))
     for problem in problems:
         problem.show()
+    if not options.json and (timed or problems):
+        click.echo(_last_line(timed, len(problems), took))
     if options.junit is not None:
         _write_junit(options.junit, timed)
     if not timed and not problems:
@@ -172,7 +175,7 @@ def _write_junit(path: Path, timed: Timed) -> None:
         raise click.ClickException(f"can't write {printable(str(path))}: {error.strerror}") from None
 
 
-def _show(timed: Timed, coverage: Coverage, options: _Options, took: float) -> None:
+def _show(timed: Timed, coverage: Coverage, options: _Options) -> None:
     for result, _ in timed:
         for failure in result.failures:
             first, *rest = failure_lines(failure)
@@ -187,9 +190,12 @@ def _show(timed: Timed, coverage: Coverage, options: _Options, took: float) -> N
         names = [row.policy for row in coverage.uncovered]
         more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
         click.echo(f"never said yes: {printable(', '.join(names[:_MOST_NAMED]))}{more} (--coverage shows all policies)")
-    if timed:
-        cases = "1 case" if len(timed) == 1 else f"{len(timed)} cases"
-        click.echo(f"{cases}: {_sums([result for result, _ in timed])} in {took:.2f} s")
+
+
+def _last_line(timed: Timed, unread: int, took: float) -> str:
+    cases = several(len(timed), "case")
+    failing = f"; {several(unread, 'file')} could not be read" if unread else ""
+    return f"{cases}: {_sums([result for result, _ in timed])} in {took:.2f} s{failing}"
 
 
 def _sums(results: Sequence[Result]) -> str:

@@ -3,7 +3,8 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final
 
 from podtrail.config.expansion import Expander
@@ -21,6 +22,8 @@ class Document:
 
     root: MapNode
     warnings: tuple[Problem, ...] = ()
+    folders: tuple[Path, ...] = ()
+    """Where its files lie."""
 
     @classmethod
     def load(
@@ -49,7 +52,9 @@ class Document:
                     problems.extend(error.problems)
         if problems:
             raise ConfigError(problems)
-        return cls._finish(trees, variables)
+        files = [rest for scheme, rest in map(_split, sources) if scheme == "file"]
+        folders = dict.fromkeys(Path(file).absolute().parent for file in files)
+        return replace(cls._finish(trees, variables), folders=tuple(folders))
 
     @classmethod
     def from_text(cls, text: str, name: str = "configuration", environ: Mapping[str, str] | None = None) -> "Document":
@@ -85,10 +90,15 @@ class Document:
         return values
 
 
+def _split(source: str) -> tuple[str, str]:
+    """Return a source's scheme and what stands behind it."""
+    scheme = _SCHEME.match(source)
+    return (scheme.group(1).lower(), source[scheme.end() :]) if scheme else ("file", source)
+
+
 def _read_source(text: str, environ: Mapping[str, str]) -> MapNode:
-    scheme = _SCHEME.match(text)
-    rest = text[scheme.end() :] if scheme else text
-    match scheme.group(1).lower() if scheme else "file":
+    scheme, rest = _split(text)
+    match scheme:
         case "file":
             return _as_map(read_yaml(read_text(rest), rest), rest)
         case "env":

@@ -6,6 +6,7 @@ from typing import Any, Final, Literal
 
 from podtrail.component import Factory, Kind, registry
 from podtrail.config import ConfigError, Document, Problem
+from podtrail.config.beside import configured_in
 from podtrail.config.elsewhere import elsewhere
 from podtrail.config.ids import parse_id
 from podtrail.config.nodes import ListNode, MapNode, ScalarNode, child, descend, place_of
@@ -105,7 +106,8 @@ def read_settings(document: Document, gates: frozenset[str] = frozenset(), idle:
     Raises:
         ConfigError: with every problem of the document.
     """
-    return _Reading(document, gates, idle).settings()
+    with configured_in(document.folders):
+        return _Reading(document, gates, idle).settings()
 
 
 class _Reading:

@@ -192,7 +192,7 @@ def test_without_a_budget_nothing_is_switched_off(theirs: ModuleType) -> None:
     ("target", "args", "problem"),
     [
         ("", {}, "must name what votes"),
-        ("nowhere.at_all:yes", {}, "there is no module 'nowhere'; put the directory"),
+        ("nowhere.at_all:yes", {}, "there is no module 'nowhere'; put it beside the configuration file"),
         ("theirs:maybe", {}, "theirs has no 'maybe'; there are Broken"),
         ("theirs:Every.ask", {}, "theirs:Every has no 'ask'; there are vote"),
         ("theirs:", {}, "not of the form module:object"),

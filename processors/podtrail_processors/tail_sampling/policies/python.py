@@ -26,7 +26,8 @@ class Config(Block):
     policy: str = Field(
         "",
         description="What votes: `module:object`, a function or class in a module that Python can import (see "
-        "`PYTHONPATH`), or the name of an entry point of the group `podtrail.policies`.",
+        "`PYTHONPATH`) or that lies beside the configuration file, "
+        "or the name of an entry point of the group `podtrail.policies`.",
     )
     args: dict[str, Any] = Field(
         {}, description="Named arguments: of a class when it is made, of a function each time."

@@ -1,6 +1,5 @@
 """Finding the function or class that a `python` policy names, and making sure that it can vote."""
 
-import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from traceback import TracebackException
 from types import ModuleType
 from typing import Any
 
+from podtrail.config.beside import import_beside
 from podtrail_processors.tail_sampling.trace_view import TraceView
 
 GROUP = "podtrail.policies"
@@ -68,11 +68,12 @@ def _found(target: str) -> Any:
 
 def _module(name: str) -> ModuleType:
     try:
-        return importlib.import_module(name)
+        return import_beside(name)
     except (Exception, SystemExit) as error:  # the user's code: what it raises is about the configuration
         if isinstance(error, ModuleNotFoundError) and error.name and f"{name}.".startswith(f"{error.name}."):
             raise ValueError(
-                f"there is no module {error.name!r}; put the directory that it is in into PYTHONPATH, or install it"
+                f"there is no module {error.name!r}; put it beside the configuration file, its directory into "
+                "PYTHONPATH, or install it"
             ) from None
         raise ValueError(f"importing {name} failed: {told(error)}") from error
 

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from inspect import cleandoc
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args, get_origin
@@ -13,6 +12,7 @@ from pydantic.fields import FieldInfo
 from podtrail.cli.policy_pages.example import Example, Outcome, read_example, run_example
 from podtrail.cli.reference import NAMES, bounds_of, default_of, table, yaml_of
 from podtrail.component import registry
+from podtrail.config.beside import configured_in
 from podtrail.config.shape import Shape, field_shapes
 
 _HEAD = ("Key", "Type", "Default", "Meaning")
@@ -66,18 +66,8 @@ def pages(directory: Path) -> Mapping[str, str]:
 
     ValueError for a policy without an example, or with one that is not as it says.
     """
-    with _importable(directory.absolute().parents[1] / "examples" / "policies"):
+    with configured_in([directory.absolute().parents[1] / "examples" / "policies"]):
         return _pages(directory)
-
-
-@contextmanager
-def _importable(directory: Path) -> Iterator[None]:
-    """Let modules of a directory be imported, as with `PYTHONPATH`: policies in Python need that."""
-    sys.path.insert(0, str(directory))
-    try:
-        yield
-    finally:
-        sys.path.remove(str(directory))
 
 
 def _pages(directory: Path) -> Mapping[str, str]:

@@ -118,7 +118,7 @@ def _document(reading: Reading, node: Node | None, environment: Mapping[str, str
             if expander.problems:
                 raise ConfigError(expander.problems, expander.warnings)
             assert isinstance(root, MapNode)
-            return "", Document(_whole(root))
+            return "", Document(_whole(root), folders=(reading.folder.absolute(),))
     reading.problem(("config",), "must be a path or a configuration", "write config: pipeline.yaml", value=True)
     raise ConfigError(reading.problems)
 
