@@ -87,19 +87,12 @@ class HealthCheck:
         """Listen. StartError when that is not possible."""
         from aiohttp import web
 
-        from podtrail.transport.listen import AT_ONCE, bind, widen
+        from podtrail.transport.pages import served
 
-        listeners = bind(self._config.endpoint)
-        async with AsyncExitStack() as stack:
-            answer: Callable[[BaseRequest], Awaitable[Response]] = self._answer
-            runner = web.ServerRunner(web.Server(answer, access_log=None), handle_signals=False, shutdown_timeout=0.5)
-            stack.push_async_callback(runner.cleanup)
-            await runner.setup()
-            for listener in listeners:
-                await web.SockSite(runner, listener, backlog=AT_ONCE).start()
-                widen(listener)
-            self._stack = stack.pop_all()
-        self.endpoint = f"{self._config.endpoint.rpartition(':')[0]}:{listeners[0].getsockname()[1]}"
+        answer: Callable[[BaseRequest], Awaitable[Response]] = self._answer
+        runner = web.ServerRunner(web.Server(answer), handle_signals=False, shutdown_timeout=0.5)
+        port = await self._stack.enter_async_context(served(runner, self._config.endpoint))
+        self.endpoint = f"{self._config.endpoint.rpartition(':')[0]}:{port}"
         self._log.info("answering probes on http://%s%s", self.endpoint, self._config.path)
         return self
 

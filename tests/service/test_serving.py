@@ -3,6 +3,7 @@
 import json
 import re
 import signal
+import socket
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as HttpExporter
 from opentelemetry.sdk.trace.export import SpanExportResult
 
+PATIENCE = 30.0
 COLLECTORS = {
     "otelcol_receiver_accepted_spans": '{receiver="otlp",transport="grpc"}',
     "otelcol_receiver_refused_spans": '{receiver="otlp",transport="grpc"}',
@@ -240,3 +242,24 @@ def test_a_port_is_free_again_as_soon_as_podtrail_has_ended(
             grpc.channel_ready_future(channel).result(30)
             process.tell(signal.SIGTERM)
             assert process.end() == 0
+
+
+@pytest.mark.parametrize("asked", ["health_check", "viewer", "metrics"])
+def test_who_closes_its_half_of_a_connection_after_a_request_gets_its_answer(
+    start: Any, otlp_to_file: dict[str, Any], free_port: Any, asked: str
+) -> None:
+    ports = {"health_check": free_port(), "viewer": free_port(), "metrics": free_port()}
+    otlp_to_file["extensions"] = {
+        "health_check": {"endpoint": f"127.0.0.1:{ports['health_check']}"},
+        "viewer": {"endpoint": f"127.0.0.1:{ports['viewer']}", "otlp_endpoint": "127.0.0.1:0"},
+    }
+    otlp_to_file["service"]["extensions"] = ["health_check", "viewer"]
+    process = start(with_metrics(otlp_to_file, ports["metrics"])).ready()
+    path = "/metrics" if asked == "metrics" else "/"
+    with socket.create_connection(("127.0.0.1", ports[asked]), timeout=PATIENCE) as connection:
+        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() * 2)
+        connection.shutdown(socket.SHUT_WR)
+        answers = b"".join(iter(lambda: connection.recv(1 << 16), b""))
+    assert answers.count(b"HTTP/1.1 200 OK\r\n") == 2
+    process.tell(signal.SIGTERM)
+    assert process.end() == 0

@@ -14,7 +14,7 @@ from podtrail.otlp import Batch, MalformedRequest, read_request
 from podtrail.otlp.responses import export_response
 from podtrail.story import Library
 from podtrail.transport.grpc_server import GrpcServer
-from podtrail.transport.listen import AT_ONCE, bind, widen
+from podtrail.transport.pages import served
 from podtrail.transport.settings import GrpcServerSettings
 from podtrail.transport.status import Encoding, RequestError, WhileThere
 from podtrail_extensions.viewer import Config
@@ -50,22 +50,16 @@ class Viewer:
         async with AsyncExitStack() as stack:
             settings = GrpcServerSettings(endpoint=self._config.otlp_endpoint)
             server = await stack.enter_async_context(GrpcServer(settings, self._export, self._failed))
-            listeners = bind(self._config.endpoint)
-            await server.start()
-            stack.push_async_callback(server.stop, _GRACE)
             self.otlp_endpoint = server.endpoint
             config = self._config
             backend = Backend(server.endpoint, config.max_mib, config.max_decisions_mib, time.time_ns())
             site = Site(self.library, backend, config.allowed_hosts, self.clock, self._measures)
             # Pages are not access-logged: whoever looks is on this machine or was let through to it.
-            runner = web.AppRunner(site.application(), handle_signals=False, access_log=None, shutdown_timeout=_GRACE)
-            stack.push_async_callback(runner.cleanup)
-            await runner.setup()
-            for listener in listeners:
-                await web.SockSite(runner, listener, backlog=AT_ONCE).start()
-                widen(listener)
-            host = self._config.endpoint.rpartition(":")[0] or "localhost"
-            self.page = f"http://{host}:{listeners[0].getsockname()[1]}/"
+            runner = web.AppRunner(site.application(), handle_signals=False, shutdown_timeout=_GRACE)
+            port = await stack.enter_async_context(served(runner, config.endpoint))
+            self.page = f"http://{config.endpoint.rpartition(':')[0] or 'localhost'}:{port}/"
+            await server.start()
+            stack.push_async_callback(server.stop, _GRACE)
             self._stack = stack.pop_all()
         self._log.info("page on %s, spans on %s (grpc)", self.page, self.otlp_endpoint)
         return self

@@ -1,6 +1,7 @@
 """The service's own metrics for Prometheus: the Collector's names, exact (no `_total` is added)."""
 
 from collections.abc import Iterable
+from contextlib import AsyncExitStack
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry, generate_latest
@@ -8,7 +9,7 @@ from prometheus_client.core import HistogramMetricFamily, Metric, UnknownMetricF
 from prometheus_client.registry import Collector
 
 from podtrail.component import Counter, Gauge, Histogram, Metrics, StartError
-from podtrail.transport.listen import AT_ONCE, bind, widen
+from podtrail.transport.pages import served
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _GRACE = 0.5
@@ -64,25 +65,21 @@ class MetricsServer:
     def __init__(self, metrics: Metrics, host: str, port: int) -> None:
         self._metrics = metrics
         self._host, self._port = host, port
-        self._runner: web.AppRunner | None = None
+        self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> "MetricsServer":
         app = web.Application()
         app.router.add_get("/metrics", self._answer)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=_GRACE)
-        await self._runner.setup()
+        endpoint = f"[{self._host}]:{self._port}" if ":" in self._host else f"{self._host}:{self._port}"
+        runner = web.AppRunner(app, shutdown_timeout=_GRACE)
         try:
-            for listener in bind(f"[{self._host}]:{self._port}" if ":" in self._host else f"{self._host}:{self._port}"):
-                await web.SockSite(self._runner, listener, backlog=AT_ONCE).start()
-                widen(listener)
+            await self._stack.enter_async_context(served(runner, endpoint))
         except StartError as error:
-            await self._runner.cleanup()
             raise StartError(f"service::telemetry::metrics: {error}") from error
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        assert self._runner is not None
-        await self._runner.cleanup()
+        await self._stack.aclose()
 
     async def _answer(self, _: web.Request) -> web.Response:
         return web.Response(body=exposition(self._metrics), headers={"Content-Type": CONTENT_TYPE})

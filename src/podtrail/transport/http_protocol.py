@@ -10,6 +10,7 @@ from aiohttp import web
 
 from podtrail.component import Refused
 from podtrail.otlp.responses import status, status_json
+from podtrail.transport.half_close import HalfClosing
 from podtrail.transport.status import Code, Encoding, Failed, RequestError
 
 _log = logging.getLogger(__name__)
@@ -37,59 +38,36 @@ def error_response(request: web.BaseRequest, error: RequestError) -> web.Respons
     return response
 
 
-class Protocol(web.RequestHandler):
-    """aiohttp's connection, but for its answers to bytes that are no HTTP, to handlers that fail, to half a close.
+class Protocol(HalfClosing):
+    """A connection of OTLP: its answers to bytes that are no HTTP, to handlers that fail, to half a close.
 
-    A client that sends no more may still read, or be gone: TCP can't tell. What it has sent whole is served; but it is
-    refused rather than kept waiting, for who is gone has perhaps sent it again elsewhere.
+    Who closes half of it is refused rather than kept waiting, for who is gone has perhaps sent it again elsewhere.
     """
 
-    __slots__ = ("_answered", "_ended", "_failed", "_waiting")
+    __slots__ = ("_failed", "_waiting")
 
     def __init__(self, manager: web.Server, failed: Failed, **settings: Any) -> None:
         super().__init__(manager, **settings)
         self._failed = failed
-        self._answered = 0
-        self._ended = False
         self._waiting: asyncio.Timeout | None = None
 
-    def eof_received(self) -> bool:  # type: ignore[override]  # aiohttp never keeps a connection open
+    def eof_received(self) -> bool:  # type: ignore[override]  # as its base
         """The client sends no more: return whether there is something left to answer."""
-        if self._answered == self._request_count or self.ssl_context is not None:  # TLS knows no half-closed connection
-            return False
-        self._ended = True
-        if self._current_request is not None:
-            self._cut_off(self._current_request)
-        if self._waiting is not None:
+        answers = super().eof_received()
+        if answers and self._waiting is not None:
             self._waiting.reschedule(0)
-        return True
-
-    def _cut_off(self, request: web.BaseRequest) -> None:
-        if not request.content.is_eof():
-            request.content.set_exception(ConnectionResetError("the client sends no more"))
+        return answers
 
     @asynccontextmanager
     async def while_there(self) -> AsyncIterator[None]:
         """Let something be waited for until the client sends no more. Raises `Refused` then."""
         try:
-            async with asyncio.timeout(0 if self._ended else None) as self._waiting:
+            async with asyncio.timeout(0 if self.ended else None) as self._waiting:
                 yield
         except TimeoutError as error:
             raise Refused("there is no room at once, and the client has closed its side of the connection") from error
         finally:
             self._waiting = None
-
-    async def _handle_request(
-        self, request: web.BaseRequest, start_time: float | None, request_handler: Any
-    ) -> tuple[web.StreamResponse, bool]:
-        if self._ended:
-            self._cut_off(request)
-        try:
-            return await super()._handle_request(request, start_time, request_handler)
-        finally:
-            self._answered += 1
-            if self._ended and self._answered == self._request_count:
-                self.close()
 
     def handle_error(
         self,

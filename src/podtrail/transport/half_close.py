@@ -1,0 +1,45 @@
+"""HTTP connections of which the client closes its half once it has sent its requests."""
+
+from typing import Any
+
+from aiohttp import web
+
+
+class HalfClosing(web.RequestHandler):
+    """aiohttp's connection, but for its answer to half a close.
+
+    A client that sends no more may still read, or be gone: TCP can't tell. What it has sent whole is served.
+    """
+
+    __slots__ = ("_answered", "ended")
+
+    def __init__(self, manager: web.Server, **settings: Any) -> None:
+        super().__init__(manager, **settings)
+        self._answered = 0
+        self.ended = False
+        """Whether the client sends no more."""
+
+    def eof_received(self) -> bool:  # type: ignore[override]  # aiohttp never keeps a connection open
+        """The client sends no more: return whether there is something left to answer."""
+        if self._answered == self._request_count or self.ssl_context is not None:  # TLS knows no half-closed connection
+            return False
+        self.ended = True
+        if self._current_request is not None:
+            self._cut_off(self._current_request)
+        return True
+
+    def _cut_off(self, request: web.BaseRequest) -> None:
+        if not request.content.is_eof():
+            request.content.set_exception(ConnectionResetError("the client sends no more"))
+
+    async def _handle_request(
+        self, request: web.BaseRequest, start_time: float | None, request_handler: Any
+    ) -> tuple[web.StreamResponse, bool]:
+        if self.ended:
+            self._cut_off(request)
+        try:
+            return await super()._handle_request(request, start_time, request_handler)
+        finally:
+            self._answered += 1
+            if self.ended and self._answered == self._request_count:
+                self.close()
