@@ -178,3 +178,16 @@ def test_a_pipe_that_nobody_reads_on_is_no_other_exporters_concern(
     assert process.line(f"stopped: otlp_grpc: {sent} received = {sent} delivered")
     assert process.line(rf"stopped: file: {sent} received = (\d+ delivered \+ )?{sent} dropped")
     assert process.line("kept.jsonl hangs, and is left as it is")
+
+
+@pytest.mark.slow
+def test_decisions_that_nobody_has_read_at_the_end_are_told_of(start: Any, sender: Any, tmp_path: Path) -> None:
+    fifo = tmp_path / "decisions.jsonl"
+    os.mkfifo(fifo)
+    process = start(configuration({"file": {**file_exporter(tmp_path), "decisions_path": str(fifo)}}, KEEP_ALL))
+    here: Sender = sender(process)
+    assert here.send(here.next(spans=8)).taken
+    process.tell(signal.SIGTERM)
+    process.end()
+    assert process.line(r"dropped 8 spans and \d+ decisions \(shutdown\)")
+    assert process.line("stopped: file: 8 received = 8 dropped")

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -248,6 +249,51 @@ def test_verdicts_reach_only_exporters_that_want_them(
             await here.queue.drain(1)
             assert [batch.verdicts for _, batch in exporter.seen] == ([[verdict()]] if wanted else [])
             assert here.account == Account()
+
+    run_virtually(main())
+
+
+def lost_decisions(here: Any) -> dict[str, float]:
+    """How many, by reason."""
+    shown = here.metrics.snapshot()["podtrail_dropped_decisions"]
+    return {labels.removeprefix("exporter=otlp,reason="): count for labels, count in shown.items()}
+
+
+@pytest.mark.parametrize("spans", [0, 1])
+def test_decisions_that_are_lost_are_counted_by_reason_and_told_of(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any, caplog: Any, spans: int
+) -> None:
+    batch = replace(make_batch(1, groups=spans), verdicts=[verdict(), verdict()])
+
+    async def main() -> None:
+        exporter = scripted([Permanent("no"), Gate()])
+        exporter.wants_verdicts = True
+        here = desk(exporter, steady(queue={"sizer": "bytes", "queue_size": 1}, timeout="0s"))
+        here.queue.offer(batch, here.account)
+        await here.queue.room()
+        assert lost_decisions(here) == {"permanent": 2}
+        here.queue.offer(batch, here.account)
+        here.queue.offer(batch, here.account)
+        assert lost_decisions(here) == {"permanent": 2, "queue_full": 2}
+        await here.queue.drain(0)
+        here.queue.offer(batch, here.account)
+        assert lost_decisions(here) == {"permanent": 2, "queue_full": 2, "shutdown": 4}
+
+    run_virtually(main())
+    lost = "1 spans and 2 decisions" if spans else "2 decisions"
+    assert f"dropped {lost} (permanent): no" in caplog.text
+    assert f"the queue is full: dropped {lost}, since" in caplog.text
+    assert f"dropped {lost} (shutdown): not delivered" in caplog.text
+
+
+def test_decisions_of_exporters_that_want_none_are_not_lost(
+    run_virtually: Any, desk: Any, scripted: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        here = desk(scripted([Gate()]))
+        here.queue.offer(replace(make_batch(1), verdicts=[verdict()]), here.account)
+        await here.queue.drain(0)
+        assert (here.account.dropped, lost_decisions(here)) == ({"shutdown": 1}, {})
 
     run_virtually(main())
 

@@ -1,9 +1,9 @@
-"""Where every span that was offered is booked, once."""
+"""Where every span and every decision that was offered is booked, once."""
 
 import logging
 
 from podtrail.component import Account, Metrics, Permanent, Retryable
-from podtrail.pipeline.sending.overflow import Overflow
+from podtrail.pipeline.sending.overflow import Overflow, in_words
 
 _LABELS = ("exporter",)
 
@@ -22,11 +22,15 @@ class Books:
         self._not_enqueued = metrics.counter(
             "otelcol_exporter_enqueue_failed_spans", "Spans that did not fit into the queue.", _LABELS
         )
+        self._lost_decisions = metrics.counter(
+            "podtrail_dropped_decisions", "A sampler's decisions lost, by reason.", ("exporter", "reason")
+        )
         for counter in (self._sent, self._failed, self._not_enqueued):
             counter.add(0, exporter_id)
         self._failing = False
         self._overflow = Overflow(log, remedy)
         self._cut_off = 0
+        self._decisions_cut_off = 0
 
     def delivered(self, account: Account, spans: int, rejected: int) -> None:
         """Book an answer: the other side has taken all but `rejected` spans (never more than were sent)."""
@@ -46,40 +50,49 @@ class Books:
         self._failing = True
         self._log.log(level, "cannot deliver, trying again in %.1f s: %s", delay, error)
 
-    def gave_up(self, account: Account, spans: int, error: Retryable | Permanent) -> None:
-        """Book spans that were given up."""
+    def gave_up(self, account: Account, spans: int, decisions: int, error: Retryable | Permanent) -> None:
+        """Book what was given up."""
         reason = "permanent" if isinstance(error, Permanent) else "retries_exhausted"
-        self._lose(account, spans, reason)
-        self._log.error("dropped %d spans (%s): %s", spans, reason, error)
+        self._lose(account, spans, decisions, reason)
+        self._log.error("dropped %s (%s): %s", in_words(spans, decisions), reason, error)
 
-    def too_large(self, account: Account, spans: int, size: int) -> None:
-        """Book spans that no request can carry."""
-        self._lose(account, spans, "too_large")
-        self._log.error("dropped %d spans (too_large): %d bytes are more than a request can carry", spans, size)
+    def too_large(self, account: Account, spans: int, decisions: int, size: int) -> None:
+        """Book what no request can carry."""
+        self._lose(account, spans, decisions, "too_large")
+        lost = in_words(spans, decisions)
+        self._log.error("dropped %s (too_large): %d bytes are more than a request can carry", lost, size)
 
-    def shut_down(self, account: Account, spans: int) -> None:
-        """Book spans that were still here at the end, or came after it."""
-        self._lose(account, spans, "shutdown")
+    def shut_down(self, account: Account, spans: int, decisions: int) -> None:
+        """Book what was still here at the end, or came after it."""
+        self._lose(account, spans, decisions, "shutdown")
         self._cut_off += spans
+        self._decisions_cut_off += decisions
 
     def close(self) -> None:
-        """Tell how many spans the end has cost."""
+        """Tell what the end has cost."""
         self._overflow.close()
-        if self._cut_off:
-            self._log.warning("dropped %d spans (shutdown): not delivered within the time to stop", self._cut_off)
-            self._cut_off = 0
+        if self._cut_off or self._decisions_cut_off:
+            lost = in_words(self._cut_off, self._decisions_cut_off)
+            self._log.warning("dropped %s (shutdown): not delivered within the time to stop", lost)
+            self._cut_off = self._decisions_cut_off = 0
 
-    def did_not_fit(self, account: Account, spans: int) -> None:
-        """Book spans that found the queue full and are lost."""
+    def did_not_fit(self, account: Account, spans: int, decisions: int) -> None:
+        """Book what found the queue full and is lost."""
         account.drop("queue_full", spans)
         self._not_enqueued.add(spans, self._id)
-        self._overflow.lost(spans)
+        self._drop_decisions(decisions, "queue_full")
+        self._overflow.lost(spans, decisions)
 
     def refused(self, spans: int) -> None:
         """Book spans that were not taken because the queue is full: their sender keeps them."""
         self._not_enqueued.add(spans, self._id)
         self._overflow.refused(spans)
 
-    def _lose(self, account: Account, spans: int, reason: str) -> None:
+    def _lose(self, account: Account, spans: int, decisions: int, reason: str) -> None:
         account.drop(reason, spans)
         self._failed.add(spans, self._id)
+        self._drop_decisions(decisions, reason)
+
+    def _drop_decisions(self, decisions: int, reason: str) -> None:
+        if decisions:
+            self._lost_decisions.add(decisions, self._id, reason)

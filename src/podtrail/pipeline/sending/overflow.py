@@ -7,6 +7,12 @@ import time
 _EVERY = 60.0
 
 
+def in_words(spans: int, decisions: int) -> str:
+    """Return what was lost: `7 spans`, `2 decisions` or both."""
+    lost = [f"{spans} spans"] if spans or not decisions else []
+    return " and ".join([*lost, *([f"{decisions} decisions"] if decisions else [])])
+
+
 class Overflow:
     """Counts what did not fit into a queue from one warning to the next."""
 
@@ -15,13 +21,15 @@ class Overflow:
         self._log = log
         self._remedy = remedy
         self._lost = 0
+        self._lost_decisions = 0
         self._refused = 0
         self._since = ""
         self._timer: asyncio.TimerHandle | None = None
 
-    def lost(self, spans: int) -> None:
-        """Spans were dropped."""
+    def lost(self, spans: int, decisions: int) -> None:
+        """Spans and decisions were dropped."""
         self._lost += spans
+        self._lost_decisions += decisions
         self._tell_in_time()
 
     def refused(self, spans: int) -> None:
@@ -43,17 +51,17 @@ class Overflow:
 
     def _next(self) -> None:
         self._timer = None
-        if self._lost or self._refused:
+        if self._lost or self._lost_decisions or self._refused:
             self._tell()
             self._timer = asyncio.get_running_loop().call_later(_EVERY, self._next)
 
     def _tell(self) -> None:
         happened = []
-        if self._lost:
-            happened.append(f"dropped {self._lost} spans")
+        if self._lost or self._lost_decisions:
+            happened.append(f"dropped {in_words(self._lost, self._lost_decisions)}")
         if self._refused:
             happened.append(f"refused requests with {self._refused} spans, to be sent again")
         if happened:
             self._log.warning("the queue is full: %s, since %s; %s", " and ".join(happened), self._since, self._remedy)
-        self._lost = self._refused = 0
+        self._lost = self._lost_decisions = self._refused = 0
         self._since = time.strftime("%H:%M:%SZ", time.gmtime())

@@ -25,6 +25,8 @@ class Parcel:
     """What it takes of the queue's capacity."""
     spans: int
     """Spans in it that are not booked yet."""
+    decisions: int
+    """So many verdicts in it are not booked yet."""
     size: int
     """Bytes."""
     ripe_at: float

@@ -130,22 +130,23 @@ class SendingQueue:
             return
         spans, size = self._weigh(batch)
         if self._closed:
-            self._books.shut_down(account, spans)
+            self._books.shut_down(account, spans, len(batch.verdicts))
             return
         last = self._joined_by(account, spans, size)
         cost = self._cost(last, spans, size)
         if not at_any_rate and not self._fits(cost):
-            self._books.did_not_fit(account, spans)
+            self._books.did_not_fit(account, spans, len(batch.verdicts))
             self._ripen()
             return
         if not self._used:
             self._got_on = self._now()
         if last is None:
-            last = Parcel(account, 0, 0, 0, ripe_at=self._now() + self._plan.linger)
+            last = Parcel(account, 0, 0, 0, 0, ripe_at=self._now() + self._plan.linger)
             self._line.append(last)
         last.batches.append(batch)
         last.cost += cost
         last.spans += spans
+        last.decisions += len(batch.verdicts)
         last.size += size
         self._used += cost
         self._held += spans
@@ -247,26 +248,27 @@ class SendingQueue:
             self._finish(parcel)
 
     async def _deliver(self, piece: Batch, parcel: Parcel) -> None:
-        spans = piece.span_count
+        spans, decisions = piece.span_count, len(piece.verdicts)
         if len(piece.groups) == 1 and (size := request_size(piece)) > LARGEST_REQUEST:
-            self._books.too_large(parcel.account, spans, size)
+            self._books.too_large(parcel.account, spans, decisions, size)
         else:
             try:
                 rejected = await self._retrying.send(piece)
             except (Retryable, Permanent) as error:
-                self._books.gave_up(parcel.account, spans, error)
+                self._books.gave_up(parcel.account, spans, decisions, error)
                 if isinstance(error, Permanent):
                     self._got_on = self._now()
             else:
                 self._books.delivered(parcel.account, spans, rejected)
                 self._got_on = self._now()
         parcel.spans -= spans
+        parcel.decisions -= decisions
         self._held -= spans
 
     def _finish(self, parcel: Parcel) -> None:
-        """Let go of a parcel; spans in it that nothing was booked for were cut off by the end."""
-        if parcel.spans:
-            self._books.shut_down(parcel.account, parcel.spans)
+        """Let go of a parcel; what is in it that nothing was booked for was cut off by the end."""
+        if parcel.spans or parcel.decisions:
+            self._books.shut_down(parcel.account, parcel.spans, parcel.decisions)
         self._held -= parcel.spans
         self._used -= parcel.cost
         self.full = False
