@@ -50,6 +50,30 @@ def test_no_rule_has_a_wildcard_or_reads_secrets(path: Path) -> None:
         assert "secrets" not in words
 
 
+def test_what_podtrail_needs_beside_a_stock_scheduler_gives_no_account_what_a_scheduler_needs() -> None:
+    role, binding = documents(KUBERNETES / "stock" / "rbac.yaml")
+    assert (role["kind"], binding["kind"]) == ("ClusterRole", "ClusterRoleBinding")
+    assert binding["roleRef"]["name"] == role["metadata"]["name"]
+    assert [(subject["kind"], subject["name"]) for subject in binding["subjects"]] == [("User", "podtrail")]
+    assert {verb for rule in role["rules"] for verb in rule["verbs"]} == {"get", "list", "watch"}
+
+
+def test_the_second_scheduler_has_one_account_with_a_schedulers_roles_and_podtrails() -> None:
+    path = KUBERNETES / "stock" / "scheduler-rbac.yaml"
+    (account,) = (each["metadata"]["name"] for each in of(path, "ServiceAccount"))
+    (deployment,) = of(KUBERNETES / "stock" / "deployment.yaml", "Deployment")
+    assert deployment["spec"]["template"]["spec"]["serviceAccountName"] == account
+    bindings = [*of(path, "ClusterRoleBinding"), *of(path, "RoleBinding")]
+    assert {subject["name"] for binding in bindings for subject in binding["subjects"]} == {account}
+    assert {binding["roleRef"]["name"] for binding in bindings} == {
+        "system:kube-scheduler",
+        "system:volume-scheduler",
+        "system:auth-delegator",
+        "extension-apiserver-authentication-reader",
+        "podtrail",
+    }
+
+
 @pytest.mark.parametrize("spec", list(pods()))
 def test_containers_of_ours_run_without_privileges_on_a_root_they_cannot_write(spec: dict[str, Any]) -> None:
     inherited = spec.get("securityContext", {})

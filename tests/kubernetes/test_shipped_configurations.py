@@ -101,8 +101,8 @@ class Cluster(NamedTuple):
 @pytest.fixture(scope="module")
 def cluster(start_control_plane: Callable[..., Any]) -> Iterator[Cluster]:
     plane = start_control_plane()
-    for room in ("scheduler", "stock"):
-        for document in documents(KUBERNETES / room / "rbac.yaml"):
+    for path in ("scheduler/rbac.yaml", "stock/rbac.yaml", "stock/scheduler-rbac.yaml"):
+        for document in documents(KUBERNETES / path):
             plane.api.create(COLLECTIONS[document["kind"]], document)
     try:
         yield Cluster(plane)
