@@ -12,7 +12,7 @@ from podtrail.backtest import fate
 from podtrail.cli import main
 from podtrail.otlp import frame, split
 from podtrail.recording import RecordingWriter
-from podtrail.testing.attempts import START, MadeAttempt, no_room
+from podtrail.testing.attempts import START, MadeAttempt, No, no_room
 
 SECOND = 1_000_000_000
 FAILED = "{name: failed, type: scheduling_result, scheduling_result: {results: [Unschedulable, Error]}}"
@@ -219,7 +219,9 @@ def test_where_one_side_waits_long_only_the_reasons_are_let_go(
 
 
 def test_by_namespace_and_plugin_each_attempt_has_its_row(recorded: Recorded, configured: Configured) -> None:
-    path = recorded([no_room(namespace="shop"), MadeAttempt(number=2, namespace="payments", start=START + SECOND)])
+    helpless = No(plugin="DynamicResources", reason="nothing to deallocate", nodes=(), point="postFilter")
+    refused = no_room(namespace="shop", refusals=[*no_room().refusals, helpless])
+    path = recorded([refused, MadeAttempt(number=2, namespace="payments", start=START + SECOND)])
     tables = {table["by"]: table["parts"] for table in backtest("--candidate", configured(FAILED), path)["tables"]}
     assert {part["name"]: part["kept"] for part in tables["namespace"]} == {"shop": [1, 1], "payments": [1, 0]}
     assert {part["name"] for part in tables["plugin"]} == {

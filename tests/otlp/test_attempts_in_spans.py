@@ -90,3 +90,17 @@ def test_whatever_a_plugin_says_is_a_refusal_with_sane_fields(said: dict[str, Va
     assert isinstance(refusal.reason, str)
     assert refusal.nodes is None or type(refusal.nodes) is int
     assert all(isinstance(name, str) for name in refusal.names)
+
+
+def test_what_post_filter_could_not_do_kept_nobody_from_being_scheduled() -> None:
+    def span(point: str) -> bytes:
+        said: dict[str, Value] = {"scheduler.plugin.extension_point": point}
+        events = [Event(1, "plugin rejected", {"scheduler.reason": "no"})]
+        return encode_span(
+            trace_id=TRACE, span_id=b"s" * 8, name="plugin: Mine", start=1, end=2, attributes=said, events=events
+        )
+
+    assert [no.point for point in ("filter", "postFilter", "permit") for no in read_rejections(span(point))] == [
+        "filter",
+        "permit",
+    ]

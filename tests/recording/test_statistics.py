@@ -66,9 +66,10 @@ def test_clocks_that_differ_and_requests_out_of_order_are_found() -> None:
 
 def test_attempts_and_rejections_are_counted() -> None:
     full = No(plugin="NodeResourcesFit", reason="Insufficient cpu", nodes=["node-1"])
+    helpless = No(plugin="DefaultPreemption", reason="no victims", nodes=(), point="postFilter")
     message = "0/3 nodes are available: 1 Insufficient memory, 2 node(s) had untolerated taint(s)."
     made = [
-        MadeAttempt(result="Unschedulable", refusals=[full, full]),
+        MadeAttempt(result="Unschedulable", refusals=[full, full, helpless]),
         MadeAttempt(number=2, result="Unschedulable", message=message),
         MadeAttempt(number=3, namespace="shop", uid="other"),
     ]

@@ -17,7 +17,7 @@ from podtrail.otlp.edit import (
 from podtrail.otlp.framing import frame, split
 from podtrail.otlp.group import Group
 from podtrail.otlp.reader import SpanFields, span_reader, status_code
-from podtrail.otlp.rejection import REFUSAL, Rejection, Why, read_message, read_rejections
+from podtrail.otlp.rejection import POST_FILTER, REFUSAL, Rejection, Why, read_message, read_refusals, read_rejections
 from podtrail.otlp.request import Intake, MalformedRequest, read_request, write_request
 from podtrail.otlp.span import KINDS, Event, Link, SpanView, Status
 from podtrail.otlp.values import Value, read_key_value, resource_attributes, scope_attributes, scope_name
@@ -25,6 +25,7 @@ from podtrail.otlp.verdict import Decision, Explainer, PolicyVote, Shadow, Verdi
 
 __all__ = [
     "KINDS",
+    "POST_FILTER",
     "REFUSAL",
     "ROOT_NAME",
     "Attempt",
@@ -58,6 +59,7 @@ __all__ = [
     "read_attempt",
     "read_key_value",
     "read_message",
+    "read_refusals",
     "read_rejections",
     "read_request",
     "resource_attributes",

@@ -10,6 +10,7 @@ from podtrail.otlp.values import Value, read_key_value
 _PLUGIN = "plugin: "
 REFUSAL = b"plugin rejected"
 """How the events are called in which plugins say no."""
+POST_FILTER = "postFilter"
 _SPAN = cast("Any", lite_type(SPAN, {"name": None, "attributes": None, "events": {"name": None, "attributes": None}}))
 _HEADER = re.compile(r"(?<!\d)(\d+)/(\d+) nodes are available: ")
 _COUNTED = re.compile(r",\s+(?=\d+ )")
@@ -97,7 +98,15 @@ def _author(reason: str) -> str:
 
 
 def read_rejections(span: bytes) -> Iterable[Rejection]:
-    """Yield the refusals that a `plugin: …` span tells in its `plugin rejected` events."""
+    """Yield what a `plugin: …` span tells of that kept the Pod from being scheduled.
+
+    As in kube-scheduler's UnschedulablePlugins, what postFilter could not do about it is none of it.
+    """
+    return (refusal for refusal in read_refusals(span) if refusal.point != POST_FILTER)
+
+
+def read_refusals(span: bytes) -> Iterable[Rejection]:
+    """Yield all refusals that a `plugin: …` span tells in its `plugin rejected` events, at postFilter as well."""
     if REFUSAL not in span:
         return
     fields = _SPAN.FromString(span)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self
 
 from podtrail.otlp import (
+    POST_FILTER,
     ROOT_NAME,
     Attempt,
     Decision,
@@ -16,7 +17,7 @@ from podtrail.otlp import (
     Why,
     read_attempt,
     read_message,
-    read_rejections,
+    read_refusals,
     split,
 )
 from podtrail.story.pace import plugin_time
@@ -108,7 +109,7 @@ class Findings:
 
     def _read_plugin(self, span: SpanView) -> None:
         room = _MAX_REJECTIONS - len(self.rejections)
-        told = [(span.start, _cut(rejection)) for rejection in read_rejections(span.raw)][:room]
+        told = [(span.start, _cut(rejection)) for rejection in read_refusals(span.raw)][:room]
         self.rejections += [one for one in told if one not in self.rejections]
         point = text(span.attributes.get("scheduler.plugin.extension_point"))
         plugin = (text(span.attributes.get("scheduler.plugin.name")) or span.name.removeprefix("plugin: "))[:_MAX_NAME]
@@ -228,8 +229,8 @@ class AttemptStory:
         why = self.why
         if findings.rejections and self.result != "Success":
             ordered = [rejection for _, rejection in sorted(findings.rejections, key=lambda told: told[0])]
-            of_nodes = tuple(rejection for rejection in ordered if rejection.point != "postFilter")
-            after = "; ".join(rejection.reason for rejection in ordered if rejection.point == "postFilter")
+            of_nodes = tuple(rejection for rejection in ordered if rejection.point != POST_FILTER)
+            after = "; ".join(rejection.reason for rejection in ordered if rejection.point == POST_FILTER)
             why = why._replace(preemption=why.preemption or after)
             why = why._replace(rejections=of_nodes, message_only=False) if of_nodes else why
         return replace(

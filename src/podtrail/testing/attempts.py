@@ -27,12 +27,13 @@ START = 1_790_000_000_000_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class No:
-    """A plugin that said no to some nodes at Filter."""
+    """A plugin that said no, to some nodes at Filter unless it is told otherwise."""
 
     plugin: str
     reason: str
     nodes: Sequence[str]
     status: str = "Unschedulable"
+    point: str = "filter"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +145,7 @@ class MadeAttempt:
             begin = 0.1 + 0.5 * at / len(self.refusals)
             plugin: dict[str, Value] = {
                 "scheduler.plugin.name": no.plugin,
-                "scheduler.plugin.extension_point": "filter",
+                "scheduler.plugin.extension_point": no.point,
             }
             told: dict[str, Value] = {
                 "scheduler.result": no.status,

@@ -36,6 +36,7 @@ def rejected_by(settings: str) -> str:
     return f"{{name: p, type: rejected_by, rejected_by: {{{settings}}}}}"
 
 
+NO_CLAIM = No(plugin="DynamicResources", reason="No new claims to deallocate", nodes=(), point="postFilter")
 NEW_REASON = "{name: p, type: new_reason, new_reason: {forget_after: 1h}}"
 
 
@@ -53,12 +54,19 @@ NEW_REASON = "{name: p, type: new_reason, new_reason: {forget_after: 1h}}"
         ("plugins: [NodeAffinity], reason: Insufficient", False),
         ("plugins: [NodeAffinity], extension_points: [filter]", True),
         ("plugins: [NodeAffinity], extension_points: [preFilter, permit]", False),
+        ("plugins: [DynamicResources]", False),
+        ("reason: deallocate", False),
+        ("extension_points: [postFilter]", True),
+        ("plugins: [DynamicResources], extension_points: [filter, postFilter]", True),
     ],
 )
 def test_an_attempt_is_kept_when_one_of_the_plugins_refused_enough_nodes_for_such_a_reason(
     watch: Watch, settings: str, kept: bool
 ) -> None:
-    assert watch(rejected_by(settings), [no_room(), MadeAttempt(number=2)]).kept == ([0] if kept else [])
+    refusals = [*no_room().refusals, NO_CLAIM]
+    assert watch(rejected_by(settings), [no_room(refusals=refusals), MadeAttempt(number=2)]).kept == (
+        [0] if kept else []
+    )
 
 
 def test_the_refusals_of_one_plugin_for_several_reasons_add_up(watch: Watch) -> None:

@@ -76,8 +76,7 @@ def failures_of(attempt: Attempt, trace: Evidence) -> list[Rejection]:
     if attempt.result == "Error":
         errors = [one for one in told if one.status == "Error"]
         return errors or [Rejection("", "", "Error", attempt.message, None)]
-    # What preemption could do about it is no reason, and different each time.
-    return [one for one in told if one.point != "postFilter"]
+    return told
 
 
 def _kind(told: Sequence[Rejection], attempt: Attempt) -> bytes:

@@ -1,7 +1,9 @@
 """`rejected_by`: attempts in which one of these plugins said no, to enough nodes, for such a reason.
 
 What a plugin refused is read from the `plugin rejected` events of its spans (KEP-5927); where a trace has none, from
-the scheduler's message, which counts reasons: for those of the default plugins it is known whose they are. Attempts
+the scheduler's message, which counts reasons: for those of the default plugins it is known whose they are. What plugins
+answer at postFilter, where room is sought for a Pod that is refused already, counts only where `extension_points` names
+it. Attempts
 that found a node in the end count as well, for there too nodes were refused: put it into an `and` with
 `scheduling_result` to have the failed ones only.
 """
@@ -10,7 +12,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from podtrail.otlp import Decision, Rejection
+from podtrail.otlp import POST_FILTER, Decision, Rejection
 from podtrail_processors.tail_sampling.attempt_words import NO_ATTEMPT, refusals
 from podtrail_processors.tail_sampling.evidence import Evidence
 from podtrail_processors.tail_sampling.policy import Block, Policy
@@ -66,7 +68,7 @@ class RejectedBy(Policy):
         if not trace.attempts:
             return []
         of: dict[str, list[Rejection]] = {}
-        for one in refusals_in(trace, self._encoded):
+        for one in refusals_in(trace, self._encoded, post_filter=POST_FILTER in self._points):
             if (
                 (not self._plugins or one.plugin in self._plugins)
                 and (not self._points or one.point in self._points)
@@ -87,7 +89,7 @@ class Config(Block):
         0, ge=0, description="To how many nodes it must have said no; 0: any number, and to the Pod as such."
     )
     extension_points: tuple[Point, ...] = Field(
-        (), description="Where it must have said no (preFilter, filter, permit, …); none: anywhere."
+        (), description="Where it must have said no (preFilter, filter, permit, …); none: anywhere but at postFilter."
     )
     reason: str = Field("", description="What must stand in its reason, for instance `Insufficient nvidia.com/gpu`.")
 
