@@ -1,6 +1,7 @@
 """Clients of the `otlp` receiver that stop half-way, give up, flood, or speak something else: answered or closed."""
 
 import asyncio
+import logging
 import struct
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,18 @@ def test_all_requests_before_half_a_close_are_answered(serving: Any, request_of:
             assert len(served.spans) == 100
 
     asyncio.run(main())
+
+
+def test_half_a_close_within_a_body_that_nobody_reads_is_answered_and_no_error_of_ours(
+    serving: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        async with serving(http={}) as served:
+            said = b"POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc"
+            assert (await say(served["http"], said, close=True)).startswith(b"HTTP/1.1 404")
+
+    asyncio.run(main())
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 
 @pytest.mark.parametrize("rest", [b"Content-Length: 10\r\n\r\nabc", b"Transfer-Encoding: chunked\r\n\r\n5\r\nab"])

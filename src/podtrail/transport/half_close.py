@@ -41,5 +41,7 @@ class HalfClosing(web.RequestHandler):
             return await super()._handle_request(request, start_time, request_handler)
         finally:
             self._answered += 1
+            if self.ended and not request.content.is_eof():
+                request.content.feed_eof()  # aiohttp would read on, to have the answer reach who still sends
             if self.ended and self._answered == self._request_count:
                 self.close()
