@@ -181,7 +181,7 @@ def test_without_the_kubernetes_client_the_extra_is_named(monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "kubernetes.aio.client", None)
 
     async def test() -> None:
-        with pytest.raises(ConnectionSettingsError, match=r"pip install 'podtrail\[kubernetes\]'$"):
+        with pytest.raises(ConnectionSettingsError, match=r"install podtrail with its extra \[kubernetes\]$"):
             await Connection.open(master="http://127.0.0.1:1", agent="tests")
 
     run(test)

@@ -30,7 +30,7 @@ def library(module: str) -> Any:
         return import_module(f"kubernetes.aio.{module}")
     except ImportError as error:
         raise ConnectionSettingsError(
-            f"a real API server needs the Kubernetes client ({error}): pip install 'podtrail[kubernetes]'"
+            f"a real API server needs the Kubernetes client ({error}): install podtrail with its extra [kubernetes]"
         ) from error
 
 
