@@ -98,10 +98,11 @@ _GONE: Final[Mapping[str, frozenset[str]]] = {
 
 _INSTEAD: Final[Mapping[str, str]] = {
     "receiver": "let a Collector take it in and send OTLP to podtrail",
-    "processor": "put a Collector behind podtrail for it",
+    "processor": "let a Collector do it: in front of podtrail where policies need what it sets, else behind",
     "exporter": "send OTLP to a Collector that has it",
     "extension": "remove it here and from service::extensions",
-    "connector": "remove it and the pipelines that it feeds; a Collector behind podtrail can have it",
+    "connector": "remove it and the pipelines that it feeds; a Collector can have it: in front of podtrail for all "
+    "spans, behind for those kept",
 }
 _BETTER: Final[Mapping[tuple[str, str], str]] = {
     ("exporter", "jaeger"): "Jaeger takes OTLP: use otlp_grpc",
@@ -117,8 +118,15 @@ _BETTER: Final[Mapping[tuple[str, str], str]] = {
     ("extension", "memoryballast"): "remove it: Python has no use for a ballast",
     ("extension", "zpages"): "use viewer, whose pages show traces and decisions",
     ("processor", "groupbytrace"): "leave it out: tail_sampling gathers traces itself",
-    ("processor", "span"): "filter and attributes do some of it; put a Collector behind podtrail for the rest",
-    ("processor", "transform"): "attributes and filter do some of it; put a Collector behind podtrail for the rest",
+    **dict.fromkeys(
+        (("processor", "k8sattributes"), ("processor", "resourcedetection")),
+        "let a Collector do it in front of podtrail, where it sees who sends and policies can use what it adds",
+    ),
+    **dict.fromkeys(
+        (("processor", "span"), ("processor", "transform")),
+        "attributes and filter do some of it; let a Collector do the rest: in front of podtrail where policies need "
+        "what it sets, else behind",
+    ),
     ("receiver", "jaeger"): "have its clients send OTLP, or let a Collector take it in and send OTLP to podtrail",
     ("receiver", "zipkin"): "have its clients send OTLP, or let a Collector take it in and send OTLP to podtrail",
 }

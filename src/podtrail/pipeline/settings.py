@@ -126,7 +126,8 @@ class _Reading:
                 self._check.problem(
                     (key,),
                     "the Collector has connectors, podtrail has none",
-                    "remove them and the pipelines that they feed; a Collector behind podtrail can have them",
+                    "remove them and the pipelines that they feed; a Collector can have them: in front of podtrail for "
+                    "all spans, behind for those kept",
                 )
             elif key not in _TOP:
                 self._check.problem((key,), f"unknown key {key!r}", did_you_mean(key, _TOP, "keys here"))
