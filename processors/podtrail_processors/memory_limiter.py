@@ -6,9 +6,9 @@ anything is refused, memory that was freed but kept is given back to the system,
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Self
 
 from pydantic import Field, model_validator
 
@@ -28,18 +28,6 @@ _CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.lim
 
 class Config(Model):
     """Settings of `memory_limiter`. A limit is needed, in MiB or as a percentage; MiB count when both are given."""
-
-    of_the_collector: ClassVar[Mapping[str, str]] = {
-        **dict.fromkeys(
-            (
-                "max_gc_interval_when_hard_limited",
-                "max_gc_interval_when_soft_limited",
-                "min_gc_interval_when_hard_limited",
-                "min_gc_interval_when_soft_limited",
-            ),
-            "remove it: Python's collector is asked when it can help",
-        ),
-    }
 
     check_interval: NonNegativeDuration = Field(
         default=0, description="Time between measurements of memory usage. Needed; `1s` is a good value."
