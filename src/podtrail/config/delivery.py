@@ -46,9 +46,15 @@ class QueueSettings(Model):
 
     enabled: bool = Field(True, description="Queue in memory; otherwise the pipeline waits for each delivery.")
     num_consumers: int = Field(10, gt=0, description="Batches under way at once.")
-    queue_size: int = Field(1000, gt=0, description="Capacity in units of `sizer`.")
+    queue_size: int = Field(
+        1000,
+        gt=0,
+        description="Capacity in units of `sizer`. Small requests that wait leave together, up to 8192 spans and "
+        "512 KiB, and count as one of `requests`: only `items` and `bytes` bound what the queue holds exactly.",
+    )
     sizer: Sizer = Field(
-        "requests", description="What fills the queue: `requests` (batches), `items` (spans) or `bytes`."
+        "requests",
+        description="What fills the queue: `requests` (batches that leave as one), `items` (spans) or `bytes`.",
     )
     block_on_overflow: bool = Field(
         False,
