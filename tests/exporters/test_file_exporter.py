@@ -12,12 +12,16 @@ from typing import Any
 
 import pytest
 import zstandard
+from click.testing import CliRunner
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from podtrail.cli import main
 from podtrail.component import Retryable, StartError
 from podtrail.otlp import Batch, Verdict, write_request
 from podtrail.otlp.json import read_json_request
+from podtrail.testing import replay
 
+ROOT = Path(__file__).parents[2]
 DEADLINE = 30.0
 FORMS = [(format_, compression) for format_ in ("json", "proto") for compression in ("none", "gzip", "zstd")]
 
@@ -319,6 +323,17 @@ def test_writes_decisions_about_all_traces(make_exporter: Any, make_batch: Any, 
         "podName": "web-0",
     }
     assert (second["decision"], second["policy"], second["spans"]) == ("sampled", "slow", 4)
+
+
+def test_decisions_stand_in_the_file_as_a_replay_writes_them(make_exporter: Any, tmp_path: Path) -> None:
+    config, recording = ROOT / "examples" / "recording.yaml", ROOT / "tests/data/recordings/apiserver.otlp.jsonl"
+    live, replayed = tmp_path / "live.jsonl", tmp_path / "replayed.jsonl"
+    arguments = ["replay", "--config", str(config), str(recording), "--decisions", str(replayed)]
+    assert CliRunner().invoke(main, arguments).exit_code == 0
+    verdicts = replay(str(config), recording).verdicts
+    write(make_exporter("file", path=str(tmp_path / "data.jsonl"), decisions_path=str(live)), Batch([], 0, verdicts))
+    assert verdicts
+    assert live.read_bytes() == replayed.read_bytes()
 
 
 def test_protobuf_is_what_other_readers_parse(make_exporter: Any, make_batch: Any, tmp_path: Path) -> None:

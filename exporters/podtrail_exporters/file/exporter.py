@@ -1,13 +1,12 @@
 """The exporter: encodes and writes in a thread of its own."""
 
-import json
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from podtrail.component import Context, Retryable
 from podtrail.otlp import Batch, write_request
-from podtrail.otlp.decisions import decision_line
+from podtrail.otlp.decisions import written_decision
 from podtrail.otlp.json import write_json_request
 from podtrail_exporters.file import Config
 from podtrail_exporters.file.file_thread import FileThread
@@ -60,8 +59,7 @@ class FileExporter:
             message = write_json_request(batch.groups) if json_format else write_request(batch.groups)
             writes.append((self._spans, self._form.write(message)))
         if self._decisions is not None and batch.verdicts:
-            lines = [json.dumps(decision_line(verdict), separators=(",", ":")) for verdict in batch.verdicts]
-            writes.append((self._decisions, "".join(line + "\n" for line in lines).encode()))
+            writes.append((self._decisions, b"".join(map(written_decision, batch.verdicts))))
         write_all(writes)
 
 

@@ -16,7 +16,7 @@ from podtrail.cli.reading import Failed, files, recordings_argument, refuse_fore
 from podtrail.cli.report import show_warnings
 from podtrail.cli.tally import Tally, policies
 from podtrail.otlp import Batch, write_request
-from podtrail.otlp.decisions import decision_line
+from podtrail.otlp.decisions import written_decision
 from podtrail.recording import Damage, Record, RecordingWriter
 from podtrail.testing.replayer import Replayer, read_records
 
@@ -180,10 +180,8 @@ def _sinks(stack: ExitStack, output: Path | None, decisions: Path | None) -> Ite
         recording = stack.enter_context(RecordingWriter(output))
         yield lambda batch: recording.write(batch.groups, batch.arrived) if batch.groups else None
     if decisions is not None:
-        lines = stack.enter_context(decisions.open("w", encoding="utf-8"))
-        yield lambda batch: lines.writelines(
-            json.dumps(decision_line(verdict), ensure_ascii=False) + "\n" for verdict in batch.verdicts
-        )
+        lines = stack.enter_context(decisions.open("wb"))
+        yield lambda batch: lines.writelines(map(written_decision, batch.verdicts))
 
 
 def _sink(tally: Tally, sinks: list[Callable[[Batch], None]]) -> Callable[[str, Batch], None]:

@@ -1,9 +1,15 @@
 """Decisions as lines: what a sampler decided about a trace, in the form in which it is written to a file."""
 
+import json
 from typing import Any
 
 from podtrail.otlp.attempt import attempt_of
 from podtrail.otlp.verdict import Shadow, Verdict
+
+
+def written_decision(verdict: Verdict) -> bytes:
+    """Return a verdict as a line of a file of decisions, whoever writes it."""
+    return json.dumps(decision_line(verdict), separators=(",", ":")).encode() + b"\n"
 
 
 def decision_line(verdict: Verdict) -> dict[str, Any]:
