@@ -102,9 +102,32 @@ def test_a_long_row_of_equal_answers_is_folded_and_can_be_opened(viewing: Viewin
 def test_attempts_that_are_not_shown_are_told_from_those_with_the_same_answer(viewing: Viewing) -> None:
     page = get(viewing, f"/pods/{UID}", *(no_room(number=n, start=START + n * 10**9).batch() for n in range(1, 55)))
 
-    assert "2 to 5: not shown" in page
+    assert "54; listed are the first and the latest" in page
+    assert "2 to 5: same answer, not listed" in page
     assert "7 to 53: same answer" in page
-    assert "<summary>the first attempt and the last 49 of 54</summary>" in page
+    assert "<summary>list 50 of 54 attempts: the first and the latest 49</summary>" in page
+
+
+def test_attempts_with_another_answer_are_not_told_to_have_the_same(viewing: Viewing) -> None:
+    others = [MadeAttempt(number=n, result="Error", start=START + n * 10**9) for n in (2, 3)]
+    same = [no_room(number=n, start=START + n * 10**9) for n in (1, *range(4, 55))]
+    page = get(viewing, f"/pods/{UID}", *(attempt.batch() for attempt in [*others, *same]))
+
+    assert "2 to 5: not listed" in page
+
+
+@pytest.mark.parametrize(
+    ("made", "label"),
+    [
+        (MadeAttempt(node="n1"), "node"),
+        (MadeAttempt(result="Error", node="n1", bind_error="conflict"), "last tried"),
+        (MadeAttempt(result="Unschedulable", nominated="n1"), "nominated for"),
+    ],
+)
+def test_a_node_is_called_what_it_is_to_the_pod(viewing: Viewing, made: MadeAttempt, label: str) -> None:
+    page = get(viewing, f"/pods/{UID}", made.batch())
+
+    assert f"<dt>{label}</dt><dd><bdi>n1</bdi></dd>" in page
 
 
 def test_a_no_that_is_not_about_nodes_counts_none(viewing: Viewing) -> None:

@@ -141,7 +141,7 @@ class PodView:
     """What `podtrail why` says."""
     attempts: tuple[AttemptRow, ...]
     outline: tuple[AttemptRow | Fold, ...]
-    """The attempts, with the middle of each long run of equal answers folded, and a line for those not shown."""
+    """The attempts, with the middle of each long run of equal answers folded, and a line for those not listed."""
     namesakes: tuple[PodRow, ...]
     """Other Pods of the same name: it was created anew."""
     trace: TraceStory | None
@@ -202,7 +202,7 @@ class Views:
             sentence=sentence(pod, now),
             explanation=self._library.why_pod(pod, now, live=live) or Explanation(()),
             attempts=attempts,
-            outline=_outline(attempts),
+            outline=_outline(attempts, pod.tries - pod.same + 1),
             namesakes=tuple(PodRow.of(other) for other in others),
             trace=self._library.trace(held.trace_id) if held else None,
             trace_attempt=held.number if held else None,
@@ -229,12 +229,15 @@ class Views:
         return tuple(rows)
 
 
-def _outline(rows: Sequence[AttemptRow]) -> tuple[AttemptRow | Fold, ...]:
-    """Fold the middle of each long run of attempts with the same answer, and what is missing between them."""
+def _outline(rows: Sequence[AttemptRow], same_from: int) -> tuple[AttemptRow | Fold, ...]:
+    """Fold the middle of each long run of attempts with the same answer, and what is missing between them.
+
+    `same_from`: from this attempt on all gave the answer of the last.
+    """
     outline: list[AttemptRow | Fold] = []
     first = 0
     for end in range(1, len(rows) + 1):
-        missing = _missing(rows[end - 1], rows[end]) if end < len(rows) else None
+        missing = _missing(rows[end - 1], rows[end], same_from) if end < len(rows) else None
         if end < len(rows) and rows[end].same and missing is None:
             continue
         run = rows[first:end]
@@ -249,12 +252,12 @@ def _outline(rows: Sequence[AttemptRow]) -> tuple[AttemptRow | Fold, ...]:
     return tuple(outline)
 
 
-def _missing(row: AttemptRow, following: AttemptRow) -> Fold | None:
+def _missing(row: AttemptRow, following: AttemptRow, same_from: int) -> Fold | None:
     """Return the attempts between two rows."""
     one, other = row.attempt.number, following.attempt.number
     if one is None or other is None or other <= one + 1:
         return None
-    return Fold(one + 1, other - 1, "not shown")
+    return Fold(one + 1, other - 1, "same answer, not listed" if one + 1 >= same_from else "not listed")
 
 
 def _shown(attempts: Sequence[AttemptStory]) -> Sequence[AttemptStory]:
