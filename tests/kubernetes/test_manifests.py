@@ -2,16 +2,20 @@
 
 import asyncio
 import random
+import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from podtrail_scheduler.cluster.kubernetes.connection import Connection, Refused
 from podtrail_scheduler.cluster.kubernetes.reflector import Change, Reflector, Resource
 
-from tests.docker.manifests import COLLECTIONS, KUBERNETES, documents
+from tests.docker.manifests import COLLECTIONS, KUBERNETES, ROOT, documents
 
 pytestmark = pytest.mark.control_plane
+README = (ROOT / "docker" / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -24,6 +28,25 @@ def test_the_api_server_takes_the_manifest_and_knows_each_field(control_plane: A
         target = f"{COLLECTIONS[document['kind']]}/{document['metadata']['name']}"
         query = "dryRun=All&fieldValidation=Strict&fieldManager=podtrail-tests&force=true"
         control_plane.api.request("PATCH", f"{target}?{query}", document, "application/apply-patch+yaml")
+
+
+def test_the_recipe_for_a_kubeconfig_asks_for_a_certificate_that_names_the_user(
+    control_plane: Any, tmp_path: Path
+) -> None:
+    recipe = re.search(r"^(openssl req .*?)^kubectl create -f - (<<EOF\n.*?^EOF\n)", README, re.DOTALL | re.MULTILINE)
+    assert recipe
+    made = subprocess.run(
+        ["bash", "-ec", f"{recipe[1]}cat {recipe[2]}"], cwd=tmp_path, check=True, capture_output=True, timeout=60
+    )
+    wanted = control_plane.api.request(
+        "POST",
+        "/apis/certificates.k8s.io/v1/certificatesigningrequests?dryRun=All&fieldValidation=Strict",
+        yaml.safe_load(made.stdout),
+    )
+    signed = ["openssl", "req", "-in", "podtrail.csr", "-noout", "-subject", "-nameopt", "RFC2253"]
+    subject = subprocess.run(signed, cwd=tmp_path, check=True, capture_output=True, text=True, timeout=60).stdout
+    assert subject.strip() == "subject=CN=podtrail"
+    assert wanted["spec"]["usages"] == ["client auth"]
 
 
 def test_podtrail_beside_a_stock_scheduler_may_look_and_nothing_else(control_plane: Any, namespace: str) -> None:
