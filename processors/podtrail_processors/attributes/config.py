@@ -1,10 +1,12 @@
 """The configuration of `attributes`: the Collector's keys, for spans."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
+from podtrail.config.mistakes import below, each, together
 from podtrail.config.re2 import NamedGroups, finder
 from podtrail.config.types import Model, WarningPath
 from podtrail.otlp import KINDS
@@ -136,6 +138,25 @@ class RegexpCache(Model):
     cachemaxnumentries: int = Field(0, description="Accepted; nothing depends on it.")
 
 
+def _known_kind(kind: str) -> None:
+    if kind not in SPAN_KINDS[1:]:
+        raise ValueError(f"unknown span kind {kind!r}; there are {', '.join(SPAN_KINDS[1:])}")
+
+
+def _expression_of_attribute(wanted: WantedAttribute) -> None:
+    if wanted.value is not None and not isinstance(wanted.value, str):
+        raise ValueError(f"with match_type regexp the value of {wanted.key!r} must be text")
+    with below("value"):
+        _expression(wanted.value or "")
+
+
+def _expressions_of_library(library: WantedLibrary) -> None:
+    with below("name"):
+        _expression(library.name)
+    with below("version"):
+        _expression(library.version or "")
+
+
 class Match(Model):
     """Which spans are meant: those that meet all that is given, of each list at least one."""
 
@@ -163,20 +184,19 @@ class Match(Model):
         if not any(getattr(self, name) for name in lists):
             raise ValueError(f"at least one of {', '.join(lists)} must be given")
         if self.match_type == "strict":
-            for kind in self.span_kinds:
-                if kind not in SPAN_KINDS[1:]:
-                    raise ValueError(f"unknown span kind {kind!r}; there are {', '.join(SPAN_KINDS[1:])}")
+            self._check("span_kinds", _known_kind)
             return self
-        for expression in (*self.services, *self.span_names, *self.span_kinds):
-            finder([expression])
-        for library in self.libraries:
-            finder([library.name])
-            finder([library.version or ""])
-        for wanted in (*self.attributes, *self.resources):
-            if wanted.value is not None and not isinstance(wanted.value, str):
-                raise ValueError(f"with match_type regexp the value of {wanted.key!r} must be text")
-            finder([wanted.value or ""])
+        together(
+            *(partial(self._check, name, _expression) for name in ("services", "span_names", "span_kinds")),
+            partial(self._check, "attributes", _expression_of_attribute),
+            partial(self._check, "resources", _expression_of_attribute),
+            partial(self._check, "libraries", _expressions_of_library),
+        )
         return self
+
+    def _check(self, name: str, check: Callable[[Any], object]) -> None:
+        with below(name):
+            each(check, getattr(self, name))
 
     def warnings(self) -> list[tuple[WarningPath, str]]:
         """Return what is legal but hardly meant."""

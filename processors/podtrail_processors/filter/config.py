@@ -1,10 +1,12 @@
 """The configuration of `filter`: the Collector's keys for traces. Conditions are compiled, so errors show where."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
+from podtrail.config.mistakes import below, each
 from podtrail.config.types import Model, WarningPath
 
 ContextName = Literal["resource", "scope", "span", "spanevent"]
@@ -38,8 +40,7 @@ def _check(conditions: Sequence[str], context: ContextName | None = None) -> Non
 
     if conditions:
         meant = context or context_of(conditions)
-        for text in conditions:
-            compiled(text, meant)
+        each(partial(compiled, context=meant), conditions)
 
 
 class Traces(Model):
@@ -70,7 +71,8 @@ class ConditionGroup(Model):
     def _compiles(self) -> "ConditionGroup":
         if not self.conditions and self.context is None:
             raise ValueError("a group has conditions, or at least a context")
-        _check(self.conditions, self.context)
+        with below("conditions"):
+            _check(self.conditions, self.context)
         return self
 
     def meant(self) -> ContextName:

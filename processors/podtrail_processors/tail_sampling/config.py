@@ -3,10 +3,18 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    Field,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    field_validator,
+    model_validator,
+)
 
 from podtrail.config.gates import TAIL_STORAGE
 from podtrail.config.ids import parse_id
+from podtrail.config.mistakes import Mistake, Mistakes
 from podtrail.config.types import SECOND, Duration, Model, WarningPath
 from podtrail_processors.tail_sampling.lenient import Int64, Uint64
 from podtrail_processors.tail_sampling.linked.config import LinkedTraces
@@ -155,14 +163,29 @@ class Config(Model):
             return {key: 0 if value is None and key in _ZERO_WHEN_NULL else value for key, value in data.items()}
         return data
 
-    @field_validator("policies", "shadow_policies")
+    @field_validator("policies", "shadow_policies", mode="wrap")
     @classmethod
-    def _names_are_unique(cls, policies: tuple[TopPolicy, ...]) -> tuple[TopPolicy, ...]:
-        seen: set[str] = set()
-        for policy in policies:
-            if policy.name in seen:
-                raise ValueError(f"duplicate policy name {policy.name!r}")
-            seen.add(policy.name)
+    def _names_are_unique(cls, given: Any, read: ValidatorFunctionWrapHandler) -> Any:
+        """Tell of names that are given twice beside all else that is wrong with the policies."""
+        items = given if isinstance(given, list | tuple) else ()
+        names = [item.get("name") if isinstance(item, Mapping) else getattr(item, "name", None) for item in items]
+        twice = Mistakes(
+            [
+                Mistake((at, "name"), f"duplicate policy name {name!r}")
+                for at, name in enumerate(names)
+                if isinstance(name, str) and name and name in names[:at]
+            ]
+        )
+        try:
+            policies = read(given)
+        except ValidationError as error:
+            if not twice.found:
+                raise
+            also: Any = {"type": "value_error", "loc": (), "input": given, "ctx": {"error": twice}}
+            wrong: Any = error.errors(include_url=False)
+            raise ValidationError.from_exception_data(error.title, [*wrong, also]) from None
+        if twice.found:
+            raise twice
         return policies
 
     @field_validator("num_shards")

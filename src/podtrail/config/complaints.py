@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
 from podtrail.config.duration import format_duration
+from podtrail.config.mistakes import Mistake, Mistakes
 from podtrail.config.model import Model
 from podtrail.config.nodes import ListNode, MapNode, Node, ScalarNode, descend
 from podtrail.config.problem import Path, did_you_mean
@@ -56,8 +57,25 @@ _BOUNDS: Final = {
 _NOT_BOOLEANS: Final = frozenset({"yes", "no", "on", "off", "y", "n", "true", "false"})
 
 
-def describe(error: ErrorDetails, model: type[BaseModel], path: Path, root: Node) -> Complaint:
-    """Return what a pydantic error on `root`, read as `model`, says about `path`."""
+def describe(error: ErrorDetails, model: type[BaseModel], path: Path, root: Node) -> list[Complaint]:
+    """Return what a pydantic error on `root`, read as `model`, says about `path`, or about places below."""
+    raised = error.get("ctx", {}).get("error")
+    if isinstance(raised, Mistakes):
+        return [_placed(mistake, path, root) for mistake in raised.found]
+    return [_described(error, model, path, root)]
+
+
+def _placed(mistake: Mistake, path: Path, root: Node) -> Complaint:
+    """Return a mistake at the value that it is about, or at what was written in its place."""
+    there = path
+    for key in mistake.path:
+        if descend(root, (*there, key)) is None:
+            break
+        there = (*there, key)
+    return _worded(mistake.message, there, root)
+
+
+def _described(error: ErrorDetails, model: type[BaseModel], path: Path, root: Node) -> Complaint:
     kind, context = error["type"], error.get("ctx", {})
     if kind == "missing":
         return _missing(error, model, path)
@@ -180,11 +198,15 @@ def _no_tag(_error: ErrorDetails, path: Path, context: Mapping[str, Any], root: 
 
 
 def _own_words(error: ErrorDetails, path: Path, context: Mapping[str, Any], root: Node) -> Complaint:
+    raised = context.get("error")
+    return _worded(str(raised) if raised is not None else error["msg"], path, root)
+
+
+def _worded(words: str, path: Path, root: Node) -> Complaint:
     """A validator of ours complained, perhaps about something further inside: a key that its text begins with, or what
     it quotes first. What stands behind a semicolon says what would be right.
     """
-    raised = context.get("error")
-    message, _, hint = (str(raised) if raised is not None else error["msg"]).partition("; ")
+    message, _, hint = words.partition("; ")
     node = descend(root, path)
     if node is None or isinstance(node, ScalarNode):
         return Complaint(path, message, hint)

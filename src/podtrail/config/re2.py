@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from operator import itemgetter
 from typing import Any
 
 import re2
+
+from podtrail.config.mistakes import each
 
 _REMEMBERED = 128
 _LONGEST_REMEMBERED = 512
@@ -40,9 +42,9 @@ class NamedGroups:
 def finder(patterns: Sequence[str], remembered: int = _REMEMBERED) -> Callable[[str], bool]:
     """Return what says whether one of the expressions is found in a text; it remembers its last answers.
 
-    ValueError says what is wrong with an expression.
+    ValueError says what is wrong with which expressions.
     """
-    expressions = [_compiled(pattern, never_capture=True) for pattern in patterns]
+    expressions = each(partial(_compiled, never_capture=True), patterns)
 
     def search(text: str) -> bool:
         encoded = _sound(text).encode()

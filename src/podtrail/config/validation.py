@@ -111,8 +111,8 @@ def _problems(
     """
     by_place: dict[Path, list[Complaint]] = {}
     for error in errors:
-        complaint = describe(error, model, _owner(node, error), node)
-        by_place.setdefault(complaint.path, []).append(complaint)
+        for complaint in describe(error, model, _owner(node, error), node):
+            by_place.setdefault(complaint.path, []).append(complaint)
     for path, complaints in by_place.items():
         inside = bool(path) and descend(node, path[:1]) is not None
         position = place_of(node, path, value=complaints[0].at_value) if inside else key

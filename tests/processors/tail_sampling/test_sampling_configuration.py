@@ -46,6 +46,40 @@ def test_errors_point_at_their_place() -> None:
     assert "there are OK, ERROR and UNSET" in said
 
 
+SEVERAL = r"""
+policies:
+  - name: a
+    type: string_attribute
+    string_attribute: {key: k, enabled_regex_matching: true, values: ['ok', '\d+\Z', '(', '[']}
+  - {name: b, type: status_code, status_code: {status_codes: [error, OK, BAD]}}
+  - name: c
+    type: and
+    and:
+      and_sub_policy:
+        - {name: x, type: string_attribute, string_attribute: {enabled_regex_matching: true, values: ['(']}}
+        - {name: y, type: ottl_condition, ottl_condition: {span: ['nme == 1', 'name ==', 'true'], spanevent: ['foo']}}
+        - {name: z, type: status_code, status_code: {status_codes: BAD}}
+  - {name: b, type: always_sample}
+"""
+
+
+def test_each_mistake_of_a_list_is_a_finding_at_its_own_place() -> None:
+    found = [line.split(": ")[:3] for line in refusal(SEVERAL).splitlines() if line.startswith("configuration:")]
+    assert [(place, path.removeprefix("processors::tail_sampling::policies::")) for place, path, *_ in found] == [
+        ("configuration:9:81", "0::string_attribute::values::1"),
+        ("configuration:9:90", "0::string_attribute::values::2"),
+        ("configuration:9:95", "0::string_attribute::values::3"),
+        ("configuration:10:67", "1::status_code::status_codes::0"),
+        ("configuration:10:78", "1::status_code::status_codes::2"),
+        ("configuration:15:107", "2::and::and_sub_policy::0::string_attribute::values::0"),
+        ("configuration:16:71", "2::and::and_sub_policy::1::ottl_condition::span::0"),
+        ("configuration:16:83", "2::and::and_sub_policy::1::ottl_condition::span::1"),
+        ("configuration:16:115", "2::and::and_sub_policy::1::ottl_condition::spanevent::0"),
+        ("configuration:17:72", "2::and::and_sub_policy::2::status_code::status_codes"),
+        ("configuration:18:16", "3::name"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("policy", "words"),
     [

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from podtrail.component import Context
+from podtrail.config.mistakes import below, each
 from podtrail.config.types import SECOND, Model, WarningPath
 from podtrail.otlp import Decision
 from podtrail_processors.tail_sampling.evidence import Evidence, Reads
@@ -151,12 +152,14 @@ class Config(Block):
         """Return the policy. ValueError when a part can't be made."""
         total = self.max_total_spans_per_second
         percents = {share.policy: share.percent for share in self.rate_allocation}
-        parts = []
-        for part in self.composite_sub_policy:
+
+        def allotted(part: Part) -> Allotted:
             percent = percents.get(part.name, 0)
             budget = percent / 100 * total if percent > 0 else total / len(self.composite_sub_policy)
-            parts.append(Allotted(part.name, part.create(), int(budget)))
-        return Composite(total, parts)
+            return Allotted(part.name, part.create(), int(budget))
+
+        with below("composite_sub_policy"):
+            return Composite(total, each(allotted, self.composite_sub_policy))
 
     def lints(self) -> list[tuple[WarningPath, str]]:
         """Return what is hardly meant."""

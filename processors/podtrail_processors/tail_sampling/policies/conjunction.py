@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from pydantic import Field
 
 from podtrail.component import Context
+from podtrail.config.mistakes import below, each
 from podtrail.config.types import WarningPath
 from podtrail.otlp import Decision
 from podtrail_processors.probability import ALWAYS
@@ -110,6 +111,10 @@ def _first_gates(policies: Sequence[Policy]) -> frozenset[Sought] | None:
     return None
 
 
+def _named(part: Part) -> Named:
+    return Named(part.name, part.create())
+
+
 class And(Block):
     """Settings of `and`."""
 
@@ -117,7 +122,8 @@ class And(Block):
 
     def create(self) -> Policy:
         """Return the policy. ValueError when a part can't be made."""
-        return All([Named(part.name, part.create()) for part in self.and_sub_policy], "sampled")
+        with below("and_sub_policy"):
+            return All(each(_named, self.and_sub_policy), "sampled")
 
     def lints(self) -> list[tuple[WarningPath, str]]:
         """Return what is hardly meant."""
@@ -131,7 +137,8 @@ class Drop(Block):
 
     def create(self) -> Policy:
         """Return the policy. ValueError when a part can't be made."""
-        return All([Named(part.name, part.create()) for part in self.drop_sub_policy], "dropped")
+        with below("drop_sub_policy"):
+            return All(each(_named, self.drop_sub_policy), "dropped")
 
     def lints(self) -> list[tuple[WarningPath, str]]:
         """Return what is hardly meant."""

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from pydantic import ConfigDict, Field, model_validator
 
+from podtrail.config.mistakes import below
 from podtrail.config.types import Model, WarningPath
 from podtrail_processors.tail_sampling.policies.always_sample import Config as AlwaysSample
 from podtrail_processors.tail_sampling.policies.attempts import Config as Attempts
@@ -120,7 +121,8 @@ class Leaf(Model):
         types = self.types()
         if self.type not in types:
             raise ValueError(self._unknown(types))
-        return self._block().create()
+        with below(self.type):
+            return self._block().create()
 
     def warnings(self) -> list[tuple[WarningPath, str]]:
         """Return what its settings are hardly meant to do, and which of them do nothing."""

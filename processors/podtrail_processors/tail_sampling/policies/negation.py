@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from pydantic import Field
 
 from podtrail.component import Context
+from podtrail.config.mistakes import below
 from podtrail.otlp import Decision
 from podtrail_processors.tail_sampling.evidence import Evidence
 from podtrail_processors.tail_sampling.policies.leaves import Leaf
@@ -60,4 +61,5 @@ class Config(Block):
 
     def create(self) -> Policy:
         """Return the policy. ValueError when its part can't be made."""
-        return Not(self.not_sub_policy.name, self.not_sub_policy.create())
+        with below("not_sub_policy"):
+            return Not(self.not_sub_policy.name, self.not_sub_policy.create())

@@ -5,6 +5,7 @@ from functools import partial
 from typing import NamedTuple, cast
 
 from podtrail.component import Context
+from podtrail.config.mistakes import below, each, together
 from podtrail.config.types import MINUTE
 from podtrail.otlp import Decision, SpanFields
 from podtrail.otlp.surroundings import read_event
@@ -161,22 +162,19 @@ def _spans_of(trace: Evidence) -> Iterator[Telemetry]:
 
 def policy_of(spans: Sequence[str], events: Sequence[str], mode: ErrorMode) -> OttlCondition:
     """Return the policy of these conditions. ValueError for those that can't be read: which, where and why."""
-    problems: list[str] = []
-    on_spans = _compiled("span", spans, SPAN, problems.append)
-    on_events = _compiled("spanevent", events, SPAN_EVENT, problems.append)
-    if problems:
-        raise ValueError("; ".join(problems))
+    on_spans, on_events = together(
+        partial(_compiled, "span", spans, SPAN), partial(_compiled, "spanevent", events, SPAN_EVENT)
+    )
     return OttlCondition(on_spans, on_events, mode)
 
 
-def _compiled(
-    key: str, texts: Sequence[str], context: PathContext, report: Callable[[str], None]
-) -> Sequence[Condition]:
-    found = []
-    for index, text in enumerate(texts):
-        try:
-            found.append(Condition(text, context))
-        except ConditionError as error:
-            place = f"line {error.line}, column {error.column}"
-            report(f"ottl_condition.{key}[{index}], {place} of {text!r}: {error.problem}")
-    return found
+def _compiled(key: str, texts: Sequence[str], context: PathContext) -> Sequence[Condition]:
+    with below(key):
+        return each(partial(_condition, context=context), texts)
+
+
+def _condition(text: str, context: PathContext) -> Condition:
+    try:
+        return Condition(text, context)
+    except ConditionError as error:
+        raise ValueError(f"line {error.line}, column {error.column} of {text!r}: {error.problem}") from None

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
+from podtrail.config.mistakes import below, each
 from podtrail.otlp import Decision, SpanView, split, status_code
 from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.lenient import Texts
@@ -54,6 +55,11 @@ class StatusCode(Policy):
         return f"no span has status {self._names} ({trace.span_count} spans: {there})"
 
 
+def _known(name: str) -> None:
+    if name not in _CODES:
+        raise ValueError(f"unknown status code {name!r}; there are OK, ERROR and UNSET")
+
+
 class Config(Block):
     """Settings of `status_code`."""
 
@@ -63,7 +69,6 @@ class Config(Block):
         """Return the policy. ValueError for no status or an unknown one."""
         if not self.status_codes:
             raise ValueError("status_codes must name at least one of OK, ERROR, UNSET")
-        for name in self.status_codes:
-            if name not in _CODES:
-                raise ValueError(f"unknown status code {name!r}; there are OK, ERROR and UNSET")
+        with below("status_codes"):
+            each(_known, self.status_codes)
         return StatusCode(self.status_codes)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from pydantic import Field
 
+from podtrail.config.mistakes import below
 from podtrail.config.re2 import finder
 from podtrail.config.types import WarningPath
 from podtrail_processors.tail_sampling.lenient import Int64, Texts
@@ -40,7 +41,8 @@ class Config(Block):
     def create(self) -> Policy:
         """Return the policy. ValueError for a regular expression that is none."""
         if self.enabled_regex_matching:
-            matches = finder(self.values, self.cache_max_size if self.cache_max_size > 0 else _CACHE_SIZE)
+            with below("values"):
+                matches = finder(self.values, self.cache_max_size if self.cache_max_size > 0 else _CACHE_SIZE)
         else:
             matches = frozenset(self.values).difference([""]).__contains__
         reason = f"{self.key} is {'none' if self.invert_match else 'one'} of {', '.join(self.values)}"
