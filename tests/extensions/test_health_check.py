@@ -42,6 +42,7 @@ def test_it_tells_since_when_it_is_up() -> None:
             health.ready()
             async with probe.get("/below") as answer:
                 told = await answer.json()
+            assert answer.headers["Server"] == "podtrail"
             assert told["upSince"].endswith("Z")
             assert told["uptime"].endswith("s")
 

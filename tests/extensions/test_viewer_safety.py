@@ -130,7 +130,7 @@ def test_every_answer_carries_the_headers_that_keep_a_browser_in_bounds(viewing:
                     assert answer.headers["Cache-Control"] == "no-store"
                     assert "Set-Cookie" not in answer.headers
                     assert "Access-Control-Allow-Origin" not in answer.headers
-                    assert "aiohttp" not in answer.headers["Server"]
+                    assert answer.headers["Server"] == "podtrail"
 
     asyncio.run(main())
 

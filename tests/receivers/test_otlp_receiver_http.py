@@ -91,6 +91,15 @@ def test_takes_what_the_sdk_sends(serving: Any, compression: Compression) -> Non
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("said", [b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", b"no HTTP\r\n\r\n"])
+def test_answers_name_podtrail_and_no_library(serving: Any, said: bytes) -> None:
+    async def main() -> None:
+        async with serving(http={}) as served:
+            assert b"\r\nServer: podtrail\r\n" in await talk(served, said)
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize(("headers", "body"), [(PROTOBUF, b""), (JSON, b"{}")])
 def test_an_empty_request_succeeds_in_the_requests_encoding(serving: Any, headers: dict[str, str], body: bytes) -> None:
     async def main() -> None:

@@ -16,7 +16,6 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
-    "Server": "podtrail",
 }
 
 

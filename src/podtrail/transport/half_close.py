@@ -1,8 +1,8 @@
-"""HTTP connections of which the client closes its half once it has sent its requests."""
+"""HTTP connections of which the client closes its half once it has sent its requests. All answers name podtrail."""
 
 from typing import Any
 
-from aiohttp import web
+from aiohttp import hdrs, web
 
 
 class HalfClosing(web.RequestHandler):
@@ -27,6 +27,13 @@ class HalfClosing(web.RequestHandler):
         if self._current_request is not None:
             self._cut_off(self._current_request)
         return True
+
+    async def finish_response(
+        self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
+    ) -> tuple[web.StreamResponse, bool]:
+        """Send an answer, of handlers and of aiohttp itself: which libraries run here is nobody's business."""
+        resp.headers[hdrs.SERVER] = "podtrail"
+        return await super().finish_response(request, resp, start_time)
 
     def _cut_off(self, request: web.BaseRequest) -> None:
         if not request.content.is_eof():
