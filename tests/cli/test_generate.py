@@ -5,8 +5,11 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -17,6 +20,7 @@ from podtrail.otlp import Group, SpanView, split
 from podtrail.recording import Record, read_recording
 
 ROOT = Path(__file__).parents[2]
+DELAY = 3
 PODTRAIL = Path(sys.executable).parent / "podtrail"
 START = 1_767_225_600_000_000_000
 SECOND = 1_000_000_000
@@ -199,3 +203,24 @@ def test_nobody_at_the_endpoint_is_told_at_once_and_ctrl_c_ends_it() -> None:
     assert process.returncode == 1
     assert b"0 accepted" in out
     assert b"spans were not taken: UNAVAILABLE" in err
+
+
+def test_what_is_refused_when_the_time_is_over_is_asked_again_as_before() -> None:
+    tried: list[float] = []
+
+    class Refusing(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            tried.append(time.monotonic())
+            self.send_response(503 if tried[-1] < tried[0] + DELAY else 200)
+            self.send_header("Retry-After", str(DELAY))
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        endpoint = f"http://127.0.0.1:{server.server_port}/v1/traces"
+        done = generate("--endpoint", endpoint, "--rate", 100, "--for", "500ms")
+        server.shutdown()
+    assert done.exit_code == 0, done.output
+    assert not [at for at in tried if tried[0] + 1 < at < tried[0] + DELAY]

@@ -105,7 +105,10 @@ class Sender:
         """Count into `sent`; `told` is called whenever it has changed."""
         self.sent = sent
         self._told = told
+        self._end = asyncio.Event()
+        """Nothing more is begun."""
         self._stop = asyncio.Event()
+        """What is under way has a few seconds."""
         self._rng = random.Random()  # noqa: S311 - jitter
         self._free = asyncio.Semaphore(_UNDER_WAY)
         self._under_way: set[asyncio.Task[None]] = set()
@@ -113,6 +116,10 @@ class Sender:
     def stop(self) -> None:
         """Send nothing more; what is under way has a few seconds."""
         self.sent.stopped = True
+        self._hurry()
+
+    def _hurry(self) -> None:
+        self._end.set()
         self._stop.set()
 
     async def send(
@@ -125,7 +132,7 @@ class Sender:
         loop = asyncio.get_running_loop()
         began = loop.time()
         if until is not None:
-            loop.call_later((until - clock()) / _NANOSECONDS, self._stop.set)
+            loop.call_later((until - clock()) / _NANOSECONDS, self._end.set)
         async with _exporting(settings) as export:
             for parcel in parcels:
                 if not await self._wait(parcel.due, clock):
@@ -138,21 +145,16 @@ class Sender:
 
     async def _wait(self, due: int, clock: Callable[[], int]) -> bool:
         """Wait until a request is due and may go; return whether it is to be sent at all."""
-        while (ahead := (due - clock()) / _NANOSECONDS) > 0 and not self._stop.is_set():
+        while (ahead := (due - clock()) / _NANOSECONDS) > 0 and not self._end.is_set():
             with suppress(TimeoutError):
                 async with asyncio.timeout(ahead):
-                    await self._stop.wait()
+                    await self._end.wait()
         if self._free.locked():
-            await self._unless_stopped(asyncio.ensure_future(self._free.acquire()))
+            await _unless(self._end, asyncio.ensure_future(self._free.acquire()))
         else:
             await self._free.acquire()
         self.sent.late = max(self.sent.late, (clock() - due) / _NANOSECONDS)
-        return not self._stop.is_set()
-
-    async def _unless_stopped(self, task: "asyncio.Future[Any]") -> None:
-        stopped = asyncio.ensure_future(self._stop.wait())
-        await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
-        stopped.cancel()
+        return not self._end.is_set()
 
     def _done(self, task: "asyncio.Task[None]") -> None:
         self._under_way.discard(task)
@@ -163,7 +165,7 @@ class Sender:
         if not self._under_way:
             return
         everything = asyncio.ensure_future(asyncio.wait(set(self._under_way)))
-        await self._unless_stopped(everything)
+        await _unless(self._stop, everything)
         await asyncio.wait({everything}, timeout=_GRACE)
         if not everything.done():
             for task in self._under_way:
@@ -185,7 +187,7 @@ class Sender:
             sent.lost += parcel.spans
             sent.why = str(error)
             if not sent.accepted:
-                self._stop.set()
+                self._hurry()
         except asyncio.CancelledError:
             sent.lost += parcel.spans
             raise
@@ -199,6 +201,13 @@ class Sender:
         self.sent.refused += 1
         self.sent.why = str(failure)
         self._told()
+
+
+async def _unless(over: asyncio.Event, task: "asyncio.Future[Any]") -> None:
+    """Wait for a task until it is over."""
+    waiting = asyncio.ensure_future(over.wait())
+    await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
 
 
 def _rejected(answer: bytes) -> int:
