@@ -37,6 +37,27 @@ def warned(block: str) -> list[str]:
             "type: string_attribute, string_attribute: {key: k, values: [a, '']}",
             "string_attribute::values::1: has no effect: an empty text is never matched",
         ),
+        ("type: latency", "latency::threshold_ms: without a threshold it keeps what took 1 ms or more"),
+        (
+            "type: latency, latency: {threshold_ms: 5, upper_threshold_ms: 5}",
+            "latency::upper_threshold_ms: is not above threshold_ms: it keeps nothing",
+        ),
+        (
+            "type: probabilistic, probabilistic: {sampling_percentage: 500}",
+            "probabilistic::sampling_percentage: more than 100 is everything",
+        ),
+        ("type: probabilistic", "probabilistic::sampling_percentage: of no percentage it keeps nothing"),
+        (
+            "type: numeric_attribute, numeric_attribute: {key: k, min_value: 10, max_value: 5}",
+            "numeric_attribute::max_value: is less than min_value: it keeps nothing",
+        ),
+        ("type: numeric_attribute, numeric_attribute: {min_value: 1}", "numeric_attribute::key: names no attribute"),
+        ("type: string_attribute, string_attribute: {values: [a]}", "string_attribute::key: names no attribute"),
+        ("type: boolean_attribute", "boolean_attribute::key: names no attribute"),
+        (
+            "type: span_count, span_count: {min_spans: 5, max_spans: 4}",
+            "span_count::max_spans: is less than min_spans: it keeps nothing",
+        ),
         ("type: rate_limiting", "rate_limiting::spans_per_second: at no rate it keeps nothing"),
         (
             "type: bytes_limiting, bytes_limiting: {burst_capacity: 9}",

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
+from podtrail.config.types import WarningPath
 from podtrail.otlp import Decision, SpanFields, Value, read_key_value, resource_attributes
 from podtrail_processors.sought import Sought
 from podtrail_processors.tail_sampling.evidence import Evidence, Reads
@@ -103,3 +104,8 @@ class AttributePolicy(Policy):
     def why_not(self, trace: Evidence) -> str:
         """Tell the values and where they stand."""
         return f"{self._lookup.told(trace, met=self._inverted)}; wanted is: {self.reason}"
+
+
+def keyless(key: str) -> list[tuple[WarningPath, str]]:
+    """Return what is hardly meant by a policy on no attribute."""
+    return [] if key else [(("key",), "names no attribute")]

@@ -2,7 +2,8 @@
 
 from pydantic import Field
 
-from podtrail_processors.tail_sampling.policies.attribute import AttributePolicy, Lookup
+from podtrail.config.types import WarningPath
+from podtrail_processors.tail_sampling.policies.attribute import AttributePolicy, Lookup, keyless
 from podtrail_processors.tail_sampling.policy import Block, Policy
 
 
@@ -24,3 +25,7 @@ class Config(Block):
     def create(self) -> Policy:
         """Return the policy."""
         return BooleanAttribute(self.key, self.value, self.invert_match)
+
+    def lints(self) -> list[tuple[WarningPath, str]]:
+        """Return what is hardly meant."""
+        return keyless(self.key)

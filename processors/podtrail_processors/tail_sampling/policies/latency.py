@@ -99,6 +99,12 @@ class Config(Block):
     def lints(self) -> list[tuple[WarningPath, str]]:
         """Return what is hardly meant."""
         if not self.upper_threshold_ms:
-            return []
+            return (
+                []
+                if self.threshold_ms
+                else [(("threshold_ms",), "without a threshold it keeps what took 1 ms or more")]
+            )
+        if self.upper_threshold_ms <= self.threshold_ms:
+            return [(("upper_threshold_ms",), "is not above threshold_ms: it keeps nothing")]
         text = "depends on the order in which spans arrive: a trace that grows through the range is kept"
         return [(("upper_threshold_ms",), text)]

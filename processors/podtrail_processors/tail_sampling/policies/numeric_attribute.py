@@ -4,7 +4,7 @@ from pydantic import Field
 
 from podtrail.config.types import WarningPath
 from podtrail_processors.tail_sampling.lenient import Int64
-from podtrail_processors.tail_sampling.policies.attribute import AttributePolicy, Lookup
+from podtrail_processors.tail_sampling.policies.attribute import AttributePolicy, Lookup, keyless
 from podtrail_processors.tail_sampling.policy import Block, Policy
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
@@ -37,4 +37,9 @@ class Config(Block):
     def lints(self) -> list[tuple[WarningPath, str]]:
         """Return what is hardly meant."""
         given = self.model_fields_set & {"min_value", "max_value"}
-        return [((key,), "a bound of 0 counts as none") for key in sorted(given) if not getattr(self, key)]
+        found = keyless(self.key)
+        found += [((key,), "a bound of 0 counts as none") for key in sorted(given) if not getattr(self, key)]
+        if self.max_value and self.min_value and self.max_value < self.min_value:
+            text = f"is less than min_value: it keeps {'everything' if self.invert_match else 'nothing'}"
+            found.append((("max_value",), text))
+        return found

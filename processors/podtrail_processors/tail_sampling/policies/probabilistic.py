@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from pydantic import Field
 
+from podtrail.config.types import WarningPath
 from podtrail.otlp import Decision
 from podtrail_processors.probability import ALWAYS, NEVER, threshold_for
 from podtrail_processors.tail_sampling.evidence import Evidence
@@ -83,3 +84,9 @@ class Config(Block):
         if math.isnan(self.sampling_percentage):
             raise ValueError("sampling_percentage is not a number")
         return Probabilistic(self.sampling_percentage, self.hash_salt)
+
+    def lints(self) -> list[tuple[WarningPath, str]]:
+        """Return what is hardly meant."""
+        if self.sampling_percentage <= 0:
+            return [(("sampling_percentage",), "of no percentage it keeps nothing")]
+        return [(("sampling_percentage",), "more than 100 is everything")] if self.sampling_percentage > 100 else []

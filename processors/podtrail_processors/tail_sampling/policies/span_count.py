@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from podtrail.config.types import WarningPath
 from podtrail.otlp import Decision
 from podtrail_processors.tail_sampling.evidence import Evidence
 from podtrail_processors.tail_sampling.lenient import Int32
@@ -53,3 +54,9 @@ class Config(Block):
     def create(self) -> Policy:
         """Return the policy."""
         return SpanCount(self.min_spans, self.max_spans)
+
+    def lints(self) -> list[tuple[WarningPath, str]]:
+        """Return what is hardly meant."""
+        if 0 < self.max_spans < self.min_spans:
+            return [(("max_spans",), "is less than min_spans: it keeps nothing")]
+        return []

@@ -8,7 +8,7 @@ from podtrail.config.mistakes import below
 from podtrail.config.re2 import finder
 from podtrail.config.types import WarningPath
 from podtrail_processors.tail_sampling.lenient import Int64, Texts
-from podtrail_processors.tail_sampling.policies.attribute import AttributePolicy, Lookup
+from podtrail_processors.tail_sampling.policies.attribute import AttributePolicy, Lookup, keyless
 from podtrail_processors.tail_sampling.policy import Block, Policy
 
 _CACHE_SIZE = 128
@@ -50,8 +50,12 @@ class Config(Block):
 
     def lints(self) -> list[tuple[WarningPath, str]]:
         """Return what is hardly meant."""
+        found = keyless(self.key)
         if not self.values:
-            return [(("values",), f"without values it keeps {'everything' if self.invert_match else 'nothing'}")]
+            return [
+                *found,
+                (("values",), f"without values it keeps {'everything' if self.invert_match else 'nothing'}"),
+            ]
         if "" in self.values and not self.enabled_regex_matching:
-            return [(("values", self.values.index("")), "has no effect: an empty text is never matched")]
-        return []
+            found.append((("values", self.values.index("")), "has no effect: an empty text is never matched"))
+        return found
