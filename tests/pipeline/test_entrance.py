@@ -16,6 +16,7 @@ from podtrail.pipeline.clock import Clock
 from podtrail.pipeline.driver import Driver, Entrance, Outlet
 from podtrail.pipeline.house import House
 from podtrail.pipeline.sending import SendingQueue
+from tests.pipeline.told import Told
 
 DEADLINE = 30.0
 MIB = 1 << 20
@@ -182,17 +183,6 @@ def test_once_taken_nothing_is_waited_for_any_more() -> None:
             await made.backend.delivered(2)
 
     asyncio.run(main())
-
-
-class Told(Clock):
-    """A clock that is set."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.time = 0
-
-    def now(self) -> int:
-        return self.time
 
 
 def _sampler() -> Processor:

@@ -5,22 +5,11 @@ from collections.abc import Sequence
 from podtrail.component import Account, Context
 from podtrail.otlp import Batch
 from podtrail.pipeline.chain import Chain
-from podtrail.pipeline.clock import Clock
 from podtrail.pipeline.driver import Lag
 from podtrail.pipeline.house import House
+from tests.pipeline.told import Told
 
 SECOND = 1_000_000_000
-
-
-class Told(Clock):
-    """A clock that is set."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.time = 0
-
-    def now(self) -> int:
-        return self.time
 
 
 class Asking:

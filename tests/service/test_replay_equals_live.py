@@ -15,11 +15,11 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Status
 from podtrail.config import Document
 from podtrail.otlp import Batch
 from podtrail.otlp.decisions import decision_line
-from podtrail.pipeline.clock import Clock
 from podtrail.pipeline.graph import Graph
 from podtrail.pipeline.house import House
 from podtrail.pipeline.settings import read_settings
 from podtrail.testing import replay
+from tests.pipeline.told import Told
 
 EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 START = 1_800_000_000_000_000_000
@@ -52,16 +52,6 @@ CONFIG = {
         }
     },
 }
-
-
-class Told(Clock):
-    """Pipeline time as the test tells it."""
-
-    def __init__(self) -> None:
-        self.time = START
-
-    def now(self) -> int:
-        return self.time
 
 
 class Listener:
@@ -114,7 +104,7 @@ async def serving(clock: Told, listener: Listener) -> AsyncIterator[tuple[Graph,
 
 
 async def live(arrivals: list[tuple[int, bytes]]) -> Listener:
-    clock, listener = Told(), Listener()
+    clock, listener = Told(START), Listener()
     async with serving(clock, listener) as (graph, endpoint), grpc.aio.insecure_channel(endpoint) as channel:
         call: Any = channel.unary_unary(EXPORT)
         for now, request in arrivals:
