@@ -72,7 +72,7 @@ def test_dev_alone_prints_help_and_sets_nothing_up(root: Path, tmp_path: Path, a
         ["sh", "dev", *arguments], cwd=tmp_path, check=False, capture_output=True, text=True, timeout=10
     )
     assert done.returncode == 0
-    for command in ("run", "test", "lint", "bench", "lock"):
+    for command in ("run", "test", "lint", "format", "bench", "lock"):
         assert f"./dev {command}" in done.stdout
     assert list(tmp_path.iterdir()) == [tmp_path / "dev"]
 
@@ -94,7 +94,7 @@ def clone(root: Path, tmp_path: Path) -> Path:
     python, podtrail = project / "python", project / "podtrail"
     podtrail.write_text('#!/bin/sh\necho "$PWD" "$@"\n')
     make = "mkdir -p .venv/bin; cp python .venv/bin/python; cp podtrail .venv/bin/podtrail"
-    python.write_text(f'#!/bin/sh\ncase $* in "-m venv"*) {make} ;; esac\n')
+    python.write_text(f'#!/bin/sh\ncase $* in "-m venv"*) {make} ;; "-m pytest"*) echo "$@" ;; esac\n')
     for program in (python, podtrail):
         program.chmod(0o755)
     return project
@@ -106,26 +106,65 @@ def test_dev_run_takes_a_configuration_from_where_the_caller_is(
 ) -> None:
     elsewhere = tmp_path / "else where"
     elsewhere.mkdir()
-    done = dev_run(clone, elsewhere, *arguments)
+    done = dev(clone, elsewhere, "run", *arguments)
     assert done.stdout.split("\n")[0] == f"{elsewhere} run {' '.join(arguments)}", done.stderr
     assert "takes a minute or two" in done.stderr
 
 
 def test_dev_run_without_a_configuration_runs_the_main_job_where_it_stands(clone: Path, tmp_path: Path) -> None:
-    assert dev_run(clone, tmp_path, "--json").stdout == f"{clone} run --config pipeline.yaml --json\n"
+    assert dev(clone, tmp_path, "run", "--json").stdout == f"{clone} run --config pipeline.yaml --json\n"
 
 
 def test_dev_sets_up_once(clone: Path, tmp_path: Path) -> None:
-    dev_run(clone, tmp_path)
-    assert dev_run(clone, tmp_path).stderr == ""
+    dev(clone, tmp_path, "run")
+    assert dev(clone, tmp_path, "run").stderr == ""
 
 
-def dev_run(clone: Path, directory: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    command = ["sh", str(clone / "dev"), "run", *arguments]
+def dev(clone: Path, directory: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    command = ["sh", str(clone / "dev"), *arguments]
     environment = {**os.environ, "PYTHON": str(clone / "python")}
     return subprocess.run(
         command, cwd=directory, env=environment, check=False, capture_output=True, text=True, timeout=10
     )
+
+
+@pytest.fixture
+def rooms(clone: Path) -> Path:
+    """A clone that has tests."""
+    for module in ("pipeline/sending/test_queue", "processors/latency/test_one", "conformance/latency/test_all"):
+        path = clone / "tests" / f"{module}.py"
+        path.parent.mkdir(parents=True)
+        path.touch()
+    return clone
+
+
+@pytest.mark.parametrize(
+    ("asked", "given"),
+    [
+        ("pipeline", "tests/pipeline"),
+        ("sending", "tests/pipeline/sending"),
+        ("latency", "tests/conformance/latency tests/processors/latency"),
+        ("processors/latency", "tests/processors/latency"),
+        ("queue", "tests/pipeline/sending/test_queue.py"),
+        ("src/podtrail/pipeline/sending", "tests/pipeline/sending"),
+        ("src/podtrail/pipeline/sending/queue.py", "tests/pipeline/sending/test_queue.py"),
+        ("processors/podtrail_processors/latency", "tests/processors/latency"),
+        ("tests/pipeline", "tests/pipeline"),
+        ("tests/pipeline/sending/test_queue.py::test_it", "tests/pipeline/sending/test_queue.py::test_it"),
+        ("--last-failed", "--last-failed"),
+    ],
+)
+def test_dev_test_finds_what_mirrors_a_room_and_passes_on_what_is_none(rooms: Path, asked: str, given: str) -> None:
+    done = dev(rooms, rooms, "test", asked, "-k", "late")
+    *chosen, option, value = done.stdout.split()[2:]
+    assert sorted(chosen) == given.split(), done.stderr
+    assert (option, value) == ("-k", "late")
+
+
+def test_dev_test_names_the_rooms_to_who_asks_for_one_that_is_not_there(rooms: Path) -> None:
+    done = dev(rooms, rooms, "test", "queues")
+    there = "conformance/latency pipeline/sending processors/latency"
+    assert (done.returncode, done.stderr) == (2, f"dev: there is no room queues, but: {there}\n")
 
 
 def test_ci_lints_and_tests(root: Path) -> None:
