@@ -197,7 +197,7 @@ class ProbabilisticSampler(Passing):
     def __init__(self, config: Config, context: Context) -> None:
         self._sampler = make_sampler(config)
         self._when_failed = NEVER if config.fail_closed else ALWAYS
-        self._account = context.account
+        self._ledger = context.ledger
         self._counted = context.metrics.counter(
             "otelcol_processor_probabilistic_sampler_count_traces_sampled",
             "Spans decided, by how their randomness was found.",
@@ -207,7 +207,7 @@ class ProbabilisticSampler(Passing):
     def add(self, batch: Batch, now: int) -> Taken:  # noqa: ARG002 - nothing here depends on the time
         """Decide on each span."""
         groups = [kept for group in batch.groups if (kept := self._sample(group)) is not None]
-        self._account.sampled_out += batch.span_count - sum(group.span_count for group in groups)
+        self._ledger.sampled_out += batch.span_count - sum(group.span_count for group in groups)
         return Taken([Batch(groups, batch.arrived, batch.verdicts)] if groups or batch.verdicts else [])
 
     def _sample(self, group: Group) -> Group | None:

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from podtrail.component import Consume, Context, Lost, Refused
+from podtrail.component import Consumer, Context, Lost, Refused
 from podtrail.otlp import Batch
 
 _RETRY_AFTER = 1.0
@@ -22,7 +22,7 @@ class HandingOver:
             "otelcol_receiver_refused_spans", "Spans that the pipelines refused; their sender keeps them.", labels
         )
 
-    async def __call__(self, batch: Batch, consume: Consume) -> None:
+    async def __call__(self, batch: Batch, consume: Consumer) -> None:
         """Return when `batch` is taken."""
         while True:
             try:

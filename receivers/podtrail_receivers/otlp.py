@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Self
 
 from pydantic import Field, model_validator
 
-from podtrail.component import Admits, Context, Factory, Immediate, Lost, Refused, StartError
-from podtrail.component.contracts import Consume
+from podtrail.component import AdmittingConsumer, Context, Factory, ImmediateConsumer, Lost, Refused, StartError
+from podtrail.component.contracts import Consumer
 from podtrail.config.types import Model
 from podtrail.otlp import Batch, Intake, MalformedRequest, read_request
 from podtrail.otlp.responses import export_response, export_response_json
@@ -69,8 +69,8 @@ class OtlpReceiver:
         self._id = context.id
         self._log = context.log
         self._arriving = context.arriving
-        self._consume: Consume | None = None
-        self._immediate: Immediate | None = None
+        self._consume: Consumer | None = None
+        self._immediate: ImmediateConsumer | None = None
         self._servers: dict[str, GrpcServer | HttpServer] = {}
         self._stack = AsyncExitStack()
         metrics = context.metrics
@@ -128,10 +128,10 @@ class OtlpReceiver:
     ) -> None:
         await self._stack.aclose()
 
-    async def run(self, consume: Consume) -> None:
+    async def run(self, consume: Consumer) -> None:
         """Serve until cancelled; then take nothing new, and let what is under way end."""
         self._consume = consume
-        self._immediate = consume if isinstance(consume, Immediate) else None
+        self._immediate = consume if isinstance(consume, ImmediateConsumer) else None
         try:
             for protocol, server in self._servers.items():
                 await server.start()
@@ -156,7 +156,7 @@ class OtlpReceiver:
         return Receiving(self._arriving, self._ask)
 
     def _ask(self) -> None:
-        if isinstance(self._consume, Admits):
+        if isinstance(self._consume, AdmittingConsumer):
             try:
                 self._consume.ask()
             except Refused as refused:

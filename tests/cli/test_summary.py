@@ -4,19 +4,19 @@ from collections.abc import Sequence
 
 from podtrail.cli.summary import as_json, print_summary
 from podtrail.otlp import Link, Value
-from podtrail.story import Ledger, Stories, Summary, summarize
+from podtrail.story import LedgerLine, Stories, Summary, summarize
 from podtrail.testing.attempts import MadeAttempt, no_room
 
 PAGE = "http://localhost:15927/"
 
 
-FULL = Ledger("file", 9_840, 0, 7_001, 2_815, 0, {}, 24, 0)
+FULL = LedgerLine("file", 9_840, 0, 7_001, 2_815, 0, {}, 24, 0)
 
 
 WRITTEN = ("out/kept.jsonl", "out/decisions.jsonl")
 
 
-def run(*, page: str = "", ledger: Ledger = FULL, name: str = "web-0", written: Sequence[str] = WRITTEN) -> Summary:
+def run(*, page: str = "", ledger: LedgerLine = FULL, name: str = "web-0", written: Sequence[str] = WRITTEN) -> Summary:
     stories = Stories()
     link = Link(
         b"t" * 16,
@@ -70,7 +70,7 @@ def test_nobody_is_named_to_ask_where_neither_page_nor_file_knows_the_pod() -> N
 
 
 def test_a_ledger_that_does_not_balance_is_red_and_names_the_difference() -> None:
-    ledger = Ledger("file", 100, 0, 10, 0, 0, {"late_span": 3}, 24, 0)
+    ledger = LedgerLine("file", 100, 0, 10, 0, 0, {"late_span": 3}, 24, 0)
     text = printed(run(ledger=ledger), colour=True)
     (line,) = [line for line in text.splitlines() if "Spans" in line]
     assert "3 dropped (late_span 3)" in line
@@ -79,7 +79,7 @@ def test_a_ledger_that_does_not_balance_is_red_and_names_the_difference() -> Non
 
 
 def test_several_exporters_have_a_labelled_row_each() -> None:
-    ledgers = [Ledger("otlp_grpc", 0, 0, 0, 0, 0, {}, 0, 0), Ledger("file", 0, 1, 1, 0, 0, {}, 0, 0)]
+    ledgers = [LedgerLine("otlp_grpc", 0, 0, 0, 0, 0, {}, 0, 0), LedgerLine("file", 0, 1, 1, 0, 0, {}, 0, 0)]
     text = printed(summarize(Stories(), took=1, ledgers=ledgers))
     rows = [line for line in text.splitlines() if line.startswith("Spans")]
     assert rows == [

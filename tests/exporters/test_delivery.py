@@ -7,7 +7,7 @@ from typing import Any
 
 import grpc
 
-from podtrail.component import Account, Metrics
+from podtrail.component import Ledger, Metrics
 from podtrail.config.types import DeliverySettings
 from podtrail.pipeline.sending import SendingQueue
 
@@ -27,18 +27,18 @@ def test_everything_arrives_though_most_tries_are_refused(
         busy = say(grpc.StatusCode.UNAVAILABLE, "busy")
         script = [busy if rng.random() < 0.7 else b"" for _ in range(300)]
         settings = DeliverySettings.model_validate({"retry_on_failure": QUICK, "sending_queue": {"num_consumers": 4}})
-        account = Account()
+        ledger = Ledger()
         async with (
             grpc_backend(*script) as backend,
             make_exporter("otlp_grpc", endpoint=f"http://localhost:{backend.port}") as exporter,
             queue_around(exporter, settings) as queue,
         ):
             for _ in range(40):
-                queue.offer(make_batch(500, groups=4), account)
+                queue.offer(make_batch(500, groups=4), ledger)
             await queue.drain(30)
             refused = sum(spans for spans, answer in zip(backend.spans(), script, strict=False) if answer is busy)
             assert sum(backend.spans()) - refused == 80_000
-        assert account == Account(delivered=80_000)
+        assert ledger == Ledger(delivered=80_000)
 
     asyncio.run(main())
 
@@ -47,35 +47,35 @@ def test_a_backend_that_comes_back_gets_what_waited(grpc_backend: Any, make_expo
     async def main() -> None:
         async with grpc_backend() as former:
             port = former.port
-        account = Account()
+        ledger = Ledger()
         settings = DeliverySettings.model_validate({"retry_on_failure": QUICK})
         async with (
             make_exporter("otlp_grpc", endpoint=f"http://localhost:{port}") as exporter,
             queue_around(exporter, settings) as queue,
         ):
-            queue.offer(make_batch(7), account)
+            queue.offer(make_batch(7), ledger)
             async with grpc_backend(address=f"localhost:{port}") as backend, asyncio.timeout(20):
                 while queue.held():
                     await queue.room()
                 assert backend.spans() == [7]
-        assert account == Account(delivered=7)
+        assert ledger == Ledger(delivered=7)
 
     asyncio.run(main())
 
 
 def test_a_black_hole_does_not_hold_up_the_end(grpc_backend: Any, make_exporter: Any, make_batch: Any) -> None:
     async def main() -> None:
-        account = Account()
+        ledger = Ledger()
         async with (
             grpc_backend(*[None] * 99) as backend,
             make_exporter("otlp_grpc", endpoint=f"http://localhost:{backend.port}") as exporter,
             queue_around(exporter, DeliverySettings()) as queue,
         ):
             for _ in range(99):
-                queue.offer(make_batch(500), account)
+                queue.offer(make_batch(500), ledger)
             async with asyncio.timeout(2):
                 await queue.drain(0.1)
-        assert account.dropped == {"shutdown": 49_500}
+        assert ledger.dropped == {"shutdown": 49_500}
 
     asyncio.run(main())
 
@@ -84,14 +84,14 @@ def test_a_file_that_cannot_be_written_holds_the_pipeline_up_and_tells_once(
     make_exporter: Any, make_batch: Any, caplog: Any
 ) -> None:
     async def main() -> None:
-        account = Account()
+        ledger = Ledger()
         async with make_exporter("file", path="/dev/full") as exporter, queue_around(exporter, None) as queue:
-            while queue.has_room(make_batch(5000, name="x" * 500), account):
-                queue.offer(make_batch(5000, name="x" * 500), account)
+            while queue.has_room(make_batch(5000, name="x" * 500), ledger):
+                queue.offer(make_batch(5000, name="x" * 500), ledger)
             assert 60 << 20 < 560 * queue.held() < 70 << 20
             held = queue.held()
             await queue.drain(1)
-        assert account.dropped == {"shutdown": held}
+        assert ledger.dropped == {"shutdown": held}
 
     caplog.set_level("INFO")
     asyncio.run(main())

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from podtrail.component import Account, Metrics
+from podtrail.component import Ledger, Metrics
 from podtrail.component.registry import find
 from podtrail.otlp import Batch
 from podtrail.pipeline.sending import SendingQueue
@@ -105,18 +105,18 @@ def test_requests_that_wait_for_the_disk_stay_apart_and_whole(
     exporter = make_exporter("recording", path=str(tmp_path / "r.otlp"))
     large = replace(make_batch(3, name="x" * 300_000), arrived=START)
     small = [replace(make_batch(1), arrived=START + at) for at in range(50)]
-    account = Account()
+    ledger = Ledger()
     log = logging.LoggerAdapter(logging.getLogger("podtrail.test"))
 
     async def main() -> None:
         async with exporter, SendingQueue(exporter, "recording", None, Metrics(), log) as queue:
             for batch in (large, *small):
-                queue.offer(batch, account)
+                queue.offer(batch, ledger)
             await queue.drain(10)
 
     asyncio.run(main())
     assert read(tmp_path / "r.otlp") == [(START, 3), *((START + at, 1) for at in range(50))]
-    assert account.delivered == 53
+    assert ledger.delivered == 53
 
 
 def test_damage_in_what_is_continued_costs_the_old_file_its_name_only(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podtrail.component import Account, Refused, Taken
+from podtrail.component import Ledger, Refused, Taken
 from podtrail.otlp import Batch, Group, encode_span, frame, resource_header, scope_header
 from podtrail.pipeline.chain import Chain
 
@@ -86,7 +86,7 @@ def advance(chain: Chain, now: int, limit: int = 10_000) -> None:
 
 def test_serves_every_deadline_at_its_own_time_and_in_order() -> None:
     first, second = Delay(3 * SECOND), Delay(2 * SECOND)
-    chain = Chain([first, second], Account())
+    chain = Chain([first, second], Ledger())
     chain.add(batch_of(), 0)
     advance(chain, 1 * SECOND)
     chain.add(batch_of(), 1 * SECOND)
@@ -99,7 +99,7 @@ def test_serves_every_deadline_at_its_own_time_and_in_order() -> None:
 
 
 def test_does_nothing_before_a_deadline() -> None:
-    chain = Chain([Delay(3 * SECOND)], Account())
+    chain = Chain([Delay(3 * SECOND)], Ledger())
     chain.add(batch_of(), 0)
 
     assert chain.advance(3 * SECOND - 1, 10) is False
@@ -108,7 +108,7 @@ def test_does_nothing_before_a_deadline() -> None:
 
 
 def test_slices_a_long_expiry_by_the_limit() -> None:
-    chain = Chain([Delay(SECOND)], Account())
+    chain = Chain([Delay(SECOND)], Ledger())
     for _ in range(10):
         chain.add(batch_of(5), 0)
 
@@ -123,17 +123,17 @@ def test_slices_a_long_expiry_by_the_limit() -> None:
 def test_a_gatekeeper_is_asked_before_anything_is_taken() -> None:
     gate = Gate(0)
     gate.shut = True
-    chain = Chain([Delay(SECOND), gate], Account())
+    chain = Chain([Delay(SECOND), gate], Ledger())
 
     with pytest.raises(Refused, match="the gate is shut"):
         chain.admit(batch_of(), 0)
 
-    assert chain.account.received == 0
+    assert chain.ledger.received == 0
 
 
 def test_what_has_no_room_waits_in_order_and_blocks_the_entrance() -> None:
     narrow = Delay(2 * SECOND, room=2)
-    chain = Chain([narrow], Account())
+    chain = Chain([narrow], Ledger())
     batches = [batch_of(2), batch_of(2)]
     chain.add(batches[0], 0)
     chain.add(batches[1], 0)
@@ -151,7 +151,7 @@ def test_a_processor_that_breaks_the_law_of_deadlines_is_named() -> None:
         def expire(self, now: int, limit: int) -> Sequence[Batch]:
             return []
 
-    chain = Chain([Liar(SECOND)], Account())
+    chain = Chain([Liar(SECOND)], Ledger())
     chain.add(batch_of(), 0)
 
     with pytest.raises(RuntimeError, match="Liar says it has work due"):
@@ -167,7 +167,7 @@ def test_a_processor_that_breaks_the_law_of_deadlines_is_named() -> None:
 def test_every_span_comes_out_once_and_is_accounted_for_at_every_moment(
     waits: list[int], steps: list[tuple[int, int]], limit: int, room: int
 ) -> None:
-    chain = Chain([Delay(wait * SECOND, room) for wait in waits], Account())
+    chain = Chain([Delay(wait * SECOND, room) for wait in waits], Ledger())
     now, came = 0, []
     for gap, spans in steps:
         now += gap * SECOND
@@ -178,9 +178,9 @@ def test_every_span_comes_out_once_and_is_accounted_for_at_every_moment(
         batch = batch_of(spans)
         came.append(batch.groups[0].trace_id)
         chain.add(batch, now)
-        assert chain.account.received == chain.held()
+        assert chain.ledger.received == chain.held()
 
     chain.drain(now)
 
     assert sorted(batch.groups[0].trace_id for batch in chain.outbox) == sorted(came)
-    assert chain.account.received == chain.held() == sum(batch.span_count for batch in chain.outbox)
+    assert chain.ledger.received == chain.held() == sum(batch.span_count for batch in chain.outbox)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podtrail.component import Account, Context, Lost, Metrics, Processor, Refused, Taken
+from podtrail.component import Context, Ledger, Lost, Metrics, Processor, Refused, Taken
 from podtrail.otlp import Batch, Group, encode_span, frame, resource_header, scope_header
 from podtrail.pipeline.chain import Chain
 from podtrail.pipeline.containment import contained
@@ -37,7 +37,7 @@ class Poisoned(Exception):
 class Moody:
     """Holds every batch a second; fails in the methods named, before (`early`), amid or after what it had to do."""
 
-    account: Account
+    ledger: Ledger
     fails: set[str] = field(default_factory=set)
     when: str = "early"
     inside: list[Batch] = field(default_factory=list)
@@ -58,10 +58,10 @@ class Moody:
     def add(self, batch: Batch, now: int) -> Taken:
         with self._failing("add"):
             if self.when == "booked" and "add" in self.fails:
-                self.account.sampled_out += batch.span_count
+                self.ledger.sampled_out += batch.span_count
             if self.when == "made" and "add" in self.fails:
                 self.inside.append(batch)
-                self.account.created += 3
+                self.ledger.created += 3
             self.inside.append(batch)
         return Taken()
 
@@ -109,8 +109,8 @@ class Setting:
     left: int = 0
 
     @property
-    def account(self) -> Account:
-        return self.chain.account
+    def ledger(self) -> Ledger:
+        return self.chain.ledger
 
     def advance(self, now: int) -> None:
         for _ in range(1000):
@@ -122,9 +122,9 @@ class Setting:
         self.chain.outbox.clear()
 
     def balances(self) -> bool:
-        account = self.account
-        booked = account.sampled_out + account.rejected + sum(account.dropped.values())
-        return account.received + account.created == booked + self.chain.held() + self.left
+        ledger = self.ledger
+        booked = ledger.sampled_out + ledger.rejected + sum(ledger.dropped.values())
+        return ledger.received + ledger.created == booked + self.chain.held() + self.left
 
 
 Make = Callable[..., Setting]
@@ -136,12 +136,12 @@ def make() -> Make:
     return made
 
 
-def made(several: int = 1, account: Account | None = None) -> Setting:
-    account, metrics = account or Account(), Metrics()
-    context = Context(id="moody", pipeline="traces", account=account, metrics=metrics)
-    moody = [Moody(account) for _ in range(several)]
+def made(several: int = 1, ledger: Ledger | None = None) -> Setting:
+    ledger, metrics = ledger or Ledger(), Metrics()
+    context = Context(id="moody", pipeline="traces", ledger=ledger, metrics=metrics)
+    moody = [Moody(ledger) for _ in range(several)]
     processors: list[Processor] = [contained(one, context) for one in moody]
-    return Setting(moody, Chain(processors, account), metrics)
+    return Setting(moody, Chain(processors, ledger), metrics)
 
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -157,7 +157,7 @@ def test_a_batch_that_a_processor_fails_on_is_dropped_counted_and_told_of_with_i
 
     assert setting.chain.add(batch, 1) == 3
 
-    assert setting.account.dropped == {"processor_error": 3}
+    assert setting.ledger.dropped == {"processor_error": 3}
     assert setting.balances()
     (line,) = lines(caplog)
     assert line == (
@@ -181,10 +181,10 @@ def test_an_exception_that_can_not_be_told_is_contained_as_well(caplog: pytest.L
 
             raise NamelessError
 
-    account = Account()
-    chain = Chain([contained(Unspeakable(account), Context(id="moody", account=account))], account)
+    ledger = Ledger()
+    chain = Chain([contained(Unspeakable(ledger), Context(id="moody", ledger=ledger))], ledger)
     assert chain.add(batch_of(3), 1) == 3
-    assert account.dropped == {"processor_error": 3}
+    assert ledger.dropped == {"processor_error": 3}
     assert lines(caplog)[0].startswith("failed in add: NamelessError: <exception str() failed>; 3 spans dropped")
 
 
@@ -198,7 +198,7 @@ def test_the_same_failure_is_told_of_once_a_minute_and_counted_each_time(
 
     assert len(lines(caplog)) == 1
     assert setting.metrics.snapshot()["podtrail_component_failures"] == {"component=moody,pipeline=traces": 500}
-    assert setting.account.dropped == {"processor_error": 500}
+    assert setting.ledger.dropped == {"processor_error": 500}
 
 
 def test_who_fails_at_every_expiry_is_asked_ever_more_rarely_and_keeps_what_it_holds(
@@ -227,7 +227,7 @@ def test_a_failing_expiry_that_gets_further_each_time_is_not_held_up(make: Make)
 
     setting.advance(2 * SECOND)
 
-    assert setting.account.dropped == {"processor_error": 10}
+    assert setting.ledger.dropped == {"processor_error": 10}
     assert setting.balances()
 
 
@@ -240,7 +240,7 @@ def test_nothing_is_inside_after_a_drain_that_fails(make: Make) -> None:
 
         setting.chain.drain(2)
 
-        assert setting.account.dropped == {"processor_error": lost}
+        assert setting.ledger.dropped == {"processor_error": lost}
         assert setting.chain.held() == 0
         assert setting.balances()
 
@@ -252,21 +252,21 @@ def test_a_request_that_a_gatekeeper_fails_on_is_lost_and_a_refusal_is_none(make
     with pytest.raises(Lost, match="2 spans are lost"):
         setting.chain.admit(batch_of(2), 1)
 
-    assert setting.account.received == setting.account.dropped["processor_error"] == 2
+    assert setting.ledger.received == setting.ledger.dropped["processor_error"] == 2
 
     class Shut(Moody):
         def admit(self, batch: Batch, now: int) -> None:
             raise Refused("shut")
 
-    chain = Chain([contained(Shut(Account()), Context(id="shut"))], Account())
+    chain = Chain([contained(Shut(Ledger()), Context(id="shut"))], Ledger())
     with pytest.raises(Refused, match="shut"):
         chain.admit(batch_of(), 1)
 
 
 def test_what_a_failing_take_over_has_not_lost_stays_with_the_predecessor() -> None:
     for when, dropped in (("late", 0), ("amid", 2)):
-        account = Account()
-        old, new = made(account=account), made(account=account)
+        ledger = Ledger()
+        old, new = made(ledger=ledger), made(ledger=ledger)
         for _ in range(5):
             old.chain.add(batch_of(), 1)
         new.moody[0].fails, new.moody[0].when = {"take_over"}, when
@@ -275,7 +275,7 @@ def test_what_a_failing_take_over_has_not_lost_stays_with_the_predecessor() -> N
 
         assert new.chain.held() == 3
         assert old.chain.held() == 2 - dropped
-        assert account.dropped["processor_error"] == dropped
+        assert ledger.dropped["processor_error"] == dropped
 
 
 def test_answers_that_break_the_contract_are_failures(make: Make, caplog: pytest.LogCaptureFixture) -> None:
@@ -295,12 +295,12 @@ def test_answers_that_break_the_contract_are_failures(make: Make, caplog: pytest
             return []
 
     for kind, dropped in ((Careless, 1), (Narrow, 1), (Idle, 0)):
-        account = Account()
-        chain = Chain([contained(kind(account), Context(id="moody", account=account))], account)
+        ledger = Ledger()
+        chain = Chain([contained(kind(ledger), Context(id="moody", ledger=ledger))], ledger)
         chain.add(batch_of(), 1)
         assert not chain.advance(2 * SECOND, 10)
-        assert account.dropped["processor_error"] == dropped
-        assert account.received == dropped + chain.held()
+        assert ledger.dropped["processor_error"] == dropped
+        assert ledger.received == dropped + chain.held()
     assert [line.partition(";")[0] for line in lines(caplog)] == [
         "failed in add: TypeError: add returned a list, which is not Taken",
         "failed in add: RuntimeError: add had no room, and there is no deadline after which there will be",
@@ -345,13 +345,13 @@ def test_what_is_no_batch_and_no_number_gets_no_further_than_who_said_it(
         (ExpiresToNothing, 0),
         (Uncounted, 1),
     ):
-        account = Account()
-        context = Context(id="moody", account=account)
-        chain = Chain([contained(one, context) for one in (kind(account), Moody(account))], account)
+        ledger = Ledger()
+        context = Context(id="moody", ledger=ledger)
+        chain = Chain([contained(one, context) for one in (kind(ledger), Moody(ledger))], ledger)
         chain.add(batch_of(), 1)
         chain.advance(2 * SECOND, 10)
         assert chain.held() == passed
-        assert account.dropped["processor_error"] == 1 - passed
+        assert ledger.dropped["processor_error"] == 1 - passed
         chain.drain(2 * SECOND)
         assert sum(batch.span_count for batch in chain.outbox) == passed
     assert {line.partition(";")[0] for line in lines(caplog)} == {

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podtrail.component import Account, Processor, Refused, Taken
+from podtrail.component import Ledger, Processor, Refused, Taken
 from podtrail.component.registry import find
 from podtrail.config.types import DeliverySettings
 from podtrail.otlp import Batch, Group, Status, encode_span, frame, resource_header, scope_header
@@ -100,7 +100,7 @@ class Stalled:
         )
         queue = SendingQueue(self.backend, "otlp", settings, context.metrics, context.log)
         clock = Clock()
-        chain = Chain([self.passing], Account())
+        chain = Chain([self.passing], Ledger())
         self.driver = Driver("traces", chain, [Outlet(queue, "otlp")], [], clock)
         self.entrance = Entrance([self.driver], clock)
 
@@ -139,7 +139,7 @@ def test_who_gives_up_while_waiting_has_handed_over_nothing() -> None:
             made.backend.open.set()
             await staying
             await made.backend.delivered(taken + 1)
-            assert made.driver.chain.account.received == taken + 1
+            assert made.driver.chain.ledger.received == taken + 1
 
     asyncio.run(main())
 
@@ -178,7 +178,7 @@ def test_once_taken_nothing_is_waited_for_any_more() -> None:
         async with stalled() as made:
             for _ in range(2):
                 await made.entrance(batch_of("taken"))  # the second finds the queue full on its way out
-            assert made.driver.chain.account.received == 2
+            assert made.driver.chain.ledger.received == 2
             made.backend.open.set()
             await made.backend.delivered(2)
 
@@ -209,7 +209,7 @@ def test_a_trace_is_not_decided_without_what_waits_at_the_entrance() -> None:
         backend.open.set()
         context = House().context("otlp")
         queue = SendingQueue(backend, "otlp", None, context.metrics, context.log)
-        driver = Driver("traces", Chain([_sampler()], Account()), [Outlet(queue, "otlp")], [], clock)
+        driver = Driver("traces", Chain([_sampler()], Ledger()), [Outlet(queue, "otlp")], [], clock)
         entrance = Entrance([driver], clock)
         many = Batch([_of_trace(number) for number in range(1, 3 * SLICE_SPANS)], arrived=0)
         assert entrance.take(many)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from podtrail.component import Account, Context
+from podtrail.component import Context, Ledger
 from podtrail.otlp import Batch
 from podtrail.pipeline.chain import Chain
 from podtrail.pipeline.driver import Lag
@@ -39,7 +39,7 @@ def test_the_lag_is_what_has_passed_since_the_deadline_that_is_served() -> None:
     clock = Told()
     lag = Lag(clock)
     asking = Asking(lag, 5 * SECOND)
-    chain = lag.chain = Chain([asking], Account())  # type: ignore[list-item]
+    chain = lag.chain = Chain([asking], Ledger())  # type: ignore[list-item]
     clock.time = 7 * SECOND
     assert lag() == 0
     assert not chain.advance(clock.time, 10)

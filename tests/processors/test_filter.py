@@ -68,7 +68,7 @@ def spans(*conditions: str, **more: object) -> dict[str, object]:
 def test_drops_spans_that_meet_one_of_the_conditions() -> None:
     run = Run(spans('name == "health"', 'IsMatch(name, "^/ready")'), group("work", "health", "/readyz"), group("more"))
     assert run.names == ["work", "more"]
-    assert run.context.account.sampled_out == 2
+    assert run.context.ledger.sampled_out == 2
     assert run.context.metrics.snapshot()["otelcol_processor_filter_spans.filtered"] == {"filter=filter/test": 2}
 
 
@@ -81,7 +81,7 @@ def test_what_meets_no_condition_passes_as_the_same_bytes() -> None:
 def test_a_group_of_which_nothing_is_left_is_gone() -> None:
     run = Run(spans('resource.attributes["service.name"] == "probe"'), group("a", "b", service="probe"))
     assert run.groups == []
-    assert run.context.account.sampled_out == 2
+    assert run.context.ledger.sampled_out == 2
 
 
 def test_drops_events_and_leaves_their_spans() -> None:
@@ -89,7 +89,7 @@ def test_drops_events_and_leaves_their_spans() -> None:
     run = Run(config, group("work", events=["retry", "told", "noise"], kind="good"))
     assert [event.name for event in run.spans[0].events] == ["told"]
     assert run.spans[0].attributes == {"kind": "good"}
-    assert run.context.account.sampled_out == 0
+    assert run.context.ledger.sampled_out == 0
 
 
 def test_drops_resources_before_it_looks_at_spans() -> None:
@@ -126,7 +126,7 @@ def test_conditions_of_one_list_are_about_the_lowest_that_any_of_them_names() ->
 def test_a_condition_without_an_answer_is_passed_over_or_costs_the_batch(mode: str, left: list[str]) -> None:
     run = Run(spans('Int(attributes["n"]) > 5', 'name == "b"', error_mode=mode), group("a", "b", n="many"))
     assert run.names == left
-    assert run.context.account.dropped == ({} if left else {"filter_error": 2})
+    assert run.context.ledger.dropped == ({} if left else {"filter_error": 2})
 
 
 def test_what_has_no_answer_is_logged_once_a_minute_unless_silent(caplog: pytest.LogCaptureFixture) -> None:

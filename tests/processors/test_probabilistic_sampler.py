@@ -50,7 +50,7 @@ def sampled(groups: Sequence[Group], **settings: Any) -> list[str]:
     made = FACTORY.create(Config(**settings), context)
     out: Sequence[Batch] = made.add(Batch(groups, 1), 1).out
     left = [SpanView(raw).trace_state for batch in out for group in batch.groups for raw in split(group.spans)]
-    assert context.account.sampled_out == len(groups) - len(left)
+    assert context.ledger.sampled_out == len(groups) - len(left)
     return left
 
 

@@ -33,7 +33,7 @@ class Moody:
     finite = False
 
     def __init__(self, config, context):
-        self._config, self._account, self._inside = config, context.account, []
+        self._config, self._ledger, self._inside = config, context.ledger, []
         self._try("create")
 
     def _try(self, method):

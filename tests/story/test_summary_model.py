@@ -1,5 +1,5 @@
-from podtrail.pipeline.book import Balance
-from podtrail.story import Ledger, Stories, Summary, Waiting, summarize
+from podtrail.pipeline.ledger import Balance
+from podtrail.story import LedgerLine, Stories, Summary, Waiting, summarize
 from podtrail.testing.attempts import MadeAttempt, no_room
 
 
@@ -30,10 +30,10 @@ def test_waiting_pods_are_gathered_by_what_they_wait_for_with_an_example() -> No
 
 def test_a_ledger_balances_or_names_the_difference() -> None:
     balance = Balance("file", 100, 2, 60, 30, 1, in_memory=5, in_queue=3, dropped={"late_span": 3})
-    assert Ledger.of(balance.exporter, balance).difference == balance.missing == 0
+    assert LedgerLine.of(balance.exporter, balance).difference == balance.missing == 0
     short = Balance("file", 100, 2, 60, 30, 1, in_memory=0, in_queue=0, dropped={"late_span": 3})
-    assert Ledger.of(short.exporter, short).difference == short.missing == 8
-    assert not summarize(Stories(), took=1, ledgers=[Ledger.of("file", short)]).balanced
+    assert LedgerLine.of(short.exporter, short).difference == short.missing == 8
+    assert not summarize(Stories(), took=1, ledgers=[LedgerLine.of("file", short)]).balanced
 
 
 def test_other_reasons_than_the_five_most_frequent_are_summed_up() -> None:

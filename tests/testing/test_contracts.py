@@ -44,7 +44,7 @@ class Holding:
     """A processor that keeps the contract: it holds each batch for ten nanoseconds."""
 
     def __init__(self, context: Context) -> None:
-        self.account = context.account
+        self.ledger = context.ledger
         self.inside: list[tuple[int, Batch]] = []
 
     def add(self, batch: Batch, now: int) -> Taken:

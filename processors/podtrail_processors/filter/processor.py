@@ -26,7 +26,7 @@ class Filter(Passing):
     """Applies groups of conditions in their order."""
 
     def __init__(self, config: Config, context: Context) -> None:
-        self._account = context.account
+        self._ledger = context.ledger
         failures = _Failures(context)
         self._stages = [
             _STAGES[group.meant()](
@@ -48,11 +48,11 @@ class Filter(Passing):
             for stage in self._stages:
                 groups = stage.apply(groups, now)
         except _Propagated:
-            self._account.drop("filter_error", batch.span_count)
+            self._ledger.drop("filter_error", batch.span_count)
             return Taken((Batch((), batch.arrived, batch.verdicts),) if batch.verdicts else ())
         dropped = batch.span_count - sum([group.span_count for group in groups])
         if dropped:
-            self._account.sampled_out += dropped
+            self._ledger.sampled_out += dropped
             self._filtered.add(dropped, self._id)
         return Taken((Batch(groups, batch.arrived, batch.verdicts),) if groups or batch.verdicts else ())
 

@@ -33,7 +33,7 @@ class LinkStitching:
     def __init__(self, config: Config, context: Context) -> None:
         metrics = context.metrics
         self._config = config
-        self._account = context.account
+        self._ledger = context.ledger
         self._labels = (context.id,)
         self._memory = Memory(
             config,
@@ -132,7 +132,7 @@ class LinkStitching:
             return []
         amendments = self._stitcher.take_amendments()
         if amendments:
-            self._account.created += len(amendments)
+            self._ledger.created += len(amendments)
             self._amended.add(len(amendments), *self._labels)
         return [Batch([*leaving.groups, *amendment_groups(amendments)], leaving.arrived)]
 

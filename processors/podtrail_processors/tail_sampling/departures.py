@@ -56,7 +56,7 @@ class Resting(NamedTuple):
 
 
 class Departures:
-    """Lets traces and late spans go, keeps the account, and remembers decisions for late spans.
+    """Lets traces and late spans go, keeps the ledger, and remembers decisions for late spans.
 
     A trace that was let go may stay in memory, emptied, with its decision as its `state`; or be forgotten there and
     remembered in a decision cache.
@@ -66,7 +66,7 @@ class Departures:
         self, config: Config, context: Context, instruments: Instruments, memory: Memory, *, weighs: bool
     ) -> None:
         """Let traces of this memory go. `weighs`: kept spans tell with what probability they were kept."""
-        self.account = context.account
+        self.ledger = context.ledger
         self.instruments = instruments
         self.memory = memory
         self.remembered = Remembered(config, context)
@@ -115,7 +115,7 @@ class Departures:
         if self._passes_all:
             out.groups.extend(spared(groups, judgement))
         else:
-            self.account.drop(reason, trace.span_count)
+            self.ledger.drop(reason, trace.span_count)
         self._tell(trace.trace_id, judgement, groups, trace.span_count, trace.arrived, now, out)
 
     def late(self, group: Group, decided: Decided, now: int, out: Outcome) -> None:
@@ -201,7 +201,7 @@ class Departures:
         if self._passes_all:
             out.groups.extend(spared([group], late, late=True))
         else:
-            self.account.sampled_out += group.span_count
+            self.ledger.sampled_out += group.span_count
         if _ROOT in group.spans:
             self._tell(group.trace_id, late, [group], group.span_count, now, now, out)
 
@@ -214,7 +214,7 @@ class Departures:
         elif self._passes_all:
             out.groups.extend(spared(groups, judgement))
         else:
-            self.account.sampled_out += trace.span_count
+            self.ledger.sampled_out += trace.span_count
         self._tell(trace.trace_id, judgement, groups, trace.span_count, trace.arrived, now, out)
         self._remember(trace, judgement, at, now)
 

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from podtrail.component import Context, StartError
-from podtrail.component.contracts import Consume
+from podtrail.component.contracts import Consumer
 from podtrail.config.types import SECOND
 from podtrail.otlp import Batch
 from podtrail.recording import Damage, Position, Record, read_recording
@@ -69,7 +69,7 @@ class FileReceiver:
     ) -> None:
         self._following.abandon()
 
-    async def run(self, consume: Consume) -> None:
+    async def run(self, consume: Consumer) -> None:
         """Read all files and end, or follow them until cancelled."""
         if self._config.follow:
             await self._follow(consume)
@@ -93,7 +93,7 @@ class FileReceiver:
                 raise StartError(f"include: can't read {path}: {error.strerror}") from error
         return files
 
-    async def _take(self, item: Record | Damage, consume: Consume) -> None:
+    async def _take(self, item: Record | Damage, consume: Consumer) -> None:
         if isinstance(item, Damage):
             self._damages += 1
             if self._damages <= _REPORTED:
@@ -109,7 +109,7 @@ class FileReceiver:
         if batch.groups:
             await self._hand_over(batch, consume)
 
-    async def _follow(self, consume: Consume) -> None:
+    async def _follow(self, consume: Consumer) -> None:
         while True:
             busy = False
             for recording in self._following.readers.values():

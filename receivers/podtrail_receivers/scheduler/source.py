@@ -8,7 +8,7 @@ from typing import Self
 
 from podtrail_scheduler import TracedSimulation, Workload
 
-from podtrail.component import Consume, Context, GatedPod
+from podtrail.component import Consumer, Context, GatedPod
 from podtrail.otlp import Batch, read_request
 from podtrail_receivers.handing_over import HandingOver
 
@@ -41,7 +41,7 @@ class SchedulerSource:
     ) -> None:
         return None
 
-    async def run(self, consume: Consume) -> None:
+    async def run(self, consume: Consumer) -> None:
         """Simulate."""
         simulated_from = time.time_ns() - self._workload.length if self._begins is None else self._begins
         simulation = TracedSimulation(self._workload, start=simulated_from)

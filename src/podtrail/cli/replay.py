@@ -97,7 +97,7 @@ def command(
         with ExitStack() as stack:  # whose end writes what is left
             sinks = list(_sinks(stack, output, decisions))
             replayer = Replayer(settings, _sink(tally, sinks), gates)
-            tally.accounts = replayer.accounts
+            tally.ledgers = replayer.ledgers
             for record in shown(_read(recordings, tally, strict=strict), "replay"):
                 replayer.add(record.arrival, record.intake)
             replayer.finish()

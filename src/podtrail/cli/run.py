@@ -11,7 +11,7 @@ import click
 
 from podtrail.cli.options import config_options, reporting, settings_of
 from podtrail.cli.report import show_warnings
-from podtrail.component import ComponentError, GatedPod, Observer
+from podtrail.component import BatchObserver, ComponentError, GatedPod
 from podtrail.otlp import Batch
 from podtrail.pipeline.settings import ComponentSettings, Settings
 from podtrail.service import Ended, Service
@@ -97,11 +97,11 @@ class _Told:
         self._stories = _stories(settings)
 
     @property
-    def observers(self) -> Sequence[Observer]:
+    def observers(self) -> Sequence[BatchObserver]:
         """Who has to see what leaves the pipelines."""
         return () if self._stories is None else (self,)
 
-    def observe(self, pipeline: str, batch: Batch) -> None:  # noqa: ARG002 - an Observer's signature
+    def observe(self, pipeline: str, batch: Batch) -> None:  # noqa: ARG002 - an BatchObserver's signature
         """Take note for the summary."""
         assert self._stories is not None
         self._stories.observe(batch)
@@ -117,13 +117,13 @@ class _Told:
             return
         self._printed = True
         from podtrail.cli.summary import as_json, print_summary
-        from podtrail.story import Ledger, summarize
+        from podtrail.story import LedgerLine, summarize
 
         viewers = [c.config for c in self._running("extension") if c.factory.type == "viewer"]
         summary = summarize(
             self._stories,
             took=time.monotonic_ns() - self._began,
-            ledgers=[Ledger.of(balance.exporter, balance) for balance in service.balances()],
+            ledgers=[LedgerLine.of(balance.exporter, balance) for balance in service.balances()],
             written=[path for c in self._running("exporter") for path in _files(c.config)],
             page=f"http://{viewers[0].endpoint}/" if viewers else "",
         )

@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, TextIO
 
-from podtrail.story import Ledger, Summary, clip, duration, shell_word, to_json, visible
+from podtrail.story import LedgerLine, Summary, clip, duration, shell_word, to_json, visible
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -26,7 +26,7 @@ def as_json(summary: Summary) -> str:
     return json.dumps({**told, "balanced": summary.balanced, "ledgers": ledgers}, ensure_ascii=False)
 
 
-def _object(ledger: Ledger) -> dict[str, object]:
+def _object(ledger: LedgerLine) -> dict[str, object]:
     told = to_json(ledger)
     assert isinstance(told, dict)
     return dict(told)
@@ -94,7 +94,7 @@ def _unresolved(summary: Summary) -> str:
     return f"; {told}" if told else ""
 
 
-def _ledger(ledger: Ledger, *, label: bool) -> "Text":
+def _ledger(ledger: LedgerLine, *, label: bool) -> "Text":
     dropped = sum(ledger.dropped.values())
     reasons = ", ".join(f"{visible(reason)} {count:,}" for reason, count in ledger.dropped.items() if count)
     created = f"+ {ledger.created:,} created " if ledger.created else ""

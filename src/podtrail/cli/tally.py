@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TextIO
 
 from podtrail.cli.sizes import format_size
-from podtrail.component import Account
+from podtrail.component import Ledger
 from podtrail.config import printable
 from podtrail.config.types import SECOND
 from podtrail.otlp import Batch, Decision
@@ -30,7 +30,7 @@ class Tally:
 
     def __init__(self, named: Sequence[str]) -> None:
         """Make one for the policies of this name, which have their row even if they never say yes."""
-        self.accounts: Mapping[str, Account] = {}
+        self.ledgers: Mapping[str, Ledger] = {}
         """Those of the pipelines, by pipeline, which know what was created."""
         self.requests = self.spans = self.rejected = self.damages = self.kept_spans = self.kept_bytes = 0
         self.decisions: Counter[str] = Counter()
@@ -157,7 +157,7 @@ class Tally:
 
     @property
     def _created(self) -> int:
-        return sum(account.created for account in self.accounts.values())
+        return sum(ledger.created for ledger in self.ledgers.values())
 
     @property
     def _late_kept(self) -> int:
@@ -167,5 +167,5 @@ class Tally:
 
     @property
     def _late_let_go(self) -> int:
-        came = self.spans * len(self.accounts)
+        came = self.spans * len(self.ledgers)
         return max(0, came - self._spans_by.total() - self._late_kept) if self.decisions else 0

@@ -1,13 +1,13 @@
 """The contracts between the house and its components, and the registry that finds them."""
 
-from podtrail.component.arriving import Arriving
+from podtrail.component.arriving import IncomingBytes
 from podtrail.component.contracts import (
-    Admits,
-    Consume,
+    AdmittingConsumer,
+    BatchObserver,
+    Consumer,
     Exporter,
     Extension,
-    Immediate,
-    Observer,
+    ImmediateConsumer,
     PassesOn,
     PipelineWatcher,
     Processor,
@@ -25,15 +25,14 @@ from podtrail.component.errors import (
 )
 from podtrail.component.factory import Context, Factory, Kind
 from podtrail.component.facts import FactListener, GatedPod
-from podtrail.component.ledger import Account
+from podtrail.component.ledger import Ledger
 from podtrail.component.metrics import Counter, Gauge, Histogram, Metrics
 
 __all__ = [
-    "Account",
-    "Admits",
-    "Arriving",
+    "AdmittingConsumer",
+    "BatchObserver",
     "ComponentError",
-    "Consume",
+    "Consumer",
     "Context",
     "Counter",
     "DeliveryError",
@@ -44,11 +43,12 @@ __all__ = [
     "GatedPod",
     "Gauge",
     "Histogram",
-    "Immediate",
+    "ImmediateConsumer",
+    "IncomingBytes",
     "Kind",
+    "Ledger",
     "Lost",
     "Metrics",
-    "Observer",
     "PassesOn",
     "Permanent",
     "PipelineWatcher",

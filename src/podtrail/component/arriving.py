@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(slots=True)
-class Arriving:
+class IncomingBytes:
     """Bytes of requests, of all receivers of a house together, from the first one received or decompressed on."""
 
     bytes: int = 0

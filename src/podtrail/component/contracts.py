@@ -11,22 +11,22 @@ from typing import NamedTuple, Protocol, Self, runtime_checkable
 
 from podtrail.otlp import Batch
 
-Consume = Callable[[Batch], Awaitable[None]]
+Consumer = Callable[[Batch], Awaitable[None]]
 """Hands a batch to every pipeline of a receiver. Returns when all have taken it; raises `Refused` when none has, `Lost`
 when a component failed on it: then it must not be offered again."""
 
 
 @runtime_checkable
-class Immediate(Protocol):
-    """What a `Consume` may offer besides, for receivers with many requests: no task, no await where none is needed."""
+class ImmediateConsumer(Protocol):
+    """What a `Consumer` may offer besides, for receivers with many requests: no task, no await where none is needed."""
 
     def take(self, batch: Batch) -> bool:
-        """Hand a batch over if nothing has to be waited for; return whether it was. Raises as `Consume` does."""
+        """Hand a batch over if nothing has to be waited for; return whether it was. Raises as `Consumer` does."""
 
 
 @runtime_checkable
-class Admits(Protocol):
-    """What a `Consume` may offer besides, for receivers of large requests: a question while one is still coming in."""
+class AdmittingConsumer(Protocol):
+    """What a `Consumer` may offer besides, for receivers of large requests: a question while one is still coming in."""
 
     def ask(self) -> None:
         """Raise `Refused` when nothing would be taken now, whatever it is."""
@@ -41,7 +41,7 @@ class Receiver(AbstractAsyncContextManager["Receiver"], Protocol):
     finite: bool
     """Whether `run` ends by itself when the source is exhausted; a server's never does."""
 
-    async def run(self, consume: Consume) -> None:
+    async def run(self, consume: Consumer) -> None:
         """Feed the pipelines; end when a finite source is exhausted. A cancelled run stops taking new work at once.
 
         `consume` may raise `Refused`: a server answers it in its protocol, a source that can wait tries again. `Lost`
@@ -137,7 +137,7 @@ class PipelineWatcher(Protocol):
 
 
 @runtime_checkable
-class Observer(Protocol):
+class BatchObserver(Protocol):
     """An extension that looks on: it is offered every batch that leaves a pipeline's processors, verdicts included."""
 
     def observe(self, pipeline: str, batch: Batch) -> None:

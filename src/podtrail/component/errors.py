@@ -28,7 +28,7 @@ class Refused(ComponentError):
 
 
 class Lost(ComponentError):
-    """A component failed on the batch: `spans` of it are lost, and booked so. What it did with the rest is unknown."""
+    """A component failed on the batch: `spans` of it are lost, which the ledger has; of the rest nothing is known."""
 
     def __init__(self, spans: int) -> None:
         super().__init__(f"a processor failed: {spans} spans are lost, podtrail's log says why; don't send them again")

@@ -8,9 +8,9 @@ from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel
 
-from podtrail.component.arriving import Arriving
+from podtrail.component.arriving import IncomingBytes
 from podtrail.component.facts import GatedPod
-from podtrail.component.ledger import Account
+from podtrail.component.ledger import Ledger
 from podtrail.component.metrics import Metrics
 
 ConfigClass = type[BaseModel]
@@ -49,8 +49,8 @@ class Context:
     """`type` or `type/name` as in the configuration."""
     pipeline: str = ""
     """`traces` or `traces/name` for a processor; empty for the others, which have one instance an id."""
-    account: Account = field(default_factory=Account)
-    """The pipeline's account: a processor books what it samples out, drops and creates."""
+    ledger: Ledger = field(default_factory=Ledger)
+    """The pipeline's ledger: a processor counts there what it samples out, drops and creates."""
     metrics: Metrics = field(default_factory=Metrics)
     log: logging.LoggerAdapter[logging.Logger] = field(
         default_factory=lambda: logging.LoggerAdapter(logging.getLogger("podtrail"))
@@ -64,7 +64,7 @@ class Context:
     """Resident memory of the process in bytes, measured at most fifty times a second."""
     reclaim_memory: Reclaim = nothing_reclaimed
     """Gives freed memory back to the system, with `collect` after a collection of garbage; returns what is used."""
-    arriving: Arriving = field(default_factory=Arriving)
+    arriving: IncomingBytes = field(default_factory=IncomingBytes)
     """What receivers are receiving: memory that is used before anything is taken."""
     stopwatch: Callable[[], int] = _no_time
     """Nanoseconds since any moment, to measure what work takes; always 0 in a replay. Nothing may be decided by it."""

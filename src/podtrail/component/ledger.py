@@ -1,6 +1,6 @@
-"""Accounting: no span leaves without a line in the book.
+"""The ledger: no span leaves without a line in it.
 
-Every pipeline has one account, every exporter of a pipeline a sub-account. At any moment, for each of them,
+Every pipeline has one ledger, every exporter of a pipeline one of its own. At any moment, for each of them,
 
     received + created = delivered + sampled_out + rejected + dropped{reason} + in_memory + in_queue
 
@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
-class Account:
-    """Sums of spans, from the start. A pipeline's account or an exporter's share of it."""
+class Ledger:
+    """Sums of spans, from the start. A pipeline's ledger or an exporter's part of it."""
 
     received: int = 0
     """Taken in by the pipeline."""

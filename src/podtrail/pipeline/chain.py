@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from podtrail.component import Account, PassesOn, Processor
+from podtrail.component import Ledger, PassesOn, Processor
 from podtrail.otlp import Batch
 
 SLICE_SPANS = 4096
@@ -37,9 +37,9 @@ class Doorkeeper(Protocol):
 class Chain:
     """Drives processors. What comes out at the end gathers in `outbox`, for the caller to take."""
 
-    def __init__(self, processors: Sequence[Processor], account: Account) -> None:
+    def __init__(self, processors: Sequence[Processor], ledger: Ledger) -> None:
         self.processors = tuple(processors)
-        self.account = account
+        self.ledger = ledger
         self.outbox: deque[Batch] = deque()
         self.serving: int | None = None
         """The deadline that is being served."""
@@ -65,10 +65,10 @@ class Chain:
 
         What is due by `now` must have been done (`advance`), and nothing be `blocked`.
         """
-        self.account.received += batch.span_count
-        before = self.account.dropped[PROCESSOR_ERROR]
+        self.ledger.received += batch.span_count
+        before = self.ledger.dropped[PROCESSOR_ERROR]
         self._feed(0, batch, now)
-        return self.account.dropped[PROCESSOR_ERROR] - before
+        return self.ledger.dropped[PROCESSOR_ERROR] - before
 
     def advance(self, now: int, limit: int) -> bool:
         """Do what is due by `now`, about `limit` spans' worth of it; return whether there is more to do."""

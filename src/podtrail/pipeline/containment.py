@@ -23,15 +23,15 @@ def contained(processor: Processor, context: Context) -> Processor:
 
 
 class Contained:
-    """Passes every call on. What a failure has cost is reckoned from what the processor held and had booked before and
-    after, so that the books are right whatever it did by half.
+    """Passes every call on. What a failure has cost is reckoned from what the processor held and had entered in the
+    ledger before and after, so that the ledger is right whatever it did by half.
     """
 
     def __init__(self, inner: Processor, context: Context) -> None:
         self.inner = inner
         self._gatekeeper = inner if isinstance(inner, Gatekeeper) else None
         self._doorkeeper = inner if isinstance(inner, Doorkeeper) else None
-        self._account = context.account
+        self._ledger = context.ledger
         self._failures = Failures(context.id, context.metrics, context.log, context.pipeline)
         self._pause = 0
         self._resting_until = 0
@@ -40,7 +40,7 @@ class Contained:
     def add(self, batch: Batch, now: int) -> Taken:
         """What comes to one that is over is lost."""
         if self._is_over:
-            self._account.drop(PROCESSOR_ERROR, batch.span_count)
+            self._ledger.drop(PROCESSOR_ERROR, batch.span_count)
             return Taken()
 
         before = self._accounted_for() + batch.span_count
@@ -83,7 +83,7 @@ class Contained:
             before = self.held()
             out = self._reckon("drain", lambda: _batches(self.inner.drain(now)), None)
             if out is None and self.held() >= before:
-                self._account.drop(PROCESSOR_ERROR, self.held())
+                self._ledger.drop(PROCESSOR_ERROR, self.held())
                 self._is_over = True
         return out or ()
 
@@ -102,8 +102,8 @@ class Contained:
             return
 
         def book() -> str:
-            self._account.received += batch.span_count
-            self._account.drop(PROCESSOR_ERROR, batch.span_count)
+            self._ledger.received += batch.span_count
+            self._ledger.drop(PROCESSOR_ERROR, batch.span_count)
             return f"{batch.span_count} spans dropped ({PROCESSOR_ERROR}){_described(batch)}"
 
         ask = partial(self._gatekeeper.admit, batch, now)
@@ -156,15 +156,15 @@ class Contained:
         return self._failures.attempt(method, call, otherwise, lambda: self._book(before + came()))
 
     def _accounted_for(self) -> int:
-        account = self._account
-        booked = account.sampled_out + account.rejected - account.created
-        return booked + self.held() + (sum(account.dropped.values()) if account.dropped else 0)
+        ledger = self._ledger
+        booked = ledger.sampled_out + ledger.rejected - ledger.created
+        return booked + self.held() + (sum(ledger.dropped.values()) if ledger.dropped else 0)
 
     def _book(self, before: int) -> str:
         """Drop what was accounted for and no longer is; what is so twice was made."""
         lost = before - self._accounted_for()
-        self._account.drop(PROCESSOR_ERROR, max(0, lost))
-        self._account.created += max(0, -lost)
+        self._ledger.drop(PROCESSOR_ERROR, max(0, lost))
+        self._ledger.created += max(0, -lost)
         return f"{max(0, lost)} spans dropped ({PROCESSOR_ERROR})"
 
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import replace
 
-from podtrail.component import Account, Lost, Observer, Refused
+from podtrail.component import BatchObserver, Ledger, Lost, Refused
 from podtrail.otlp import Batch
 from podtrail.pipeline.chain import SLICE_SPANS, Chain
 from podtrail.pipeline.clock import Clock
@@ -24,13 +24,13 @@ _MOST_WAITING = 64 << 20
 
 
 class Outlet:
-    """One exporter's queue as a pipeline sees it, with the pipeline's share of its account."""
+    """One exporter's queue as a pipeline sees it, with the pipeline's share of its ledger."""
 
     def __init__(self, queue: SendingQueue, exporter: str, *, patient: bool = False) -> None:
         """Lead to `queue`; `patient`: all sources of the pipeline are in no hurry, and wait rather than lose."""
         self.queue = queue
         self.exporter = exporter
-        self.account = Account()
+        self.ledger = Ledger()
         self.missed = 0
         """Spans that left the pipeline before this exporter joined it (on reload)."""
         self.beside: Collection[SendingQueue] = ()
@@ -85,7 +85,7 @@ class Driver:
     """Runs one pipeline's chain live."""
 
     def __init__(
-        self, id: str, chain: Chain, outlets: Sequence[Outlet], observers: Sequence[Observer], clock: Clock
+        self, id: str, chain: Chain, outlets: Sequence[Outlet], observers: Sequence[BatchObserver], clock: Clock
     ) -> None:
         self.id = id
         self.chain = chain
@@ -159,7 +159,7 @@ class Driver:
 
     def full(self, batch: Batch) -> Sequence[Outlet]:
         """Return the exporters that have no room for a batch."""
-        return [outlet for outlet in self.outlets if not outlet.queue.has_room(batch, outlet.account)]
+        return [outlet for outlet in self.outlets if not outlet.queue.has_room(batch, outlet.ledger)]
 
     async def drain(self) -> None:
         """Shut down: decide what is undecided and put everything into the queues, whatever room they have."""
@@ -180,7 +180,7 @@ class Driver:
             for observer in self._observers:
                 observer.observe(self.id, batch)
             for outlet in self.outlets:
-                outlet.queue.offer(batch, outlet.account, at_any_rate=full is not None and outlet not in full)
+                outlet.queue.offer(batch, outlet.ledger, at_any_rate=full is not None and outlet not in full)
             outbox.popleft()
         return None
 

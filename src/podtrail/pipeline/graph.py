@@ -11,14 +11,14 @@ import asyncio
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from podtrail.component import Account, ComponentError, Exporter, Extension, Observer, PipelineWatcher, Receiver
+from podtrail.component import BatchObserver, ComponentError, Exporter, Extension, Ledger, PipelineWatcher, Receiver
 from podtrail.config.types import DeliverySettings
-from podtrail.pipeline.book import Balance, balance, left_so_far
 from podtrail.pipeline.clock import Clock
 from podtrail.pipeline.containment import contained
 from podtrail.pipeline.driver import DEADLINE, Driver, Entrance, Lag, Outlet
 from podtrail.pipeline.failures import Failures, told
 from podtrail.pipeline.house import House, make_chain, matching
+from podtrail.pipeline.ledger import Balance, balance, left_so_far
 from podtrail.pipeline.onlooker import Onlooker
 from podtrail.pipeline.running import LONGEST_STOP, Running
 from podtrail.pipeline.sending import SendingQueue
@@ -37,7 +37,7 @@ class Graph:
         house: House,
         clock: Clock,
         *,
-        observers: Sequence[Observer] = (),
+        observers: Sequence[BatchObserver] = (),
         predecessor: "Graph | None" = None,
     ) -> None:
         self.settings = settings
@@ -101,9 +101,9 @@ class Graph:
 
     def _driver(self, pipeline: PipelineSettings, observers: Sequence[Onlooker]) -> Driver:
         before = self._predecessor.driver(pipeline.id) if self._predecessor else None
-        account = before.chain.account if before else Account()
+        ledger = before.chain.ledger if before else Ledger()
         lag = Lag(self._clock)
-        chain = lag.chain = make_chain(pipeline, self.settings, self._house, account, lag, contained)
+        chain = lag.chain = make_chain(pipeline, self.settings, self._house, ledger, lag, contained)
         patient = all(self.receivers[id].component.finite for id in pipeline.receivers)
         outlets = [Outlet(self.queues[id].component, id, patient=patient) for id in pipeline.exporters]
         return Driver(pipeline.id, chain, outlets, observers, self._clock)
@@ -128,7 +128,7 @@ class Graph:
         On reload the predecessor has stopped by now: what has left it until then, a new exporter never gets.
         """
         for driver, outlet in self._joining:
-            outlet.missed = left_so_far(driver.chain.account, driver.chain.held())
+            outlet.missed = left_so_far(driver.chain.ledger, driver.chain.held())
         try:
             everything: Sequence[Running[Any]] = (
                 *self.extensions.values(),
@@ -227,10 +227,10 @@ class Graph:
             pairs = matching(pipeline.processors, theirs.processors, self.settings, self._predecessor.settings)
             driver.reached = max(self._clock.now(), old.reached)
             driver.chain.take_over(old.chain, pairs, driver.reached)
-            accounts = {outlet.exporter: outlet for outlet in old.outlets}
+            ledgers = {outlet.exporter: outlet for outlet in old.outlets}
             for outlet in driver.outlets:
-                if outlet.exporter in accounts:
-                    outlet.account, outlet.missed = accounts[outlet.exporter].account, accounts[outlet.exporter].missed
+                if outlet.exporter in ledgers:
+                    outlet.ledger, outlet.missed = ledgers[outlet.exporter].ledger, ledgers[outlet.exporter].missed
                 else:
                     self._joining.append((driver, outlet))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from podtrail.component import Account, Arriving, Context, FactListener, GatedPod, Metrics, Processor
+from podtrail.component import Context, FactListener, GatedPod, IncomingBytes, Ledger, Metrics, Processor
 from podtrail.component.factory import Reclaim, nothing_reclaimed
 from podtrail.pipeline.chain import Chain
 from podtrail.pipeline.failures import Failures
@@ -27,7 +27,7 @@ class House:
     gates: frozenset[str] = frozenset()
     memory_used: Callable[[], int] = _unmeasured
     reclaim_memory: Reclaim = nothing_reclaimed
-    arriving: Arriving = field(default_factory=Arriving)
+    arriving: IncomingBytes = field(default_factory=IncomingBytes)
     stopwatch: Callable[[], int] = _unmeasured
     """Measures what work takes, in nanoseconds."""
     seed: int | None = None
@@ -44,7 +44,7 @@ class House:
         self,
         id: str,
         pipeline: str = "",
-        account: Account | None = None,
+        ledger: Ledger | None = None,
         *,
         resumed: bool = False,
         lag: Callable[[], int] = _unmeasured,
@@ -54,7 +54,7 @@ class House:
         return Context(
             id=id,
             pipeline=pipeline,
-            account=account or Account(),
+            ledger=ledger or Ledger(),
             metrics=self.metrics,
             log=_log(id, pipeline),
             rng=random.Random(seed),  # noqa: S311 - sampling and jitter, not secrets
@@ -92,7 +92,7 @@ def make_chain(
     pipeline: PipelineSettings,
     settings: Settings,
     house: House,
-    account: Account,
+    ledger: Ledger,
     lag: Callable[[], int] = _unmeasured,
     around: Callable[[Processor, Context], Processor] = _bare,
 ) -> Chain:
@@ -104,9 +104,9 @@ def make_chain(
     """
     processors: list[Processor] = []
     for id in pipeline.processors:
-        context = house.context(id, pipeline.id, account, lag=lag)
+        context = house.context(id, pipeline.id, ledger, lag=lag)
         processors.append(around(house.make(settings.processors[id], context), context))
-    return Chain(processors, account)
+    return Chain(processors, ledger)
 
 
 def matching(ours: Sequence[str], theirs: Sequence[str], new: Settings, old: Settings) -> list[tuple[int, int]]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from podtrail.component import FactListener, GatedPod, Observer
+from podtrail.component import BatchObserver, FactListener, GatedPod
 from podtrail.otlp import Batch
 from podtrail.pipeline.failures import Failures
 
@@ -13,7 +13,7 @@ class Onlooker:
     def __init__(self, component: Any, failures: Failures) -> None:
         self._component = component
         self._failures = failures
-        self.observes = isinstance(component, Observer)
+        self.observes = isinstance(component, BatchObserver)
         self.listens = isinstance(component, FactListener)
 
     def observe(self, pipeline: str, batch: Batch) -> None:

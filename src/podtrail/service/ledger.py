@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from podtrail.component import Metrics
-from podtrail.pipeline.book import Balance
+from podtrail.pipeline.ledger import Balance
 
 _SILENCE_SECONDS = 60.0
 _TERMS = ("received", "created", "delivered", "sampled_out", "rejected", "in_memory", "in_queue", "missing")
@@ -55,7 +55,7 @@ def equation(balance: Balance) -> str:
 
 
 class Auditor:
-    """Looks at the books and says when they do not balance: of each exporter what is new, once a minute at most."""
+    """Looks at the ledger and says when it does not balance: of each exporter what is new, once a minute at most."""
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
@@ -63,7 +63,7 @@ class Auditor:
         """When it was said of an exporter, and how many spans were missing."""
 
     def look(self, balances: Sequence[Balance], *, at_last: bool = False) -> None:
-        """Look at the books as they stand; `at_last`: nothing is to be left unsaid."""
+        """Look at the ledger as it stands; `at_last`: nothing is to be left unsaid."""
         now = time.monotonic()
         for balance in balances:
             when, said = self._said.get(balance.exporter, (now - _SILENCE_SECONDS, 0))

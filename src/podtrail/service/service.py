@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
-from podtrail.component import Metrics, Observer, StartError
+from podtrail.component import BatchObserver, Metrics, StartError
 from podtrail.config import ConfigError
-from podtrail.pipeline.book import Balance
 from podtrail.pipeline.clock import Clock
 from podtrail.pipeline.graph import Graph
 from podtrail.pipeline.house import House
+from podtrail.pipeline.ledger import Balance
 from podtrail.pipeline.settings import PipelineSettings, Settings
 from podtrail.service.ledger import Auditor, equation, publish_ledger
 from podtrail.service.logs import configure_logs
@@ -51,7 +51,7 @@ class Service:
         settings: Settings,
         read: Callable[[], Settings],
         gates: frozenset[str] = frozenset(),
-        observers: Sequence[Observer] = (),
+        observers: Sequence[BatchObserver] = (),
     ) -> None:
         self._settings = settings
         self._read = read
@@ -167,7 +167,7 @@ class Service:
                 await asyncio.gather(work, return_exceptions=True)
 
     async def _audit(self) -> None:
-        """Look at the books every second; while graphs are swapped spans are on their way from one to the other."""
+        """Look at the ledger every second; while graphs are swapped spans are on their way from one to the other."""
         while True:
             await asyncio.sleep(_AUDIT_SECONDS)
             if not self._reloading:

@@ -14,7 +14,7 @@ from podtrail.story.sentence import sentence
 from podtrail.story.span import SpanStory
 from podtrail.story.store import TraceStore
 from podtrail.story.stories import Stories
-from podtrail.story.summary import Ledger, Summary, Waiting, summarize
+from podtrail.story.summary import LedgerLine, Summary, Waiting, summarize
 from podtrail.story.tree import SpanRow, TraceStory, tell_trace
 from podtrail.story.view import to_json
 from podtrail.story.words import ago, clip, clock, duration, several, shell_word, stamp, visible
@@ -30,7 +30,7 @@ __all__ = [
     "Entry",
     "Explanation",
     "Fate",
-    "Ledger",
+    "LedgerLine",
     "Library",
     "Line",
     "LinkStory",

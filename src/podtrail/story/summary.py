@@ -12,8 +12,8 @@ from podtrail.story.stories import Stories
 _MAX_WAITING = 5
 
 
-class Ledger(NamedTuple):
-    """One account with what is still inside; it balances, or spans went missing."""
+class LedgerLine(NamedTuple):
+    """One exporter's line of the ledger, with what is still inside; it balances, or spans went missing."""
 
     label: str
     """The pipeline, or the exporter where there are several."""
@@ -28,8 +28,8 @@ class Ledger(NamedTuple):
     in_queue: int
 
     @classmethod
-    def of(cls, label: str, sums: "Sums") -> "Ledger":
-        """Return the book's sums under a label."""
+    def of(cls, label: str, sums: "Sums") -> "LedgerLine":
+        """Return the ledger's sums under a label."""
         return cls(label, *[getattr(sums, name) for name in cls._fields[1:]])
 
     @property
@@ -40,7 +40,7 @@ class Ledger(NamedTuple):
 
 
 class Sums(Protocol):
-    """What a pipeline's book tells of an exporter: spans at one moment, under the names of `Ledger`."""
+    """What a pipeline's ledger tells of an exporter: spans at one moment, under the names of `LedgerLine`."""
 
     @property
     def received(self) -> int: ...
@@ -90,7 +90,7 @@ class Summary:
     """Traces that a sampler decided."""
     kept: Mapping[str, int]
     """Traces kept, by policy."""
-    ledgers: Sequence[Ledger]
+    ledgers: Sequence[LedgerLine]
     links: Mapping[str, int]
     """By type."""
     unresolved_links: int
@@ -116,7 +116,7 @@ def summarize(
     stories: Stories,
     *,
     took: int,
-    ledgers: Sequence[Ledger] = (),
+    ledgers: Sequence[LedgerLine] = (),
     written: Sequence[str] = (),
     page: str = "",
 ) -> Summary:

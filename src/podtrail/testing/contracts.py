@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from podtrail.component import Account, Context, PassesOn, Processor
+from podtrail.component import Context, Ledger, PassesOn, Processor
 from podtrail.otlp import Batch, span_reader
 
 Create = Callable[[Context], Any]
-"""Makes a processor that books in `context.account`; called more than once."""
+"""Makes a processor that counts in `context.ledger`; called more than once."""
 
 _MANY = 1 << 62
 _MOST_CALLS = 100_000
@@ -79,7 +79,7 @@ def check_early_expire_changes_nothing(create: Create, arrivals: Sequence[Arriva
 
 
 def check_nothing_lost_nothing_twice(create: Create, arrivals: Sequence[Arrival]) -> None:
-    """At every step each span is inside, has left once, or is booked as sampled out or dropped."""
+    """At every step each span is inside, has left once, or is in the ledger as sampled out or dropped."""
     for end in (_MANY, arrivals[-1].now if arrivals else 0):
         run = _Run(create)
         for arrival in arrivals:
@@ -91,8 +91,8 @@ def check_nothing_lost_nothing_twice(create: Create, arrivals: Sequence[Arrival]
         run.drain(end)
         run.balance()
         surplus = (run.spans_out - run.spans_in).total()
-        if surplus != run.account.created:
-            raise ContractBroken(f"{surplus} spans came out that did not go in, {run.account.created} are booked")
+        if surplus != run.ledger.created:
+            raise ContractBroken(f"{surplus} spans came out that did not go in, {run.ledger.created} are booked")
 
 
 def check_verdicts_pass_in_order(create: Create, arrivals: Sequence[Arrival]) -> None:
@@ -151,11 +151,11 @@ def check_same_calls_same_answers(create: Create, arrivals: Sequence[Arrival]) -
 
 
 class _Run:
-    """A processor that is driven as the pipeline does, with a book of what went in and came out."""
+    """A processor that is driven as the pipeline does, with a list of what went in and came out."""
 
     def __init__(self, create: Create) -> None:
-        self.account = Account()
-        self.processor: Processor = create(Context(id="contract", pipeline="traces", account=self.account))
+        self.ledger = Ledger()
+        self.processor: Processor = create(Context(id="contract", pipeline="traces", ledger=self.ledger))
         self.out: list[Batch] = []
         self.spans_in: Counter[bytes] = Counter()
         self.spans_out: Counter[bytes] = Counter()
@@ -210,16 +210,16 @@ class _Run:
     def hand_over(self, create: Create, now: int) -> None:
         """Go on with a successor, as on reload."""
         before = self.state()
-        successor = create(Context(id="contract", pipeline="traces", account=self.account))
+        successor = create(Context(id="contract", pipeline="traces", ledger=self.ledger))
         successor.take_over(self.processor, now)
         self.processor = successor
         if self.state() != before:
             raise ContractBroken(f"taken over: held, held_since and deadline were {before} and are {self.state()}")
 
     def balance(self) -> None:
-        """Hold the book against the processor's own word."""
-        came = self.spans_in.total() + self.account.created
-        gone = self.spans_out.total() + self.account.sampled_out + self.account.dropped.total()
+        """Hold the list against the processor's own word."""
+        came = self.spans_in.total() + self.ledger.created
+        gone = self.spans_out.total() + self.ledger.sampled_out + self.ledger.dropped.total()
         inside = self.processor.held() + sum(batch.span_count for batch in self._waiting)
         if came != gone + inside:
             raise ContractBroken(f"{came} spans came or were made, {gone} left or are booked, {inside} are inside")

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from podtrail.component import Account
+from podtrail.component import Ledger
 from podtrail.config import Document
 from podtrail.otlp import (
     Batch,
@@ -101,10 +101,10 @@ class Replayer:
 
     def __init__(self, settings: Settings, sink: Sink, gates: Collection[str] = (), seed: int = 0) -> None:
         self.house = House(gates=frozenset(gates), seed=seed)
-        self.accounts: Mapping[str, Account] = {pipeline.id: Account() for pipeline in settings.pipelines}
+        self.ledgers: Mapping[str, Ledger] = {pipeline.id: Ledger() for pipeline in settings.pipelines}
         """By pipeline."""
         self.chains: dict[str, Chain] = {
-            pipeline.id: make_chain(pipeline, settings, self.house, self.accounts[pipeline.id])
+            pipeline.id: make_chain(pipeline, settings, self.house, self.ledgers[pipeline.id])
             for pipeline in settings.pipelines
         }
         self.now = 0

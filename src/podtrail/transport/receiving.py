@@ -4,7 +4,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from podtrail.component import Arriving
+from podtrail.component import IncomingBytes
 
 _UNASKED = 4 << 20
 """Bytes that may arrive without anybody being asked. So small requests are read whole, and their spans are counted."""
@@ -17,9 +17,9 @@ def _always() -> None:
 class Receiving:
     """Counts what a request takes until it is left, that is: taken, refused or given up."""
 
-    def __init__(self, arriving: Arriving | None = None, ask: Callable[[], None] = _always) -> None:
+    def __init__(self, arriving: IncomingBytes | None = None, ask: Callable[[], None] = _always) -> None:
         """Count into `arriving`; `ask` raises `RequestError` when there is no room for more."""
-        self._arriving = arriving or Arriving()
+        self._arriving = arriving or IncomingBytes()
         self._ask = ask
         self._bytes = 0
 

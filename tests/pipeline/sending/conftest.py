@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from podtrail.component import Account, Metrics
+from podtrail.component import Ledger, Metrics
 from podtrail.config.types import DeliverySettings
 from podtrail.otlp import Batch, Group, encode_span, frame, resource_header, scope_header
 from podtrail.pipeline.sending import SendingQueue
@@ -114,7 +114,7 @@ class Desk:
 
     def __init__(self, exporter: Scripted, settings: DeliverySettings | None = None) -> None:
         self.exporter = exporter
-        self.account = Account()
+        self.ledger = Ledger()
         self.metrics = Metrics()
         log = logging.LoggerAdapter(logging.getLogger("podtrail.test"))
         self.queue = SendingQueue(exporter, "otlp", settings, self.metrics, log)
@@ -122,8 +122,8 @@ class Desk:
     @property
     def booked(self) -> int:
         """All spans that ended."""
-        account = self.account
-        return account.delivered + account.rejected + account.dropped.total()
+        ledger = self.ledger
+        return ledger.delivered + ledger.rejected + ledger.dropped.total()
 
     async def settled(self) -> None:
         """Until nothing is held."""

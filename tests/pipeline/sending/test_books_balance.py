@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from podtrail.component import Account, Permanent, Retryable
+from podtrail.component import Ledger, Permanent, Retryable
 
 ANSWERS = st.one_of(
     st.just(0),
@@ -60,27 +60,27 @@ def test_every_span_ends_once(
     async def main() -> None:
         script = [hang if answer == "hang" else answer for answer in answers]
         here = desk(scripted(script), steady({"enabled": retry, "max_elapsed_time": limit}, queue))
-        accounts = [Account(), Account()]
+        ledgers = [Ledger(), Ledger()]
         offered = [0, 0]
 
         def balance() -> None:
-            ended = [a.delivered + a.rejected + a.dropped.total() for a in accounts]
+            ended = [a.delivered + a.rejected + a.dropped.total() for a in ledgers]
             assert sum(offered) == sum(ended) + here.queue.held()
 
         for step, which, amount in steps:
             if step == "offer":
                 batch = make_batch(amount)
-                if here.queue.patience is not None and not here.queue.has_room(batch, accounts[which]):
+                if here.queue.patience is not None and not here.queue.has_room(batch, ledgers[which]):
                     await here.queue.room()
                 offered[which] += amount
-                here.queue.offer(batch, accounts[which])
+                here.queue.offer(batch, ledgers[which])
             else:
                 await asyncio.sleep(amount)
             balance()
         await here.queue.drain(grace)
         assert here.queue.held() == 0
         balance()
-        for account, spans in zip(accounts, offered, strict=True):
-            assert account.delivered + account.rejected + account.dropped.total() == spans
+        for ledger, spans in zip(ledgers, offered, strict=True):
+            assert ledger.delivered + ledger.rejected + ledger.dropped.total() == spans
 
     run_virtually(main())

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podtrail.component import Account, Permanent, Retryable
+from podtrail.component import Ledger, Permanent, Retryable
 from podtrail.otlp import Batch, Verdict
 
 
@@ -33,7 +33,7 @@ def test_what_comes_within_a_moment_leaves_together(
     async def main() -> None:
         here = desk(scripted(), steady())
         for _ in range(5):
-            here.queue.offer(make_batch(2), here.account)
+            here.queue.offer(make_batch(2), here.ledger)
             await asyncio.sleep(0.02)
         await asyncio.sleep(0.05)
         assert here.exporter.times == [0.05, 0.11]
@@ -48,7 +48,7 @@ def test_what_is_full_leaves_at_once_and_so_does_everything_when_room_is_wanted(
     async def main() -> None:
         here = desk(scripted(), steady())
         for spans in (5000, 5000, 10):
-            here.queue.offer(make_batch(spans), here.account)
+            here.queue.offer(make_batch(spans), here.ledger)
         await here.queue.room()
         await here.settled()
         assert here.exporter.times == [0, 0]
@@ -62,9 +62,9 @@ def test_a_stuck_request_holds_up_nothing_behind_it(
 ) -> None:
     async def main() -> None:
         here = desk(scripted([Retryable("down", after=100)]), steady())
-        here.queue.offer(make_batch(1), here.account)
+        here.queue.offer(make_batch(1), here.ledger)
         await asyncio.sleep(1)
-        here.queue.offer(make_batch(2), here.account)
+        here.queue.offer(make_batch(2), here.ledger)
         await asyncio.sleep(200)
         assert here.exporter.times == [0.05, 1.05, 100.05]
 
@@ -75,11 +75,11 @@ def test_batches_of_different_accounts_are_never_merged(
     run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
 ) -> None:
     async def main() -> None:
-        here, other = desk(scripted([2]), steady()), Account()
-        here.queue.offer(make_batch(3), here.account)
+        here, other = desk(scripted([2]), steady()), Ledger()
+        here.queue.offer(make_batch(3), here.ledger)
         here.queue.offer(make_batch(4), other)
         await here.settled()
-        assert (here.account.delivered, here.account.rejected, other.delivered) == (1, 2, 4)
+        assert (here.ledger.delivered, here.ledger.rejected, other.delivered) == (1, 2, 4)
 
     run_virtually(main())
 
@@ -91,13 +91,13 @@ def test_no_more_requests_are_under_way_than_consumers(
         gate = Gate()
         here = desk(scripted([gate] * 9), steady(queue={"num_consumers": 3}))
         for _ in range(9):
-            here.queue.offer(make_batch(5000), here.account)
+            here.queue.offer(make_batch(5000), here.ledger)
         await asyncio.sleep(1)
         assert gate.inside == 3
         gate.opened.set()
         await here.settled()
         assert gate.most == 3
-        assert here.account.delivered == 45_000
+        assert here.ledger.delivered == 45_000
 
     run_virtually(main())
 
@@ -110,11 +110,11 @@ def test_drops_and_counts_what_does_not_fit(
         gate = Gate()
         here = desk(scripted([gate] * 9), steady(queue={"sizer": sizer, "queue_size": size}))
         for _ in range(3):
-            here.queue.offer(make_batch(5000), here.account)
-        assert not here.queue.has_room(make_batch(5000), here.account)
+            here.queue.offer(make_batch(5000), here.ledger)
+        assert not here.queue.has_room(make_batch(5000), here.ledger)
         gate.opened.set()
         await here.settled()
-        assert (here.account.delivered, here.account.dropped) == (10_000, {"queue_full": 5000})
+        assert (here.ledger.delivered, here.ledger.dropped) == (10_000, {"queue_full": 5000})
         shown = here.metrics.snapshot()
         assert shown["otelcol_exporter_enqueue_failed_spans"] == {"exporter=otlp": 5000}
         assert shown["otelcol_exporter_queue_capacity"] == {"exporter=otlp": size}
@@ -128,13 +128,13 @@ def test_what_finds_no_room_is_told_of_at_once_and_once_a_minute(
 ) -> None:
     async def main() -> None:
         here = desk(scripted([Gate()]), steady(queue={"sizer": "items", "queue_size": 1}, timeout="0s"))
-        here.queue.offer(make_batch(), here.account)
+        here.queue.offer(make_batch(), here.ledger)
         for _ in range(150):
-            here.queue.offer(make_batch(2), here.account)
+            here.queue.offer(make_batch(2), here.ledger)
             here.queue.refuse(3)
             await asyncio.sleep(1)
         await here.queue.drain(0)
-        assert here.account.dropped == {"queue_full": 300, "shutdown": 1}
+        assert here.ledger.dropped == {"queue_full": 300, "shutdown": 1}
 
     run_virtually(main())
     told = [record.getMessage() for record in caplog.records if "queue is full" in record.getMessage()]
@@ -152,12 +152,12 @@ def test_waiting_for_room_loses_nothing(
         here = desk(scripted([Retryable("down")] * 3), steady(queue=queue))
         assert here.queue.patience
         for _ in range(50):
-            while not here.queue.has_room(make_batch(40), here.account):
+            while not here.queue.has_room(make_batch(40), here.ledger):
                 await here.queue.room()
-            here.queue.offer(make_batch(40), here.account)
+            here.queue.offer(make_batch(40), here.ledger)
             assert here.queue.held() <= 100
         await here.settled()
-        assert here.account == Account(delivered=2000)
+        assert here.ledger == Ledger(delivered=2000)
 
     run_virtually(main())
 
@@ -167,9 +167,9 @@ def test_a_batch_beyond_the_capacity_goes_when_the_queue_is_empty(
 ) -> None:
     async def main() -> None:
         here = desk(scripted(), steady(queue={"sizer": "items", "queue_size": 10}))
-        here.queue.offer(make_batch(11), here.account)
+        here.queue.offer(make_batch(11), here.ledger)
         await here.settled()
-        assert here.account.delivered == 11
+        assert here.ledger.delivered == 11
 
     run_virtually(main())
 
@@ -179,12 +179,12 @@ def test_a_queue_that_is_off_makes_the_pipeline_wait_for_each_delivery(
 ) -> None:
     async def main() -> None:
         here = desk(scripted(), steady(queue={"enabled": False}))
-        here.queue.offer(make_batch(), here.account)
+        here.queue.offer(make_batch(), here.ledger)
         await asyncio.sleep(0)
         assert here.queue.patience
-        assert not here.queue.has_room(make_batch(), here.account)
+        assert not here.queue.has_room(make_batch(), here.ledger)
         await here.queue.room()
-        assert here.queue.has_room(make_batch(), here.account)
+        assert here.queue.has_room(make_batch(), here.ledger)
 
     run_virtually(main())
 
@@ -194,13 +194,13 @@ def test_cuts_what_is_larger_than_servers_take(
 ) -> None:
     async def main() -> None:
         here = desk(scripted([0, Permanent("no")]), steady())
-        here.queue.offer(make_batch(10, groups=300, name="x" * 4000), here.account)
+        here.queue.offer(make_batch(10, groups=300, name="x" * 4000), here.ledger)
         await here.settled()
         sizes = [batch.size for _, batch in here.exporter.seen]
         assert max(sizes) < 512 << 10
         assert len(sizes) == 25
         assert here.booked == 3000
-        assert here.account.dropped["permanent"] == here.exporter.seen[1][1].span_count
+        assert here.ledger.dropped["permanent"] == here.exporter.seen[1][1].span_count
 
     run_virtually(main())
 
@@ -211,11 +211,11 @@ def test_a_trace_larger_than_a_request_is_cut_by_spans(
     async def main() -> None:
         here = desk(scripted(), steady())
         batch = make_batch(1000, name="x" * 5000)
-        here.queue.offer(batch, here.account)
+        here.queue.offer(batch, here.ledger)
         await here.settled()
         assert all(sent.size < 512 << 10 for _, sent in here.exporter.seen)
         assert b"".join(group.spans for _, sent in here.exporter.seen for group in sent.groups) == batch.groups[0].spans
-        assert here.account == Account(delivered=1000)
+        assert here.ledger == Ledger(delivered=1000)
 
     run_virtually(main())
 
@@ -226,9 +226,9 @@ def test_a_span_that_no_request_can_carry_is_dropped_alone(
     async def main() -> None:
         here = desk(scripted(), steady())
         small, large = make_batch(1), make_batch(1, name="x" * (64 << 20))
-        here.queue.offer(Batch([*small.groups, *large.groups, *small.groups], 0), here.account)
+        here.queue.offer(Batch([*small.groups, *large.groups, *small.groups], 0), here.ledger)
         await here.settled()
-        assert (here.account.delivered, here.account.dropped) == (2, {"too_large": 1})
+        assert (here.ledger.delivered, here.ledger.dropped) == (2, {"too_large": 1})
 
     run_virtually(main())
 
@@ -245,10 +245,10 @@ def test_verdicts_reach_only_exporters_that_want_them(
             exporter = scripted()
             exporter.wants_verdicts = wanted
             here = desk(exporter)
-            here.queue.offer(Batch([], 0, [verdict()]), here.account)
+            here.queue.offer(Batch([], 0, [verdict()]), here.ledger)
             await here.queue.drain(1)
             assert [batch.verdicts for _, batch in exporter.seen] == ([[verdict()]] if wanted else [])
-            assert here.account == Account()
+            assert here.ledger == Ledger()
 
     run_virtually(main())
 
@@ -269,14 +269,14 @@ def test_decisions_that_are_lost_are_counted_by_reason_and_told_of(
         exporter = scripted([Permanent("no"), Gate()])
         exporter.wants_verdicts = True
         here = desk(exporter, steady(queue={"sizer": "bytes", "queue_size": 1}, timeout="0s"))
-        here.queue.offer(batch, here.account)
+        here.queue.offer(batch, here.ledger)
         await here.queue.room()
         assert lost_decisions(here) == {"permanent": 2}
-        here.queue.offer(batch, here.account)
-        here.queue.offer(batch, here.account)
+        here.queue.offer(batch, here.ledger)
+        here.queue.offer(batch, here.ledger)
         assert lost_decisions(here) == {"permanent": 2, "queue_full": 2}
         await here.queue.drain(0)
-        here.queue.offer(batch, here.account)
+        here.queue.offer(batch, here.ledger)
         assert lost_decisions(here) == {"permanent": 2, "queue_full": 2, "shutdown": 4}
 
     run_virtually(main())
@@ -291,9 +291,9 @@ def test_decisions_of_exporters_that_want_none_are_not_lost(
 ) -> None:
     async def main() -> None:
         here = desk(scripted([Gate()]))
-        here.queue.offer(replace(make_batch(1), verdicts=[verdict()]), here.account)
+        here.queue.offer(replace(make_batch(1), verdicts=[verdict()]), here.ledger)
         await here.queue.drain(0)
-        assert (here.account.dropped, lost_decisions(here)) == ({"shutdown": 1}, {})
+        assert (here.ledger.dropped, lost_decisions(here)) == ({"shutdown": 1}, {})
 
     run_virtually(main())
 
@@ -303,11 +303,11 @@ def test_draining_ends_waits_and_delivers_what_is_left(
 ) -> None:
     async def main() -> None:
         here = desk(scripted([Retryable("down", after=300)] * 3), steady())
-        here.queue.offer(make_batch(2), here.account)
+        here.queue.offer(make_batch(2), here.ledger)
         await asyncio.sleep(5)
         await here.queue.drain(10)
         assert here.exporter.times == [0.05, 5, 6, 7]
-        assert here.account == Account(delivered=2)
+        assert here.ledger == Ledger(delivered=2)
 
     run_virtually(main())
 
@@ -319,13 +319,13 @@ def test_what_is_not_delivered_in_time_is_counted_and_nothing_stays(
         gate = Gate()
         here = desk(scripted([gate] * 20), steady(queue={"num_consumers": 2}))
         for _ in range(4):
-            here.queue.offer(make_batch(5000), here.account)
+            here.queue.offer(make_batch(5000), here.ledger)
         await here.queue.drain(3)
         assert asyncio.get_running_loop().time() == pytest.approx(3)
-        assert here.account.dropped == {"shutdown": 20_000}
+        assert here.ledger.dropped == {"shutdown": 20_000}
         assert here.queue.held() == 0
-        here.queue.offer(make_batch(1), here.account)
-        assert here.account.dropped == {"shutdown": 20_001}
+        here.queue.offer(make_batch(1), here.ledger)
+        assert here.ledger.dropped == {"shutdown": 20_001}
         assert len(asyncio.all_tasks()) == 1
 
     run_virtually(main())
@@ -343,10 +343,10 @@ def test_who_drains_patiently_waits_for_a_slow_backend_that_gets_on(
     async def main() -> None:
         here = desk(scripted([slowly] * 20), steady(queue={"num_consumers": 1}))
         for _ in range(4):
-            here.queue.offer(make_batch(5000), here.account)
+            here.queue.offer(make_batch(5000), here.ledger)
         await here.queue.drain(3, patient=True)
         assert asyncio.get_running_loop().time() == pytest.approx(8)
-        assert here.account == Account(delivered=20_000)
+        assert here.ledger == Ledger(delivered=20_000)
 
     run_virtually(main())
 
@@ -357,10 +357,10 @@ def test_who_drains_patiently_gives_up_on_a_backend_that_takes_nothing(
     async def main() -> None:
         here = desk(scripted([0, Gate()]), steady(queue={"num_consumers": 1}))
         for _ in range(2):
-            here.queue.offer(make_batch(5000), here.account)
+            here.queue.offer(make_batch(5000), here.ledger)
         await here.queue.drain(3, patient=True)
         assert asyncio.get_running_loop().time() == pytest.approx(6)
-        assert here.account == Account(delivered=5000, dropped=Counter(shutdown=5000))
+        assert here.ledger == Ledger(delivered=5000, dropped=Counter(shutdown=5000))
 
     run_virtually(main())
 
@@ -371,10 +371,10 @@ def test_leaving_a_queue_twice_is_leaving_it_once(
     async def main() -> None:
         here = desk(scripted(), steady())
         async with here.queue:
-            here.queue.offer(make_batch(), here.account)
+            here.queue.offer(make_batch(), here.ledger)
             await here.queue.drain(1)
         await here.queue.drain(1)
-        assert here.account == Account(delivered=1)
+        assert here.ledger == Ledger(delivered=1)
 
     run_virtually(main())
 
@@ -384,8 +384,8 @@ def test_a_server_that_rejects_more_than_it_was_sent_does_not_spoil_the_books(
 ) -> None:
     async def main() -> None:
         here = desk(scripted([99]), steady())
-        here.queue.offer(make_batch(4), here.account)
+        here.queue.offer(make_batch(4), here.ledger)
         await here.settled()
-        assert here.account == Account(rejected=4)
+        assert here.ledger == Ledger(rejected=4)
 
     run_virtually(main())

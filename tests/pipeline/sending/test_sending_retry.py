@@ -18,10 +18,10 @@ def test_waits_longer_from_try_to_try_up_to_the_longest_wait(
     async def main() -> None:
         retry = {"initial_interval": "1s", "multiplier": 2.0, "max_interval": "5s"}
         here = desk(scripted(down(5)), steady(retry))
-        here.queue.offer(make_batch(), here.account)
+        here.queue.offer(make_batch(), here.ledger)
         await here.settled()
         assert here.exporter.times == [0, 1, 3, 7, 12, 17]
-        assert here.account.delivered == 1
+        assert here.ledger.delivered == 1
 
     run_virtually(main())
 
@@ -31,7 +31,7 @@ def test_has_the_collectors_defaults(
 ) -> None:
     async def main() -> None:
         here = desk(scripted(down(4)), steady())
-        here.queue.offer(make_batch(), here.account)
+        here.queue.offer(make_batch(), here.ledger)
         await here.settled()
         assert here.exporter.times == [0, 5, 12.5, 23.75, 40.625]
 
@@ -45,7 +45,7 @@ def test_draws_each_wait_around_its_interval(
         here = desk(
             scripted(down(20)), steady({"randomization_factor": 0.5, "multiplier": 1.0, "initial_interval": "2s"})
         )
-        here.queue.offer(make_batch(), here.account)
+        here.queue.offer(make_batch(), here.ledger)
         await here.settled()
         waits = [later - earlier for earlier, later in zip(here.exporter.times, here.exporter.times[1:], strict=False)]
         assert len(set(waits)) > 10
@@ -59,7 +59,7 @@ def test_waits_as_long_as_the_other_side_asks(
 ) -> None:
     async def main() -> None:
         here = desk(scripted([Retryable("slow down", after=42.0)]), steady())
-        here.queue.offer(make_batch(), here.account)
+        here.queue.offer(make_batch(), here.ledger)
         await here.settled()
         assert here.exporter.times == [0, 42]
 
@@ -72,10 +72,10 @@ def test_gives_up_when_the_next_try_would_come_too_late(
     async def main() -> None:
         retry = {"initial_interval": "2s", "multiplier": 1.0, "max_interval": "2s", "max_elapsed_time": "5s"}
         here = desk(scripted(down(99)), steady(retry))
-        here.queue.offer(make_batch(7), here.account)
+        here.queue.offer(make_batch(7), here.ledger)
         await here.settled()
         assert here.exporter.times == [0, 2, 4]
-        assert here.account.dropped == {"retries_exhausted": 7}
+        assert here.ledger.dropped == {"retries_exhausted": 7}
         assert here.metrics.snapshot()["otelcol_exporter_send_failed_spans"] == {"exporter=otlp": 7}
 
     run_virtually(main())
@@ -86,9 +86,9 @@ def test_never_gives_up_without_a_limit(
 ) -> None:
     async def main() -> None:
         here = desk(scripted(down(3000)), steady({"max_elapsed_time": "0s"}))
-        here.queue.offer(make_batch(), here.account)
+        here.queue.offer(make_batch(), here.ledger)
         await here.settled()
-        assert here.account.delivered == 1
+        assert here.ledger.delivered == 1
 
     run_virtually(main())
 
@@ -98,10 +98,10 @@ def test_tries_once_when_retrying_is_off(
 ) -> None:
     async def main() -> None:
         here = desk(scripted(down(1)), steady({"enabled": False}))
-        here.queue.offer(make_batch(), here.account)
+        here.queue.offer(make_batch(), here.ledger)
         await here.settled()
         assert here.exporter.times == [0]
-        assert here.account.dropped == {"retries_exhausted": 1}
+        assert here.ledger.dropped == {"retries_exhausted": 1}
 
     run_virtually(main())
 
@@ -111,10 +111,10 @@ def test_never_repeats_what_was_refused_for_good(
 ) -> None:
     async def main() -> None:
         here = desk(scripted([Permanent("bad data")]), steady())
-        here.queue.offer(make_batch(3), here.account)
+        here.queue.offer(make_batch(3), here.ledger)
         await here.settled()
         assert here.exporter.times == [0]
-        assert here.account.dropped == {"permanent": 3}
+        assert here.ledger.dropped == {"permanent": 3}
 
     run_virtually(main())
 
@@ -128,10 +128,10 @@ def test_cuts_off_a_try_that_takes_too_long_and_tries_again(
 
     async def main() -> None:
         here = desk(scripted([hang]), steady({"initial_interval": "1s"}, timeout="3s"))
-        here.queue.offer(make_batch(), here.account)
+        here.queue.offer(make_batch(), here.ledger)
         await here.settled()
         assert here.exporter.times == [0, 4]
-        assert here.account.delivered == 1
+        assert here.ledger.delivered == 1
 
     run_virtually(main())
 
@@ -141,11 +141,11 @@ def test_an_exporters_own_failure_costs_one_batch_and_shows_its_traceback(
 ) -> None:
     async def main() -> None:
         here = desk(scripted([ZeroDivisionError("oh")]), steady())
-        here.queue.offer(make_batch(2), here.account)
+        here.queue.offer(make_batch(2), here.ledger)
         await here.settled()
-        here.queue.offer(make_batch(5), here.account)
+        here.queue.offer(make_batch(5), here.ledger)
         await here.settled()
-        assert (here.account.delivered, here.account.dropped) == (5, {"permanent": 2})
+        assert (here.ledger.delivered, here.ledger.dropped) == (5, {"permanent": 2})
 
     run_virtually(main())
     assert "ZeroDivisionError: oh" in caplog.text
@@ -156,7 +156,7 @@ def test_an_outage_is_told_once_and_so_is_its_end(
 ) -> None:
     async def main() -> None:
         here = desk(scripted(down(9)), steady())
-        here.queue.offer(make_batch(), here.account)
+        here.queue.offer(make_batch(), here.ledger)
         await here.settled()
 
     caplog.set_level("INFO")

@@ -135,7 +135,7 @@ def test_a_span_that_has_left_is_told_by_an_amendment_in_its_trace() -> None:
         "podtrail.link.resolved": True,
         "podtrail.link.back": True,
     }
-    assert run.context.account.created == 1
+    assert run.context.ledger.created == 1
     assert resource_attributes(run.out[-1].resource) == {"service.name": "podtrail"}
 
 
@@ -166,7 +166,7 @@ def test_without_amendments_nothing_is_added_to_traces_that_have_left() -> None:
     run.add(*MadeAttempt(links=[TO_CREATION]).groups())
     run.drain()
     assert not run.named("podtrail.amendment")
-    assert run.context.account.created == 0
+    assert run.context.ledger.created == 0
 
 
 def test_a_span_that_comes_later_gets_its_back_links_on_itself() -> None:

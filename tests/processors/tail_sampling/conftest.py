@@ -72,7 +72,7 @@ class Made:
 
 
 class Sampler:
-    """A sampler with its account, driven in seconds since `START`."""
+    """A sampler with its ledger, driven in seconds since `START`."""
 
     def __init__(
         self, settings: Mapping[str, Any], gates: frozenset[str] = frozenset(), id: str = "tail_sampling"

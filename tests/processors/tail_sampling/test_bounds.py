@@ -101,5 +101,5 @@ def test_neither_bound_is_ever_exceeded_and_nothing_is_lost(
         assert made.memory.bytes <= MIB
         assert sum(len(chunk) for trace in held for chunk in trace.chunks) <= made.memory.bytes
         assert all(trace.weight <= most_kib * KIB for trace in held if most_kib)
-        assert sent == out + made.held() + context.account.sampled_out
-    assert not context.account.dropped
+        assert sent == out + made.held() + context.ledger.sampled_out
+    assert not context.ledger.dropped

@@ -90,7 +90,7 @@ def test_late_spans_follow_what_is_only_remembered_here(sampler: Make, span: Mak
     made.stop(9)
     assert made.kept == [(1, 1), (1, 2)]
     assert made.counted("early_releases_from_cache_decision") == {"sampled=true": 1}
-    assert not made.context.account.dropped
+    assert not made.context.ledger.dropped
 
 
 def test_traces_that_are_remembered_take_no_place_in_memory(sampler: Make, span: Make, policy: Make) -> None:

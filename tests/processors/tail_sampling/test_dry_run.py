@@ -47,7 +47,7 @@ def test_what_would_not_be_kept_passes_with_a_mark_on_its_root(dry: Make, span: 
         (2, 1): {},
     }
     assert made.decisions == {1: "not_sampled", 2: "sampled"}
-    assert made.context.account.sampled_out == 0
+    assert made.context.ledger.sampled_out == 0
 
 
 def test_without_a_root_the_first_span_is_marked(dry: Make, span: Make, policy: Make) -> None:
@@ -68,8 +68,8 @@ def test_late_spans_and_evicted_traces_pass_too(dry: Make, span: Make) -> None:
     made.stop(9)
     assert made.kept == [(1, 1), (2, 1), (2, 2)]
     assert _marks(made)[1, 1] == {"decision": "dropped", "reason": "evicted undecided: num_traces"}
-    account = made.context.account
-    assert (account.sampled_out, dict(account.dropped)) == (0, {})
+    ledger = made.context.ledger
+    assert (ledger.sampled_out, dict(ledger.dropped)) == (0, {})
 
 
 @pytest.mark.parametrize("cache", [0, 10])
@@ -89,7 +89,7 @@ def test_shutdown_loses_nothing_in_a_dry_run(dry: Make, span: Make) -> None:
     made.send(0, span(1, 1))
     made.stop(0)
     assert made.kept == [(1, 1)]
-    assert not made.context.account.dropped
+    assert not made.context.ledger.dropped
 
 
 def test_a_decision_says_that_it_was_a_dry_run(dry: Make, sampler: Make, span: Make, policy: Make) -> None:

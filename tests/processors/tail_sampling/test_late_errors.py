@@ -39,7 +39,7 @@ def test_a_late_error_is_kept_and_so_is_what_comes_after_it(rescuing: Make, span
     made.send(5, span(1, 4))
     made.stop(9)
     assert made.kept == [(1, 3), (1, 4)]
-    assert made.context.account.sampled_out == 2
+    assert made.context.ledger.sampled_out == 2
     assert [(v.decision, v.policy, v.reason) for v in made.verdicts] == [
         ("not_sampled", "", "no policy said yes"),
         ("sampled", "rescue_late_errors", 'late error: span "bind" has status ERROR'),

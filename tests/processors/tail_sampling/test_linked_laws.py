@@ -8,7 +8,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 from podtrail_processors.tail_sampling import FACTORY
 
-from podtrail.component import Account, Context
+from podtrail.component import Context, Ledger
 from podtrail.otlp import Batch, Group, Link, Status, encode_span, frame, resource_header, scope_header
 from podtrail.testing.contracts import Arrival, check_processor
 
@@ -102,9 +102,9 @@ def _create(about: Mapping[str, object]) -> Callable[[Context], Any]:
     return lambda context: FACTORY.create(config, context)
 
 
-def run(about: Mapping[str, object], arriving: Sequence[Arrival], account: Account | None = None) -> list[Batch]:
+def run(about: Mapping[str, object], arriving: Sequence[Arrival], ledger: Ledger | None = None) -> list[Batch]:
     """Return all that leaves."""
-    under_test = _create(about)(Context(id="tail_sampling", account=account or Account()))
+    under_test = _create(about)(Context(id="tail_sampling", ledger=ledger or Ledger()))
     out: list[Batch] = []
     for now, batch in arriving:
         while (due := under_test.deadline()) is not None and due <= now:

@@ -156,7 +156,7 @@ def test_what_rests_is_let_go_when_nothing_rescues_it(linked: Make) -> None:
     assert (under_test.decisions, under_test.under_test.held()) == ({}, 1)
     under_test.pass_time(33)
     assert (under_test.decisions, under_test.under_test.held()) == ({1: "not_sampled"}, 0)
-    assert under_test.context.account.sampled_out == 1
+    assert under_test.context.ledger.sampled_out == 1
     under_test.send(33, by_uid(2, failed=True))
     under_test.stop(40)
     assert under_test.kept == [(2, 1)]

@@ -53,7 +53,7 @@ def test_late_spans_follow_the_decision_of_a_trace_in_memory(sampler: Make, span
         {"tailsampling.policy": "errors"},
         {},
     ]
-    assert made.context.account.sampled_out == 2
+    assert made.context.ledger.sampled_out == 2
 
 
 def test_late_spans_follow_a_remembered_decision(sampler: Make, span: Make, errors: Any) -> None:
@@ -83,7 +83,7 @@ def test_one_trace_too_many_costs_the_oldest(sampler: Make, span: Make, policy: 
     made.send(1, span(1, 2), span(3, 1))
     (verdict,) = made.verdicts
     assert (verdict.decision, verdict.reason, verdict.spans) == ("dropped", "evicted undecided: num_traces", 2)
-    assert made.context.account.dropped == {"evicted_undecided": 2}
+    assert made.context.ledger.dropped == {"evicted_undecided": 2}
     made.stop(9)
     assert made.kept == [(2, 1), (3, 1)]
     assert made.counted("sampling_trace_dropped_too_early") == {"": 1}
@@ -95,7 +95,7 @@ def test_a_decided_trace_gives_its_place_up_without_loss(sampler: Make, span: Ma
         made.send(second, span(second, 1))
     made.stop(20)
     assert made.kept == [(0, 1), (5, 1), (10, 1)] or made.kept[1:] == [(5, 1), (10, 1)]
-    assert not made.context.account.dropped
+    assert not made.context.ledger.dropped
 
 
 def test_blocking_takes_no_more_than_there_is_room_for_and_loses_nothing(
@@ -113,7 +113,7 @@ def test_blocking_takes_no_more_than_there_is_room_for_and_loses_nothing(
     assert [int.from_bytes(group.trace_id, "big") for batch in taken.out for group in batch.groups] == [1]
     made.stop(9)
     assert made.decisions == dict.fromkeys((1, 2, 3, 4), "sampled")
-    assert not made.context.account.dropped
+    assert not made.context.ledger.dropped
 
 
 def test_at_the_bound_in_bytes_the_oldest_are_decided_not_lost(sampler: Make, span: Make, errors: Any) -> None:
@@ -124,7 +124,7 @@ def test_at_the_bound_in_bytes_the_oldest_are_decided_not_lost(sampler: Make, sp
     assert made.decisions == {1: "sampled", 2: "not_sampled"}
     assert made.kept == [(1, 1)]
     assert made.counted("traces_decided_early") == {"": 2}
-    assert not made.context.account.dropped
+    assert not made.context.ledger.dropped
     assert made.under_test.held() == 3
 
 
@@ -136,7 +136,7 @@ def test_a_trace_that_grows_too_large_is_not_kept(sampler: Make, span: Make, pol
     made.stop(5)
     assert made.kept == [(2, 1)]
     assert made.verdicts[0].reason == "it is larger than maximum_trace_size_bytes"
-    assert made.context.account.sampled_out == 3
+    assert made.context.ledger.sampled_out == 3
 
 
 def test_shutdown_decides_on_what_is_there(sampler: Make, span: Make, errors: Any) -> None:
@@ -152,7 +152,7 @@ def test_shutdown_may_lose_what_is_undecided_and_says_so(sampler: Make, span: Ma
     made.send(0, span(1, status=ERROR))
     made.stop(0)
     assert made.decisions == {1: "dropped"}
-    assert made.context.account.dropped == {"undecided_at_shutdown": 1}
+    assert made.context.ledger.dropped == {"undecided_at_shutdown": 1}
 
 
 def test_a_reload_keeps_arrivals_and_deadlines_and_judges_anew(sampler: Make, span: Make, policy: Make) -> None:

@@ -255,10 +255,10 @@ class Sampling(RuleBasedStateMachine):
     @invariant()
     def balances(self) -> None:
         """Every span is inside, out or in the book."""
-        account = self.context.account
-        assert self.sent == self.out + self.made.held() + account.sampled_out + account.dropped.total()
+        ledger = self.context.ledger
+        assert self.sent == self.out + self.made.held() + ledger.sampled_out + ledger.dropped.total()
         if self.dry:
-            assert account.sampled_out == account.dropped.total() == 0
+            assert ledger.sampled_out == ledger.dropped.total() == 0
 
     @invariant()
     def keeps_within_bounds(self) -> None:

@@ -88,7 +88,7 @@ def test_new_traces_are_decided_at_once_by_their_id_and_tell_their_threshold(str
     assert (kept.policy, kept.reason) == ("stress_relief", "stress relief: among the 25 % chosen by trace id")
     assert (other.policy, other.reason) == ("", "stress relief: not among the 25 % chosen by trace id")
     assert made.counted("traces_decided_under_stress") == {"decision=sampled": 1, "decision=not_sampled": 1}
-    assert made.context.account.sampled_out == 1
+    assert made.context.ledger.sampled_out == 1
 
 
 def test_spans_that_follow_get_the_same_answer_without_another_verdict(stressed: Make, span: Make) -> None:
@@ -97,7 +97,7 @@ def test_spans_that_follow_get_the_same_answer_without_another_verdict(stressed:
         made.send(number, span(HIGH, number), span(LOW, number))
     assert made.kept == [(HIGH, 1), (HIGH, 2), (HIGH, 3)]
     assert len(made.verdicts) == 2
-    assert made.context.account.sampled_out == 3
+    assert made.context.ledger.sampled_out == 3
 
 
 def test_given_randomness_and_earlier_sampling_count(stressed: Make, span: Make) -> None:
@@ -309,5 +309,5 @@ def test_stress_or_not_every_span_is_kept_or_booked_once(
             assert made.decisions[trace] == "sampled"
     made.stop(at + 100)
     assert len(made.kept) == len(set(made.kept))
-    assert len(made.kept) + made.context.account.sampled_out == sent
+    assert len(made.kept) + made.context.ledger.sampled_out == sent
     assert made.under_test.held() == 0

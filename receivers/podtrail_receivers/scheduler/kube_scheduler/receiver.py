@@ -8,7 +8,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-from podtrail.component import Consume, Context
+from podtrail.component import Consumer, Context
 from podtrail.otlp import Batch, Group
 from podtrail.reconstruction import Session
 from podtrail_receivers.handing_over import HandingOver
@@ -74,7 +74,7 @@ class KubeSchedulerReceiver:
         if self._watches is not None:
             await self._watches.close()
 
-    async def run(self, consume: Consume) -> None:
+    async def run(self, consume: Consumer) -> None:
         """Rebuild attempts as they are told; end when the log does and nothing else is configured."""
         reading = asyncio.create_task(self._read())
         written = time.monotonic()
@@ -129,7 +129,7 @@ class KubeSchedulerReceiver:
         async for text in page.pages():
             self._untold = self._session.scraped(text)
 
-    async def _give(self, groups: Sequence[Group], consume: Consume) -> None:
+    async def _give(self, groups: Sequence[Group], consume: Consumer) -> None:
         """Hand attempts over; no source tells more meanwhile."""
         if not groups:
             return

@@ -39,6 +39,8 @@ class Attempt:
                 await asyncio.wait({task}, timeout=_OBEYS)
             if not task.done():  # nobody waits for it any more
                 self._failures.report("send", TimeoutError("it goes on although it was told to end"))
+            elif not task.cancelled():
+                task.exception()  # looked at, also when this was cancelled: asyncio would complain of it otherwise
         if not task.done() or task.cancelled():
             raise Retryable(f"no answer within {self._seconds:g} s" if self._seconds else "cancelled by the exporter")
         match task.exception():

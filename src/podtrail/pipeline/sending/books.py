@@ -2,7 +2,7 @@
 
 import logging
 
-from podtrail.component import Account, Metrics, Permanent, Retryable
+from podtrail.component import Ledger, Metrics, Permanent, Retryable
 from podtrail.pipeline.sending.overflow import Overflow, in_words
 
 _LABELS = ("exporter",)
@@ -32,11 +32,11 @@ class Books:
         self._cut_off = 0
         self._decisions_cut_off = 0
 
-    def delivered(self, account: Account, spans: int, rejected: int) -> None:
+    def delivered(self, ledger: Ledger, spans: int, rejected: int) -> None:
         """Book an answer: the other side has taken all but `rejected` spans (never more than were sent)."""
         rejected = min(max(rejected, 0), spans)
-        account.delivered += spans - rejected
-        account.rejected += rejected
+        ledger.delivered += spans - rejected
+        ledger.rejected += rejected
         self._sent.add(spans - rejected, self._id)
         if rejected:
             self._failed.add(rejected, self._id)
@@ -50,21 +50,21 @@ class Books:
         self._failing = True
         self._log.log(level, "cannot deliver, trying again in %.1f s: %s", delay, error)
 
-    def gave_up(self, account: Account, spans: int, decisions: int, error: Retryable | Permanent) -> None:
+    def gave_up(self, ledger: Ledger, spans: int, decisions: int, error: Retryable | Permanent) -> None:
         """Book what was given up."""
         reason = "permanent" if isinstance(error, Permanent) else "retries_exhausted"
-        self._lose(account, spans, decisions, reason)
+        self._lose(ledger, spans, decisions, reason)
         self._log.error("dropped %s (%s): %s", in_words(spans, decisions), reason, error)
 
-    def too_large(self, account: Account, spans: int, decisions: int, size: int) -> None:
+    def too_large(self, ledger: Ledger, spans: int, decisions: int, size: int) -> None:
         """Book what no request can carry."""
-        self._lose(account, spans, decisions, "too_large")
+        self._lose(ledger, spans, decisions, "too_large")
         lost = in_words(spans, decisions)
         self._log.error("dropped %s (too_large): %d bytes are more than a request can carry", lost, size)
 
-    def shut_down(self, account: Account, spans: int, decisions: int) -> None:
+    def shut_down(self, ledger: Ledger, spans: int, decisions: int) -> None:
         """Book what was still here at the end, or came after it."""
-        self._lose(account, spans, decisions, "shutdown")
+        self._lose(ledger, spans, decisions, "shutdown")
         self._cut_off += spans
         self._decisions_cut_off += decisions
 
@@ -76,9 +76,9 @@ class Books:
             self._log.warning("dropped %s (shutdown): not delivered within the time to stop", lost)
             self._cut_off = self._decisions_cut_off = 0
 
-    def did_not_fit(self, account: Account, spans: int, decisions: int) -> None:
+    def did_not_fit(self, ledger: Ledger, spans: int, decisions: int) -> None:
         """Book what found the queue full and is lost."""
-        account.drop("queue_full", spans)
+        ledger.drop("queue_full", spans)
         self._not_enqueued.add(spans, self._id)
         self._drop_decisions(decisions, "queue_full")
         self._overflow.lost(spans, decisions)
@@ -88,8 +88,8 @@ class Books:
         self._not_enqueued.add(spans, self._id)
         self._overflow.refused(spans)
 
-    def _lose(self, account: Account, spans: int, decisions: int, reason: str) -> None:
-        account.drop(reason, spans)
+    def _lose(self, ledger: Ledger, spans: int, decisions: int, reason: str) -> None:
+        ledger.drop(reason, spans)
         self._failed.add(spans, self._id)
         self._drop_decisions(decisions, reason)
 

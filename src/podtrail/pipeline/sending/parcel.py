@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from podtrail.component import Account
+from podtrail.component import Ledger
 from podtrail.otlp import Batch, Group, frame, merge, split
 
 _MOST_SPANS = 8192
@@ -18,9 +18,9 @@ _FRAMING = 16
 
 @dataclass(slots=True)
 class Parcel:
-    """Batches of one account that wait to leave together."""
+    """Batches of one ledger that wait to leave together."""
 
-    account: Account
+    ledger: Ledger
     cost: int
     """What it takes of the queue's capacity."""
     spans: int
@@ -33,9 +33,9 @@ class Parcel:
     """When it leaves even if there is room in it, in the loop's time."""
     batches: list[Batch] = field(default_factory=list)
 
-    def takes(self, account: Account, spans: int, size: int) -> bool:
+    def takes(self, ledger: Ledger, spans: int, size: int) -> bool:
         """Say whether a batch of this size may join."""
-        return self.account is account and self.spans + spans <= _MOST_SPANS and self.size + size <= _MOST_BYTES
+        return self.ledger is ledger and self.spans + spans <= _MOST_SPANS and self.size + size <= _MOST_BYTES
 
     def pieces(self) -> Iterator[Batch]:
         """Yield what is to be sent, request by request."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self, cast
 
-from podtrail.component import Account, Exporter, Metrics, Permanent, Retryable
+from podtrail.component import Exporter, Ledger, Metrics, Permanent, Retryable
 from podtrail.config.types import DeliverySettings
 from podtrail.otlp import Batch
 from podtrail.pipeline.failures import Failures
@@ -25,7 +25,7 @@ _VERDICT_SIZE = 512
 class SendingQueue:
     """Holds what an exporter has not delivered yet and books how it ended; one an exporter, fed by its pipelines.
 
-    Small batches of one account leave together: a parcel waits a moment for more, unless it is full, somebody waits for
+    Small batches of one ledger leave together: a parcel waits a moment for more, unless it is full, somebody waits for
     room, or the queue is being drained. Consumers are tasks that live while there is work.
     """
 
@@ -103,14 +103,14 @@ class SendingQueue:
         """Return the spans that wait or are under way."""
         return self._held
 
-    def has_room(self, batch: Batch, account: Account) -> bool:
+    def has_room(self, batch: Batch, ledger: Ledger) -> bool:
         """Say whether a batch is admitted. An empty queue admits anything, or a large batch would wait for ever."""
         if self._closed or not self._used or not (batch.groups or self._wants_verdicts):
             return True
         if self._plan.sizer == "requests" and self._used < self._plan.capacity:
             return True
         spans, size = self._weigh(batch)
-        return self._fits(self._cost(self._joined_by(account, spans, size), spans, size))
+        return self._fits(self._cost(self._joined_by(ledger, spans, size), spans, size))
 
     async def room(self) -> None:
         """Return when something has left the queue, at once when nothing is in it."""
@@ -119,8 +119,8 @@ class SendingQueue:
             self._released.clear()
             await self._released.wait()
 
-    def offer(self, batch: Batch, account: Account, *, at_any_rate: bool = False) -> None:
-        """Take a batch over and book its end in `account`.
+    def offer(self, batch: Batch, ledger: Ledger, *, at_any_rate: bool = False) -> None:
+        """Take a batch over and book its end in `ledger`.
 
         What does not fit is lost and counted as `queue_full`, unless it is to be taken `at_any_rate`.
         """
@@ -130,18 +130,18 @@ class SendingQueue:
             return
         spans, size = self._weigh(batch)
         if self._closed:
-            self._books.shut_down(account, spans, len(batch.verdicts))
+            self._books.shut_down(ledger, spans, len(batch.verdicts))
             return
-        last = self._joined_by(account, spans, size)
+        last = self._joined_by(ledger, spans, size)
         cost = self._cost(last, spans, size)
         if not at_any_rate and not self._fits(cost):
-            self._books.did_not_fit(account, spans, len(batch.verdicts))
+            self._books.did_not_fit(ledger, spans, len(batch.verdicts))
             self._ripen()
             return
         if not self._used:
             self._got_on = self._now()
         if last is None:
-            last = Parcel(account, 0, 0, 0, 0, ripe_at=self._now() + self._plan.linger)
+            last = Parcel(ledger, 0, 0, 0, 0, ripe_at=self._now() + self._plan.linger)
             self._line.append(last)
         last.batches.append(batch)
         last.cost += cost
@@ -191,9 +191,9 @@ class SendingQueue:
             size += sum(_VERDICT_SIZE + sum(len(group.spans) for group in v.groups) for v in batch.verdicts)
         return batch.span_count, size
 
-    def _joined_by(self, account: Account, spans: int, size: int) -> Parcel | None:
+    def _joined_by(self, ledger: Ledger, spans: int, size: int) -> Parcel | None:
         """Return the parcel that a batch would leave in, if it is here already."""
-        if self._wants_arrivals or not self._line or not self._line[-1].takes(account, spans, size):
+        if self._wants_arrivals or not self._line or not self._line[-1].takes(ledger, spans, size):
             return None
         return self._line[-1]
 
@@ -250,16 +250,16 @@ class SendingQueue:
     async def _deliver(self, piece: Batch, parcel: Parcel) -> None:
         spans, decisions = piece.span_count, len(piece.verdicts)
         if len(piece.groups) == 1 and (size := request_size(piece)) > LARGEST_REQUEST:
-            self._books.too_large(parcel.account, spans, decisions, size)
+            self._books.too_large(parcel.ledger, spans, decisions, size)
         else:
             try:
                 rejected = await self._retrying.send(piece)
             except (Retryable, Permanent) as error:
-                self._books.gave_up(parcel.account, spans, decisions, error)
+                self._books.gave_up(parcel.ledger, spans, decisions, error)
                 if isinstance(error, Permanent):
                     self._got_on = self._now()
             else:
-                self._books.delivered(parcel.account, spans, rejected)
+                self._books.delivered(parcel.ledger, spans, rejected)
                 self._got_on = self._now()
         parcel.spans -= spans
         parcel.decisions -= decisions
@@ -268,7 +268,7 @@ class SendingQueue:
     def _finish(self, parcel: Parcel) -> None:
         """Let go of a parcel; what is in it that nothing was booked for was cut off by the end."""
         if parcel.spans or parcel.decisions:
-            self._books.shut_down(parcel.account, parcel.spans, parcel.decisions)
+            self._books.shut_down(parcel.ledger, parcel.spans, parcel.decisions)
         self._held -= parcel.spans
         self._used -= parcel.cost
         self.full = False

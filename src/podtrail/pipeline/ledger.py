@@ -1,4 +1,4 @@
-"""The ledger read out: one line of accounts an exporter, with the equation checked.
+"""The ledger read out: one line an exporter, with the equation checked.
 
     received + created = delivered + sampled_out + rejected + dropped{reason} + in_memory + in_queue
 
@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from podtrail.component import Account
+from podtrail.component import Ledger
 from podtrail.pipeline.driver import Driver, Outlet
 
 
@@ -40,26 +40,26 @@ def balance(exporter: str, feeding: Sequence[tuple[Driver, Outlet]], in_queue: i
     """Return the balance of one exporter, given the pipelines that feed it and what its queue holds."""
     dropped: Counter[str] = Counter()
     for driver, outlet in feeding:
-        dropped.update(driver.chain.account.dropped)
-        dropped.update(outlet.account.dropped)
+        dropped.update(driver.chain.ledger.dropped)
+        dropped.update(outlet.ledger.dropped)
 
     def pipelines(name: str) -> int:
-        return sum(getattr(driver.chain.account, name) for driver, _ in feeding)
+        return sum(getattr(driver.chain.ledger, name) for driver, _ in feeding)
 
     return Balance(
         exporter=exporter,
         received=pipelines("received") - sum(outlet.missed for _, outlet in feeding),
         created=pipelines("created"),
-        delivered=sum(outlet.account.delivered for _, outlet in feeding),
+        delivered=sum(outlet.ledger.delivered for _, outlet in feeding),
         sampled_out=pipelines("sampled_out"),
-        rejected=pipelines("rejected") + sum(outlet.account.rejected for _, outlet in feeding),
+        rejected=pipelines("rejected") + sum(outlet.ledger.rejected for _, outlet in feeding),
         in_memory=sum(driver.chain.held() for driver, _ in feeding),
         in_queue=in_queue,
         dropped=dropped,
-        undelivered=sum(outlet.account.dropped.total() for _, outlet in feeding),
+        undelivered=sum(outlet.ledger.dropped.total() for _, outlet in feeding),
     )
 
 
-def left_so_far(account: Account, held: int) -> int:
+def left_so_far(ledger: Ledger, held: int) -> int:
     """Return how many spans have left a pipeline towards its exporters."""
-    return account.received + account.created - account.sampled_out - sum(account.dropped.values()) - held
+    return ledger.received + ledger.created - ledger.sampled_out - sum(ledger.dropped.values()) - held
