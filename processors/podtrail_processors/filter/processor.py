@@ -7,12 +7,12 @@ from podtrail.component import Context, Taken
 from podtrail.config.types import MINUTE
 from podtrail.otlp import Batch, Group, frame, keep_events, split
 from podtrail.otlp.surroundings import read_event
+from podtrail_processors.evidence.evidence import Evidence, Header, Readers, Reads
+from podtrail_processors.evidence.sizes import Size
 from podtrail_processors.filter.config import Config, ContextName, ErrorMode
 from podtrail_processors.filter.contexts import compiled
 from podtrail_processors.ottl import Condition, EvaluationError, SpanData, Telemetry
 from podtrail_processors.passing import Passing
-from podtrail_processors.tail_sampling.evidence import Evidence, Header, Readers, Reads
-from podtrail_processors.tail_sampling.measure import Size
 
 _QUIET = MINUTE
 """So long nothing more is logged about a condition that failed."""

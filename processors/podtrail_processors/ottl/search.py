@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from podtrail.otlp.columns import SpanColumns
+from podtrail_processors.evidence.sought import Sought
 from podtrail_processors.ottl import syntax
 from podtrail_processors.ottl.certainty import Certainty
 from podtrail_processors.ottl.demands import Demands
@@ -17,7 +18,6 @@ from podtrail_processors.ottl.functions.times import parse_length
 from podtrail_processors.ottl.resolve import Resolver
 from podtrail_processors.ottl.single import Read, SingleField
 from podtrail_processors.ottl.telemetry import Telemetry
-from podtrail_processors.sought import Sought
 
 
 class Glance(Protocol):

@@ -5,9 +5,9 @@ from itertools import groupby
 from operator import itemgetter
 
 from podtrail.otlp import Decision
+from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.probability import ALWAYS, NEVER, randomness_of
 from podtrail_processors.tail_sampling.bucket import TokenBucket
-from podtrail_processors.tail_sampling.evidence import Evidence
 from podtrail_processors.tail_sampling.policy import Policy
 
 

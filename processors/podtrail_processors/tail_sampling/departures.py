@@ -11,8 +11,8 @@ from typing import NamedTuple
 from podtrail.component import Context, Counter, Metrics
 from podtrail.config.types import SECOND
 from podtrail.otlp import ROOT_NAME, Batch, Group, Verdict
+from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.tail_sampling.config import Config
-from podtrail_processors.tail_sampling.evidence import Evidence
 from podtrail_processors.tail_sampling.failures import failure_in
 from podtrail_processors.tail_sampling.held import FORGOTTEN, Decided, HeldTrace
 from podtrail_processors.tail_sampling.inscription import reasoned, spared
@@ -21,7 +21,7 @@ from podtrail_processors.tail_sampling.judge import Judgement
 from podtrail_processors.tail_sampling.marks import marked, records_policy
 from podtrail_processors.tail_sampling.memory import Memory
 from podtrail_processors.tail_sampling.remembered import Remembered
-from podtrail_processors.tail_sampling.thresholds import weighed
+from podtrail_processors.thresholds import weighed
 
 _ROOT = ROOT_NAME.encode()
 _LATE = Judgement("not_sampled", "", "late: the trace was decided without its root", {})

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from podtrail.otlp import Decision, Group, PolicyVote, Shadow, Verdict
-from podtrail_processors.tail_sampling.evidence import Evidence, Readers, Reads
-from podtrail_processors.tail_sampling.measure import Meter, Size
+from podtrail_processors.evidence.evidence import Evidence, Readers, Reads
+from podtrail_processors.evidence.sizes import Meter, Size
 from podtrail_processors.tail_sampling.policy import NoVote, Policy
 from podtrail_processors.tail_sampling.words import cut
 

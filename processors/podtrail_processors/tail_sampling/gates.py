@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from podtrail_processors.sought import Sought
-from podtrail_processors.tail_sampling.evidence import Evidence, Readers
+from podtrail_processors.evidence.evidence import Evidence, Readers
+from podtrail_processors.evidence.sought import Sought
 from podtrail_processors.tail_sampling.policy import Policy
 
 

@@ -1,6 +1,6 @@
 """The headers that spans are held under: equal ones are one object, and each is counted once however many share it."""
 
-from podtrail_processors.tail_sampling.evidence import Header
+from podtrail_processors.evidence.evidence import Header
 
 _MOST_HEADERS = 4096
 _MOST_BYTES = 2**22

@@ -5,9 +5,9 @@ from itertools import chain, pairwise
 from typing import NamedTuple
 
 from podtrail.otlp import Decision, Group
+from podtrail_processors.evidence.evidence import Header
+from podtrail_processors.evidence.sizes import Size
 from podtrail_processors.probability import ALWAYS
-from podtrail_processors.tail_sampling.evidence import Header
-from podtrail_processors.tail_sampling.measure import Size
 
 TRACE_WEIGHT = 390
 """About what a trace takes in memory beside its spans, bytes."""

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from podtrail.component import Context
 from podtrail.config.gates import USE_TRACE_STATE
 from podtrail.otlp import Decision, Explainer
+from podtrail_processors.evidence.evidence import Evidence, Readers, Reads
 from podtrail_processors.probability import ALWAYS
 from podtrail_processors.tail_sampling.config import Config, TopPolicy
-from podtrail_processors.tail_sampling.evidence import Evidence, Readers, Reads
 from podtrail_processors.tail_sampling.explanations import Asked, Explanations
 from podtrail_processors.tail_sampling.gates import Gates
 from podtrail_processors.tail_sampling.instruments import Instruments, label_of, sampled

@@ -6,8 +6,8 @@ from typing import Generic, Protocol, TypeVar
 
 from podtrail.component import Context, Counter
 from podtrail.otlp import Attempt, Decision
+from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.tail_sampling.attempt_words import NO_ATTEMPT
-from podtrail_processors.tail_sampling.evidence import Evidence
 from podtrail_processors.tail_sampling.instruments import label_of
 from podtrail_processors.tail_sampling.policy import Policy
 

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from podtrail_processors.tail_sampling.evidence import Header
+from podtrail_processors.evidence.evidence import Header
 from podtrail_processors.tail_sampling.headers import Headers
 from podtrail_processors.tail_sampling.held import FORGOTTEN, TURN_WEIGHT, HeldTrace
 from podtrail_processors.tail_sampling.waiting import Waiting

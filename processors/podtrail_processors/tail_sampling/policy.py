@@ -7,9 +7,9 @@ from typing import NamedTuple
 from podtrail.component import Context
 from podtrail.config.types import Model, WarningPath
 from podtrail.otlp import Decision
+from podtrail_processors.evidence.evidence import Evidence, Reads
+from podtrail_processors.evidence.sought import Sought
 from podtrail_processors.probability import ALWAYS
-from podtrail_processors.sought import Sought
-from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 
 
 class NoVote(Exception):

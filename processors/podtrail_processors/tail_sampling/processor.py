@@ -11,15 +11,15 @@ from podtrail.component import Context, Taken
 from podtrail.config.types import SECOND
 from podtrail.otlp import Batch, Group
 from podtrail.otlp.columns import column_reader
+from podtrail_processors.evidence.evidence import Evidence
+from podtrail_processors.evidence.sizes import Meter
 from podtrail_processors.tail_sampling.bounds import Bounds
 from podtrail_processors.tail_sampling.config import Config
 from podtrail_processors.tail_sampling.departures import Departures, Outcome
 from podtrail_processors.tail_sampling.evicted import Evicted
-from podtrail_processors.tail_sampling.evidence import Evidence
 from podtrail_processors.tail_sampling.held import CHUNK_WEIGHT, FORGOTTEN, Decided, HeldTrace
 from podtrail_processors.tail_sampling.instruments import Instruments
 from podtrail_processors.tail_sampling.judge import Judge, Judgement
-from podtrail_processors.tail_sampling.measure import Meter
 from podtrail_processors.tail_sampling.memory import Memory
 from podtrail_processors.tail_sampling.relief import Relief
 from podtrail_processors.tail_sampling.remembered import TAIL

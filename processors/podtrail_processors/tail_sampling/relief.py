@@ -14,17 +14,17 @@ from podtrail.component import Context
 from podtrail.config.types import SECOND
 from podtrail.otlp import Group
 from podtrail.otlp.columns import column_reader
+from podtrail_processors.evidence.evidence import Header
 from podtrail_processors.probability import ALWAYS, NEVER, probability_of, randomness_of, threshold_for
 from podtrail_processors.tail_sampling.config import Config
 from podtrail_processors.tail_sampling.departures import Departures, Outcome
-from podtrail_processors.tail_sampling.evidence import Header
 from podtrail_processors.tail_sampling.failures import failure_in
 from podtrail_processors.tail_sampling.held import FORGOTTEN, HeldTrace
 from podtrail_processors.tail_sampling.instruments import Instruments
 from podtrail_processors.tail_sampling.judge import Judgement
 from podtrail_processors.tail_sampling.stress import Stress
-from podtrail_processors.tail_sampling.thresholds import MARK, Before, sampled_before, weighed
 from podtrail_processors.tail_sampling.throughput import Throughput
+from podtrail_processors.thresholds import MARK, Before, sampled_before, weighed
 
 _V = TypeVar("_V")
 POLICY = "stress_relief"

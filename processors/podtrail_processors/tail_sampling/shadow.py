@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from podtrail.component import Context, Counter, Metrics
 from podtrail.otlp import Decision, PolicyVote, Shadow, Verdict
+from podtrail_processors.evidence.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.config import Config
-from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.explanations import Asked, Explanations
 from podtrail_processors.tail_sampling.instruments import PREFIX, Instruments, label_of
 from podtrail_processors.tail_sampling.judge import Judge, Judgement, asked_for

@@ -10,7 +10,7 @@ from functools import partial
 from podtrail.component import Counter, Histogram
 from podtrail.config.types import MILLISECOND, SECOND
 from podtrail.otlp import Decision
-from podtrail_processors.tail_sampling.evidence import Evidence
+from podtrail_processors.evidence.evidence import Evidence
 
 EVERY = 64
 _MICROSECOND = 1_000

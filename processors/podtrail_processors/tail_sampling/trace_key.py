@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from podtrail.otlp import SpanFields, Value, read_key_value, resource_attributes
-from podtrail_processors.tail_sampling.evidence import Evidence, Reads
+from podtrail_processors.evidence.evidence import Evidence, Reads
 
 _LONGEST = 64
 """Characters of a value that count."""

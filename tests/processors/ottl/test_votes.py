@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from opentelemetry.proto.trace.v1 import trace_pb2
+from podtrail_processors.evidence.evidence import Evidence, Header, Readers
 from podtrail_processors.ottl import SPAN, SPAN_EVENT, Condition, EvaluationError, SpanData, Telemetry
-from podtrail_processors.tail_sampling.evidence import Evidence, Header, Readers
 from podtrail_processors.tail_sampling.gates import Gates
 from podtrail_processors.tail_sampling.held import UNMEASURED
 from podtrail_processors.tail_sampling.policies.attribute import AttributePolicy

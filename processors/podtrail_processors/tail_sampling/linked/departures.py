@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 
 from podtrail.component import Context
 from podtrail.otlp import Group
+from podtrail_processors.evidence.evidence import Evidence, headers_of
 from podtrail_processors.tail_sampling.config import Config
 from podtrail_processors.tail_sampling.departures import Departures, Outcome, Resting
-from podtrail_processors.tail_sampling.evidence import Evidence, headers_of
 from podtrail_processors.tail_sampling.held import Decided, HeldTrace
 from podtrail_processors.tail_sampling.instruments import Instruments
 from podtrail_processors.tail_sampling.judge import Judgement

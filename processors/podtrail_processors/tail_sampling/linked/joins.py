@@ -5,8 +5,8 @@ from typing import Final
 
 from podtrail.otlp import Value, resource_attributes, span_reader
 from podtrail.otlp.finding import AttributeSearch, attributes_among, key_value, link_targets, linked_traces, spans_with
+from podtrail_processors.evidence.evidence import Header
 from podtrail_processors.pod_identity import AUDIT_ID, PLACE_MARK, POD_UID, PODS_MARK, READ_KEYS, Sighting, sighting_in
-from podtrail_processors.tail_sampling.evidence import Header
 
 Key = bytes | tuple[str, str]
 """What traces share: a trace id, an attribute as its KeyValue message, or what the API server says of a Pod."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import overload
 
 from podtrail.otlp import Group
-from podtrail_processors.tail_sampling.evidence import Header
+from podtrail_processors.evidence.evidence import Header
 
 
 class Pieces(Sequence[Group]):

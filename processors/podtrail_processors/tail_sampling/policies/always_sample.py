@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import ConfigDict, model_validator
 
 from podtrail.otlp import Decision
-from podtrail_processors.tail_sampling.evidence import Evidence
+from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.tail_sampling.policy import Block, Policy
 
 

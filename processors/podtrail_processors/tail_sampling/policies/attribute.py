@@ -5,8 +5,8 @@ from functools import lru_cache
 
 from podtrail.config.types import WarningPath
 from podtrail.otlp import Decision, SpanFields, Value, read_key_value, resource_attributes
-from podtrail_processors.sought import Sought
-from podtrail_processors.tail_sampling.evidence import Evidence, Reads
+from podtrail_processors.evidence.evidence import Evidence, Reads
+from podtrail_processors.evidence.sought import Sought
 from podtrail_processors.tail_sampling.policy import Policy
 from podtrail_processors.tail_sampling.words import name_of, shown, some
 

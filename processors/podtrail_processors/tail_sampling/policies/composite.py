@@ -9,7 +9,7 @@ from podtrail.component import Context
 from podtrail.config.mistakes import below, each
 from podtrail.config.types import SECOND, Model, WarningPath
 from podtrail.otlp import Decision
-from podtrail_processors.tail_sampling.evidence import Evidence, Reads
+from podtrail_processors.evidence.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.lenient import Int64, Texts
 from podtrail_processors.tail_sampling.policies import conjunction
 from podtrail_processors.tail_sampling.policies.leaves import Leaf

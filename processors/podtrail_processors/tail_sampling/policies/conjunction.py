@@ -8,9 +8,9 @@ from podtrail.component import Context
 from podtrail.config.mistakes import below, each
 from podtrail.config.types import WarningPath
 from podtrail.otlp import Decision
+from podtrail_processors.evidence.evidence import Evidence, Reads
+from podtrail_processors.evidence.sought import Sought
 from podtrail_processors.probability import ALWAYS
-from podtrail_processors.sought import Sought
-from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.policies import negation
 from podtrail_processors.tail_sampling.policies.leaves import Leaf
 from podtrail_processors.tail_sampling.policy import Block, Named, Policy, inherit

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from podtrail.config.types import MILLISECOND, WarningPath
 from podtrail.otlp import Decision, SpanFields
-from podtrail_processors.tail_sampling.evidence import Evidence, Reads
+from podtrail_processors.evidence.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.lenient import Int64
 from podtrail_processors.tail_sampling.policy import Block, Policy
 from podtrail_processors.tail_sampling.words import milliseconds, name_of

@@ -13,9 +13,9 @@ from pydantic import Field
 
 from podtrail.config.types import MINUTE, PositiveDuration, WarningPath, format_duration
 from podtrail.otlp import Attempt
+from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.recent import Recent
 from podtrail_processors.tail_sampling.attempt_words import lasting, times
-from podtrail_processors.tail_sampling.evidence import Evidence
 from podtrail_processors.tail_sampling.learner import Learner
 from podtrail_processors.tail_sampling.policy import Block, Policy
 from podtrail_processors.tail_sampling.recent_quantile import RecentQuantile

@@ -7,7 +7,7 @@ from pydantic import Field
 from podtrail.component import Context
 from podtrail.config.mistakes import below
 from podtrail.otlp import Decision
-from podtrail_processors.tail_sampling.evidence import Evidence
+from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.tail_sampling.policies.leaves import Leaf
 from podtrail_processors.tail_sampling.policy import Block, Named, Policy, inherit
 

@@ -14,13 +14,13 @@ from pydantic import Field
 
 from podtrail.config.types import HOUR, PositiveDuration, format_duration
 from podtrail.otlp import Attempt, Rejection
+from podtrail_processors.evidence.evidence import Evidence
+from podtrail_processors.evidence.refusals import refusals_in
 from podtrail_processors.recent import Recent
 from podtrail_processors.tail_sampling.attempt_words import lasting, refusals
-from podtrail_processors.tail_sampling.evidence import Evidence
 from podtrail_processors.tail_sampling.kinds import general
 from podtrail_processors.tail_sampling.learner import Learner
 from podtrail_processors.tail_sampling.policy import Block, Policy
-from podtrail_processors.tail_sampling.refusals import refusals_in
 from podtrail_processors.tail_sampling.words import cut
 
 

@@ -9,6 +9,7 @@ from podtrail.config.mistakes import below, each, together
 from podtrail.config.types import MINUTE
 from podtrail.otlp import Decision, SpanFields
 from podtrail.otlp.surroundings import read_event
+from podtrail_processors.evidence.evidence import Evidence, Reads
 from podtrail_processors.ottl import (
     SPAN,
     SPAN_EVENT,
@@ -19,7 +20,6 @@ from podtrail_processors.ottl import (
     SpanData,
     Telemetry,
 )
-from podtrail_processors.tail_sampling.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.policies.ottl_condition import ErrorMode
 from podtrail_processors.tail_sampling.policy import NoVote, Policy
 from podtrail_processors.tail_sampling.words import name_of

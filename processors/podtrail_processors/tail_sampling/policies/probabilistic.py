@@ -11,8 +11,8 @@ from pydantic import Field
 
 from podtrail.config.types import WarningPath
 from podtrail.otlp import Decision
+from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.probability import ALWAYS, NEVER, threshold_for
-from podtrail_processors.tail_sampling.evidence import Evidence
 from podtrail_processors.tail_sampling.policy import Block, Policy
 
 _DEFAULT_SALT = "default-hash-seed"

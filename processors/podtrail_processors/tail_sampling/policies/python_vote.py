@@ -3,7 +3,7 @@
 from podtrail.component import Context
 from podtrail.config.types import MINUTE, format_duration
 from podtrail.otlp import Decision, Group, frame, split
-from podtrail_processors.tail_sampling.evidence import Evidence
+from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.tail_sampling.instruments import label_of
 from podtrail_processors.tail_sampling.policies.python_loading import Loaded, told
 from podtrail_processors.tail_sampling.policy import NoVote, Policy

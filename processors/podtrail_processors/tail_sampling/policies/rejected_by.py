@@ -13,10 +13,10 @@ from typing import Literal
 from pydantic import Field
 
 from podtrail.otlp import POST_FILTER, Decision, Rejection
+from podtrail_processors.evidence.evidence import Evidence
+from podtrail_processors.evidence.refusals import refusals_in
 from podtrail_processors.tail_sampling.attempt_words import NO_ATTEMPT, refusals
-from podtrail_processors.tail_sampling.evidence import Evidence
 from podtrail_processors.tail_sampling.policy import Block, Policy
-from podtrail_processors.tail_sampling.refusals import refusals_in
 from podtrail_processors.tail_sampling.words import cut, some
 
 Point = Literal[

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from podtrail.otlp import ROOT_NAME, Decision, read_key_value
-from podtrail_processors.tail_sampling.evidence import Evidence, Reads
+from podtrail_processors.evidence.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.policy import Block, Policy
 from podtrail_processors.tail_sampling.words import shown, some
 

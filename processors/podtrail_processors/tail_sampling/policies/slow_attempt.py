@@ -10,7 +10,7 @@ from pydantic import Field
 
 from podtrail.config.types import MILLISECOND, PositiveDuration, format_duration
 from podtrail.otlp import ROOT_NAME, Decision, SpanFields
-from podtrail_processors.tail_sampling.evidence import Evidence, Reads
+from podtrail_processors.evidence.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.policy import Block, Policy
 from podtrail_processors.tail_sampling.words import milliseconds, some
 

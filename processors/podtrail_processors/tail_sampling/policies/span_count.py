@@ -4,7 +4,7 @@ from pydantic import Field
 
 from podtrail.config.types import WarningPath
 from podtrail.otlp import Decision
-from podtrail_processors.tail_sampling.evidence import Evidence
+from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.tail_sampling.lenient import Int32
 from podtrail_processors.tail_sampling.policy import Block, Policy
 

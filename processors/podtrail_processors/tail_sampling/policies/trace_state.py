@@ -6,7 +6,7 @@ from functools import lru_cache
 from pydantic import Field
 
 from podtrail.otlp import Decision
-from podtrail_processors.tail_sampling.evidence import Evidence, Reads
+from podtrail_processors.evidence.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.lenient import Texts
 from podtrail_processors.tail_sampling.policy import Block, Policy
 from podtrail_processors.tail_sampling.words import decoded, shown, some

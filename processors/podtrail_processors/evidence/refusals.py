@@ -4,7 +4,7 @@ from collections.abc import Collection
 from itertools import islice
 
 from podtrail.otlp import Rejection, read_message, read_refusals, read_rejections
-from podtrail_processors.tail_sampling.evidence import Evidence
+from podtrail_processors.evidence.evidence import Evidence
 
 _MOST = 256
 _LONGEST_MESSAGE = 8192

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from podtrail_processors.sought import Seeker, Sought
+from podtrail_processors.evidence.sought import Seeker, Sought
 
 NUMBERS = st.sets(st.integers(0, 30))
 

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 from podtrail.otlp import REFUSAL, Attempt, Group, SpanFields, attempts_in, span_reader, split
 from podtrail.otlp.columns import SpanColumns, column_reader
 from podtrail.otlp.finding import spans_with
-from podtrail_processors.sought import Seeker, Sought
-from podtrail_processors.tail_sampling.measure import Size
-from podtrail_processors.tail_sampling.thresholds import MARK, randomness_in
+from podtrail_processors.evidence.sizes import Size
+from podtrail_processors.evidence.sought import Seeker, Sought
+from podtrail_processors.thresholds import MARK, randomness_in
 
 _SIGNED = 2**63
 _MOST_ATTEMPTS = 16
