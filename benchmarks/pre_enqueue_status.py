@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 
 from podtrail_scheduler.api_dispatcher.dispatcher import APIDispatcher, DispatcherSettings
 from podtrail_scheduler.api_dispatcher.reporting import PodStatusReporter
-from podtrail_scheduler.client import PodCondition
 from podtrail_scheduler.cluster.simulated.timeline import Timeline
-from podtrail_scheduler.durations import SECOND
+from podtrail_scheduler.framework.client import PodCondition
+from podtrail_scheduler.framework.events import Action, ClusterEvent, Happening, Registration, Resource, hints_of
 from podtrail_scheduler.framework.status import Status, unschedulable
 from podtrail_scheduler.objects import Pod
-from podtrail_scheduler.queueing.events import Action, ClusterEvent, Happening, Registration, Resource, hints_of
+from podtrail_scheduler.objects.durations import SECOND
 from podtrail_scheduler.queueing.queue import ProfileQueueing, SchedulingQueue
 
 PODS = 5_000

@@ -12,7 +12,7 @@ import time
 from statistics import quantiles
 
 from podtrail_scheduler import Simulation, Workload
-from podtrail_scheduler.scheduler import Scheduler
+from podtrail_scheduler.cycles.scheduler import Scheduler
 
 CLAIMS = {100: 300, 1_000: 100, 5_000: 0}
 ATTEMPTS = 1_000

@@ -15,20 +15,20 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .attempt import AttemptRecord
     from .cluster.simulated.simulation import Moment, Simulation
     from .cluster.simulated.summary import PendingPod, Summary
-    from .traced_simulation import Delivery, TracedSimulation
+    from .cluster.simulated.traced_simulation import Delivery, TracedSimulation
+    from .cycles.attempt import AttemptRecord
     from .workload import Workload
 
 _HOMES = {
-    "AttemptRecord": "attempt",
-    "Delivery": "traced_simulation",
+    "AttemptRecord": "cycles.attempt",
+    "Delivery": "cluster.simulated.traced_simulation",
     "Moment": "cluster.simulated.simulation",
     "PendingPod": "cluster.simulated.summary",
     "Simulation": "cluster.simulated.simulation",
     "Summary": "cluster.simulated.summary",
-    "TracedSimulation": "traced_simulation",
+    "TracedSimulation": "cluster.simulated.traced_simulation",
     "Workload": "workload",
 }
 

@@ -6,23 +6,23 @@ from typing import Any, ClassVar
 
 from opentelemetry.trace import TracerProvider
 from podtrail_instrumentation import start
-from podtrail_scheduler.attempt import AttemptRecord, Explanation
-from podtrail_scheduler.cache import Cache
 from podtrail_scheduler.cluster.simulated.api_server import PodPlan, SimulatedApiServer
 from podtrail_scheduler.cluster.simulated.timeline import Timeline
-from podtrail_scheduler.durations import SECOND
+from podtrail_scheduler.cycles.attempt import AttemptRecord, Explanation
+from podtrail_scheduler.cycles.cache import Cache
+from podtrail_scheduler.cycles.scheduler import Scheduler
 from podtrail_scheduler.framework.cycle_state import CycleState
 from podtrail_scheduler.framework.extension_points import Plugin
 from podtrail_scheduler.framework.handle import Handle
-from podtrail_scheduler.framework.profile import Enabled, Profile
-from podtrail_scheduler.framework.runtime import Framework
+from podtrail_scheduler.framework.nominator import Nominator
+from podtrail_scheduler.framework.queued_pod import QueuedPod
 from podtrail_scheduler.framework.status import Status
 from podtrail_scheduler.framework.trial import Trial
-from podtrail_scheduler.nominator import Nominator
 from podtrail_scheduler.objects import Node, Pod
+from podtrail_scheduler.objects.durations import SECOND
 from podtrail_scheduler.plugins.registry import default_profile
-from podtrail_scheduler.queueing.entry import QueuedPod
-from podtrail_scheduler.scheduler import Scheduler
+from podtrail_scheduler.runtime.framework import Framework
+from podtrail_scheduler.runtime.profile import Enabled, Profile
 
 ROOMY = {"cpu": 64_000, "memory": 64 * 1024**3, "pods": 110}
 PLAN = PodPlan(None, SECOND, 0, "")

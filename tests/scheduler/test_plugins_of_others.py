@@ -11,15 +11,15 @@ import pytest
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.trace import get_tracer_provider
 from podtrail_instrumentation import provider_around
+from podtrail_scheduler.cluster.simulated.collecting import CollectingSpanProcessor
 from podtrail_scheduler.configuration.expansion import ExtensionPoints, ProfileConfiguration
 from podtrail_scheduler.framework.cycle_state import CycleState
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
-from podtrail_scheduler.framework.profile import Enabled, Profile
 from podtrail_scheduler.framework.status import Status
 from podtrail_scheduler.objects import Node, Pod
 from podtrail_scheduler.plugins.registry import PluginNotFoundError, available, extension_points, make_profile
-from podtrail_scheduler.tracing.collecting import CollectingSpanProcessor
+from podtrail_scheduler.runtime.profile import Enabled, Profile
 
 from tests.scheduler.bench import ROOMY, Bench, Binder, pod
 

@@ -4,8 +4,8 @@ import subprocess
 import sys
 
 import pytest
-from podtrail_scheduler.durations import parse_duration
-from podtrail_scheduler.quantities import parse_quantity, parse_resources
+from podtrail_scheduler.objects.durations import parse_duration
+from podtrail_scheduler.objects.quantities import parse_quantity, parse_resources
 from podtrail_scheduler.workload import Workload
 from pydantic import BaseModel, ValidationError
 

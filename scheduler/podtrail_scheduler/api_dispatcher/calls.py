@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from enum import Enum
 
-from podtrail_scheduler.client import Client, PodCondition
+from podtrail_scheduler.framework.client import Client, PodCondition
 from podtrail_scheduler.objects import Pod
 
 NOT_READY_FOR_SCHEDULING = "NotReadyForScheduling"

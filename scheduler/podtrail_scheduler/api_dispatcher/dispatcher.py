@@ -7,10 +7,10 @@ from typing import Protocol
 
 from podtrail_instrumentation.klog import info, structured
 
-from podtrail_scheduler.client import ApiError, Client, PodCondition
-from podtrail_scheduler.durations import SECOND
+from podtrail_scheduler.framework.client import ApiError, Client, PodCondition
 from podtrail_scheduler.framework.clock import Clock
 from podtrail_scheduler.objects import Pod
+from podtrail_scheduler.objects.durations import SECOND
 
 from .call_queue import CallQueue, Outcome, QueuedCall
 from .calls import APICall, CallType, PodBinding, PodStatusPatch

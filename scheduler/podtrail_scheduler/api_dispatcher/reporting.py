@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping
 
-from podtrail_scheduler.client import POD_SCHEDULED, PodCondition
-from podtrail_scheduler.durations import SECOND
+from podtrail_scheduler.framework.client import POD_SCHEDULED, PodCondition
 from podtrail_scheduler.objects import Pod
+from podtrail_scheduler.objects.durations import SECOND
 
 from .calls import NOT_READY_FOR_SCHEDULING, PodStatusPatch
 from .dispatcher import APIDispatcher

@@ -1,6 +1,6 @@
 """A rate limit in the time that it is told."""
 
-from podtrail_scheduler.durations import SECOND
+from podtrail_scheduler.objects.durations import SECOND
 
 
 class TokenBucket:

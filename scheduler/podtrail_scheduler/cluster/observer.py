@@ -2,12 +2,11 @@
 
 from typing import Protocol
 
-from podtrail_scheduler.objects import Node, Pod
-from podtrail_scheduler.queueing.events import ApiObject
+from podtrail_scheduler.objects import ApiObject, Node, Pod
 
 
 class Observer(Protocol):
-    """Told of each change in the order of the watch, as `podtrail_scheduler.watching.Watching` is."""
+    """Told of each change in the order of the watch, as `podtrail_scheduler.cycles.watching.Watching` is."""
 
     def pod_added(self, pod: Pod) -> None: ...
     def pod_updated(self, old: Pod, new: Pod) -> None: ...

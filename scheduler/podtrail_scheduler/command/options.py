@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from podtrail_scheduler.configuration.types import ClientConnectionConfiguration, LeaderElectionConfiguration
-from podtrail_scheduler.durations import MINUTE
+from podtrail_scheduler.objects.durations import MINUTE
 
 from .flags import GoBool, GoDuration, Verbosity
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from podtrail_scheduler.durations import MINUTE, SECOND
+from podtrail_scheduler.objects.durations import MINUTE, SECOND
 
 from .affinity import LabelSelector, NodeAffinity
 from .wire import Int32, Int64, Nanoseconds, described

@@ -2,7 +2,7 @@
 
 from dataclasses import fields, replace
 
-from podtrail_scheduler.durations import SECOND
+from podtrail_scheduler.objects.durations import SECOND
 
 from . import features as gates
 from .args import (

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from podtrail_scheduler.durations import SECOND
+from podtrail_scheduler.objects.durations import SECOND
 
 from .args import PluginArgs
 from .wire import RAW, Base64, Float32, Int32, Int64, Nanoseconds, described

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from podtrail_scheduler.durations import SECOND
+from podtrail_scheduler.objects.durations import SECOND
 
 from . import features as gates
 from .args import (

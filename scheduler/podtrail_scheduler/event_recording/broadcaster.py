@@ -3,10 +3,10 @@
 from collections import Counter, deque
 from typing import Protocol
 
-from podtrail_scheduler.client import ApiError
-from podtrail_scheduler.durations import MINUTE, SECOND
+from podtrail_scheduler.framework.client import ApiError
 from podtrail_scheduler.framework.clock import Clock
-from podtrail_scheduler.queueing.events import ApiObject
+from podtrail_scheduler.objects import ApiObject
+from podtrail_scheduler.objects.durations import MINUTE, SECOND
 
 from .correlation import FINISH, Correlation
 from .event import Event, ObjectReference, truncated

@@ -1,6 +1,6 @@
 """Which Events are new objects, which belong to a series, and which of these are to be written."""
 
-from podtrail_scheduler.durations import MINUTE
+from podtrail_scheduler.objects.durations import MINUTE
 
 from .event import Event
 

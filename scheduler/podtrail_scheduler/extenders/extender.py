@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, Protocol
 import aiohttp
 
 from podtrail_scheduler.configuration import types
-from podtrail_scheduler.durations import SECOND
 from podtrail_scheduler.framework.extending import ExtenderError, PodsOn, Victims
 from podtrail_scheduler.objects import Pod
+from podtrail_scheduler.objects.durations import SECOND
 
 from .tls import tls_of
 

@@ -9,11 +9,11 @@ from collections.abc import Awaitable, Hashable, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from podtrail_scheduler.objects import Pod
-from podtrail_scheduler.queueing.entry import QueuedPod
-from podtrail_scheduler.queueing.events import Registration
 
 from .cycle_state import CycleState
+from .events import Registration
 from .node_info import NodeInfo
+from .queued_pod import QueuedPod
 from .status import Status
 
 MAX_SCORE = 100

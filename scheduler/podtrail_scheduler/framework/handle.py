@@ -4,16 +4,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from podtrail_scheduler.client import Client
-from podtrail_scheduler.nominator import Nominator
-from podtrail_scheduler.objects import Pod
-from podtrail_scheduler.queueing.events import ApiObject
+from podtrail_scheduler.objects import ApiObject, Pod
 
 from .aside import IN_PLACE, Aside
+from .client import Client
 from .clock import Clock
 from .extending import Extenders
 from .listers import Listers
 from .node_info import NodeInfo
+from .nominator import Nominator
 from .trial import Trial
 from .waiting import WaitingPod
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar, cast
 
-from podtrail_scheduler.queueing.events import ApiObject
+from podtrail_scheduler.objects import ApiObject
 
 Kind = TypeVar("Kind", bound=ApiObject)
 Made = TypeVar("Made")

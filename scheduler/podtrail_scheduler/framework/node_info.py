@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from itertools import count
 
 from podtrail_scheduler.objects import HostPort, Node, Pod
-from podtrail_scheduler.quantities import CPU, MEMORY
+from podtrail_scheduler.objects.quantities import CPU, MEMORY
 
 from .image_states import ImageStates
 

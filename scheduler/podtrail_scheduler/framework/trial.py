@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from podtrail_scheduler.nominator import Nominator
 from podtrail_scheduler.objects import Pod
 
 from .cycle_state import CycleState
 from .extension_points import FilterPlugin, Plugin, PreFilterExtensions
 from .node_info import NodeInfo
+from .nominator import Nominator
 from .status import Status, error
 
 Asked: TypeAlias = Callable[..., Status | None]

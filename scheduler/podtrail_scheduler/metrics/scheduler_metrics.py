@@ -6,9 +6,9 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
+from podtrail_scheduler.framework.events import ClusterEvent, Happening, Hint, HintFunction, Hints
+from podtrail_scheduler.framework.queued_pod import QueuedPod
 from podtrail_scheduler.objects import Pod
-from podtrail_scheduler.queueing.entry import QueuedPod
-from podtrail_scheduler.queueing.events import ClusterEvent, Happening, Hint, HintFunction, Hints
 
 from . import definitions as defined
 from .families import Family

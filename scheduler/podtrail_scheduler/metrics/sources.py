@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
+from podtrail_scheduler.cycles.scheduler import Scheduler
 from podtrail_scheduler.event_recording.broadcaster import EventBroadcaster
 from podtrail_scheduler.queueing.queue import SchedulingQueue
-from podtrail_scheduler.scheduler import Scheduler
 
 from . import definitions as defined
 from .families import ReadVec, Values

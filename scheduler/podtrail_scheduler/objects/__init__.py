@@ -4,6 +4,7 @@ Objects are immutable: a change is a new object, as it is in a watch. Resource a
 `objects.decoding` makes them of the API's JSON.
 """
 
+from .keys import ApiObject
 from .labels import LabelSelector, NodeSelector, NodeSelectorTerm, Requirement
 from .node import (
     HOSTNAME,
@@ -56,6 +57,7 @@ __all__ = [
     "WAIT_FOR_FIRST_CONSUMER",
     "ZONE",
     "Affinity",
+    "ApiObject",
     "CsiDriver",
     "CsiNode",
     "CsiNodeDriver",

@@ -1,5 +1,7 @@
 """How objects are told apart within their kind."""
 
+from typing import Protocol
+
 
 class ByName:
     """An object without a namespace."""
@@ -24,3 +26,12 @@ class ByNamespaceAndName:
     def key(self) -> str:
         """Namespace and name."""
         return f"{self.namespace}/{self.name}"
+
+
+class ApiObject(Protocol):
+    """Any of the objects of `podtrail_scheduler.objects`."""
+
+    @property
+    def key(self) -> str:
+        """Namespace and name, or the name of what has no namespace."""
+        ...

@@ -1,6 +1,6 @@
 """Label and node selectors, as the API's types of those names decide them."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
 
@@ -52,6 +52,11 @@ class LabelSelector:
     def empty(self) -> bool:
         """Whether it has no condition and so selects everything."""
         return not self.match_labels and not self.match_expressions
+
+    @property
+    def question(self) -> Hashable:
+        """A hashable stand-in: equal for selectors that select the same by the same conditions."""
+        return frozenset(self.match_labels.items()), self.match_expressions
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import SKIP, Status
 from podtrail_scheduler.objects import Pod
 
-from .resource_allocation import ScoredResources
+from .shared.resource_allocation import ScoredResources
 
 
 class BalancedAllocation:

@@ -1,7 +1,7 @@
 # ruff: noqa: ARG002 - a plugin is given what its extension point has, used or not
 """DefaultBinder: binds through the API server, the trace context's annotations in the same request."""
 
-from podtrail_scheduler.client import ApiError
+from podtrail_scheduler.framework.client import ApiError
 from podtrail_scheduler.framework.cycle_state import CycleState
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.status import Status, error

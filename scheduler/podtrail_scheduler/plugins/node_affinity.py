@@ -8,6 +8,7 @@ from collections.abc import Hashable, Sequence
 
 from podtrail_scheduler.configuration.args import NodeAffinityArgs
 from podtrail_scheduler.framework.cycle_state import CycleState
+from podtrail_scheduler.framework.events import Action, ClusterEvent, Happening, Hint, Registration, Resource
 from podtrail_scheduler.framework.extension_points import PreFilterResult
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
@@ -15,9 +16,8 @@ from podtrail_scheduler.framework.status import SKIP, Status, unresolvable
 from podtrail_scheduler.objects import Node, NodeSelectorTerm, Pod
 from podtrail_scheduler.objects import NodeAffinity as Affinity
 from podtrail_scheduler.objects.decoding import node_affinity
-from podtrail_scheduler.queueing.events import Action, ClusterEvent, Happening, Hint, Registration, Resource
 
-from .scoring import shares_of_best
+from .shared.scoring import shares_of_best
 
 REFUSED = unresolvable("node(s) didn't match Pod's node affinity/selector")
 ENFORCED = unresolvable("node(s) didn't match scheduler-enforced node affinity")

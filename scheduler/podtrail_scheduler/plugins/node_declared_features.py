@@ -4,11 +4,11 @@
 from collections.abc import Hashable, Sequence
 
 from podtrail_scheduler.framework.cycle_state import CycleState
+from podtrail_scheduler.framework.events import Action, ClusterEvent, Happening, Hint, Registration, Resource
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import SKIP, Status, unresolvable
 from podtrail_scheduler.objects import Node, Pod
-from podtrail_scheduler.queueing.events import Action, ClusterEvent, Happening, Hint, Registration, Resource
 
 REFUSED = unresolvable("node(s) didn't match Pod's required features")
 

@@ -4,12 +4,12 @@
 from collections.abc import Hashable, Sequence
 
 from podtrail_scheduler.framework.cycle_state import CycleState
+from podtrail_scheduler.framework.events import Action, ClusterEvent, Registration, Resource
 from podtrail_scheduler.framework.extension_points import PreFilterResult
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import Status, unresolvable
 from podtrail_scheduler.objects import Pod
-from podtrail_scheduler.queueing.events import Action, ClusterEvent, Registration, Resource
 
 REFUSED = unresolvable("node(s) didn't match the requested node name")
 

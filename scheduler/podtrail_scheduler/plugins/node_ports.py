@@ -4,11 +4,11 @@
 from collections.abc import Hashable, Sequence
 
 from podtrail_scheduler.framework.cycle_state import CycleState
+from podtrail_scheduler.framework.events import Action, ClusterEvent, Happening, Hint, Registration, Resource
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import ANY_ADDRESS, NodeInfo
 from podtrail_scheduler.framework.status import SKIP, Status, unschedulable
 from podtrail_scheduler.objects import HostPort, Pod
-from podtrail_scheduler.queueing.events import Action, ClusterEvent, Happening, Hint, Registration, Resource
 
 REFUSED = unschedulable("node(s) didn't have free ports for the requested pod ports")
 

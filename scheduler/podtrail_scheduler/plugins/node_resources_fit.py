@@ -5,17 +5,17 @@ from collections.abc import Collection, Hashable, Sequence
 
 from podtrail_scheduler.configuration.args import NodeResourcesFitArgs
 from podtrail_scheduler.framework.cycle_state import CycleState
+from podtrail_scheduler.framework.events import Action, ClusterEvent, Happening, Hint, Registration, Resource
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import Status, unresolvable, unschedulable
 from podtrail_scheduler.objects import Node, Pod
+from podtrail_scheduler.objects.quantities import CPU, DEVICE_CLASSES, EPHEMERAL_STORAGE, MEMORY, PODS, is_extended
 from podtrail_scheduler.objects.resource import DeviceClass
-from podtrail_scheduler.quantities import CPU, DEVICE_CLASSES, EPHEMERAL_STORAGE, MEMORY, PODS, is_extended
-from podtrail_scheduler.queueing.events import Action, ClusterEvent, Happening, Hint, Registration, Resource
 
-from .extended_resources import ExtendedResources
-from .resource_allocation import ScoredResources
-from .scoring_strategies import scorer
+from .shared.extended_resources import ExtendedResources
+from .shared.resource_allocation import ScoredResources
+from .shared.scoring_strategies import scorer
 
 TOO_MANY_PODS = "Too many pods"
 _BASIC = (CPU, MEMORY, EPHEMERAL_STORAGE)

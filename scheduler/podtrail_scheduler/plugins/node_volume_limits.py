@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from podtrail_scheduler.framework.cycle_state import CycleState
+from podtrail_scheduler.framework.events import Action, ClusterEvent, Happening, Hint, Registration, Resource
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import SKIP, Status, error, unresolvable, unschedulable
@@ -16,10 +17,9 @@ from podtrail_scheduler.objects import (
     StorageClass,
     VolumeAttachment,
 )
-from podtrail_scheduler.queueing.events import Action, ClusterEvent, Happening, Hint, Registration, Resource
 
-from .csi_migration import INLINE_KINDS, CsiVolume, csi_volume_of, driver_of_provisioner, inline_csi_volume
-from .volume_claims import after_own_claim, claim_not_found, claimed_volumes, class_of, not_made_for
+from .shared.csi_migration import INLINE_KINDS, CsiVolume, csi_volume_of, driver_of_provisioner, inline_csi_volume
+from .shared.volume_claims import after_own_claim, claim_not_found, claimed_volumes, class_of, not_made_for
 
 TOO_MANY = unschedulable("node(s) exceed max volume count")
 

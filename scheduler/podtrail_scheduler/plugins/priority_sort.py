@@ -1,7 +1,7 @@
 """PrioritySort: the highest priority first, among equals the one that has waited longest since its last attempt."""
 
 from podtrail_scheduler.framework.handle import Handle
-from podtrail_scheduler.queueing.entry import QueuedPod
+from podtrail_scheduler.framework.queued_pod import QueuedPod
 
 
 class PrioritySort:

@@ -13,7 +13,7 @@ from podtrail_scheduler.configuration.expansion import ProfileConfiguration
 from podtrail_scheduler.configuration.features import FeatureGates
 from podtrail_scheduler.framework.extension_points import Plugin
 from podtrail_scheduler.framework.handle import Handle
-from podtrail_scheduler.framework.profile import Enabled, Profile
+from podtrail_scheduler.runtime.profile import Enabled, Profile
 
 from .balanced_allocation import BalancedAllocation
 from .default_binder import DefaultBinder

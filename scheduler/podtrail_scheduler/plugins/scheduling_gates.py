@@ -3,10 +3,10 @@
 
 from collections.abc import Sequence
 
+from podtrail_scheduler.framework.events import Action, ClusterEvent, Registration, Resource
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.status import Status, unresolvable
 from podtrail_scheduler.objects import Pod
-from podtrail_scheduler.queueing.events import Action, ClusterEvent, Registration, Resource
 
 GATED = "Scheduling is blocked due to non-empty scheduling gates"
 """The API server's words in the condition of a gated Pod: equal ones are not written twice (KEP-5501)."""

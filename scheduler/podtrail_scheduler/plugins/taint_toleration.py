@@ -4,13 +4,13 @@
 from collections.abc import Hashable, Sequence
 
 from podtrail_scheduler.framework.cycle_state import CycleState
+from podtrail_scheduler.framework.events import Action, ClusterEvent, Happening, Hint, Registration, Resource
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import Status, unresolvable
 from podtrail_scheduler.objects import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE, Node, Pod
-from podtrail_scheduler.queueing.events import Action, ClusterEvent, Happening, Hint, Registration, Resource
 
-from .scoring import shares_below_worst
+from .shared.scoring import shares_below_worst
 
 REFUSED = unresolvable("node(s) had untolerated taint(s)")
 _HARD = (NO_SCHEDULE, NO_EXECUTE)

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from podtrail_scheduler.framework.cycle_state import CycleState
+from podtrail_scheduler.framework.events import Action, ClusterEvent, Happening, Hint, Registration, Resource
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import SKIP, Status, unresolvable, unschedulable
 from podtrail_scheduler.objects import PersistentVolumeClaim, Pod, Volume
-from podtrail_scheduler.queueing.events import Action, ClusterEvent, Happening, Hint, Registration, Resource
 
-from .volume_claims import after_named_claim, claim_not_found
+from .shared.volume_claims import after_named_claim, claim_not_found
 
 DISK_IN_USE = unschedulable("node(s) had no available disk")
 CLAIM_IN_USE = unschedulable(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from podtrail_scheduler.framework.cycle_state import CycleState
+from podtrail_scheduler.framework.events import Action, ClusterEvent, Happening, Hint, Registration, Resource
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import SKIP, Status, unresolvable
@@ -16,10 +17,9 @@ from podtrail_scheduler.objects import (
     Pod,
     StorageClass,
 )
-from podtrail_scheduler.queueing.events import Action, ClusterEvent, Happening, Hint, Registration, Resource
 
-from .csi_migration import BETA_REGION, BETA_ZONE, ZONES_DELIMITER
-from .volume_claims import after_named_claim, claim_not_found, class_not_found, class_of, volume_not_found
+from .shared.csi_migration import BETA_REGION, BETA_ZONE, ZONES_DELIMITER
+from .shared.volume_claims import after_named_claim, claim_not_found, class_not_found, class_of, volume_not_found
 
 ELSEWHERE = unresolvable("node(s) had no available volume zone")
 

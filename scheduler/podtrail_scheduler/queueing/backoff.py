@@ -7,9 +7,9 @@ that failed with an error are apart and wait to the end.
 
 from collections.abc import Callable, Iterator
 
-from podtrail_scheduler.durations import SECOND
+from podtrail_scheduler.framework.queued_pod import QueuedPod
+from podtrail_scheduler.objects.durations import SECOND
 
-from .entry import QueuedPod
 from .heap import EntryHeap, Key
 
 WINDOW = 1 * SECOND

@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 
+from podtrail_scheduler.framework.events import Action, ClusterEvent, Resource
 from podtrail_scheduler.objects import Node, Pod
-
-from .events import Action, ClusterEvent, Resource
 
 
 def pod_scheduling_properties_change(old: Pod, new: Pod, *, target: bool) -> list[ClusterEvent]:

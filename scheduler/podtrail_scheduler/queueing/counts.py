@@ -2,7 +2,8 @@
 
 from collections import Counter, defaultdict
 
-from .entry import QueuedPod
+from podtrail_scheduler.framework.queued_pod import QueuedPod
+
 from .interest import Strategy
 
 _MEANT_FOR = {

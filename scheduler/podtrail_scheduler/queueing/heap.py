@@ -4,7 +4,7 @@ import heapq
 from collections.abc import Callable, Iterator
 from itertools import count
 
-from .entry import QueuedPod
+from podtrail_scheduler.framework.queued_pod import QueuedPod
 
 _SPARE = 64
 """How many outdated tickets are kept at least before the heap is made anew."""

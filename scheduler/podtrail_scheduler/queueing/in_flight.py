@@ -4,8 +4,8 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterator
 from itertools import islice
 
-from .entry import QueuedPod
-from .events import Happening
+from podtrail_scheduler.framework.events import Happening
+from podtrail_scheduler.framework.queued_pod import QueuedPod
 
 POD_POPPED = "PodPopped"
 """What stands for the Pods themselves in `scheduler_inflight_events{event}`."""

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
-from .entry import QueuedPod
-from .events import ClusterEvent, Happening, Hint, HintFunction, Hints
+from podtrail_scheduler.framework.events import ClusterEvent, Happening, Hint, HintFunction, Hints
+from podtrail_scheduler.framework.queued_pod import QueuedPod
 
 Looking = Mapping[str, Sequence[HintFunction]]
 """Hints by plugin."""

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 
+from podtrail_scheduler.framework.events import Action, ClusterEvent, Resource
 from podtrail_scheduler.objects import (
+    ApiObject,
     CsiDriver,
     CsiNode,
     CsiStorageCapacity,
@@ -12,8 +14,6 @@ from podtrail_scheduler.objects import (
     VolumeAttachment,
 )
 from podtrail_scheduler.objects.resource import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
-
-from .events import Action, ApiObject, ClusterEvent, Resource
 
 RESOURCES: Mapping[type, Resource] = {
     PersistentVolume: Resource.PERSISTENT_VOLUME,

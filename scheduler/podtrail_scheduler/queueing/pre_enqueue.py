@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from podtrail_scheduler.framework.answers import checked, in_words
+from podtrail_scheduler.framework.queued_pod import QueuedPod
 from podtrail_scheduler.framework.status import Code, Status, error
 from podtrail_scheduler.objects import Pod
 
-from .entry import QueuedPod
 from .telling import rejected_before_queueing
 
 POD_SCHEDULED = "PodScheduled"

@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from podtrail_scheduler.durations import MINUTE, SECOND
+from podtrail_scheduler.framework.events import FORCE_ACTIVATE, POD_ADD, TIMEOUT, Happening, Hints
+from podtrail_scheduler.framework.queued_pod import QueuedPod
 from podtrail_scheduler.objects import Pod
+from podtrail_scheduler.objects.durations import MINUTE, SECOND
 
 from . import telling
 from .backoff import BackoffQueue
 from .changes import pod_scheduling_properties_change
 from .counts import QueueCounts
-from .entry import QueuedPod
-from .events import FORCE_ACTIVATE, POD_ADD, TIMEOUT, Happening, Hints
 from .heap import EntryHeap
 from .in_flight import InFlight
 from .interest import Interest, Strategy

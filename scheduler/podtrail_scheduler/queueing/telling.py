@@ -4,10 +4,10 @@ import logging
 
 from podtrail_instrumentation.klog import info, structured
 
+from podtrail_scheduler.framework.events import Happening
+from podtrail_scheduler.framework.queued_pod import QueuedPod
 from podtrail_scheduler.framework.status import Status
 
-from .entry import QueuedPod
-from .events import Happening
 from .interest import Strategy
 
 _logger = logging.getLogger("podtrail_scheduler.queueing")

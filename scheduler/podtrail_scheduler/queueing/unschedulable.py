@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from itertools import count
 from typing import NamedTuple
 
-from .entry import QueuedPod
+from podtrail_scheduler.framework.queued_pod import QueuedPod
 
 
 class _Place(NamedTuple):

@@ -8,7 +8,7 @@ from typing import cast
 
 from pydantic import Field, model_validator
 
-from podtrail_scheduler.durations import Duration, parse_duration
+from podtrail_scheduler.objects.durations import Duration, parse_duration
 
 from .faults import Faults, SlowPlugin, SomeNodes, SomePods
 from .nodes import NodeGroup

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from podtrail_scheduler.durations import Duration, parse_duration
+from podtrail_scheduler.objects.durations import Duration, parse_duration
 
 from .values import Name, Section
 

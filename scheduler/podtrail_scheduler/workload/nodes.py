@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from podtrail_scheduler.durations import Duration
+from podtrail_scheduler.objects.durations import Duration
 
 from .values import Name, Quantities, Section, valid_resources
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from podtrail_scheduler.durations import Duration, parse_duration
+from podtrail_scheduler.objects.durations import Duration, parse_duration
 
 from .values import Name, Quantities, Section
 

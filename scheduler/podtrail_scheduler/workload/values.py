@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from podtrail_scheduler.quantities import parse_resources
+from podtrail_scheduler.objects.quantities import parse_resources
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9.-]{0,50}[a-z0-9])?$")]
 

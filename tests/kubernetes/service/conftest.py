@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from podtrail_scheduler.attempt import AttemptRecord
 from podtrail_scheduler.cluster.kubernetes.assembly import Plan
 from podtrail_scheduler.cluster.kubernetes.service import Settings, run
 from podtrail_scheduler.cluster.kubernetes.serving import Serving
 from podtrail_scheduler.configuration.expansion import resolve
 from podtrail_scheduler.configuration.features import parse_feature_gates
 from podtrail_scheduler.configuration.load import check, read
+from podtrail_scheduler.cycles.attempt import AttemptRecord
 from podtrail_scheduler.plugins.registry import available, extension_points
 
 from tests.scheduler.collector import Collector

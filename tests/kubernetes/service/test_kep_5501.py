@@ -25,10 +25,10 @@ from typing import Any
 
 import pytest
 from podtrail_scheduler.framework.cycle_state import CycleState
+from podtrail_scheduler.framework.events import Action, ClusterEvent, Registration, Resource
 from podtrail_scheduler.framework.extension_points import PermitResult
 from podtrail_scheduler.framework.status import Code, Status, unschedulable
 from podtrail_scheduler.objects import Pod
-from podtrail_scheduler.queueing.events import Action, ClusterEvent, Registration, Resource
 from prometheus_client.parser import text_string_to_metric_families
 
 pytestmark = pytest.mark.control_plane

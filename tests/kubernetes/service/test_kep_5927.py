@@ -29,7 +29,7 @@ from typing import Any
 import grpc
 import pytest
 from opentelemetry.trace import get_current_span
-from podtrail_scheduler.attempt import AttemptRecord
+from podtrail_scheduler.cycles.attempt import AttemptRecord
 from podtrail_scheduler.framework.cycle_state import CycleState
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.objects import Pod

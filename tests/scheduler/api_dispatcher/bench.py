@@ -6,10 +6,10 @@ from typing import Any, NamedTuple, Protocol
 
 from podtrail_scheduler.api_dispatcher.calls import Known
 from podtrail_scheduler.api_dispatcher.dispatcher import APIDispatcher, DispatcherSettings
-from podtrail_scheduler.client import ApiError, PodCondition
 from podtrail_scheduler.cluster.simulated.timeline import Timeline
-from podtrail_scheduler.durations import MILLISECOND, SECOND
+from podtrail_scheduler.framework.client import ApiError, PodCondition
 from podtrail_scheduler.objects import Pod
+from podtrail_scheduler.objects.durations import MILLISECOND, SECOND
 
 from tests.scheduler.plugins.unasked_client import UnaskedClient
 from tests.scheduler.virtual_time import let_pass

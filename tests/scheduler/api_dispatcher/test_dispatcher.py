@@ -3,7 +3,7 @@
 import pytest
 from podtrail_scheduler.api_dispatcher.client import DispatchingClient
 from podtrail_scheduler.api_dispatcher.dispatcher import DispatcherSettings
-from podtrail_scheduler.client import ApiError, PodCondition
+from podtrail_scheduler.framework.client import ApiError, PodCondition
 
 from tests.scheduler.api_dispatcher.bench import DispatcherBench, MakeBench, condition
 

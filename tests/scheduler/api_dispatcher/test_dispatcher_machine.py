@@ -4,8 +4,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from podtrail_scheduler.api_dispatcher.calls import NOT_READY_FOR_SCHEDULING, Known, PodStatusPatch
 from podtrail_scheduler.api_dispatcher.dispatcher import DispatcherSettings
-from podtrail_scheduler.client import PodCondition
-from podtrail_scheduler.durations import SECOND
+from podtrail_scheduler.framework.client import PodCondition
+from podtrail_scheduler.objects.durations import SECOND
 
 from tests.scheduler.api_dispatcher.bench import DispatcherBench, MakeBench
 

@@ -11,12 +11,12 @@ import pytest
 from podtrail_scheduler.api_dispatcher.calls import NOT_READY_FOR_SCHEDULING, Known
 from podtrail_scheduler.api_dispatcher.dispatcher import DispatcherSettings
 from podtrail_scheduler.api_dispatcher.reporting import PodStatusReporter
-from podtrail_scheduler.client import ApiError, PodCondition
-from podtrail_scheduler.durations import MINUTE
+from podtrail_scheduler.framework.client import ApiError, PodCondition
+from podtrail_scheduler.framework.events import Action, ClusterEvent, Happening, Registration, Resource, hints_of
+from podtrail_scheduler.framework.queued_pod import QueuedPod
 from podtrail_scheduler.framework.status import Status, error, unresolvable, unschedulable
 from podtrail_scheduler.objects import Pod
-from podtrail_scheduler.queueing.entry import QueuedPod
-from podtrail_scheduler.queueing.events import Action, ClusterEvent, Happening, Registration, Resource, hints_of
+from podtrail_scheduler.objects.durations import MINUTE
 from podtrail_scheduler.queueing.queue import ProfileQueueing, SchedulingQueue
 
 from tests.scheduler.api_dispatcher.bench import DispatcherBench, MakeBench

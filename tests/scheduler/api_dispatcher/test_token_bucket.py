@@ -1,7 +1,7 @@
 """The rate limit."""
 
 from podtrail_scheduler.api_dispatcher.token_bucket import TokenBucket
-from podtrail_scheduler.durations import SECOND
+from podtrail_scheduler.objects.durations import SECOND
 
 
 def test_a_burst_then_so_many_a_second() -> None:

@@ -4,20 +4,19 @@ import json
 from collections.abc import Sequence
 from functools import cache
 
-from podtrail_scheduler.attempt import AttemptRecord, Explanation
-from podtrail_scheduler.cache import Cache
 from podtrail_scheduler.cluster.simulated.api_server import PodPlan, SimulatedApiServer
 from podtrail_scheduler.cluster.simulated.timeline import Timeline
 from podtrail_scheduler.configuration.expansion import ProfileConfiguration, resolve
 from podtrail_scheduler.configuration.features import FeatureGates
 from podtrail_scheduler.configuration.load import check, read
-from podtrail_scheduler.durations import SECOND
+from podtrail_scheduler.cycles.attempt import AttemptRecord, Explanation
+from podtrail_scheduler.cycles.cache import Cache
+from podtrail_scheduler.cycles.scheduler import Scheduler
 from podtrail_scheduler.framework.handle import Handle
-from podtrail_scheduler.objects import Node, Pod
+from podtrail_scheduler.objects import ApiObject, Node, Pod
 from podtrail_scheduler.objects.decoding import decode
+from podtrail_scheduler.objects.durations import SECOND
 from podtrail_scheduler.plugins.registry import available, extension_points, make_profile
-from podtrail_scheduler.queueing.events import ApiObject
-from podtrail_scheduler.scheduler import Scheduler
 
 from .builders import as_stored
 from .case import Object

@@ -3,7 +3,7 @@
 from random import Random
 from typing import Any
 
-from podtrail_scheduler.quantities import parse_quantity
+from podtrail_scheduler.objects.quantities import parse_quantity
 
 from .builders import ADMINISTRATORS, NAMESPACE, ZONE, container, expression, node, pod
 from .case import Object

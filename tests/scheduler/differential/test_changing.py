@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from podtrail_scheduler.cache import Cache
+from podtrail_scheduler.cycles.cache import Cache
 from podtrail_scheduler.framework.node_info import NodeInfo
 
 from .answers import Answer

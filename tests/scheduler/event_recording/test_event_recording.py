@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from podtrail_scheduler.client import ApiError
 from podtrail_scheduler.cluster.simulated.timeline import Timeline
-from podtrail_scheduler.durations import MILLISECOND, MINUTE, SECOND
 from podtrail_scheduler.event_recording.broadcaster import EventBroadcaster
 from podtrail_scheduler.event_recording.event import Event, truncated
+from podtrail_scheduler.framework.client import ApiError
 from podtrail_scheduler.objects import Pod
+from podtrail_scheduler.objects.durations import MILLISECOND, MINUTE, SECOND
 
 from tests.scheduler.virtual_time import let_pass
 

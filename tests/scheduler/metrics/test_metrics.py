@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 
 import pytest
-from podtrail_scheduler.durations import MILLISECOND, SECOND
+from podtrail_scheduler.framework.events import NODE_ADD, Happening, Hint, Registration, hints_of
+from podtrail_scheduler.framework.queued_pod import QueuedPod
 from podtrail_scheduler.metrics import definitions, sources
 from podtrail_scheduler.metrics.families import CounterVec, GaugeVec, HistogramVec, exponential_buckets
 from podtrail_scheduler.metrics.scheduler_metrics import SchedulerMetrics
 from podtrail_scheduler.objects import Node, Pod
-from podtrail_scheduler.queueing.entry import QueuedPod
-from podtrail_scheduler.queueing.events import NODE_ADD, Happening, Hint, Registration, hints_of
+from podtrail_scheduler.objects.durations import MILLISECOND, SECOND
 from podtrail_scheduler.queueing.queue import ProfileQueueing, SchedulingQueue
 from prometheus_client.parser import text_string_to_metric_families
 

@@ -4,18 +4,17 @@ from collections.abc import Coroutine, Mapping
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
-from podtrail_scheduler.client import Kind
 from podtrail_scheduler.cluster.simulated.object_store import ObjectStore
 from podtrail_scheduler.cluster.simulated.timeline import Timeline
+from podtrail_scheduler.framework.client import Kind
 from podtrail_scheduler.framework.cycle_state import CycleState
 from podtrail_scheduler.framework.extension_points import FilterPlugin, PreFilterPlugin
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.listers import Listers
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import SKIP, Status
-from podtrail_scheduler.objects import Node, Pod
+from podtrail_scheduler.objects import ApiObject, Node, Pod
 from podtrail_scheduler.objects.pod import ExtendedClaim
-from podtrail_scheduler.queueing.events import ApiObject
 
 from tests.scheduler.plugins.unasked_client import UnaskedClient
 

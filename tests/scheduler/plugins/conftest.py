@@ -1,8 +1,8 @@
 from collections.abc import Callable
 
 import pytest
-from podtrail_scheduler.objects import Pod
-from podtrail_scheduler.queueing.events import Action, ApiObject, Happening, Hint, Hinting, Resource
+from podtrail_scheduler.framework.events import Action, Happening, Hint, Hinting, Resource
+from podtrail_scheduler.objects import ApiObject, Pod
 
 from tests.scheduler.plugins.cluster import Cluster
 

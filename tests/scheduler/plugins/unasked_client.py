@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from podtrail_scheduler.client import Kind, PodCondition
-from podtrail_scheduler.objects import Pod
+from podtrail_scheduler.framework.client import Kind, PodCondition
+from podtrail_scheduler.objects import ApiObject, Pod
 from podtrail_scheduler.objects.pod import ExtendedClaim
-from podtrail_scheduler.queueing.events import ApiObject
 
 
 class UnaskedClient:

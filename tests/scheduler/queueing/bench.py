@@ -3,11 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
-from podtrail_scheduler.durations import SECOND
-from podtrail_scheduler.framework.status import Status, unresolvable
-from podtrail_scheduler.objects import Node, Pod
-from podtrail_scheduler.queueing.entry import QueuedPod
-from podtrail_scheduler.queueing.events import (
+from podtrail_scheduler.framework.events import (
     NODE_ADD,
     Action,
     ClusterEvent,
@@ -18,6 +14,10 @@ from podtrail_scheduler.queueing.events import (
     Resource,
     hints_of,
 )
+from podtrail_scheduler.framework.queued_pod import QueuedPod
+from podtrail_scheduler.framework.status import Status, unresolvable
+from podtrail_scheduler.objects import Node, Pod
+from podtrail_scheduler.objects.durations import SECOND
 from podtrail_scheduler.queueing.pre_enqueue import PreEnqueuePlugin, PreEnqueueReporter
 from podtrail_scheduler.queueing.queue import ProfileQueueing, QueueSettings, SchedulingQueue
 

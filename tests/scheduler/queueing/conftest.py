@@ -1,5 +1,5 @@
 import pytest
-from podtrail_scheduler.queueing.events import Happening
+from podtrail_scheduler.framework.events import Happening
 
 from tests.scheduler.queueing.bench import NODE_ADDED, START, QueueBench
 

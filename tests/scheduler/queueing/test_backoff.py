@@ -1,8 +1,8 @@
 """Back-off: its length, its windows, and who may leave before it is over (KEP-5142)."""
 
 import pytest
-from podtrail_scheduler.durations import MILLISECOND, SECOND
-from podtrail_scheduler.queueing.events import Happening
+from podtrail_scheduler.framework.events import Happening
+from podtrail_scheduler.objects.durations import MILLISECOND, SECOND
 
 from tests.scheduler.queueing.bench import QueueBench
 

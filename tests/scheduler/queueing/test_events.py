@@ -1,7 +1,7 @@
 """Who hears of which event."""
 
 import pytest
-from podtrail_scheduler.queueing.events import ASSIGNED_POD_ADD, NODE_ADD, TIMEOUT, Action, ClusterEvent, Resource
+from podtrail_scheduler.framework.events import ASSIGNED_POD_ADD, NODE_ADD, TIMEOUT, Action, ClusterEvent, Resource
 
 ANY_UPDATE = ClusterEvent(Resource.NODE, Action.UPDATE)
 TAINT = ClusterEvent(Resource.NODE, Action.UPDATE_NODE_TAINT)

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from podtrail_scheduler.framework.events import NODE_ADD, Happening
 from podtrail_scheduler.objects import Node
-from podtrail_scheduler.queueing.events import NODE_ADD, Happening
 
 from tests.scheduler.queueing.bench import QueueBench
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from podtrail_scheduler.framework.events import Action, ClusterEvent, Happening, Registration, Resource
 from podtrail_scheduler.framework.status import Status, unschedulable
 from podtrail_scheduler.objects import Pod
-from podtrail_scheduler.queueing.events import Action, ClusterEvent, Happening, Registration, Resource
 
 from tests.scheduler.queueing.bench import QueueBench
 

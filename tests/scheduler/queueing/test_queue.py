@@ -4,9 +4,9 @@ import logging
 from dataclasses import replace
 
 import pytest
-from podtrail_scheduler.durations import MINUTE, SECOND
+from podtrail_scheduler.framework.events import ASSIGNED_POD_DELETE, NODE_ADD, Action, ClusterEvent, Happening, Resource
 from podtrail_scheduler.objects import Node, Pod
-from podtrail_scheduler.queueing.events import ASSIGNED_POD_DELETE, NODE_ADD, Action, ClusterEvent, Happening, Resource
+from podtrail_scheduler.objects.durations import MINUTE, SECOND
 
 from tests.scheduler.queueing.bench import QueueBench
 

@@ -6,11 +6,7 @@ from dataclasses import replace
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
-from podtrail_scheduler.durations import MINUTE, SECOND
-from podtrail_scheduler.framework.status import Status, unresolvable
-from podtrail_scheduler.objects import Node, Pod
-from podtrail_scheduler.queueing.entry import QueuedPod
-from podtrail_scheduler.queueing.events import (
+from podtrail_scheduler.framework.events import (
     NODE_ADD,
     Action,
     ClusterEvent,
@@ -19,6 +15,10 @@ from podtrail_scheduler.queueing.events import (
     Resource,
     hints_of,
 )
+from podtrail_scheduler.framework.queued_pod import QueuedPod
+from podtrail_scheduler.framework.status import Status, unresolvable
+from podtrail_scheduler.objects import Node, Pod
+from podtrail_scheduler.objects.durations import MINUTE, SECOND
 from podtrail_scheduler.queueing.queue import ProfileQueueing, QueueSettings, SchedulingQueue
 
 

@@ -9,12 +9,11 @@ from typing import Any
 
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from podtrail_scheduler.client import ApiError, Kind, PodCondition
-from podtrail_scheduler.objects import PersistentVolume, PersistentVolumeClaim, Pod
+from podtrail_scheduler.framework.client import ApiError, Kind, PodCondition
+from podtrail_scheduler.objects import ApiObject, PersistentVolume, PersistentVolumeClaim, Pod
 from podtrail_scheduler.objects.decoding import decode
 from podtrail_scheduler.objects.pod import ExtendedClaim
 from podtrail_scheduler.objects.resource import ResourceClaim
-from podtrail_scheduler.queueing.events import ApiObject
 
 from .connection import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Connection
 from .errors import Refused, RequestFailed
@@ -30,7 +29,7 @@ _propagator = TraceContextTextMapPropagator()
 
 
 class ApiClient:
-    """Implements podtrail_scheduler.client.Client.
+    """Implements podtrail_scheduler.framework.client.Client.
 
     `pod` looks a Pod up in what the watch showed; `status_limiter` holds back writes to Pod statuses, which must not
     take the place of bindings.

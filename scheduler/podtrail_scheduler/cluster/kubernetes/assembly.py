@@ -8,9 +8,6 @@ from opentelemetry.trace import Tracer
 from podtrail_scheduler.api_dispatcher.client import DispatchingClient
 from podtrail_scheduler.api_dispatcher.dispatcher import APIDispatcher, DispatcherSettings
 from podtrail_scheduler.api_dispatcher.reporting import PodStatusReporter, by_profile
-from podtrail_scheduler.attempt import AttemptRecord
-from podtrail_scheduler.cache import Cache
-from podtrail_scheduler.client import Client
 from podtrail_scheduler.configuration.expansion import ProfileConfiguration
 from podtrail_scheduler.configuration.features import (
     ASYNC_TRACE_CONTEXT_PROPAGATION,
@@ -21,19 +18,22 @@ from podtrail_scheduler.configuration.features import (
     FeatureGates,
 )
 from podtrail_scheduler.configuration.types import KubeSchedulerConfiguration
-from podtrail_scheduler.durations import MINUTE, SECOND
+from podtrail_scheduler.cycles.attempt import AttemptRecord
+from podtrail_scheduler.cycles.cache import Cache
+from podtrail_scheduler.cycles.scheduler import Scheduler
 from podtrail_scheduler.event_recording.broadcaster import EventBroadcaster
 from podtrail_scheduler.extenders import WatchedManifests
 from podtrail_scheduler.framework.aside import IN_PLACE
+from podtrail_scheduler.framework.client import Client
 from podtrail_scheduler.framework.extending import Extenders
 from podtrail_scheduler.framework.handle import Handle
-from podtrail_scheduler.framework.profile import Profile
 from podtrail_scheduler.framework.trial import Trial
 from podtrail_scheduler.metrics.scheduler_metrics import SchedulerMetrics
 from podtrail_scheduler.metrics.sources import show
+from podtrail_scheduler.objects.durations import MINUTE, SECOND
 from podtrail_scheduler.plugins.registry import IN_TREE, Make, make_profile
 from podtrail_scheduler.queueing.queue import QueueSettings
-from podtrail_scheduler.scheduler import Scheduler
+from podtrail_scheduler.runtime.profile import Profile
 
 from .clock import AsyncioClock
 from .plugin_handle import handle_of_others

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from podtrail_scheduler.client import ApiError
 from podtrail_scheduler.event_recording.event import Event
+from podtrail_scheduler.framework.client import ApiError
 
 from .connection import STRATEGIC_MERGE_PATCH, Connection
 from .errors import Refused, RequestFailed

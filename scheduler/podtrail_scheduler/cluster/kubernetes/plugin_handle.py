@@ -6,13 +6,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from podtrail_scheduler.client import Client, PodCondition
-from podtrail_scheduler.client import Kind as Written
+from podtrail_scheduler.framework.client import Client, PodCondition
+from podtrail_scheduler.framework.client import Kind as Written
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.listers import Kind, Listers, Made
-from podtrail_scheduler.objects import Pod
+from podtrail_scheduler.objects import ApiObject, Pod
 from podtrail_scheduler.objects.pod import ExtendedClaim
-from podtrail_scheduler.queueing.events import ApiObject
 
 from .clock import AsyncioClock
 from .plugin_threads import PluginThreads
@@ -40,7 +39,7 @@ def handle_of_others(handle: Handle, threads: PluginThreads) -> Handle:
 
 
 class _Client:
-    """Implements podtrail_scheduler.client.Client."""
+    """Implements podtrail_scheduler.framework.client.Client."""
 
     def __init__(self, client: Client, loop: asyncio.AbstractEventLoop) -> None:
         self._client = client

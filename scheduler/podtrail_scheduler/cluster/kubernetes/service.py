@@ -16,11 +16,11 @@ from podtrail_instrumentation import SpanCounters, TracingConfiguration, shutdow
 
 from podtrail_scheduler.configuration.features import SCHEDULER_ASYNC_API_CALLS, SCHEDULER_TRACING
 from podtrail_scheduler.configuration.types import LeaderElectionConfiguration
-from podtrail_scheduler.durations import SECOND
+from podtrail_scheduler.cycles.scheduler import Scheduler
 from podtrail_scheduler.event_recording.broadcaster import EventBroadcaster
 from podtrail_scheduler.metrics.scheduler_metrics import SchedulerMetrics
 from podtrail_scheduler.metrics.sources import of_tracing
-from podtrail_scheduler.scheduler import Scheduler
+from podtrail_scheduler.objects.durations import SECOND
 
 from .api_client import ApiClient
 from .assembly import Plan, assemble

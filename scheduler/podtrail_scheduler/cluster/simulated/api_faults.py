@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from random import Random
 
-from podtrail_scheduler.client import ApiError
+from podtrail_scheduler.framework.client import ApiError
 from podtrail_scheduler.workload.faults import ApiFault, Call
 
 from .timeline import Timeline

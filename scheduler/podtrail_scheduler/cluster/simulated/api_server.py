@@ -6,10 +6,9 @@ Pods run once they are bound, for their lifetime, then they are gone; a Pod that
 from collections.abc import Mapping
 from typing import Any
 
-from podtrail_scheduler.client import ApiError, Kind, PodCondition
-from podtrail_scheduler.objects import Node, Pod
+from podtrail_scheduler.framework.client import ApiError, Kind, PodCondition
+from podtrail_scheduler.objects import ApiObject, Node, Pod
 from podtrail_scheduler.objects.pod import ExtendedClaim
-from podtrail_scheduler.queueing.events import ApiObject
 
 from .api_faults import ApiFaults
 from .object_store import ObjectStore

@@ -21,7 +21,7 @@ from podtrail_scheduler.objects import (
     Taint,
     Toleration,
 )
-from podtrail_scheduler.quantities import parse_resources
+from podtrail_scheduler.objects.quantities import parse_resources
 from podtrail_scheduler.workload import NodeGroup, PodAffinityConfig, PodKind, Workload
 
 from .api_server import PodPlan

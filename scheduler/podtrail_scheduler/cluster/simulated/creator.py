@@ -11,10 +11,9 @@ from opentelemetry.trace import (
 )
 from podtrail_instrumentation import inject_context
 
-from podtrail_scheduler.tracing.identifiers import SeededIdGenerator
-
 from .api_server import SimulatedApiServer
 from .arrivals import Arrival
+from .identifiers import SeededIdGenerator
 from .timeline import Timeline
 
 SPAN_NAME = "POST /api/v1/namespaces/{:namespace}/pods"

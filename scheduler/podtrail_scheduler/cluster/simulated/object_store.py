@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from podtrail_scheduler.client import ApiError
+from podtrail_scheduler.framework.client import ApiError
+from podtrail_scheduler.objects import ApiObject
 from podtrail_scheduler.objects.decoding import decode
-from podtrail_scheduler.queueing.events import ApiObject
 
 Kind = TypeVar("Kind", bound=ApiObject)
 Told = Callable[[ApiObject | None, ApiObject | None], None]

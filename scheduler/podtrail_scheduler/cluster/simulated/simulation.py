@@ -8,13 +8,13 @@ from typing import NamedTuple
 from opentelemetry.trace import TracerProvider
 from podtrail_instrumentation import Log
 
-from podtrail_scheduler.attempt import AttemptRecord
-from podtrail_scheduler.cache import Cache
-from podtrail_scheduler.durations import SECOND
+from podtrail_scheduler.cycles.attempt import AttemptRecord
+from podtrail_scheduler.cycles.cache import Cache
+from podtrail_scheduler.cycles.scheduler import Scheduler
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.objects import Node
+from podtrail_scheduler.objects.durations import SECOND
 from podtrail_scheduler.plugins.registry import default_profile
-from podtrail_scheduler.scheduler import Scheduler
 from podtrail_scheduler.workload import NodeGroup, Workload
 
 from .api_faults import ApiFaults

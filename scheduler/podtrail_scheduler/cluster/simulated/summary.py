@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from podtrail_scheduler.attempt import AttemptRecord
+from podtrail_scheduler.cycles.attempt import AttemptRecord
 from podtrail_scheduler.queueing.queue import SchedulingQueue
 
 

@@ -8,7 +8,7 @@ from random import Random
 from types import coroutine
 from typing import Any
 
-from podtrail_scheduler.durations import MILLISECOND
+from podtrail_scheduler.objects.durations import MILLISECOND
 
 Action = Callable[[], None]
 Resume = Callable[[Any], None]

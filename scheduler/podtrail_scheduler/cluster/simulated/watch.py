@@ -5,8 +5,7 @@ tells it: what happened in between and was undone again it never learns.
 """
 
 from podtrail_scheduler.cluster.observer import Observer
-from podtrail_scheduler.objects import Node, Pod
-from podtrail_scheduler.queueing.events import ApiObject
+from podtrail_scheduler.objects import ApiObject, Node, Pod
 
 from .timeline import Timeline
 

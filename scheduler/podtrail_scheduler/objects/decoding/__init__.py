@@ -8,7 +8,7 @@ path and what would be right, such as `spec.containers[0].resources.requests.cpu
 from collections.abc import Callable
 from types import MappingProxyType
 
-from podtrail_scheduler.queueing.events import ApiObject
+from podtrail_scheduler.objects import ApiObject
 
 from .affinity import node_affinity
 from .node import decode_node

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from podtrail_scheduler.objects.node import Node, Taint
-from podtrail_scheduler.quantities import PODS, amount, is_counted
+from podtrail_scheduler.objects.quantities import PODS, amount, is_counted
 
 from .reading import Json, flag, items, labels, part, quantities, text, texts, whole
 

@@ -13,7 +13,7 @@ from podtrail_scheduler.objects.pod import (
     RequestMapping,
     Volume,
 )
-from podtrail_scheduler.quantities import amount, may_be_devices
+from podtrail_scheduler.objects.quantities import amount, may_be_devices
 
 from .affinity import affinity, spread_constraint
 from .features import required_features

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from podtrail_scheduler.quantities import nano_units
+from podtrail_scheduler.objects.quantities import nano_units
 
 Json = Mapping[str, Any]
 Made = TypeVar("Made")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from podtrail_scheduler.objects.quantities import nano_units
 from podtrail_scheduler.objects.resource import (
     EXACT_COUNT,
     EXTENDED_RESOURCES,
@@ -25,7 +26,6 @@ from podtrail_scheduler.objects.resource import (
     ResourceClaim,
     ResourceSlice,
 )
-from podtrail_scheduler.quantities import nano_units
 
 from .labels import node_selector
 from .owners import controller_uid

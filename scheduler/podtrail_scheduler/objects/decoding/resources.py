@@ -6,7 +6,7 @@ Sums are in billionths and rounded up once, as kube-scheduler's are.
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from podtrail_scheduler.quantities import CPU, HUGE_PAGES, MEMORY, NANO, amount, is_counted
+from podtrail_scheduler.objects.quantities import CPU, HUGE_PAGES, MEMORY, NANO, amount, is_counted
 
 from .reading import Json, items, part, quantities, text
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from podtrail_scheduler.objects.labels import NodeSelector
+from podtrail_scheduler.objects.quantities import amount
 from podtrail_scheduler.objects.storage import (
     IMMEDIATE,
     CsiDriver,
@@ -14,7 +15,6 @@ from podtrail_scheduler.objects.storage import (
     StorageClass,
     VolumeAttachment,
 )
-from podtrail_scheduler.quantities import amount
 
 from .labels import label_selector, node_selector
 from .owners import controller_uid

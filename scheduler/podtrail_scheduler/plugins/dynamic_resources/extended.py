@@ -8,6 +8,7 @@ from podtrail_scheduler.framework.listers import Listers
 from podtrail_scheduler.framework.status import Status, unresolvable
 from podtrail_scheduler.objects import Node, Pod
 from podtrail_scheduler.objects.pod import ContainerRequests, RequestMapping
+from podtrail_scheduler.objects.quantities import may_be_devices
 from podtrail_scheduler.objects.resource import (
     EXACT_COUNT,
     EXTENDED_RESOURCES,
@@ -15,8 +16,7 @@ from podtrail_scheduler.objects.resource import (
     DeviceSpecification,
     ResourceClaim,
 )
-from podtrail_scheduler.plugins.extended_resources import ExtendedResources
-from podtrail_scheduler.quantities import may_be_devices
+from podtrail_scheduler.plugins.shared.extended_resources import ExtendedResources
 
 UNWRITTEN = "<extended-resources>"
 """The name of a claim that the API server does not have yet: none that it could have."""

@@ -1,10 +1,9 @@
 """Which events may turn a refusal by DynamicResources."""
 
+from podtrail_scheduler.framework.events import Happening, Hint
 from podtrail_scheduler.objects import Pod
 from podtrail_scheduler.objects.resource import ResourceClaim
-from podtrail_scheduler.queueing.events import Happening, Hint
-
-from .claims import Claims, MissingClaimError
+from podtrail_scheduler.plugins.device_allocation.claims import Claims, MissingClaimError
 
 
 class Hints:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from podtrail_scheduler.configuration.args import DynamicResourcesArgs
 from podtrail_scheduler.framework.cycle_state import CycleState
+from podtrail_scheduler.framework.events import Action, ClusterEvent, Registration, Resource
 from podtrail_scheduler.framework.extension_points import MAX_SCORE, PostFilterResult
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
@@ -11,18 +12,17 @@ from podtrail_scheduler.framework.status import SKIP, Status, error, unresolvabl
 from podtrail_scheduler.objects import Node, Pod
 from podtrail_scheduler.objects.pod import ExtendedClaim
 from podtrail_scheduler.objects.resource import Allocation, DeviceClass, DeviceTaintRule, ResourceClaim
-from podtrail_scheduler.queueing.events import Action, ClusterEvent, Registration, Resource
+from podtrail_scheduler.plugins.device_allocation.allocating import Allocator, InvalidPoolsError
+from podtrail_scheduler.plugins.device_allocation.chosen import UnallocatableError, alternatives, request_name
+from podtrail_scheduler.plugins.device_allocation.claims import Claims, MissingClaimError, is_reserved_for
+from podtrail_scheduler.plugins.device_allocation.pools import Pools
+from podtrail_scheduler.plugins.device_allocation.searching import TimedOutError
+from podtrail_scheduler.plugins.device_allocation.selecting import DeviceSelectors, UnselectableError
 
-from .allocating import Allocator, InvalidPoolsError
-from .chosen import UnallocatableError, alternatives, request_name
-from .claims import Claims, MissingClaimError, is_reserved_for
 from .conditions import BindingFailedError, has_conditions, is_overdue, is_ready
 from .extended import UNWRITTEN, ClaimOfPod, ExtendedClaims, OnNode
 from .hints import Hints
-from .pools import Pools
 from .result import allocation_of
-from .searching import TimedOutError
-from .selecting import DeviceSelectors, UnselectableError
 from .writing import ClaimWriter, UnreservableError
 
 ALTERNATIVES = 8

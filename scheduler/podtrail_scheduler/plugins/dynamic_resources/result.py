@@ -6,8 +6,7 @@ from uuid import NAMESPACE_OID, uuid5
 
 from podtrail_scheduler.objects import NodeSelector, NodeSelectorTerm, Requirement
 from podtrail_scheduler.objects.resource import AllocatedDevice, Allocation, DeviceClass, ResourceClaim
-
-from .chosen import Chosen, UnallocatableError
+from podtrail_scheduler.plugins.device_allocation.chosen import Chosen, UnallocatableError
 
 
 def allocation_of(

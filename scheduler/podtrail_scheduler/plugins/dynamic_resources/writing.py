@@ -6,13 +6,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from podtrail_scheduler.client import ApiError
+from podtrail_scheduler.framework.client import ApiError
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.objects import Pod
 from podtrail_scheduler.objects.pod import ExtendedClaim
 from podtrail_scheduler.objects.resource import Allocation, ConsumerReference, ResourceClaim
+from podtrail_scheduler.plugins.device_allocation.claims import Claims, without
 
-from .claims import Claims, without
 from .conditions import BindingFailedError, is_overdue, is_ready
 from .extended import manifest
 

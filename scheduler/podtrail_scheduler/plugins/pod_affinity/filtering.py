@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import Status, unresolvable, unschedulable
 from podtrail_scheduler.objects import Pod
-from podtrail_scheduler.plugins.domain_counts import CountsByQuestion
+from podtrail_scheduler.plugins.shared.domain_counts import CountsByQuestion
 
 from .terms import Term, match_all, pod_question, terms_of
 

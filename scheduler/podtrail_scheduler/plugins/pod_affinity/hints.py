@@ -1,7 +1,7 @@
 """Which events may turn a refusal by InterPodAffinity."""
 
+from podtrail_scheduler.framework.events import Happening, Hint
 from podtrail_scheduler.objects import Node, Pod
-from podtrail_scheduler.queueing.events import Happening, Hint
 
 from .terms import Term, match_all, match_any, terms_of
 

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from podtrail_scheduler.configuration.args import InterPodAffinityArgs
 from podtrail_scheduler.framework.cycle_state import CycleState
+from podtrail_scheduler.framework.events import Action, ClusterEvent, Registration, Resource
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import SKIP, Status
 from podtrail_scheduler.objects import Pod
-from podtrail_scheduler.plugins.domain_counts import CountsByQuestion
-from podtrail_scheduler.queueing.events import Action, ClusterEvent, Registration, Resource
+from podtrail_scheduler.plugins.shared.domain_counts import CountsByQuestion
 
 from .filtering import Required, count_required
 from .hints import after_assigned_pod, after_node

@@ -29,10 +29,10 @@ class Term(NamedTuple):
     def question(self) -> Hashable:
         """All that the answer depends on."""
         return (
-            selector_question(self.selector),
+            self.selector and self.selector.question,
             self.topology_key,
             self.namespaces,
-            selector_question(self.namespace_selector),
+            self.namespace_selector and self.namespace_selector.question,
         )
 
 
@@ -41,13 +41,6 @@ class WeightedTerm(NamedTuple):
 
     weight: int
     term: Term
-
-
-def selector_question(selector: LabelSelector | None) -> Hashable:
-    """A hashable stand-in for the selector."""
-    if selector is None:
-        return None
-    return frozenset(selector.match_labels.items()), selector.match_expressions
 
 
 def term_of(owner: Pod, term: PodAffinityTerm) -> Term:

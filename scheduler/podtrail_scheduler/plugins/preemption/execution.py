@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 
-from podtrail_scheduler.client import DISRUPTION_TARGET, ApiError, PodCondition
+from podtrail_scheduler.framework.client import DISRUPTION_TARGET, ApiError, PodCondition
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.objects import Pod
 

@@ -6,17 +6,17 @@ from random import Random
 
 from opentelemetry.trace import get_current_span
 
-from podtrail_scheduler.client import DISRUPTION_TARGET
 from podtrail_scheduler.configuration.args import DefaultPreemptionArgs
+from podtrail_scheduler.framework.client import DISRUPTION_TARGET
 from podtrail_scheduler.framework.cycle_state import CycleState
 from podtrail_scheduler.framework.diagnosis import Refusal, fit_message
+from podtrail_scheduler.framework.events import Action, ClusterEvent, Happening, Hint, Registration, Resource
 from podtrail_scheduler.framework.extending import ExtenderError, Extenders, Victims
 from podtrail_scheduler.framework.extension_points import PostFilterResult
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import Code, Status, error, unresolvable, unschedulable
 from podtrail_scheduler.objects import Pod
-from podtrail_scheduler.queueing.events import Action, ClusterEvent, Happening, Hint, Registration, Resource
 
 from .dry_run import DryRun
 from .execution import PREEMPTION_BY_SCHEDULER, Executor

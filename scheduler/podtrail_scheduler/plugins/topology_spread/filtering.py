@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import Status, unresolvable, unschedulable
 from podtrail_scheduler.objects import Pod
-from podtrail_scheduler.plugins.domain_counts import CountsByQuestion
+from podtrail_scheduler.plugins.shared.domain_counts import CountsByQuestion
 
 from .constraints import Constraint, has_keys, keys_of
 

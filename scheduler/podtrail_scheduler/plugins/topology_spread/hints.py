@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
+from podtrail_scheduler.framework.events import Happening, Hint
 from podtrail_scheduler.objects import Node, Pod
-from podtrail_scheduler.queueing.events import Happening, Hint
 
 from .constraints import Constraint, has_keys
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from podtrail_scheduler.framework.extension_points import MAX_SCORE
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.objects import HOSTNAME, Pod
-from podtrail_scheduler.plugins.domain_counts import CountsByQuestion
+from podtrail_scheduler.plugins.shared.domain_counts import CountsByQuestion
 
 from .constraints import Constraint, keys_of
 

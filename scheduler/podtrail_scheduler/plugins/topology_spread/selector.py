@@ -4,7 +4,6 @@ from collections.abc import Hashable, Mapping
 from typing import NamedTuple
 
 from podtrail_scheduler.objects import LabelSelector, Pod
-from podtrail_scheduler.plugins.pod_affinity.terms import selector_question
 
 
 class Selector(NamedTuple):
@@ -24,7 +23,7 @@ class Selector(NamedTuple):
     @property
     def question(self) -> Hashable:
         """A hashable stand-in."""
-        return None if self.parts is None else tuple(selector_question(part) for part in self.parts)
+        return None if self.parts is None else tuple(part.question for part in self.parts)
 
     def matching_pods(self, pods: Mapping[str, Pod], namespace: str) -> int:
         """How many of the Pods are selected, in the namespace and not on their way out; none when it is empty."""

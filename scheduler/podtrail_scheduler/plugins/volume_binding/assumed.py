@@ -5,7 +5,7 @@ from typing import Generic, TypeVar
 
 from podtrail_scheduler.framework.listers import Listers
 from podtrail_scheduler.objects import PersistentVolume, PersistentVolumeClaim
-from podtrail_scheduler.plugins.volume_claims import class_of
+from podtrail_scheduler.plugins.shared.volume_claims import class_of
 
 Kind = TypeVar("Kind", bound=PersistentVolume | PersistentVolumeClaim)
 

@@ -16,8 +16,8 @@ from podtrail_scheduler.objects import (
     Pod,
     StorageClass,
 )
-from podtrail_scheduler.plugins.csi_migration import node_affinity_of
-from podtrail_scheduler.plugins.volume_claims import claim_not_found, claimed_volumes, class_of, not_made_for
+from podtrail_scheduler.plugins.shared.csi_migration import node_affinity_of
+from podtrail_scheduler.plugins.shared.volume_claims import claim_not_found, claimed_volumes, class_of, not_made_for
 
 from .assumed import Assumed
 from .matching import Candidates, candidates, reaches

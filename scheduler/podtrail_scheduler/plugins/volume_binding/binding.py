@@ -3,11 +3,11 @@
 from dataclasses import replace
 from typing import Any
 
-from podtrail_scheduler.client import ApiError
+from podtrail_scheduler.framework.client import ApiError
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.objects import CsiNode, Node, PersistentVolume, PersistentVolumeClaim, Pod
-from podtrail_scheduler.plugins.csi_migration import node_affinity_of
-from podtrail_scheduler.plugins.volume_claims import claim_not_found, volume_not_found
+from podtrail_scheduler.plugins.shared.csi_migration import node_affinity_of
+from podtrail_scheduler.plugins.shared.volume_claims import claim_not_found, volume_not_found
 
 from .binder import SELECTED_NODE, PodVolumes, Provision, StaticBinding, Unanswerable, VolumeBinder, fully_bound
 from .matching import is_bound_to, reaches

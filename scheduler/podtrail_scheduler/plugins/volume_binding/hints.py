@@ -1,8 +1,8 @@
 """Which events may turn a refusal by VolumeBinding."""
 
+from podtrail_scheduler.framework.events import Happening, Hint
 from podtrail_scheduler.objects import CsiDriver, CsiNode, CsiStorageCapacity, Pod, StorageClass
-from podtrail_scheduler.plugins.csi_migration import MIGRATED_PLUGINS
-from podtrail_scheduler.queueing.events import Happening, Hint
+from podtrail_scheduler.plugins.shared.csi_migration import MIGRATED_PLUGINS
 
 from .binder import volume_limit
 

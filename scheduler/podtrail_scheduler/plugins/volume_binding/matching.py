@@ -5,7 +5,7 @@ from itertools import chain
 from operator import itemgetter
 
 from podtrail_scheduler.objects import Node, NodeSelector, PersistentVolume, PersistentVolumeClaim, Requirement
-from podtrail_scheduler.plugins.volume_claims import class_of
+from podtrail_scheduler.plugins.shared.volume_claims import class_of
 
 
 def reaches(affinity: NodeSelector | None, node: Node) -> bool:

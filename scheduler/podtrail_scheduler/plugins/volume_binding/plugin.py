@@ -4,12 +4,17 @@ from collections.abc import Sequence
 
 from podtrail_scheduler.configuration.args import VolumeBindingArgs
 from podtrail_scheduler.framework.cycle_state import CycleState
+from podtrail_scheduler.framework.events import Action, ClusterEvent, Registration, Resource
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import SKIP, Status, error, unresolvable
 from podtrail_scheduler.objects import PersistentVolumeClaim, Pod
-from podtrail_scheduler.plugins.volume_claims import after_own_claim, claim_not_found, claimed_volumes, not_made_for
-from podtrail_scheduler.queueing.events import Action, ClusterEvent, Registration, Resource
+from podtrail_scheduler.plugins.shared.volume_claims import (
+    after_own_claim,
+    claim_not_found,
+    claimed_volumes,
+    not_made_for,
+)
 
 from .binder import PodClaims, PodVolumes, Unanswerable, VolumeBinder
 from .binding import VolumeWriter, assume, revert

@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from podtrail_scheduler.plugins.dynamic_resources.cel import CelError, parse
-from podtrail_scheduler.plugins.dynamic_resources.cel.values import Quantity, semver
+from podtrail_scheduler.plugins.device_allocation.cel import CelError, parse
+from podtrail_scheduler.plugins.device_allocation.cel.values import Quantity, semver
 
 GI = 1024**3 * 10**9
 DEVICE = {

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from podtrail_scheduler.cluster.simulated.timeline import Timeline
 from podtrail_scheduler.configuration.args import DynamicResourcesArgs
+from podtrail_scheduler.framework.events import Resource
 from podtrail_scheduler.framework.status import SKIP, Code, unresolvable
 from podtrail_scheduler.objects import (
     HOSTNAME,
@@ -38,7 +39,6 @@ from podtrail_scheduler.objects.resource import (
     ResourceSlice,
 )
 from podtrail_scheduler.plugins.dynamic_resources import DynamicResources
-from podtrail_scheduler.queueing.events import Resource
 
 from tests.scheduler.plugins.cluster import Cluster
 from tests.scheduler.plugins.refusal import refusal

@@ -5,17 +5,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from podtrail_scheduler.client import ApiError
+from podtrail_scheduler.framework.client import ApiError
 from podtrail_scheduler.framework.cycle_state import CycleState
 from podtrail_scheduler.framework.status import SKIP, Status
 from podtrail_scheduler.metrics.scheduler_metrics import SchedulerMetrics
-from podtrail_scheduler.objects import Node, Pod
+from podtrail_scheduler.objects import ApiObject, Node, Pod
 from podtrail_scheduler.objects.pod import ContainerRequests, ExtendedClaim, RequestMapping
 from podtrail_scheduler.objects.resource import Device, DeviceClass, ResourceClaim, ResourceSlice
 from podtrail_scheduler.plugins.dynamic_resources import DynamicResources
-from podtrail_scheduler.plugins.extended_resources import ExtendedResources
 from podtrail_scheduler.plugins.node_resources_fit import NodeResourcesFit
-from podtrail_scheduler.queueing.events import ApiObject
+from podtrail_scheduler.plugins.shared.extended_resources import ExtendedResources
 
 from tests.scheduler.plugins.cluster import Cluster
 from tests.scheduler.plugins.refusal import refusal

@@ -18,10 +18,10 @@ from podtrail_scheduler.objects.resource import (
     ResourceClaim,
     ResourceSlice,
 )
-from podtrail_scheduler.plugins.dynamic_resources.allocating import Allocator
-from podtrail_scheduler.plugins.dynamic_resources.chosen import Chosen, Taken
-from podtrail_scheduler.plugins.dynamic_resources.pools import Pools
-from podtrail_scheduler.plugins.dynamic_resources.selecting import DeviceSelectors
+from podtrail_scheduler.plugins.device_allocation.allocating import Allocator
+from podtrail_scheduler.plugins.device_allocation.chosen import Chosen, Taken
+from podtrail_scheduler.plugins.device_allocation.pools import Pools
+from podtrail_scheduler.plugins.device_allocation.selecting import DeviceSelectors
 
 DRIVER = "d"
 NODE = Node("n")

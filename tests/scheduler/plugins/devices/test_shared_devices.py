@@ -21,8 +21,8 @@ from podtrail_scheduler.objects.resource import (
     ResourceClaim,
     ResourceSlice,
 )
+from podtrail_scheduler.plugins.device_allocation.capacity import share, suffices
 from podtrail_scheduler.plugins.dynamic_resources import DynamicResources
-from podtrail_scheduler.plugins.dynamic_resources.capacity import share, suffices
 
 from tests.scheduler.plugins.cluster import Cluster
 

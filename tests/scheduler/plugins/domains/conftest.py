@@ -8,8 +8,7 @@ from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.listers import Listers
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import SKIP, Status
-from podtrail_scheduler.objects import Node, Pod
-from podtrail_scheduler.queueing.events import ApiObject
+from podtrail_scheduler.objects import ApiObject, Node, Pod
 
 from tests.scheduler.plugins.unasked_client import UnaskedClient
 

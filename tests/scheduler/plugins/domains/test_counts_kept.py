@@ -5,7 +5,6 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from podtrail_scheduler.framework.node_info import NodeInfo
-from podtrail_scheduler.framework.node_table import NodeTable
 from podtrail_scheduler.objects import (
     HOSTNAME,
     ZONE,
@@ -19,6 +18,7 @@ from podtrail_scheduler.objects import (
 )
 from podtrail_scheduler.plugins.pod_affinity import InterPodAffinity
 from podtrail_scheduler.plugins.topology_spread import PodTopologySpread
+from podtrail_scheduler.runtime.node_table import NodeTable
 
 KEYS = st.sampled_from((ZONE, HOSTNAME))
 SELECTORS = st.sampled_from([LabelSelector({"app": app}) for app in "xyz"])

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from podtrail_scheduler.configuration.args import InterPodAffinityArgs
+from podtrail_scheduler.framework.events import Action, Happening, Hint, Resource
 from podtrail_scheduler.objects import (
     Affinity,
     LabelSelector,
@@ -17,7 +18,6 @@ from podtrail_scheduler.objects import (
     WeightedPodAffinityTerm,
 )
 from podtrail_scheduler.plugins.pod_affinity import InterPodAffinity
-from podtrail_scheduler.queueing.events import Action, Happening, Hint, Resource
 
 from tests.scheduler.plugins.refusal import refusal
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from podtrail_scheduler.configuration.args import LIST_DEFAULTING, DefaultConstraint, PodTopologySpreadArgs
+from podtrail_scheduler.framework.events import Action, Happening, Hint, Resource
 from podtrail_scheduler.objects import (
     HOSTNAME,
     ZONE,
@@ -18,7 +19,6 @@ from podtrail_scheduler.objects import (
     TopologySpreadConstraint,
 )
 from podtrail_scheduler.plugins.topology_spread import PodTopologySpread
-from podtrail_scheduler.queueing.events import Action, Happening, Hint, Resource
 
 from tests.scheduler.plugins.refusal import refusal
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from podtrail_scheduler.client import ApiError, Client
+from podtrail_scheduler.framework.client import ApiError, Client
 from podtrail_scheduler.framework.clock import Signal
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo

@@ -2,7 +2,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from podtrail_scheduler.client import ApiError
+from podtrail_scheduler.framework.client import ApiError
 from podtrail_scheduler.framework.cycle_state import CycleState
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.status import Code, Status

@@ -9,6 +9,7 @@ from podtrail_scheduler.framework.cycle_state import CycleState
 from podtrail_scheduler.framework.extension_points import PreFilterResult
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
+from podtrail_scheduler.framework.queued_pod import QueuedPod
 from podtrail_scheduler.framework.status import SKIP, Code, Status
 from podtrail_scheduler.objects import (
     NO_EXECUTE,
@@ -32,7 +33,6 @@ from podtrail_scheduler.plugins.node_unschedulable import NodeUnschedulable
 from podtrail_scheduler.plugins.priority_sort import PrioritySort
 from podtrail_scheduler.plugins.scheduling_gates import SchedulingGates
 from podtrail_scheduler.plugins.taint_toleration import TaintToleration
-from podtrail_scheduler.queueing.entry import QueuedPod
 
 STATE = CycleState()
 FOR_GOOD = Code.UNSCHEDULABLE_AND_UNRESOLVABLE

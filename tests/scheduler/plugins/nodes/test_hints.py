@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import pytest
 from podtrail_scheduler.configuration.args import NodeAffinityArgs
+from podtrail_scheduler.framework.events import Action, ClusterEvent, Happening, Hint, Resource
 from podtrail_scheduler.framework.extension_points import EventsPlugin
 from podtrail_scheduler.framework.handle import Handle
-from podtrail_scheduler.objects import HostPort, Node, Pod, Taint, Toleration
+from podtrail_scheduler.objects import ApiObject, HostPort, Node, Pod, Taint, Toleration
 from podtrail_scheduler.plugins.node_affinity import NodeAffinity
 from podtrail_scheduler.plugins.node_declared_features import NodeDeclaredFeatures
 from podtrail_scheduler.plugins.node_name import NodeName
@@ -17,7 +18,6 @@ from podtrail_scheduler.plugins.node_unschedulable import NodeUnschedulable
 from podtrail_scheduler.plugins.preemption import DefaultPreemption
 from podtrail_scheduler.plugins.scheduling_gates import SchedulingGates
 from podtrail_scheduler.plugins.taint_toleration import TaintToleration
-from podtrail_scheduler.queueing.events import Action, ApiObject, ClusterEvent, Happening, Hint, Resource
 
 SMALL = Node("n", allocatable={"cpu": 1000, "pods": 10})
 LARGE = replace(SMALL, allocatable={"cpu": 4000, "pods": 10})

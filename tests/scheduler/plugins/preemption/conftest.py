@@ -3,19 +3,18 @@ from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
-from podtrail_scheduler.client import ApiError, PodCondition
 from podtrail_scheduler.configuration.args import DefaultPreemptionArgs
+from podtrail_scheduler.framework.client import ApiError, PodCondition
 from podtrail_scheduler.framework.clock import Signal
 from podtrail_scheduler.framework.cycle_state import CycleState
 from podtrail_scheduler.framework.extension_points import FilterPlugin, PostFilterResult
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import Status, unschedulable
-from podtrail_scheduler.objects import Node, Pod
+from podtrail_scheduler.objects import ApiObject, Node, Pod
 from podtrail_scheduler.plugins.node_ports import NodePorts
 from podtrail_scheduler.plugins.node_resources_fit import NodeResourcesFit
 from podtrail_scheduler.plugins.preemption import DefaultPreemption
-from podtrail_scheduler.queueing.events import ApiObject
 
 from tests.scheduler.plugins.unasked_client import UnaskedClient
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from podtrail_scheduler.client import ApiError, PodCondition
+from podtrail_scheduler.framework.client import ApiError, PodCondition
 from podtrail_scheduler.framework.status import error, unresolvable
 from podtrail_scheduler.objects import Pod
 

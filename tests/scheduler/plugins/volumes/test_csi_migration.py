@@ -10,7 +10,7 @@ from podtrail_scheduler.objects import (
     PersistentVolume,
     Requirement,
 )
-from podtrail_scheduler.plugins.csi_migration import (
+from podtrail_scheduler.plugins.shared.csi_migration import (
     CsiVolume,
     csi_volume_of,
     driver_of_provisioner,

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from podtrail_scheduler.framework.events import Resource
 from podtrail_scheduler.framework.status import SKIP, Code
 from podtrail_scheduler.objects import (
     CsiDriver,
@@ -17,7 +18,6 @@ from podtrail_scheduler.objects import (
     VolumeAttachment,
 )
 from podtrail_scheduler.plugins.node_volume_limits import NodeVolumeLimits
-from podtrail_scheduler.queueing.events import Resource
 
 from tests.scheduler.plugins.cluster import Cluster
 from tests.scheduler.plugins.refusal import refusal

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from podtrail_scheduler.configuration.args import UtilizationShapePoint, VolumeBindingArgs
+from podtrail_scheduler.framework.events import Resource
 from podtrail_scheduler.framework.status import SKIP, Code
 from podtrail_scheduler.objects import (
     HOSTNAME,
@@ -25,7 +26,6 @@ from podtrail_scheduler.objects import (
     Volume,
 )
 from podtrail_scheduler.plugins.volume_binding import VolumeBinding
-from podtrail_scheduler.queueing.events import Resource
 
 from tests.scheduler.plugins.cluster import Cluster
 from tests.scheduler.plugins.refusal import refusal

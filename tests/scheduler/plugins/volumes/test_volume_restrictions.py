@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pytest
+from podtrail_scheduler.framework.events import Resource
 from podtrail_scheduler.framework.status import SKIP, Code
 from podtrail_scheduler.objects import PersistentVolumeClaim, Pod, Volume
 from podtrail_scheduler.plugins.volume_restrictions import VolumeRestrictions
-from podtrail_scheduler.queueing.events import Resource
 
 from tests.scheduler.plugins.cluster import Cluster
 from tests.scheduler.plugins.refusal import refusal

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from podtrail_scheduler.framework.events import Resource
 from podtrail_scheduler.framework.status import SKIP, Code
 from podtrail_scheduler.objects import (
     WAIT_FOR_FIRST_CONSUMER,
@@ -16,7 +17,6 @@ from podtrail_scheduler.objects import (
     Volume,
 )
 from podtrail_scheduler.plugins.volume_zone import VolumeZone
-from podtrail_scheduler.queueing.events import Resource
 
 from tests.scheduler.plugins.cluster import Cluster
 from tests.scheduler.plugins.refusal import refusal

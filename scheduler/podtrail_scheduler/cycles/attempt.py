@@ -1,0 +1,79 @@
+"""One scheduling attempt of one Pod: what it came to, and the spans around it."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from podtrail_instrumentation import Span
+
+from podtrail_scheduler.framework.cycle_state import CycleState
+from podtrail_scheduler.framework.diagnosis import Refusal, fit_message
+from podtrail_scheduler.framework.queued_pod import QueuedPod
+from podtrail_scheduler.framework.waiting import WaitingPod
+from podtrail_scheduler.objects import Pod
+from podtrail_scheduler.runtime.calling import Refused
+
+
+class AttemptRecord(NamedTuple):
+    """What came of an attempt; times in unix nanoseconds."""
+
+    pod: Pod
+    number: int
+    result: str
+    """Success, Unschedulable or Error."""
+    message: str
+    refused_by: frozenset[str]
+    node: str
+    started: int
+    ended: int
+
+
+class Failure(NamedTuple):
+    """Why an attempt did not end in a bound Pod."""
+
+    result: str
+    message: str
+    refused_by: frozenset[str] = frozenset()
+    pending_on: frozenset[str] = frozenset()
+    nominated_node: str | None = ""
+    """The node that preemption makes room on; empty to give up an earlier one, None to leave it."""
+
+
+@dataclass(slots=True, eq=False)
+class Attempt:
+    """An attempt under way."""
+
+    entry: QueuedPod
+    pod: Pod
+    root: Span
+    state: CycleState
+    node: str = ""
+    """The chosen node."""
+    waiting: WaitingPod | None = None
+    evaluated: int = 0
+    """How many nodes were looked at."""
+    feasible: int = 0
+    cycle_took: int = 0
+    """Nanoseconds of the scheduling cycle."""
+    explanation: "Explanation | None" = None
+
+
+@dataclass(slots=True)
+class Explanation:
+    """Who said what about the nodes, for those who ask why: kept on demand."""
+
+    feasible: list[str] = field(default_factory=list)
+    scores: dict[str, dict[str, int]] = field(default_factory=dict)
+    """By plugin and node, weighted."""
+    totals: dict[str, int] = field(default_factory=dict)
+    """By node."""
+
+
+def failed_on_node(refused: Refused, node: str) -> Failure:
+    """The failure when a plugin turned a Pod down on the node that was chosen for it, at Reserve or Permit."""
+    status = refused.status
+    if not status.rejected:
+        return Failure("Error", status.message)
+    message = fit_message(1, [Refusal(refused.plugin, status, [node])])
+    if status.pending:
+        return Failure("Unschedulable", message, pending_on=frozenset((refused.plugin,)))
+    return Failure("Unschedulable", message, frozenset((refused.plugin,)))

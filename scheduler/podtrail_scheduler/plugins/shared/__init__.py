@@ -1,0 +1,1 @@
+"""What several plugins need: domains and Pods counted in them, volumes and claims, resources and their scores."""

@@ -1,0 +1,49 @@
+"""What the scheduler tells metrics of, in the terms of kube-scheduler's; durations are nanoseconds."""
+
+from typing import Protocol
+
+from podtrail_scheduler.framework.queued_pod import QueuedPod
+
+
+class Measures(Protocol):
+    """Who measures plugins and phases, in a framework."""
+
+    def records_plugins(self) -> bool:
+        """Whether the plugins of the scheduling cycle that begins now are measured one by one."""
+        ...
+
+    def extension_point(self, point: str, status: str, profile: str, duration: int) -> None:
+        """All plugins of an extension point have run."""
+        ...
+
+    def plugin(self, plugin: str, point: str, status: str, duration: int) -> None:
+        """A plugin has run."""
+        ...
+
+    def evaluated(self, plugin: str, point: str, profile: str) -> None:
+        """A plugin was asked in PreFilter, Filter, PreScore or Score."""
+        ...
+
+    def permit_wait(self, status: str, duration: int) -> None:
+        """A Pod has waited for permission."""
+        ...
+
+
+class Metrics(Measures, Protocol):
+    """Who counts attempts."""
+
+    def attempt(self, result: str, profile: str, duration: int) -> None:
+        """An attempt is over; `result` is Success, Unschedulable or Error."""
+        ...
+
+    def algorithm(self, duration: int) -> None:
+        """A node was found for a Pod, or none."""
+        ...
+
+    def scheduled(self, entry: QueuedPod, now: int) -> None:
+        """A Pod was bound."""
+        ...
+
+    def binding(self, change: int) -> None:
+        """A binding cycle began (1) or ended (-1)."""
+        ...
