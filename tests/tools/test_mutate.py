@@ -1,0 +1,145 @@
+"""`./dev mutate` finds what no test notices, in a project of two rooms made for it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+PROJECT = """
+[tool.hatch.build]
+dev-mode-dirs = ["src"]
+
+[tool.pytest.ini_options]
+addopts = ["--import-mode=importlib"]
+"""
+
+DOOR = """
+def opens(age: int, is_member: bool) -> bool:
+    return age >= 18 or is_member
+
+
+def unseen(age: int) -> int:
+    return age + 1
+"""
+
+TESTS = """
+from toy.door import opens
+
+
+def test_opens_for_the_old() -> None:
+    assert opens(40, False)
+
+
+def test_stays_closed_for_the_young() -> None:
+    assert not opens(4, False)
+"""
+
+AT_THE_BOUND = """
+
+def test_opens_from_18() -> None:
+    assert opens(18, False)
+    assert not opens(17, False)
+"""
+
+SURVIVORS = {
+    "src/toy/door.py:3: opens: age >= 18 -> age > 18",
+    "src/toy/door.py:3: opens: 18 -> 19",
+    "src/toy/door.py:7: unseen: return age + 1 -> return None (no test runs it)",
+    "src/toy/door.py:7: unseen: age + 1 -> age - 1 (no test runs it)",
+    "src/toy/door.py:7: unseen: 1 -> 2 (no test runs it)",
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    for name, text in {
+        "pyproject.toml": PROJECT,
+        "src/toy/__init__.py": "",
+        "src/toy/door.py": DOOR,
+        "src/toy/window.py": "def opens() -> bool:\n    return True\n",
+        "tests/test_door.py": TESTS,
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def mutate(project: Path, *arguments: str) -> tuple[int, list[str]]:
+    done = subprocess.run(
+        [sys.executable, "-m", "tools.mutate", *arguments],
+        cwd=project,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{project / 'src'}"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return done.returncode, (done.stdout + done.stderr).splitlines()
+
+
+def test_prints_what_no_test_notices(project: Path) -> None:
+    status, lines = mutate(project, "door")
+
+    assert status == 0
+    assert set(lines[1:-1]) == SURVIVORS
+    assert lines[-1] == "2 of 7 killed (28.6 %), 0 of them by time; 0 left out as equivalent"
+
+
+def test_a_test_that_bites_kills(project: Path) -> None:
+    with (project / "tests/test_door.py").open("a", encoding="utf-8") as tests:
+        tests.write(AT_THE_BOUND)
+
+    _, lines = mutate(project, "door")
+
+    assert set(lines[1:-1]) == {survivor for survivor in SURVIVORS if "unseen" in survivor}
+
+
+def test_what_is_known_to_be_equivalent_counts_neither_way(project: Path) -> None:
+    (project / "tools").mkdir()
+    (project / "tools/equivalents.toml").write_text(
+        '["src/toy/door.py"]\n"opens: 18 -> 19" = "nobody is 18"\n"opens: gone -> away" = "long ago"\n'
+    )
+
+    _, lines = mutate(project, "src/toy/door.py")
+
+    assert lines[-1] == "2 of 6 killed (33.3 %), 0 of them by time; 1 left out as equivalent"
+    assert lines[0] == "tools/equivalents.toml: src/toy/door.py has no 'opens: gone -> away' any more"
+
+
+def test_a_sample_is_the_same_with_the_same_seed(project: Path) -> None:
+    once, again, other = (mutate(project, "door", "--sample", "3", "--seed", seed)[1] for seed in "115")
+
+    assert once == again != other
+    assert once[0] == "3 changes of src/toy/door.py"
+
+
+def test_a_rate_below_the_bound_fails(project: Path) -> None:
+    assert mutate(project, "door", "--at-least", "90")[0] == 1
+
+
+def test_tests_that_fail_unchanged_are_told(project: Path) -> None:
+    (project / "tests/test_door.py").write_text("def test_never() -> None:\n    assert False\n")
+
+    status, lines = mutate(project, "door")
+
+    assert status == 1
+    assert lines[-1] == "mutate: the tests fail without any change"
+
+
+def test_a_change_that_never_ends_is_killed(project: Path) -> None:
+    (project / "src/toy/door.py").write_text("def count(n):\n    while n != 0:\n        n -= 1\n    return n\n")
+    (project / "tests/test_door.py").write_text(
+        "from toy.door import count\n\n\ndef test_counts_down() -> None:\n    assert count(3) == 0\n"
+    )
+
+    _, lines = mutate(project, "door", "--patience", "1")
+
+    assert "3 of them by time" in lines[-1]
+
+
+def test_a_name_of_no_room_is_refused(project: Path) -> None:
+    assert mutate(project, "cellar") == (1, ["mutate: cellar is nothing; one room, please"])
