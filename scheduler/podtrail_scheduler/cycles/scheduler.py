@@ -169,10 +169,10 @@ class Scheduler(Watching):
         self.under_way += 1
         counters = run.propagation if self._propagate else None
         root = start_root(entry, self._tracer, self.handle.clock.now, counters, self._log)
-        attempt = Attempt(entry, entry.pod, root, CycleState())
+        measured = self._metrics is not None and self._metrics.records_plugins()
+        attempt = Attempt(entry, entry.pod, root, CycleState(measures_plugins=measured))
         if self._explain is not None or self._logger.isEnabledFor(SCORES):
             attempt.explanation = Explanation()
-        run.framework.caller.begin_cycle()
         failure = await run.cycle.run(attempt)
         if attempt.explanation is not None:
             if self._explain is not None:

@@ -16,10 +16,12 @@ class Copyable(Protocol):
 class CycleState:
     """Values by their type, so that a reader knows what it gets, and the plugins that asked to be skipped."""
 
-    __slots__ = ("_values", "binding_annotations", "skip_filter", "skip_pre_bind", "skip_score")
+    __slots__ = ("_values", "binding_annotations", "measures_plugins", "skip_filter", "skip_pre_bind", "skip_score")
 
-    def __init__(self) -> None:
+    def __init__(self, *, measures_plugins: bool = False) -> None:
         self._values: dict[type, object] = {}
+        self.measures_plugins = measures_plugins
+        """Whether each plugin's calls are measured in this attempt, to the end of its binding cycle."""
         self.skip_filter: set[str] = set()
         self.skip_score: set[str] = set()
         self.skip_pre_bind: set[str] = set()
@@ -38,7 +40,7 @@ class CycleState:
 
     def clone(self) -> "CycleState":
         """A copy to try things on."""
-        copy = CycleState()
+        copy = CycleState(measures_plugins=self.measures_plugins)
         copy._values = {
             kind: cast("Copyable", value).clone() if hasattr(value, "clone") else value
             for kind, value in self._values.items()

@@ -5,7 +5,7 @@ its span is the current OpenTelemetry one, so what the plugin starts nests under
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from opentelemetry.context import attach, detach
@@ -70,30 +70,33 @@ class Caller:
         self.aside = aside
         """Where the plugins of others run."""
         self.measures = measures
-        self.one_by_one = False
-        """Whether the plugins of the cycle under way are measured."""
         self._ours = profile.in_tree
-        self._skipped: dict[Span, list[str]] = {}
-        """Plugins of ours that had nothing to do, by the phase under way."""
         self._profile = profile.name
         self._phases = {phase: {"scheduler.phase": phase, "scheduler.profile": profile.name} for phase in PHASES}
         self._plugins: dict[tuple[str, str], tuple[str, Mapping[str, str]]] = {}
-
-    def begin_cycle(self) -> None:
-        """A scheduling cycle begins."""
-        self.one_by_one = self.measures is not None and self.measures.records_plugins()
 
     def start_phase(self, parent: Span, phase: str) -> Span:
         """Starts a phase's span."""
         return parent.start(phase, self._phases[phase])
 
-    def end_phase(self, span: Span, refused: Refused | None = None) -> None:
-        """Ends a phase's span with its result."""
+    def end_phase(
+        self,
+        span: Span,
+        refused: Refused | None = None,
+        asked: Sequence[Plugin] = (),
+        skipped: Collection[str] = (),
+    ) -> None:
+        """Ends a phase's span with its result.
+
+        Plugins of ours among those `asked` whose names are in `skipped` are named on it: they left no span.
+        """
         status = refused.status if refused is not None else None
         if span.recording:
             span.set_attributes(_RESULTS[status.result if status is not None else "Success"])
-            if skipped := self._skipped.pop(span, None):
-                span.set_attributes({"scheduler.plugins.skipped": tuple(skipped)})
+            if skipped:
+                idle = tuple(each.name for each in asked if each.name in skipped and each.name in self._ours)
+                if idle:
+                    span.set_attributes({"scheduler.plugins.skipped": idle})
             if status is not None and status.result == "Error":
                 span.fail(status.message)
         span.end(PHASE_THRESHOLD)
@@ -107,7 +110,7 @@ class Caller:
         return phase.start(*self.named(plugin, point), at)
 
     def run(
-        self, phase: Span, plugin: Plugin, point: str, function: Callable[..., Answer], *args: Any
+        self, phase: Span, plugin: Plugin, point: str, function: Callable[..., Answer], state: CycleState, *args: Any
     ) -> Answer | Status:
         """Calls a plugin once, within a span of its own.
 
@@ -117,14 +120,14 @@ class Caller:
         nests = self.nests(plugin.name, point)
         if phase.recording and nests:
             span = self.start_plugin(phase, plugin.name, point, began)
-            answer = self.call(span, plugin, point, 1, function, *args)
+            answer = self.call(span, plugin, point, 1, function, state, *args)
             status = _status(answer)
             self._end(span, status)
         else:
-            answer = self.call(phase if nests else None, plugin, point, 1, function, *args)
+            answer = self.call(phase if nests else None, plugin, point, 1, function, state, *args)
             status = _status(answer)
             self._record(phase, plugin.name, point, began, status)
-        self.measure(plugin.name, point, status, began)
+        self.measure(state, plugin.name, point, status, began)
         return answer
 
     async def run_async(
@@ -155,7 +158,7 @@ class Caller:
                 detach(token)
             self.clock.charge(plugin.name, point, 1)
         self._end(span, _status(answer))
-        self.measure(plugin.name, point, _status(answer), began)
+        self.measure(state, plugin.name, point, _status(answer), began)
         return answer
 
     def call(
@@ -216,14 +219,14 @@ class Caller:
         """Whether the plugin may start spans there: ours do not, so that they need not be told which one is current."""
         return point not in _QUIET_POINTS or plugin not in self._ours
 
-    def measure(self, plugin: str, point: str, status: Status | None, began: int) -> None:
-        """Tells the metrics that a plugin was asked."""
+    def measure(self, state: CycleState, plugin: str, point: str, status: Status | None, began: int) -> None:
+        """Tells the metrics that a plugin was asked, and for how long in an attempt whose plugins are measured."""
         if self.measures is None:
             return
         title = _TITLES[point]
         if point in _EVALUATING:
             self.measures.evaluated(plugin, title, self._profile)
-        if self.one_by_one:
+        if state.measures_plugins:
             text = status.code.text if status is not None else "Success"
             self.measures.plugin(plugin, title, text, self.clock.now() - began)
 
@@ -240,7 +243,6 @@ class Caller:
         if not phase.recording:
             return
         if status is SKIP or (status is not None and status.code is Code.SKIP):
-            self._skipped.setdefault(phase, []).append(plugin)
             return
         if status is None or status.code is Code.SUCCESS:
             phase.leaf(*self.named(plugin, point), began, now)

@@ -71,7 +71,7 @@ class Framework:
         """Prepares the filters, notes which have nothing to do, and on which nodes to look."""
         phase = self.caller.start_phase(parent, "preFilter")
         prepared = self._pre_filter(phase, state, pod, nodes)
-        self.caller.end_phase(phase, prepared.refused)
+        self.caller.end_phase(phase, prepared.refused, self.profile.pre_filter, state.skip_filter)
         return prepared
 
     def _pre_filter(self, phase: Span, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Prepared:
@@ -158,7 +158,7 @@ class Framework:
             return caller.run(phase, plugin, point, function, state, *args)
         began = caller.clock.now()
         answer = caller.call(None, plugin, point, 1, function, state, *args)
-        caller.measure(plugin.name, point, answer if isinstance(answer, Status) else None, began)
+        caller.measure(state, plugin.name, point, answer if isinstance(answer, Status) else None, began)
         return answer
 
     async def run_permit(

@@ -53,7 +53,7 @@ class ScorePhase:
                 continue
             refused = Refused(plugin.name, error(f'running PreScore plugin "{plugin.name}": {status.message}'))
             break
-        caller.end_phase(phase, refused)
+        caller.end_phase(phase, refused, self._framework.profile.pre_score, state.skip_score)
         return refused
 
     def score(self, parent: Span) -> Refused | None:
@@ -81,7 +81,7 @@ class ScorePhase:
                     phase.leaf(*caller.named(plugin.name, "score"), began, now, told, failure=failure)
             if span is None and now - began >= PLUGIN_THRESHOLD:
                 caller.note_long(phase, plugin.name, "score", began, now)
-            caller.measure(plugin.name, "score", refused.status if refused is not None else None, began)
+            caller.measure(self._state, plugin.name, "score", refused.status if refused is not None else None, began)
             if refused is not None:
                 break
         caller.end_phase(phase, refused)
