@@ -118,7 +118,7 @@ def main() -> int:
     parser.add_argument("--patience", type=float, default=10, help="seconds of grace for a change that may never end")
     parser.add_argument("--at-least", type=float, default=0, help="exit with 1 below this rate, in percent")
     asked = parser.parse_args()
-    os.nice(10)
+    os.nice(max(0, 15 - os.nice(0)))
     room = Room(Path.cwd(), asked.room, asked.tests)
     chosen = list(_chosen(room, asked.sample, asked.seed))
     print(f"{len(chosen)} changes of {room.path.relative_to(room.root)}", flush=True)

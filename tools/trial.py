@@ -15,6 +15,7 @@ import traceback
 from collections import defaultdict
 from collections.abc import Callable, Generator
 from contextlib import suppress
+from math import ceil
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -25,7 +26,8 @@ import pytest
 from tools.mutants import Mutant
 
 _MEMORY = 4 << 30  # bytes that a change may have its tests take
-_PATIENCE = 5  # a change may take so many times as long as its tests without it
+_UNSEEN = 71  # the exit status when the change was not imported
+_CPU, _WALL = 3, 10  # a change may take so many times what its tests take of the processor without it
 
 _Lines = set[tuple[str, int]]
 
@@ -41,7 +43,7 @@ class Trial:
             tests: Paths of the room's tests.
             files: The room's modules.
             ours: The packages that are imported anew for each change.
-            patience: Seconds that a change may take beyond what is usual.
+            patience: Seconds of processor time that a change may take beyond what is usual.
         """
         self._patience = patience
         self._root = root
@@ -82,15 +84,18 @@ class Trial:
         if not tests:
             return ""
         paths = sorted({str(self._root / test.partition("::")[0]) for test in tests})
+        usual = sum(self._durations[test] for test in tests)
 
         def work() -> int:
             resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
-            _put_in_place(mutant.path, mutant.code())
-            return _pytest(paths, _Run(tests, set()))
+            resource.setrlimit(resource.RLIMIT_CPU, (ceil(_CPU * usual + self._patience),) * 2)
+            placed = _put_in_place(mutant.path, mutant.code())
+            return _pytest(paths, _Run(tests, set())) or (0 if placed else _UNSEEN)
 
-        limit = _PATIENCE * sum(self._durations[test] for test in tests) + self._patience
-        status = _forked(work, self._nowhere, limit)
-        return "time" if status is None else "test" if status else ""
+        status = _forked(work, self._nowhere, _WALL * usual + 3 * self._patience)
+        if status == _UNSEEN and mutant.in_function:
+            raise SystemExit(f"mutate: no test imports {mutant.path} as this tool expects it")
+        return "time" if status is None else "" if status in (0, _UNSEEN) else "test"
 
 
 class _Run:
@@ -118,7 +123,7 @@ class _Run:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
         self._now = self.lines.setdefault(item.nodeid, set())
-        started = time.monotonic()
+        started = time.process_time()
         if self._traced:
             threading.settrace(self._trace)
             sys.settrace(self._trace)
@@ -126,7 +131,7 @@ class _Run:
             return (yield)
         finally:
             sys.settrace(None)
-            self.durations[item.nodeid] = time.monotonic() - started
+            self.durations[item.nodeid] = time.process_time() - started
 
     def pytest_unconfigure(self) -> None:
         self.modules = list(sys.modules)
@@ -145,14 +150,19 @@ class _Run:
         return line
 
 
-def _put_in_place(path: Path, code: CodeType) -> None:
-    """Have this process import a module with other code than its file's."""
+def _put_in_place(path: Path, code: CodeType) -> list[str]:
+    """Have this process import a module with other code than its file's; return where it puts the name when it does."""
+    placed: list[str] = []
     get_code = importlib.machinery.SourceFileLoader.get_code
 
     def changed(loader: importlib.machinery.SourceFileLoader, name: str) -> CodeType | None:
-        return code if loader.path == str(path) else get_code(loader, name)
+        if loader.path != str(path):
+            return get_code(loader, name)
+        placed.append(name)
+        return code
 
     importlib.machinery.SourceFileLoader.get_code = changed  # type: ignore[method-assign, assignment]
+    return placed
 
 
 def _forked(work: Callable[[], int], output: int, limit: float = 0) -> int | None:
@@ -188,8 +198,8 @@ def _forked(work: Callable[[], int], output: int, limit: float = 0) -> int | Non
 
 
 def _pytest(paths: list[str], run: _Run) -> int:
-    # That hypothesis was imported before pytest could rewrite its asserts is as meant.
-    quiet = ["-W", "ignore::pytest.PytestAssertRewriteWarning", "-p", "no:cacheprovider", "-p", "no:faulthandler"]
+    # Asserts as they stand: pytest would import what it rewrites (its plugins, so all of ours) past the change.
+    quiet = ["--assert=plain", "-p", "no:cacheprovider", "-p", "no:faulthandler"]
     return int(pytest.main([*paths, "-x", *quiet], plugins=[run]))
 
 
