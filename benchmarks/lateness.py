@@ -13,7 +13,7 @@ from benchmarks.load import make_load
 from benchmarks.tail_sampling import LATENCY, MS, SECOND, SHARE, STATUS, sampler
 from podtrail.component import Ledger
 from podtrail.otlp import Batch, read_request
-from podtrail.pipeline.chain import SLICE_SPANS, Chain
+from podtrail.pipeline.chain import SLICE_SPANS, ProcessorChain
 from podtrail.service.memory import settle_garbage_collector
 
 TRACES = 20_000
@@ -39,7 +39,7 @@ class Clock:
 
 def run(requests: Sequence[bytes], every: float) -> tuple[list[float], int]:
     """Feed requests `every` so many nanoseconds; return how late decisions were, in ms, and the CPU of it all in ns."""
-    chain = Chain([sampler(STATUS, LATENCY, SHARE, decision_wait="1s")], Ledger())
+    chain = ProcessorChain([sampler(STATUS, LATENCY, SHARE, decision_wait="1s")], Ledger())
     clock, late, began = Clock(), list[float](), time.thread_time_ns()
     first = clock.now()
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from podtrail.config import Document
-from podtrail.pipeline.clock import Clock
+from podtrail.pipeline.clock import PipelineClock
 from podtrail.pipeline.graph import Graph
-from podtrail.pipeline.house import House
+from podtrail.pipeline.host import Host
 from podtrail.pipeline.settings import read_settings
 from podtrail.service.memory import settle_allocator, settle_garbage_collector
 
@@ -26,7 +26,7 @@ class Pause(NamedTuple):
     """Of work."""
 
 
-class _Still(Clock):
+class _Still(PipelineClock):
     def __init__(self) -> None:
         super().__init__()
         self.at = super().now()
@@ -46,7 +46,7 @@ def _resident() -> int:
 
 async def _hold(configuration: str, told: Connection) -> None:
     clock = _Still()
-    graph = Graph(read_settings(Document.from_text(configuration)), House(), clock)
+    graph = Graph(read_settings(Document.from_text(configuration)), Host(), clock)
     await graph.start()
     settle_garbage_collector()
     settle_allocator()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from podtrail.component import Ledger, Refused, Taken
 from podtrail.otlp import Batch, Group, encode_span, frame, resource_header, scope_header
-from podtrail.pipeline.chain import Chain
+from podtrail.pipeline.chain import ProcessorChain
 
 SECOND = 1_000_000_000
 _IDS = count(1)
@@ -79,14 +79,14 @@ class Gate(Delay):
         return Taken([batch])
 
 
-def advance(chain: Chain, now: int, limit: int = 10_000) -> None:
+def advance(chain: ProcessorChain, now: int, limit: int = 10_000) -> None:
     while chain.advance(now, limit):
         pass
 
 
 def test_serves_every_deadline_at_its_own_time_and_in_order() -> None:
     first, second = Delay(3 * SECOND), Delay(2 * SECOND)
-    chain = Chain([first, second], Ledger())
+    chain = ProcessorChain([first, second], Ledger())
     chain.add(batch_of(), 0)
     advance(chain, 1 * SECOND)
     chain.add(batch_of(), 1 * SECOND)
@@ -99,7 +99,7 @@ def test_serves_every_deadline_at_its_own_time_and_in_order() -> None:
 
 
 def test_does_nothing_before_a_deadline() -> None:
-    chain = Chain([Delay(3 * SECOND)], Ledger())
+    chain = ProcessorChain([Delay(3 * SECOND)], Ledger())
     chain.add(batch_of(), 0)
 
     assert chain.advance(3 * SECOND - 1, 10) is False
@@ -108,7 +108,7 @@ def test_does_nothing_before_a_deadline() -> None:
 
 
 def test_slices_a_long_expiry_by_the_limit() -> None:
-    chain = Chain([Delay(SECOND)], Ledger())
+    chain = ProcessorChain([Delay(SECOND)], Ledger())
     for _ in range(10):
         chain.add(batch_of(5), 0)
 
@@ -123,7 +123,7 @@ def test_slices_a_long_expiry_by_the_limit() -> None:
 def test_a_gatekeeper_is_asked_before_anything_is_taken() -> None:
     gate = Gate(0)
     gate.shut = True
-    chain = Chain([Delay(SECOND), gate], Ledger())
+    chain = ProcessorChain([Delay(SECOND), gate], Ledger())
 
     with pytest.raises(Refused, match="the gate is shut"):
         chain.admit(batch_of(), 0)
@@ -131,9 +131,9 @@ def test_a_gatekeeper_is_asked_before_anything_is_taken() -> None:
     assert chain.ledger.received == 0
 
 
-def test_what_has_no_room_waits_in_order_and_blocks_the_entrance() -> None:
+def test_what_has_no_room_waits_in_order_and_blocks_the_pipeline() -> None:
     narrow = Delay(2 * SECOND, room=2)
-    chain = Chain([narrow], Ledger())
+    chain = ProcessorChain([narrow], Ledger())
     batches = [batch_of(2), batch_of(2)]
     chain.add(batches[0], 0)
     chain.add(batches[1], 0)
@@ -151,7 +151,7 @@ def test_a_processor_that_breaks_the_law_of_deadlines_is_named() -> None:
         def expire(self, now: int, limit: int) -> Sequence[Batch]:
             return []
 
-    chain = Chain([Liar(SECOND)], Ledger())
+    chain = ProcessorChain([Liar(SECOND)], Ledger())
     chain.add(batch_of(), 0)
 
     with pytest.raises(RuntimeError, match="Liar says it has work due"):
@@ -167,7 +167,7 @@ def test_a_processor_that_breaks_the_law_of_deadlines_is_named() -> None:
 def test_every_span_comes_out_once_and_is_accounted_for_at_every_moment(
     waits: list[int], steps: list[tuple[int, int]], limit: int, room: int
 ) -> None:
-    chain = Chain([Delay(wait * SECOND, room) for wait in waits], Ledger())
+    chain = ProcessorChain([Delay(wait * SECOND, room) for wait in waits], Ledger())
     now, came = 0, []
     for gap, spans in steps:
         now += gap * SECOND

@@ -1,4 +1,4 @@
-"""Processors that fail, in every method and by half: what they cost is booked, and the pipeline goes on."""
+"""Processors that fail, in every method and by half: what they cost is in the ledger, and the pipeline goes on."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from podtrail.component import Context, Ledger, Lost, Metrics, Processor, Refused, Taken
 from podtrail.otlp import Batch, Group, encode_span, frame, resource_header, scope_header
-from podtrail.pipeline.chain import Chain
+from podtrail.pipeline.chain import ProcessorChain
 from podtrail.pipeline.containment import contained
 
 SECOND = 1_000_000_000
@@ -101,10 +101,10 @@ class Moody:
 
 @dataclass
 class Setting:
-    """Moody processors in a chain, with their books."""
+    """Moody processors in a chain, with their ledger."""
 
     moody: list[Moody]
-    chain: Chain
+    chain: ProcessorChain
     metrics: Metrics
     left: int = 0
 
@@ -141,7 +141,7 @@ def made(several: int = 1, ledger: Ledger | None = None) -> Setting:
     context = Context(id="moody", pipeline="traces", ledger=ledger, metrics=metrics)
     moody = [Moody(ledger) for _ in range(several)]
     processors: list[Processor] = [contained(one, context) for one in moody]
-    return Setting(moody, Chain(processors, ledger), metrics)
+    return Setting(moody, ProcessorChain(processors, ledger), metrics)
 
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -182,7 +182,7 @@ def test_an_exception_that_can_not_be_told_is_contained_as_well(caplog: pytest.L
             raise NamelessError
 
     ledger = Ledger()
-    chain = Chain([contained(Unspeakable(ledger), Context(id="moody", ledger=ledger))], ledger)
+    chain = ProcessorChain([contained(Unspeakable(ledger), Context(id="moody", ledger=ledger))], ledger)
     assert chain.add(batch_of(3), 1) == 3
     assert ledger.dropped == {"processor_error": 3}
     assert lines(caplog)[0].startswith("failed in add: NamelessError: <exception str() failed>; 3 spans dropped")
@@ -258,7 +258,7 @@ def test_a_request_that_a_gatekeeper_fails_on_is_lost_and_a_refusal_is_none(make
         def admit(self, batch: Batch, now: int) -> None:
             raise Refused("shut")
 
-    chain = Chain([contained(Shut(Ledger()), Context(id="shut"))], Ledger())
+    chain = ProcessorChain([contained(Shut(Ledger()), Context(id="shut"))], Ledger())
     with pytest.raises(Refused, match="shut"):
         chain.admit(batch_of(), 1)
 
@@ -296,7 +296,7 @@ def test_answers_that_break_the_contract_are_failures(make: Make, caplog: pytest
 
     for kind, dropped in ((Careless, 1), (Narrow, 1), (Idle, 0)):
         ledger = Ledger()
-        chain = Chain([contained(kind(ledger), Context(id="moody", ledger=ledger))], ledger)
+        chain = ProcessorChain([contained(kind(ledger), Context(id="moody", ledger=ledger))], ledger)
         chain.add(batch_of(), 1)
         assert not chain.advance(2 * SECOND, 10)
         assert ledger.dropped["processor_error"] == dropped
@@ -347,7 +347,7 @@ def test_what_is_no_batch_and_no_number_gets_no_further_than_who_said_it(
     ):
         ledger = Ledger()
         context = Context(id="moody", ledger=ledger)
-        chain = Chain([contained(one, context) for one in (kind(ledger), Moody(ledger))], ledger)
+        chain = ProcessorChain([contained(one, context) for one in (kind(ledger), Moody(ledger))], ledger)
         chain.add(batch_of(), 1)
         chain.advance(2 * SECOND, 10)
         assert chain.held() == passed

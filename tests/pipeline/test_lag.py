@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from podtrail.component import Context, Ledger
 from podtrail.otlp import Batch
-from podtrail.pipeline.chain import Chain
+from podtrail.pipeline.chain import ProcessorChain
 from podtrail.pipeline.driver import Lag
-from podtrail.pipeline.house import House
+from podtrail.pipeline.host import Host
 from tests.pipeline.told import Told
 
 SECOND = 1_000_000_000
@@ -39,7 +39,7 @@ def test_the_lag_is_what_has_passed_since_the_deadline_that_is_served() -> None:
     clock = Told()
     lag = Lag(clock)
     asking = Asking(lag, 5 * SECOND)
-    chain = lag.chain = Chain([asking], Ledger())  # type: ignore[list-item]
+    chain = lag.chain = ProcessorChain([asking], Ledger())  # type: ignore[list-item]
     clock.time = 7 * SECOND
     assert lag() == 0
     assert not chain.advance(clock.time, 10)
@@ -49,10 +49,10 @@ def test_the_lag_is_what_has_passed_since_the_deadline_that_is_served() -> None:
 
 def test_where_no_time_passes_there_is_no_lag() -> None:
     assert Lag(Told())() == 0
-    for context in (Context("batch"), House().context("batch")):
+    for context in (Context("batch"), Host().context("batch")):
         assert (context.lag(), context.stopwatch()) == (0, 0)
 
 
 def test_the_house_hands_out_its_stopwatch_and_the_lag_of_the_pipeline() -> None:
-    context = House(stopwatch=lambda: 7).context("batch", "traces", lag=lambda: 5)
+    context = Host(stopwatch=lambda: 7).context("batch", "traces", lag=lambda: 5)
     assert (context.stopwatch(), context.lag()) == (7, 5)

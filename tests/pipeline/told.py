@@ -1,9 +1,9 @@
 """Pipeline time as a test tells it."""
 
-from podtrail.pipeline.clock import Clock
+from podtrail.pipeline.clock import PipelineClock
 
 
-class Told(Clock):
+class Told(PipelineClock):
     """A clock that is set."""
 
     def __init__(self, time: int = 0) -> None:

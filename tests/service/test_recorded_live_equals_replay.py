@@ -18,9 +18,9 @@ from podtrail_scheduler import TracedSimulation, Workload
 from podtrail.config import Document
 from podtrail.otlp import Batch, Group, frame, read_request, split, write_request
 from podtrail.otlp.decisions import decision_line
-from podtrail.pipeline.clock import Clock
+from podtrail.pipeline.clock import PipelineClock
 from podtrail.pipeline.graph import Graph
-from podtrail.pipeline.house import House
+from podtrail.pipeline.host import Host
 from podtrail.pipeline.settings import read_settings
 from podtrail.recording import Record, read_recording
 from podtrail.testing.replayer import Replayer
@@ -86,7 +86,7 @@ SAMPLERS: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Told(Clock):
+class Told(PipelineClock):
     """Pipeline time as the test tells it."""
 
     times: list[int] = field(default_factory=lambda: [START])
@@ -163,7 +163,7 @@ def steps(seed: int) -> Iterator[tuple[int, list[bytes]]]:
 async def live(settings: dict[str, Any], seed: int) -> tuple[Seen, int]:
     """Run live until the traffic ends, with much undecided; return what was seen and when it ended."""
     clock, seen = Told(), Seen()
-    graph = Graph(read_settings(Document.from_mapping(settings)), House(seed=0), clock, observers=[seen])
+    graph = Graph(read_settings(Document.from_mapping(settings)), Host(seed=0), clock, observers=[seen])
     await graph.start()
     receiver: Any = graph.receivers["otlp"].component
     async with AsyncExitStack() as stack:

@@ -16,7 +16,7 @@ from podtrail.config import Document
 from podtrail.otlp import Batch
 from podtrail.otlp.decisions import decision_line
 from podtrail.pipeline.graph import Graph
-from podtrail.pipeline.house import House
+from podtrail.pipeline.host import Host
 from podtrail.pipeline.settings import read_settings
 from podtrail.testing import replay
 from tests.pipeline.told import Told
@@ -94,7 +94,7 @@ def requests(seed: int) -> list[tuple[int, bytes]]:
 @asynccontextmanager
 async def serving(clock: Told, listener: Listener) -> AsyncIterator[tuple[Graph, str]]:
     settings = read_settings(Document.from_mapping(CONFIG))
-    graph = Graph(settings, House(seed=0), clock, observers=[listener])
+    graph = Graph(settings, Host(seed=0), clock, observers=[listener])
     await graph.start()
     try:
         receiver: Any = graph.receivers["otlp"].component

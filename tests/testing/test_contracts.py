@@ -111,7 +111,7 @@ class Doubling(Holding):
 
 
 class Silent(Holding):
-    """Drops spans and books nothing."""
+    """Drops spans and counts nothing."""
 
     def add(self, batch: Batch, now: int) -> Taken:
         return super().add(Batch(batch.groups[:1], batch.arrived, batch.verdicts), now)

@@ -1,6 +1,6 @@
 """The configuration of `tail_sampling`: the Collector's keys, and ours beside them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from pydantic import (
@@ -162,6 +162,16 @@ class Config(Model):
         if isinstance(data, Mapping):
             return {key: 0 if value is None and key in _ZERO_WHEN_NULL else value for key, value in data.items()}
         return data
+
+    @property
+    def policy_names(self) -> Sequence[str]:
+        """The policies whose votes a verdict tells, in their order."""
+        return [policy.name for policy in self.policies]
+
+    @property
+    def asks_all_policies(self) -> bool:
+        """Whether every policy votes on every trace."""
+        return not self.sample_on_first_match
 
     @field_validator("policies", "shadow_policies", mode="wrap")
     @classmethod

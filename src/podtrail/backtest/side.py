@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from typing import Any
 
 from podtrail.backtest.breakdown import PolicyTable
 from podtrail.backtest.weight import Total
+from podtrail.component import DecidingConfig
 from podtrail.otlp import Batch, Group, Intake, Link, SpanView, Verdict, span_reader, split
 from podtrail.pipeline.settings import Settings
 from podtrail.testing.replayer import Replayer
@@ -69,8 +69,8 @@ class Side:
         """Whether every pipeline has a sampler; else everything counts as kept."""
         configs = [config for pipeline in samplers for config in pipeline]
         self.policies = PolicyTable(
-            list(dict.fromkeys(policy.name for config in configs for policy in config.policies)),
-            asks_all=not any(getattr(config, "sample_on_first_match", False) for config in configs),
+            list(dict.fromkeys(name for config in configs for name in config.policy_names)),
+            asks_all=all(config.asks_all_policies for config in configs),
         )
         self._replayer: Replayer | None = None
         if contender is not None:
@@ -113,7 +113,7 @@ def links_of(group: Group) -> list[Link]:
     return [link for raw, span in zip(raws, fields, strict=True) if span.links for link in SpanView(raw).links]
 
 
-def _samplers(settings: Settings) -> list[list[Any]]:
-    """Return, by pipeline, the configurations of processors that have policies."""
+def _samplers(settings: Settings) -> list[list[DecidingConfig]]:
+    """Return, by pipeline, the configurations of processors that decide."""
     configs = [[settings.processors[id].config for id in pipeline.processors] for pipeline in settings.pipelines]
-    return [[config for config in some if getattr(config, "policies", ())] for some in configs]
+    return [[c for c in some if isinstance(c, DecidingConfig) and c.policy_names] for some in configs]

@@ -198,7 +198,7 @@ def _played(options: _Options, tape: "Tape", seed: str, begin: int) -> "Iterator
 def _send(options: _Options, config: Any) -> int:
     from podtrail.cli.sending import client_settings, report, send
     from podtrail.cli.traffic import joined
-    from podtrail.pipeline.clock import Clock
+    from podtrail.pipeline.clock import PipelineClock
 
     assert options.endpoint is not None
     try:
@@ -209,7 +209,7 @@ def _send(options: _Options, config: Any) -> int:
     if tape is None:
         click.echo(_NO_SPANS, err=True)
         return 1
-    clock = Clock()
+    clock = PipelineClock()
     begin = clock.now()
     end = begin + (options.lasts or config.workload.length)
     # Sent once more, the same traffic is other traces.

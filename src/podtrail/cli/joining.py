@@ -50,7 +50,7 @@ def join(
         replayer.add(arrival, Intake(groups, 0, ""))
     replayer.finish()
     found: Counter[str] = Counter()
-    for labels, count in replayer.house.metrics.snapshot().get(_LINKS, {}).items():
+    for labels, count in replayer.host.metrics.snapshot().get(_LINKS, {}).items():
         told = dict(label.partition("=")[::2] for label in labels.split(","))
         if told["target"] == "kept" and told["type"] in _KINDS:
             found[told["type"]] += int(count)

@@ -101,7 +101,7 @@ def command(
             for record in shown(_read(recordings, tally, strict=strict), "replay"):
                 replayer.add(record.arrival, record.intake)
             replayer.finish()
-            tally.failed_votes = int(sum(replayer.house.metrics.snapshot().get(_FAILED, {}).values()))
+            tally.failed_votes = int(sum(replayer.host.metrics.snapshot().get(_FAILED, {}).values()))
     if as_json:
         click.echo(json.dumps(tally.as_json()))
     else:
@@ -136,14 +136,14 @@ def _send(
     """Send recordings to an endpoint, `speed` recorded seconds a second, 0 for at once; return the exit code."""
     from podtrail.cli.sending import client_settings, report, send
     from podtrail.cli.traffic import Parcel
-    from podtrail.pipeline.clock import Clock
+    from podtrail.pipeline.clock import PipelineClock
 
     try:
         settings = client_settings(endpoint, protocol)
     except ValueError as error:
         raise click.UsageError(f"--endpoint: {error}") from None
     tally = Tally(())
-    clock = Clock()
+    clock = PipelineClock()
     begin = clock.now()
     refused: list[Failed] = []
 

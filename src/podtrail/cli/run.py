@@ -13,6 +13,7 @@ from podtrail.cli.options import config_options, reporting, settings_of
 from podtrail.cli.report import show_warnings
 from podtrail.component import BatchObserver, ComponentError, GatedPod
 from podtrail.otlp import Batch
+from podtrail.pipeline.loops import WritesFiles
 from podtrail.pipeline.settings import ComponentSettings, Settings
 from podtrail.service import Ended, Service
 from podtrail.service.logs import log_what_python_prints
@@ -120,11 +121,14 @@ class _Told:
         from podtrail.story import LedgerLine, summarize
 
         viewers = [c.config for c in self._running("extension") if c.factory.type == "viewer"]
+        exporters = [c.config for c in self._running("exporter")]
         summary = summarize(
             self._stories,
             took=time.monotonic_ns() - self._began,
             ledgers=[LedgerLine.of(balance.exporter, balance) for balance in service.balances()],
-            written=[path for c in self._running("exporter") for path in _files(c.config)],
+            written=[
+                path for config in exporters if isinstance(config, WritesFiles) for path in config.writes().values()
+            ],
             page=f"http://{viewers[0].endpoint}/" if viewers else "",
         )
         if self._as_json:
@@ -146,8 +150,3 @@ def _stories(settings: Settings) -> "Stories | None":
     from podtrail.story import Stories
 
     return Stories()
-
-
-def _files(config: object) -> Sequence[str]:
-    """Return the files that an exporter writes."""
-    return [str(path) for name in ("path", "decisions_path") if (path := getattr(config, name, None))]

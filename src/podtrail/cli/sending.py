@@ -20,7 +20,7 @@ from podtrail.config import printable
 from podtrail.config.types import client_target
 from podtrail.otlp.answers import MalformedAnswer, read_export_response
 from podtrail.pipeline.sending.plan import Backoff
-from podtrail.pipeline.sending.retry import Retrying
+from podtrail.pipeline.sending.retry_sender import RetrySender
 from podtrail.story import several
 from podtrail.transport.client_settings import GrpcClientSettings, HttpClientSettings
 
@@ -180,7 +180,7 @@ class Sender:
         async def attempt(request: bytes) -> int:
             return _rejected(await export(request))
 
-        retrying = Retrying(attempt, _BACKOFF, hurry=self._stop, rng=self._rng, on_failure=self._refused)
+        retrying = RetrySender(attempt, _BACKOFF, hurry=self._stop, rng=self._rng, on_failure=self._refused)
         try:
             rejected = await retrying.send(parcel.request)
         except DeliveryError as error:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TextIO
 
 from podtrail.cli.sizes import format_size
-from podtrail.component import Ledger
+from podtrail.component import DecidingConfig, Ledger
 from podtrail.config import printable
 from podtrail.config.types import SECOND
 from podtrail.otlp import Batch, Decision
@@ -21,8 +21,8 @@ _STITCHED: Final = b"podtrail.attempt.number"
 def policies(settings: Settings) -> Sequence[str]:
     """Return the names of the policies of all samplers in use, in the order of the configuration."""
     used = dict.fromkeys(id for pipeline in settings.pipelines for id in pipeline.processors)
-    listed = (getattr(settings.processors[id].config, "policies", ()) for id in used)
-    return list(dict.fromkeys(policy.name for some in listed for policy in some))
+    configs = [settings.processors[id].config for id in used]
+    return list(dict.fromkeys(name for c in configs if isinstance(c, DecidingConfig) for name in c.policy_names))
 
 
 class Tally:

@@ -1,10 +1,12 @@
-"""The contracts between the house and its components, and the registry that finds them."""
+"""The contracts between podtrail and its components, and the registry that finds them."""
 
-from podtrail.component.arriving import IncomingBytes
 from podtrail.component.contracts import (
+    AdmitsBatches,
+    AdmitsRequests,
     AdmittingConsumer,
     BatchObserver,
     Consumer,
+    DecidingConfig,
     Exporter,
     Extension,
     ImmediateConsumer,
@@ -13,6 +15,8 @@ from podtrail.component.contracts import (
     Processor,
     Receiver,
     Taken,
+    WantsArrivals,
+    WantsVerdicts,
 )
 from podtrail.component.errors import (
     ComponentError,
@@ -23,18 +27,21 @@ from podtrail.component.errors import (
     Retryable,
     StartError,
 )
-from podtrail.component.factory import Context, Factory, Kind
+from podtrail.component.factory import Context, Factory, IncomingBytes, Kind
 from podtrail.component.facts import FactListener, GatedPod
 from podtrail.component.ledger import Ledger
 from podtrail.component.metrics import Counter, Gauge, Histogram, Metrics
 
 __all__ = [
+    "AdmitsBatches",
+    "AdmitsRequests",
     "AdmittingConsumer",
     "BatchObserver",
     "ComponentError",
     "Consumer",
     "Context",
     "Counter",
+    "DecidingConfig",
     "DeliveryError",
     "Exporter",
     "Extension",
@@ -58,4 +65,6 @@ __all__ = [
     "Retryable",
     "StartError",
     "Taken",
+    "WantsArrivals",
+    "WantsVerdicts",
 ]

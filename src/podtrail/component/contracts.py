@@ -77,9 +77,8 @@ class Taken(NamedTuple):
 class Processor(Protocol):
     """A deterministic state machine: the same calls give the same answers, whatever the wall clock says.
 
-    Nothing refuses a span after taking it. A processor that guards the entrance has a method `admit(batch, now)`
-    besides that raises `Refused`; it is asked, in all pipelines that a batch goes to, before any of them takes it.
-    One that holds nothing says so (`PassesOn`).
+    Nothing refuses a span after taking it. A processor that may refuse is asked beforehand (`AdmitsBatches`,
+    `AdmitsRequests`). One that holds nothing says so (`PassesOn`).
 
     The law of `deadline()`: it covers everything inside; calling `expire(d, …)` until it returns nothing moves it past
     `d`; it is None only when nothing waits; an early `expire` changes nothing.
@@ -123,6 +122,57 @@ class PassesOn(Protocol):
     @property
     def passes_on(self) -> bool:
         """Whether it holds nothing, configured as it is."""
+
+
+@runtime_checkable
+class AdmitsBatches(Protocol):
+    """A processor that may refuse a batch: it is asked before any pipeline that the batch goes to takes it."""
+
+    def admit(self, batch: Batch, now: int) -> None:
+        """Raise `Refused` when the batch can't be taken at `now`, Unix nanoseconds."""
+
+
+@runtime_checkable
+class AdmitsRequests(Protocol):
+    """A processor that may refuse whatever comes: it is asked while a large request is still being received."""
+
+    def ask(self, now: int) -> None:
+        """Raise `Refused` when nothing can be taken at `now`, Unix nanoseconds."""
+
+
+@runtime_checkable
+class DecidingConfig(Protocol):
+    """The `Config` of a processor that decides which traces are kept, and lets a `Verdict` leave for each of them.
+
+    What compares decisions (`podtrail replay`, `backtest`, `test`) learns from it what there is to be seen in the
+    verdicts: `Verdict.explained` has the vote and the reason of each policy.
+    """
+
+    @property
+    def policy_names(self) -> Sequence[str]:
+        """The policies whose votes a verdict tells, in the order of the configuration; empty: it decides nothing."""
+
+    @property
+    def asks_all_policies(self) -> bool:
+        """Whether every policy votes on every trace; otherwise those behind the first yes may not be asked."""
+
+
+@runtime_checkable
+class WantsVerdicts(Protocol):
+    """An exporter that may want the verdicts that travel with batches; others get batches without."""
+
+    @property
+    def wants_verdicts(self) -> bool:
+        """Whether it does, configured as it is."""
+
+
+@runtime_checkable
+class WantsArrivals(Protocol):
+    """An exporter that may want batches as they arrived: each with its own arrival, neither put together nor cut."""
+
+    @property
+    def wants_arrivals(self) -> bool:
+        """Whether it does, configured as it is."""
 
 
 @runtime_checkable

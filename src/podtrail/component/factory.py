@@ -1,4 +1,4 @@
-"""How a component is found and made: `Factory` describes it, `Context` is what it gets from the house."""
+"""How a component is found and made: `Factory` describes it, `Context` is what it gets from podtrail."""
 
 import logging
 import random
@@ -8,7 +8,6 @@ from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel
 
-from podtrail.component.arriving import IncomingBytes
 from podtrail.component.facts import GatedPod
 from podtrail.component.ledger import Ledger
 from podtrail.component.metrics import Metrics
@@ -41,9 +40,19 @@ class Reclaim(Protocol):
         """Return the bytes of memory in use afterwards."""
 
 
+@dataclass(slots=True)
+class IncomingBytes:
+    """Bytes of requests, of all receivers together, from the first one received or decompressed on."""
+
+    bytes: int = 0
+    """What is being received or waits for room now."""
+    ever: int = 0
+    """What has been received since the start."""
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a component gets from the house. Ask nothing of the process, the clock or the environment but through it."""
+    """What a component gets from podtrail. Ask nothing of the process, the clock or the environment but through it."""
 
     id: str
     """`type` or `type/name` as in the configuration."""

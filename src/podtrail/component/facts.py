@@ -19,7 +19,7 @@ class GatedPod:
 
 @runtime_checkable
 class FactListener(Protocol):
-    """An extension (or other onlooker) that takes facts besides spans."""
+    """An extension (or another observer) that takes facts besides spans."""
 
     def note(self, fact: GatedPod) -> None:
         """Take note; must be quick and must not raise."""

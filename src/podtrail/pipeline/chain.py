@@ -7,9 +7,8 @@ socket or a recording brings them.
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
 
-from podtrail.component import Ledger, PassesOn, Processor
+from podtrail.component import AdmitsBatches, AdmitsRequests, Ledger, PassesOn, Processor
 from podtrail.otlp import Batch
 
 SLICE_SPANS = 4096
@@ -18,23 +17,7 @@ PROCESSOR_ERROR = "processor_error"
 """The reason under which spans are dropped that a processor's failure has cost."""
 
 
-@runtime_checkable
-class Gatekeeper(Protocol):
-    """A processor that may refuse: it is asked before any processor of any pipeline takes a batch."""
-
-    def admit(self, batch: Batch, now: int) -> None:
-        """Raise `Refused` when the batch can't be taken now."""
-
-
-@runtime_checkable
-class Doorkeeper(Protocol):
-    """A processor that may refuse whatever comes: it is asked while a large request is still being received."""
-
-    def ask(self, now: int) -> None:
-        """Raise `Refused` when nothing can be taken now."""
-
-
-class Chain:
+class ProcessorChain:
     """Drives processors. What comes out at the end gathers in `outbox`, for the caller to take."""
 
     def __init__(self, processors: Sequence[Processor], ledger: Ledger) -> None:
@@ -45,20 +28,20 @@ class Chain:
         """The deadline that is being served."""
         self.passes_on = all(isinstance(processor, PassesOn) and processor.passes_on for processor in processors)
         """Whether nothing is held: what is added leaves at once or never."""
-        self._gatekeepers = [processor for processor in processors if isinstance(processor, Gatekeeper)]
-        self._doorkeepers = [processor for processor in processors if isinstance(processor, Doorkeeper)]
+        self._admit_batches = [processor for processor in processors if isinstance(processor, AdmitsBatches)]
+        self._admit_requests = [processor for processor in processors if isinstance(processor, AdmitsRequests)]
         # Per processor: what it had no room for, and what came for it behind that.
         self._waiting: list[deque[Batch]] = [deque() for _ in processors]
 
     def admit(self, batch: Batch, now: int) -> None:
         """Raise `Refused` when one of the processors can't take a batch now."""
-        for gatekeeper in self._gatekeepers:
-            gatekeeper.admit(batch, now)
+        for processor in self._admit_batches:
+            processor.admit(batch, now)
 
     def ask(self, now: int) -> None:
         """Raise `Refused` when one of the processors takes nothing now."""
-        for doorkeeper in self._doorkeepers:
-            doorkeeper.ask(now)
+        for processor in self._admit_requests:
+            processor.ask(now)
 
     def add(self, batch: Batch, now: int) -> int:
         """Take a batch; return how many spans that has cost because a processor failed.
@@ -132,7 +115,7 @@ class Chain:
         waiting = sum(batch.span_count for queue in self._waiting for batch in queue)
         return sum(p.held() for p in self.processors) + waiting + sum(batch.span_count for batch in self.outbox)
 
-    def take_over(self, predecessor: "Chain", matching: Sequence[tuple[int, int]], now: int) -> None:
+    def take_over(self, predecessor: "ProcessorChain", matching: Sequence[tuple[int, int]], now: int) -> None:
         """On reload: each of our processors takes what its match in the predecessor holds, by `(ours, theirs)`."""
         for ours, theirs in matching:
             self.processors[ours].take_over(predecessor.processors[theirs], now)

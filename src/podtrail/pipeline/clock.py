@@ -3,7 +3,7 @@
 import time
 
 
-class Clock:
+class PipelineClock:
     """The monotonic clock, anchored once to the wall clock, so that a step of the wall clock moves no deadline."""
 
     def __init__(self) -> None:

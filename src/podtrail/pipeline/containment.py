@@ -1,14 +1,27 @@
-"""A processor whose failures cost the spans it was at, and neither the pipeline nor anybody's knowledge of them."""
+"""Components whose failures cost what they were at, and neither the pipeline nor anybody's knowledge of them."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from operator import index
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
-from podtrail.component import ComponentError, Context, Lost, PassesOn, Processor, Refused, Taken
+from podtrail.component import (
+    AdmitsBatches,
+    AdmitsRequests,
+    BatchObserver,
+    ComponentError,
+    Context,
+    FactListener,
+    GatedPod,
+    Lost,
+    PassesOn,
+    Processor,
+    Refused,
+    Taken,
+)
+from podtrail.component.failures import FailureReporter
 from podtrail.otlp import Batch
-from podtrail.pipeline.chain import PROCESSOR_ERROR, Doorkeeper, Gatekeeper
-from podtrail.pipeline.failures import Failures
+from podtrail.pipeline.chain import PROCESSOR_ERROR
 
 _FIRST_PAUSE: Final = 1_000_000_000
 _LONGEST_PAUSE: Final = 60_000_000_000
@@ -19,20 +32,20 @@ T = TypeVar("T")
 
 def contained(processor: Processor, context: Context) -> Processor:
     """Return the processor with its failures contained."""
-    return Contained(processor, context)
+    return ContainedProcessor(processor, context)
 
 
-class Contained:
+class ContainedProcessor:
     """Passes every call on. What a failure has cost is reckoned from what the processor held and had entered in the
     ledger before and after, so that the ledger is right whatever it did by half.
     """
 
     def __init__(self, inner: Processor, context: Context) -> None:
         self.inner = inner
-        self._gatekeeper = inner if isinstance(inner, Gatekeeper) else None
-        self._doorkeeper = inner if isinstance(inner, Doorkeeper) else None
+        self._admits_batches = inner if isinstance(inner, AdmitsBatches) else None
+        self._admits_requests = inner if isinstance(inner, AdmitsRequests) else None
         self._ledger = context.ledger
-        self._failures = Failures(context.id, context.metrics, context.log, context.pipeline)
+        self._failures = FailureReporter(context.id, context.metrics, context.log, context.pipeline)
         self._pause = 0
         self._resting_until = 0
         self._is_over = False
@@ -54,7 +67,7 @@ class Contained:
                 if self.inner.deadline() is None:
                     raise RuntimeError("add had no room, and there is no deadline after which there will be")
         except Exception as error:  # noqa: BLE001 - whatever it is, it is reported
-            self._failures.report("add", error, self._book(before) + _described(batch))
+            self._failures.report("add", error, self._enter(before) + _described(batch))
             return Taken()
         return Taken(out, taken.rest)
 
@@ -87,7 +100,7 @@ class Contained:
                 self._is_over = True
         return out or ()
 
-    def take_over(self, predecessor: "Contained", now: int) -> None:
+    def take_over(self, predecessor: "ContainedProcessor", now: int) -> None:
         """What a failure leaves with the predecessor is let go of when that is shut down."""
         left = predecessor.held()
 
@@ -98,21 +111,21 @@ class Contained:
 
     def admit(self, batch: Batch, now: int) -> None:
         """A request that the processor fails on is taken by nobody, and lost."""
-        if self._gatekeeper is None:
+        if self._admits_batches is None:
             return
 
-        def book() -> str:
+        def cost() -> str:
             self._ledger.received += batch.span_count
             self._ledger.drop(PROCESSOR_ERROR, batch.span_count)
             return f"{batch.span_count} spans dropped ({PROCESSOR_ERROR}){_described(batch)}"
 
-        ask = partial(self._gatekeeper.admit, batch, now)
-        self._pass_refusal("admit", ask, Lost(batch.span_count), book)
+        ask = partial(self._admits_batches.admit, batch, now)
+        self._pass_refusal("admit", ask, Lost(batch.span_count), cost)
 
     def ask(self, now: int) -> None:
         """Who fails at this is asked again when the batch is there."""
-        if self._doorkeeper is not None:
-            self._pass_refusal("ask", partial(self._doorkeeper.ask, now), None)
+        if self._admits_requests is not None:
+            self._pass_refusal("ask", partial(self._admits_requests.ask, now), None)
 
     @property
     def passes_on(self) -> bool:
@@ -134,7 +147,7 @@ class Contained:
         return self._failures.attempt("held_since", lambda: _time(self.inner.held_since()), None)
 
     def _pass_refusal(
-        self, method: str, ask: Callable[[], None], otherwise: ComponentError | None, book: Callable[[], str] = str
+        self, method: str, ask: Callable[[], None], otherwise: ComponentError | None, cost: Callable[[], str] = str
     ) -> None:
         def answer() -> ComponentError | None:
             try:
@@ -143,29 +156,47 @@ class Contained:
                 return refused
             return None
 
-        error = self._failures.attempt(method, answer, otherwise, book)
+        error = self._failures.attempt(method, answer, otherwise, cost)
         if error is not None:
             raise error
 
     def _reckon(self, method: str, call: Callable[[], T], otherwise: T, came: Callable[[], int] = int) -> T:
-        """Return what the call does, `otherwise` when it fails; then drop what is neither inside nor booked.
+        """Return what the call does, `otherwise` when it fails; then drop what is neither inside nor in the ledger.
 
         `came`: how many spans the call was given, asked after it.
         """
         before = self._accounted_for()
-        return self._failures.attempt(method, call, otherwise, lambda: self._book(before + came()))
+        return self._failures.attempt(method, call, otherwise, lambda: self._enter(before + came()))
 
     def _accounted_for(self) -> int:
         ledger = self._ledger
-        booked = ledger.sampled_out + ledger.rejected - ledger.created
-        return booked + self.held() + (sum(ledger.dropped.values()) if ledger.dropped else 0)
+        entered = ledger.sampled_out + ledger.rejected - ledger.created
+        return entered + self.held() + (sum(ledger.dropped.values()) if ledger.dropped else 0)
 
-    def _book(self, before: int) -> str:
+    def _enter(self, before: int) -> str:
         """Drop what was accounted for and no longer is; what is so twice was made."""
         lost = before - self._accounted_for()
         self._ledger.drop(PROCESSOR_ERROR, max(0, lost))
         self._ledger.created += max(0, -lost)
         return f"{max(0, lost)} spans dropped ({PROCESSOR_ERROR})"
+
+
+class ContainedObserver:
+    """Passes batches and facts on to who wants them; that it fails at one is reported, and no concern of a pipeline."""
+
+    def __init__(self, component: Any, failures: FailureReporter) -> None:
+        self._component = component
+        self._failures = failures
+        self.observes = isinstance(component, BatchObserver)
+        self.listens = isinstance(component, FactListener)
+
+    def observe(self, pipeline: str, batch: Batch) -> None:
+        """Show a batch that leaves a pipeline."""
+        self._failures.attempt("observe", lambda: self._component.observe(pipeline, batch), None)
+
+    def note(self, fact: GatedPod) -> None:
+        """Tell a fact."""
+        self._failures.attempt("note", lambda: self._component.note(fact), None)
 
 
 def _batches(out: Iterable[Batch]) -> Sequence[Batch]:

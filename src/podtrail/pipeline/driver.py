@@ -5,22 +5,17 @@ in slices, with the event loop served between them.
 """
 
 import asyncio
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import AsyncExitStack, contextmanager, suppress
-from dataclasses import replace
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 
-from podtrail.component import BatchObserver, Ledger, Lost, Refused
+from podtrail.component import BatchObserver, Ledger, Refused
 from podtrail.otlp import Batch
-from podtrail.pipeline.chain import SLICE_SPANS, Chain
-from podtrail.pipeline.clock import Clock
+from podtrail.pipeline.chain import SLICE_SPANS, ProcessorChain
+from podtrail.pipeline.clock import PipelineClock
 from podtrail.pipeline.sending import PATIENCE, SendingQueue
 
-DEADLINE = 4.0
-"""Seconds that a sender waits for room before it is refused: less than it waits itself (a Collector 5, an SDK 10)."""
 _LOOK_AGAIN = 1.0
 _NANOSECONDS = 1_000_000_000
-_MOST_WAITING = 64 << 20
-"""Bytes of batches that may wait at an entrance at once: as much as one request may have. A single batch always may."""
 
 
 class Outlet:
@@ -50,7 +45,7 @@ class Outlet:
                 await self.queue.room()
 
     def refuse(self, spans: int) -> Refused:
-        """Book spans that are not taken because of this exporter; return what to tell their sender."""
+        """Count spans that are not taken because of this exporter; return what to tell their sender."""
         return refusal([self], spans)
 
 
@@ -60,7 +55,7 @@ def held_up_by(full: Collection[Outlet]) -> Outlet | None:
 
 
 def refusal(full: Collection[Outlet], spans: int) -> Refused:
-    """Book spans that are not taken because of exporters without room; return what to tell their sender."""
+    """Count spans that are not taken because of exporters without room; return what to tell their sender."""
     queues = {outlet.exporter: outlet.queue for outlet in full}
     for queue in queues.values():
         queue.refuse(spans)
@@ -70,9 +65,9 @@ def refusal(full: Collection[Outlet], spans: int) -> Refused:
 class Lag:
     """How late a pipeline is, for its processors, who are told only when their work was due."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: PipelineClock) -> None:
         self._clock = clock
-        self.chain: Chain | None = None
+        self.chain: ProcessorChain | None = None
         """The pipeline's; made after the processors that ask."""
 
     def __call__(self) -> int:
@@ -85,7 +80,12 @@ class Driver:
     """Runs one pipeline's chain live."""
 
     def __init__(
-        self, id: str, chain: Chain, outlets: Sequence[Outlet], observers: Sequence[BatchObserver], clock: Clock
+        self,
+        id: str,
+        chain: ProcessorChain,
+        outlets: Sequence[Outlet],
+        observers: Sequence[BatchObserver],
+        clock: PipelineClock,
     ) -> None:
         self.id = id
         self.chain = chain
@@ -183,155 +183,3 @@ class Driver:
                 outlet.queue.offer(batch, outlet.ledger, at_any_rate=full is not None and outlet not in full)
             outbox.popleft()
         return None
-
-
-class Entrance:
-    """The `consume` of a receiver: all pipelines that it feeds take a batch, or none does.
-
-    Nobody waits for room with a lock in hand.
-    On reload it is shut, made to lead to other pipelines, and open again; whoever comes meanwhile waits.
-    """
-
-    def __init__(self, drivers: Sequence[Driver], clock: Clock, deadline: float | None = DEADLINE) -> None:
-        """Lead to `drivers`; `deadline`: the seconds that a batch waits for room, None for as long as it takes."""
-        self._drivers = tuple(drivers)
-        self._clock = clock
-        self._deadline = deadline
-        self._open = asyncio.Event()
-        self._open.set()
-        self._waiting = 0
-
-    def shut(self) -> None:
-        """Let nobody in any more."""
-        self._open.clear()
-
-    async def idle(self, seconds: float) -> bool:
-        """After `shut`: wait until nobody is inside; return whether that was so within the time."""
-        try:
-            async with asyncio.timeout(seconds):
-                for driver in self._drivers:
-                    async with driver.lock:
-                        pass
-        except TimeoutError:
-            return False
-        return True
-
-    def lead_to(self, drivers: Sequence[Driver]) -> None:
-        """Open, to these pipelines from now on."""
-        self._drivers = tuple(drivers)
-        self._open.set()
-
-    def ask(self) -> None:
-        """Raise `Refused` when a pipeline takes nothing now, whatever it is."""
-        now = self._now()
-        for driver in self._drivers:
-            driver.chain.ask(now)
-
-    async def __call__(self, batch: Batch) -> None:
-        """Hand a batch over, waiting for room.
-
-        Who cancels this has handed over nothing: once a batch is taken, nothing is waited for any more.
-
-        Raises:
-            Refused: a pipeline does not want it now.
-            Lost: a processor failed on it.
-        """
-        came = self._now()
-        self._admit(batch, came)  # what waits takes memory: it is not let into the line without being asked
-        in_the_way: Outlet | Driver = self._drivers[0]
-        try:
-            with self._in_line(batch):
-                async with asyncio.timeout(self._deadline):
-                    while (obstacle := await self._try(batch, came)) is not None:
-                        in_the_way = obstacle
-                        await obstacle.room()
-                        came = self._now()
-        except TimeoutError:
-            raise in_the_way.refuse(batch.span_count) from None
-
-    @contextmanager
-    def _in_line(self, batch: Batch) -> Iterator[None]:
-        size = batch.size
-        if self._waiting and self._waiting + size > _MOST_WAITING:
-            raise Refused(f"{self._waiting >> 20} MiB wait for the pipelines already")
-        self._waiting += size
-        try:
-            yield
-        finally:
-            self._waiting -= size
-
-    async def _try(self, batch: Batch, came: int) -> Outlet | Driver | None:
-        async with AsyncExitStack() as locks:
-            await self._enter(locks)
-            drivers = self._drivers
-            # As of when it came: what was not due by then is not decided without it, however late the pipelines are.
-            now = self._not_before(came)
-            try:
-                for driver in drivers:
-                    if (full := await driver.advance(now)) is not None:
-                        return full
-                return self._let_in(batch, now)
-            finally:
-                self._leave(drivers)
-
-    async def _enter(self, locks: AsyncExitStack) -> None:
-        while True:
-            await self._open.wait()
-            drivers = self._drivers
-            for driver in drivers:
-                await locks.enter_async_context(driver.lock)
-            if self._open.is_set() and drivers is self._drivers:
-                return
-            await locks.aclose()
-
-    def take(self, batch: Batch) -> bool:
-        """Hand a batch over if nothing has to be waited for; return whether it was. Raises as a call does."""
-        if not self._open.is_set() or any(driver.lock.locked() for driver in self._drivers):
-            return False
-        now = self._now()
-        try:
-            for driver in self._drivers:
-                if driver.chain.advance(now, SLICE_SPANS) or driver.carry() is not None:
-                    return False
-            return self._let_in(batch, now) is None
-        finally:
-            self._leave(self._drivers)
-
-    def _now(self) -> int:
-        return self._not_before(self._clock.now())
-
-    def _not_before(self, time: int) -> int:
-        return max([time, *[driver.reached for driver in self._drivers]])
-
-    def _admit(self, batch: Batch, now: int) -> None:
-        for driver in self._drivers:
-            driver.chain.admit(batch, now)
-
-    def _let_in(self, batch: Batch, now: int) -> Outlet | Driver | None:
-        """Take a batch, or return what it has to wait for. Raises as `__call__` does."""
-        for driver in self._drivers:
-            if driver.chain.blocked:
-                return driver
-        passing = [driver for driver in self._drivers if driver.chain.passes_on]
-        full = [outlet for driver in passing for outlet in driver.full(batch)]
-        if (outlet := held_up_by(full)) is not None:
-            return outlet
-        self._admit(batch, now)
-        if full and len(full) == sum([len(driver.outlets) for driver in self._drivers]):
-            raise refusal(full, batch.span_count)
-        if not batch.arrived:
-            batch = replace(batch, arrived=now)
-        lost = sum([driver.add(batch, now) for driver in self._drivers])
-        for driver in self._drivers:
-            # What is not held leaves now: those that had room for it take it, however it has grown on the way.
-            driver.carry(full if driver in passing else None)
-        if lost:
-            raise Lost(lost)
-        return None
-
-    @staticmethod
-    def _leave(drivers: Sequence[Driver]) -> None:
-        """Have the pipelines bring away themselves what there was no room for."""
-        for driver in drivers:
-            if driver.chain.outbox:
-                driver.wake()

@@ -12,14 +12,14 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from podtrail.component import BatchObserver, ComponentError, Exporter, Extension, Ledger, PipelineWatcher, Receiver
+from podtrail.component.failures import FailureReporter, told
 from podtrail.config.types import DeliverySettings
-from podtrail.pipeline.clock import Clock
-from podtrail.pipeline.containment import contained
-from podtrail.pipeline.driver import DEADLINE, Driver, Entrance, Lag, Outlet
-from podtrail.pipeline.failures import Failures, told
-from podtrail.pipeline.house import House, make_chain, matching
+from podtrail.pipeline.clock import PipelineClock
+from podtrail.pipeline.containment import ContainedObserver, contained
+from podtrail.pipeline.driver import Driver, Lag, Outlet
+from podtrail.pipeline.fan_out import DEADLINE, FanOutConsumer
+from podtrail.pipeline.host import Host, make_chain, matching
 from podtrail.pipeline.ledger import Balance, balance, left_so_far
-from podtrail.pipeline.onlooker import Onlooker
 from podtrail.pipeline.running import LONGEST_STOP, Running
 from podtrail.pipeline.sending import SendingQueue
 from podtrail.pipeline.settings import ComponentSettings, PipelineSettings, Settings
@@ -34,14 +34,14 @@ class Graph:
     def __init__(
         self,
         settings: Settings,
-        house: House,
-        clock: Clock,
+        host: Host,
+        clock: PipelineClock,
         *,
         observers: Sequence[BatchObserver] = (),
         predecessor: "Graph | None" = None,
     ) -> None:
         self.settings = settings
-        self._house = house
+        self._host = host
         self._clock = clock
         self._predecessor = predecessor
         self._successor: Graph | None = None
@@ -49,20 +49,20 @@ class Graph:
         used = dict.fromkeys(id for pipeline in settings.pipelines for id in pipeline.exporters)
         self.exporters = {id: self._exporter(id) for id in used}
         self.queues = {id: self._queue(id) for id in used}
-        onlookers = [Onlooker(observer, house.failures(type(observer).__name__)) for observer in observers]
-        onlookers += [Onlooker(e.component, e.failures) for e in self.extensions.values()]
-        house.listeners[:] = [onlooker for onlooker in onlookers if onlooker.listens]
-        looking_on = [onlooker for onlooker in onlookers if onlooker.observes]
+        watching = [ContainedObserver(observer, host.failures(type(observer).__name__)) for observer in observers]
+        watching += [ContainedObserver(e.component, e.failures) for e in self.extensions.values()]
+        host.listeners[:] = [observer for observer in watching if observer.listens]
+        seeing = [observer for observer in watching if observer.observes]
         used = dict.fromkeys(id for pipeline in settings.pipelines for id in pipeline.receivers)
         self.receivers = {id: self._receiver(id) for id in used}
-        self.drivers = [self._driver(pipeline, looking_on) for pipeline in settings.pipelines]
+        self.drivers = [self._driver(pipeline, seeing) for pipeline in settings.pipelines]
         self._introduce()
         self._retired: list[Driver] = []
         """Drivers of pipelines that a reload has removed: what they put into queues is still owed."""
         self._joining: list[tuple[Driver, Outlet]] = []
         self._timers: list[asyncio.Task[None]] = []
         self._sources: dict[str, asyncio.Task[None]] = {}
-        self._entrances: dict[str, Entrance] = {}
+        self._consumers: dict[str, FanOutConsumer] = {}
 
     def _receiver(self, id: str) -> Running[Receiver]:
         settings = self.settings.receivers[id]
@@ -86,8 +86,8 @@ class Graph:
         return self._made(settings)
 
     def _made(self, settings: ComponentSettings) -> Running[Any]:
-        context = self._house.context(settings.id, resumed=self._predecessor is not None)
-        return Running(settings, self._house.make(settings, context), self._house.failures(settings.id))
+        context = self._host.context(settings.id, resumed=self._predecessor is not None)
+        return Running(settings, self._host.make(settings, context), self._host.failures(settings.id))
 
     def _queue(self, id: str) -> Running[SendingQueue]:
         running = self.exporters[id]
@@ -95,15 +95,15 @@ class Graph:
             return self._predecessor.queues[id]
         config = running.settings.config
         delivery = config if isinstance(config, DeliverySettings) else None
-        context = self._house.context(id)
+        context = self._host.context(id)
         queue = SendingQueue(running.component, id, delivery, context.metrics, context.log)
         return Running(running.settings, queue, running.failures)
 
-    def _driver(self, pipeline: PipelineSettings, observers: Sequence[Onlooker]) -> Driver:
+    def _driver(self, pipeline: PipelineSettings, observers: Sequence[ContainedObserver]) -> Driver:
         before = self._predecessor.driver(pipeline.id) if self._predecessor else None
         ledger = before.chain.ledger if before else Ledger()
         lag = Lag(self._clock)
-        chain = lag.chain = make_chain(pipeline, self.settings, self._house, ledger, lag, contained)
+        chain = lag.chain = make_chain(pipeline, self.settings, self._host, ledger, lag, contained)
         patient = all(self.receivers[id].component.finite for id in pipeline.receivers)
         outlets = [Outlet(self.queues[id].component, id, patient=patient) for id in pipeline.exporters]
         return Driver(pipeline.id, chain, outlets, observers, self._clock)
@@ -146,15 +146,15 @@ class Graph:
         for id, receiver in self.receivers.items():
             fed = self._fed_by(id)
             if id in self._sources:
-                self._entrances[id].lead_to(fed)
+                self._consumers[id].lead_to(fed)
             else:
                 deadline = None if receiver.component.finite else DEADLINE
-                entrance = self._entrances[id] = Entrance(fed, self._clock, deadline)
-                self._sources[id] = asyncio.create_task(receiver.component.run(entrance), name=f"receiver {id}")
+                consumer = self._consumers[id] = FanOutConsumer(fed, self._clock, deadline)
+                self._sources[id] = asyncio.create_task(receiver.component.run(consumer), name=f"receiver {id}")
         for failures, watcher in self._watchers():
             failures.attempt("ready", watcher.ready, None)
 
-    def _watchers(self) -> Iterator[tuple[Failures, PipelineWatcher]]:
+    def _watchers(self) -> Iterator[tuple[FailureReporter, PipelineWatcher]]:
         for running in self.extensions.values():
             if isinstance(running.component, PipelineWatcher):
                 yield running.failures, running.component
@@ -181,7 +181,7 @@ class Graph:
             for task in done:
                 task.result()
 
-    async def close_entrance(self, successor: "Graph | None" = None) -> None:
+    async def stop_receiving(self, successor: "Graph | None" = None) -> None:
         """Stop the receivers and the timers; let go of ports and files of the receivers.
 
         Receivers that `successor` shares go on, but are let in no further until it starts.
@@ -190,12 +190,12 @@ class Graph:
             failures.attempt("not_ready", watcher.not_ready, None)
         shared = {id for id in self._sources if successor and successor.receivers.get(id) is self.receivers[id]}
         for id in shared:
-            self._entrances[id].shut()
+            self._consumers[id].shut()
         await self._stop_receivers(self._sources.keys() - shared)
         for timer in self._timers:
             timer.cancel()
         await asyncio.gather(*self._timers, return_exceptions=True)
-        idle = await asyncio.gather(*(self._entrances[id].idle(_GRACE) for id in shared))
+        idle = await asyncio.gather(*(self._consumers[id].idle(_GRACE) for id in shared))
         await self._stop_receivers({id for id, is_idle in zip(shared, idle, strict=True) if not is_idle})
 
     async def _stop_receivers(self, ids: Collection[str]) -> None:
@@ -211,12 +211,12 @@ class Graph:
         await asyncio.gather(*[self.receivers[id].stop() for id in ids])
 
     def take_over(self) -> None:
-        """On reload, between the predecessor's `close_entrance` and its `stop`: take what its processors hold."""
+        """On reload, between the predecessor's `stop_receiving` and its `stop`: take what its processors hold."""
         assert self._predecessor is not None
         self._predecessor._successor = self
         for id in [id for id in self.receivers if id in self._predecessor._sources]:
             self._sources[id] = self._predecessor._sources.pop(id)
-            self._entrances[id] = self._predecessor._entrances[id]
+            self._consumers[id] = self._predecessor._consumers[id]
         gone = [driver for driver in self._predecessor.drivers if self.driver(driver.id) is None]
         self._retired = [*self._predecessor._retired, *gone]
         for driver, pipeline in zip(self.drivers, self.settings.pipelines, strict=True):
@@ -241,7 +241,7 @@ class Graph:
         """
         now = asyncio.get_running_loop().time
         until = now() + seconds
-        await self.close_entrance()
+        await self.stop_receiving()
         try:
             await asyncio.gather(*(driver.drain() for driver in self.drivers))
             left = seconds if patient else max(0.0, until - now())

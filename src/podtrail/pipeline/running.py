@@ -4,7 +4,7 @@ import asyncio
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any, Final, Generic, TypeVar
 
-from podtrail.pipeline.failures import Failures
+from podtrail.component.failures import FailureReporter
 from podtrail.pipeline.settings import ComponentSettings
 
 T = TypeVar("T", bound=AbstractAsyncContextManager[Any])
@@ -17,7 +17,7 @@ LONGEST_STOP: Final = 5.0
 class Running(Generic[T]):
     """Holds a component; may pass from one graph to the next, going on as it is."""
 
-    def __init__(self, settings: ComponentSettings, component: T, failures: Failures) -> None:
+    def __init__(self, settings: ComponentSettings, component: T, failures: FailureReporter) -> None:
         self.settings = settings
         self.component = component
         self.failures = failures
@@ -31,7 +31,7 @@ class Running(Generic[T]):
         try:
             await stack.enter_async_context(self.component)
         except Exception as error:
-            raise self.failures.start_error(self.settings, error) from error
+            raise self.failures.start_error(self.settings.factory.kind, error) from error
         self._stack = stack
 
     async def stop(self) -> None:

@@ -13,8 +13,7 @@ from podtrail.config.nodes import ListNode, MapNode, ScalarNode, child, descend,
 from podtrail.config.problem import Path, did_you_mean, in_order
 from podtrail.config.telemetry import TelemetryConfig
 from podtrail.config.validation import Validator
-from podtrail.pipeline.looping import loops
-from podtrail.pipeline.overwriting import overwritten
+from podtrail.pipeline.loops import loops, overwritten
 
 _SECTIONS: Final[Mapping[str, Kind]] = {
     "receivers": "receiver",

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from podtrail.component import BatchObserver, Metrics, StartError
 from podtrail.config import ConfigError
-from podtrail.pipeline.clock import Clock
+from podtrail.pipeline.clock import PipelineClock
 from podtrail.pipeline.graph import Graph
-from podtrail.pipeline.house import House
+from podtrail.pipeline.host import Host
 from podtrail.pipeline.ledger import Balance
 from podtrail.pipeline.settings import PipelineSettings, Settings
 from podtrail.service.ledger import Auditor, equation, publish_ledger
@@ -58,14 +58,14 @@ class Service:
         self._observers = observers
         memory = ResidentMemory()
         self.metrics = Metrics()
-        self._house = House(
+        self._host = Host(
             metrics=self.metrics,
             gates=gates,
             memory_used=memory,
             reclaim_memory=memory.reclaim,
             stopwatch=time.perf_counter_ns,
         )
-        self._clock = Clock()
+        self._clock = PipelineClock()
         self._signals: asyncio.Queue[signal.Signals] = asyncio.Queue()
         self._told_to_stop: float | None = None
         """When the first signal to stop came, in the loop's time."""
@@ -102,7 +102,7 @@ class Service:
                 from podtrail.service.telemetry import MetricsServer
 
                 await stack.enter_async_context(MetricsServer(self.metrics, *telemetry.metrics.address))
-            self._graph = Graph(settings, self._house, self._clock, observers=self._observers)
+            self._graph = Graph(settings, self._host, self._clock, observers=self._observers)
             await self._graph.start()
             settle_garbage_collector()
             settle_allocator()
@@ -194,13 +194,13 @@ class Service:
         assert self._graph is not None
         try:
             settings = self._read()
-            graph = Graph(settings, self._house, self._clock, observers=self._observers, predecessor=self._graph)
+            graph = Graph(settings, self._host, self._clock, observers=self._observers, predecessor=self._graph)
         except (ConfigError, StartError) as error:
             _LOG.error("SIGHUP: nothing changed, the new configuration can't be used:\n%s", error)
             return False
         before = self._graph
         _LOG.info("SIGHUP: the new configuration is right, swapping")
-        await before.close_entrance(graph)
+        await before.stop_receiving(graph)
         graph.take_over()
         await before.stop(SHUTDOWN_SECONDS)
         self._graph = graph
@@ -208,7 +208,7 @@ class Service:
             await graph.start()
         except StartError as error:
             _LOG.error("SIGHUP: the new configuration can't start, going back: %s", error)
-            self._graph = Graph(before.settings, self._house, self._clock, observers=self._observers, predecessor=graph)
+            self._graph = Graph(before.settings, self._host, self._clock, observers=self._observers, predecessor=graph)
             self._graph.take_over()
             await self._graph.start()
             return True

@@ -27,8 +27,8 @@ from podtrail.otlp import (
 )
 from podtrail.otlp.decisions import decision_line
 from podtrail.otlp.json import read_json_request
-from podtrail.pipeline.chain import SLICE_SPANS, Chain
-from podtrail.pipeline.house import House, make_chain
+from podtrail.pipeline.chain import SLICE_SPANS, ProcessorChain
+from podtrail.pipeline.host import Host, make_chain
 from podtrail.pipeline.settings import Settings, read_settings
 from podtrail.recording import Damage, Record
 from podtrail.recording.merging import merged
@@ -100,11 +100,11 @@ class Replayer:
     """Drives all pipelines of a configuration through recorded arrivals."""
 
     def __init__(self, settings: Settings, sink: Sink, gates: Collection[str] = (), seed: int = 0) -> None:
-        self.house = House(gates=frozenset(gates), seed=seed)
+        self.host = Host(gates=frozenset(gates), seed=seed)
         self.ledgers: Mapping[str, Ledger] = {pipeline.id: Ledger() for pipeline in settings.pipelines}
         """By pipeline."""
-        self.chains: dict[str, Chain] = {
-            pipeline.id: make_chain(pipeline, settings, self.house, self.ledgers[pipeline.id])
+        self.chains: dict[str, ProcessorChain] = {
+            pipeline.id: make_chain(pipeline, settings, self.host, self.ledgers[pipeline.id])
             for pipeline in settings.pipelines
         }
         self.now = 0
@@ -136,12 +136,12 @@ class Replayer:
             chain.drain(max(self.now, until or 0))
             self._carry(pipeline, chain)
 
-    def _advance(self, pipeline: str, chain: Chain, now: int) -> None:
+    def _advance(self, pipeline: str, chain: ProcessorChain, now: int) -> None:
         while chain.advance(now, SLICE_SPANS):
             self._carry(pipeline, chain)
         self._carry(pipeline, chain)
 
-    def _carry(self, pipeline: str, chain: Chain) -> None:
+    def _carry(self, pipeline: str, chain: ProcessorChain) -> None:
         while chain.outbox:
             self._sink(pipeline, chain.outbox.popleft())
 
@@ -222,4 +222,4 @@ def replay(config: Config, recording: Recording, until: int | None = None, featu
     for arrival, intake in _arrivals(recording):
         replayer.add(arrival, intake)
     replayer.finish(until)
-    return Run(run.decisions, run.exported, run.kept, replayer.house.metrics.snapshot(), run.verdicts)
+    return Run(run.decisions, run.exported, run.kept, replayer.host.metrics.snapshot(), run.verdicts)

@@ -110,7 +110,7 @@ def make_batch() -> Callable[..., Batch]:
 
 
 class Desk:
-    """A queue with its books."""
+    """A queue with its ledger."""
 
     def __init__(self, exporter: Scripted, settings: DeliverySettings | None = None) -> None:
         self.exporter = exporter

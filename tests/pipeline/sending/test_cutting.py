@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podtrail.otlp import Batch, Group, encode_span, frame, resource_header, scope_header, split, write_request
-from podtrail.pipeline.sending.parcel import cut, request_size
+from podtrail.pipeline.sending.batching import cut, request_size
 
 BOUND = 512 << 10
 HEADERS = [(resource_header({"r": "x" * size}), scope_header("s" * size)) for size in (0, 10, 40_000)]

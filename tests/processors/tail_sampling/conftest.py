@@ -207,6 +207,6 @@ def watch() -> Watch:
             request = write_request(attempt.groups())
             replayer.add(attempt.start + max(0, attempt.duration), read_request(request))
         replayer.finish()
-        return Watched([said[attempt.trace_id] for attempt in order], replayer.house.metrics.snapshot())
+        return Watched([said[attempt.trace_id] for attempt in order], replayer.host.metrics.snapshot())
 
     return run

@@ -1,11 +1,11 @@
 """Delivery: the chain around an exporter, from the outside in.
 
-    SendingQueue   admits, merges, hands to consumers, drains     queue.py
-    cut            keeps requests within what servers take        parcel.py
-    Retrying       tries again what is worth it, with back-off    retry.py
-    Attempt        one try within its time                        attempt.py
-    Books          every span ends in exactly one line            books.py
-    Overflow       says what found no room, once a minute         overflow.py
+    SendingQueue     admits, merges, hands to consumers, drains     queue.py
+    cut              keeps requests within what servers take        batching.py
+    RetrySender      tries again what is worth it, with back-off    retry_sender.py
+    TimeoutSender    one try within its time                        timeout_sender.py
+    DeliveryLedger   every span ends in exactly one line            ledger.py
+    Overflow         says what found no room, once a minute         overflow.py
 
 The order has reasons: cutting stands before retrying, so that a piece the other side has taken is never sent again
 because its neighbour failed; the time limit is that of one try, so that waiting for the next costs none of it.

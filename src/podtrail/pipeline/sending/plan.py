@@ -27,7 +27,7 @@ class Backoff:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SendingPlan:
     """Everything a sending queue needs to know."""
 
     consumers: int
@@ -48,7 +48,7 @@ class Plan:
     """None: nothing is tried twice."""
 
 
-def plan_for(settings: DeliverySettings | None) -> Plan:
+def plan_for(settings: DeliverySettings | None) -> SendingPlan:
     """Return the plan for an exporter's settings.
 
     Without settings (a local file) there is one consumer that tries for ever, and nothing is lost that can wait without
@@ -56,7 +56,7 @@ def plan_for(settings: DeliverySettings | None) -> Plan:
     """
     if settings is None:
         remedy = f"look at what it writes to, which {_UNCONFIGURED_BYTES >> 20} MiB wait for"
-        return Plan(1, "bytes", _UNCONFIGURED_BYTES, 0.0, 0.0, remedy, None, Backoff(0.5, 5.0, 2.0, 0.25, 0.0))
+        return SendingPlan(1, "bytes", _UNCONFIGURED_BYTES, 0.0, 0.0, remedy, None, Backoff(0.5, 5.0, 2.0, 0.25, 0.0))
     queue, retry = settings.sending_queue, settings.retry_on_failure
     backoff = Backoff(
         first=retry.initial_interval / _NANOSECONDS,
@@ -65,7 +65,7 @@ def plan_for(settings: DeliverySettings | None) -> Plan:
         randomization=retry.randomization_factor,
         give_up_after=retry.max_elapsed_time / _NANOSECONDS,
     )
-    return Plan(
+    return SendingPlan(
         consumers=queue.num_consumers if queue.enabled else 1,
         sizer=queue.sizer if queue.enabled else "requests",
         capacity=queue.queue_size if queue.enabled else 1,

@@ -8,24 +8,24 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self, cast
 
-from podtrail.component import Exporter, Ledger, Metrics, Permanent, Retryable
+from podtrail.component import Exporter, Ledger, Metrics, Permanent, Retryable, WantsArrivals, WantsVerdicts
+from podtrail.component.failures import FailureReporter
 from podtrail.config.types import DeliverySettings
 from podtrail.otlp import Batch
-from podtrail.pipeline.failures import Failures
-from podtrail.pipeline.sending.attempt import Attempt
-from podtrail.pipeline.sending.books import Books
-from podtrail.pipeline.sending.parcel import LARGEST_REQUEST, Parcel, request_size
+from podtrail.pipeline.sending.batching import LARGEST_REQUEST, PendingBatches, request_size
+from podtrail.pipeline.sending.ledger import DeliveryLedger
 from podtrail.pipeline.sending.plan import plan_for
-from podtrail.pipeline.sending.retry import Retrying
+from podtrail.pipeline.sending.retry_sender import RetrySender
+from podtrail.pipeline.sending.timeout_sender import TimeoutSender
 
 _VERDICT_SIZE = 512
 """About what a verdict takes in memory, its spans aside."""
 
 
 class SendingQueue:
-    """Holds what an exporter has not delivered yet and books how it ended; one an exporter, fed by its pipelines.
+    """Holds what an exporter has not delivered yet and enters how it ended; one an exporter, fed by its pipelines.
 
-    Small batches of one ledger leave together: a parcel waits a moment for more, unless it is full, somebody waits for
+    Small batches of one pipeline leave together: they wait a moment for more, unless it is full, somebody waits for
     room, or the queue is being drained. Consumers are tasks that live while there is work.
     """
 
@@ -42,8 +42,7 @@ class SendingQueue:
         """Make the queue of an exporter, which the caller enters and leaves around it.
 
         Args:
-            exporter: its attribute `wants_verdicts` says whether batches keep their verdicts, `wants_arrivals` whether
-                they stay apart, each with its arrival, neither put together nor cut.
+            exporter: may say that it wants verdicts (`WantsVerdicts`) or batches as they arrived (`WantsArrivals`).
             exporter_id: its id in the configuration, the label of its metrics.
             settings: None for an exporter without (a file): nothing is dropped but what is permanently refused.
             metrics: where the `otelcol_exporter_…` instruments live.
@@ -51,18 +50,18 @@ class SendingQueue:
             rng: draws the jitter between tries.
         """
         self._plan = plan = plan_for(settings)
-        self._books = Books(exporter_id, metrics, log, plan.remedy)
-        self._wants_verdicts = bool(getattr(exporter, "wants_verdicts", False))
-        self._wants_arrivals = bool(getattr(exporter, "wants_arrivals", False))
+        self._ledger = DeliveryLedger(exporter_id, metrics, log, plan.remedy)
+        self._wants_verdicts = isinstance(exporter, WantsVerdicts) and exporter.wants_verdicts
+        self._wants_arrivals = isinstance(exporter, WantsArrivals) and exporter.wants_arrivals
         self._hurry = asyncio.Event()
-        self._retrying = Retrying(
-            Attempt(exporter, plan.timeout, Failures(exporter_id, metrics, log)).send,
+        self._retrying = RetrySender(
+            TimeoutSender(exporter, plan.timeout, FailureReporter(exporter_id, metrics, log)).send,
             plan.backoff,
             hurry=self._hurry,
             rng=rng or random.Random(),  # noqa: S311 - jitter, not secrets
-            on_failure=self._books.trying_again,
+            on_failure=self._ledger.trying_again,
         )
-        self._line: deque[Parcel] = deque()
+        self._line: deque[PendingBatches] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._used = 0
@@ -120,7 +119,7 @@ class SendingQueue:
             await self._released.wait()
 
     def offer(self, batch: Batch, ledger: Ledger, *, at_any_rate: bool = False) -> None:
-        """Take a batch over and book its end in `ledger`.
+        """Take a batch over and enter its end in `ledger`.
 
         What does not fit is lost and counted as `queue_full`, unless it is to be taken `at_any_rate`.
         """
@@ -130,18 +129,18 @@ class SendingQueue:
             return
         spans, size = self._weigh(batch)
         if self._closed:
-            self._books.shut_down(ledger, spans, len(batch.verdicts))
+            self._ledger.shut_down(ledger, spans, len(batch.verdicts))
             return
         last = self._joined_by(ledger, spans, size)
         cost = self._cost(last, spans, size)
         if not at_any_rate and not self._fits(cost):
-            self._books.did_not_fit(ledger, spans, len(batch.verdicts))
+            self._ledger.did_not_fit(ledger, spans, len(batch.verdicts))
             self._ripen()
             return
         if not self._used:
             self._got_on = self._now()
         if last is None:
-            last = Parcel(ledger, 0, 0, 0, 0, ripe_at=self._now() + self._plan.linger)
+            last = PendingBatches(ledger, 0, 0, 0, 0, ripe_at=self._now() + self._plan.linger)
             self._line.append(last)
         last.batches.append(batch)
         last.cost += cost
@@ -153,8 +152,8 @@ class SendingQueue:
         self._see_to_it()
 
     def refuse(self, spans: int) -> None:
-        """Book spans that were not taken for want of room: their sender keeps them."""
-        self._books.refused(spans)
+        """Count spans that were not taken for want of room: their sender keeps them."""
+        self._ledger.refused(spans)
         self._ripen()
 
     async def drain(self, seconds: float, *, patient: bool = False) -> None:
@@ -183,7 +182,7 @@ class SendingQueue:
             await asyncio.wait(tasks)
         while self._line:
             self._finish(self._line.popleft())
-        self._books.close()
+        self._ledger.close()
 
     def _weigh(self, batch: Batch) -> tuple[int, int]:
         size = batch.size
@@ -191,13 +190,13 @@ class SendingQueue:
             size += sum(_VERDICT_SIZE + sum(len(group.spans) for group in v.groups) for v in batch.verdicts)
         return batch.span_count, size
 
-    def _joined_by(self, ledger: Ledger, spans: int, size: int) -> Parcel | None:
-        """Return the parcel that a batch would leave in, if it is here already."""
+    def _joined_by(self, ledger: Ledger, spans: int, size: int) -> PendingBatches | None:
+        """Return what a batch would leave together with, if it is here already."""
         if self._wants_arrivals or not self._line or not self._line[-1].takes(ledger, spans, size):
             return None
         return self._line[-1]
 
-    def _cost(self, joined: Parcel | None, spans: int, size: int) -> int:
+    def _cost(self, joined: PendingBatches | None, spans: int, size: int) -> int:
         return {"requests": 1 if joined is None else 0, "items": spans, "bytes": size}[self._plan.sizer]
 
     def _fits(self, cost: int) -> bool:
@@ -207,8 +206,8 @@ class SendingQueue:
 
     def _ripen(self) -> None:
         """Have everything leave that waits for more."""
-        for parcel in self._line:
-            parcel.ripe_at = 0.0
+        for pending in self._line:
+            pending.ripe_at = 0.0
         self._see_to_it()
 
     def _see_to_it(self) -> None:
@@ -240,36 +239,36 @@ class SendingQueue:
             self._tasks.remove(cast("asyncio.Task[None]", asyncio.current_task()))
         self._see_to_it()
 
-    async def _send(self, parcel: Parcel) -> None:
+    async def _send(self, pending: PendingBatches) -> None:
         try:
-            for piece in parcel.batches if self._wants_arrivals else parcel.pieces():
-                await self._deliver(piece, parcel)
+            for piece in pending.batches if self._wants_arrivals else pending.pieces():
+                await self._deliver(piece, pending)
         finally:
-            self._finish(parcel)
+            self._finish(pending)
 
-    async def _deliver(self, piece: Batch, parcel: Parcel) -> None:
+    async def _deliver(self, piece: Batch, pending: PendingBatches) -> None:
         spans, decisions = piece.span_count, len(piece.verdicts)
         if len(piece.groups) == 1 and (size := request_size(piece)) > LARGEST_REQUEST:
-            self._books.too_large(parcel.ledger, spans, decisions, size)
+            self._ledger.too_large(pending.ledger, spans, decisions, size)
         else:
             try:
                 rejected = await self._retrying.send(piece)
             except (Retryable, Permanent) as error:
-                self._books.gave_up(parcel.ledger, spans, decisions, error)
+                self._ledger.gave_up(pending.ledger, spans, decisions, error)
                 if isinstance(error, Permanent):
                     self._got_on = self._now()
             else:
-                self._books.delivered(parcel.ledger, spans, rejected)
+                self._ledger.delivered(pending.ledger, spans, rejected)
                 self._got_on = self._now()
-        parcel.spans -= spans
-        parcel.decisions -= decisions
+        pending.spans -= spans
+        pending.decisions -= decisions
         self._held -= spans
 
-    def _finish(self, parcel: Parcel) -> None:
-        """Let go of a parcel; what is in it that nothing was booked for was cut off by the end."""
-        if parcel.spans or parcel.decisions:
-            self._books.shut_down(parcel.ledger, parcel.spans, parcel.decisions)
-        self._held -= parcel.spans
-        self._used -= parcel.cost
+    def _finish(self, pending: PendingBatches) -> None:
+        """Let go of pending batches; what of them the ledger does not have yet was cut off by the end."""
+        if pending.spans or pending.decisions:
+            self._ledger.shut_down(pending.ledger, pending.spans, pending.decisions)
+        self._held -= pending.spans
+        self._used -= pending.cost
         self.full = False
         self._released.set()

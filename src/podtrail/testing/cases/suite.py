@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Final
 
+from podtrail.component import DecidingConfig
 from podtrail.config import ConfigError, Document, Position
 from podtrail.config.expansion import Expander
 from podtrail.config.files import read_text
@@ -57,8 +58,8 @@ class Suite:
     @property
     def policies(self) -> tuple[str, ...]:
         """The names of the policies of the pipeline's samplers, in their order."""
-        used = (self.settings.processors[id].config for id in self.settings.pipelines[0].processors)
-        return tuple(dict.fromkeys(policy.name for config in used for policy in getattr(config, "policies", ())))
+        used = [self.settings.processors[id].config for id in self.settings.pipelines[0].processors]
+        return tuple(dict.fromkeys(name for c in used if isinstance(c, DecidingConfig) for name in c.policy_names))
 
     @property
     def warnings(self) -> tuple[Problem, ...]:

@@ -1,4 +1,4 @@
-"""The entrance of pipelines whose queue is full: who waits is bounded, who gives up has handed over nothing."""
+"""The fan-out to pipelines whose queue is full: who waits is bounded, who gives up has handed over nothing."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -11,10 +11,11 @@ from podtrail.component import Ledger, Processor, Refused, Taken
 from podtrail.component.registry import find
 from podtrail.config.types import DeliverySettings
 from podtrail.otlp import Batch, Group, Status, encode_span, frame, resource_header, scope_header
-from podtrail.pipeline.chain import SLICE_SPANS, Chain
-from podtrail.pipeline.clock import Clock
-from podtrail.pipeline.driver import Driver, Entrance, Outlet
-from podtrail.pipeline.house import House
+from podtrail.pipeline.chain import SLICE_SPANS, ProcessorChain
+from podtrail.pipeline.clock import PipelineClock
+from podtrail.pipeline.driver import Driver, Outlet
+from podtrail.pipeline.fan_out import FanOutConsumer
+from podtrail.pipeline.host import Host
 from podtrail.pipeline.sending import SendingQueue
 from tests.pipeline.told import Told
 
@@ -94,15 +95,15 @@ class Stalled:
     def __init__(self) -> None:
         self.backend = Backend()
         self.passing = Passing()
-        context = House().context("otlp")
+        context = Host().context("otlp")
         settings = DeliverySettings.model_validate(
             {"timeout": "0s", "sending_queue": {"queue_size": 1, "num_consumers": 1, "block_on_overflow": True}}
         )
         queue = SendingQueue(self.backend, "otlp", settings, context.metrics, context.log)
-        clock = Clock()
-        chain = Chain([self.passing], Ledger())
+        clock = PipelineClock()
+        chain = ProcessorChain([self.passing], Ledger())
         self.driver = Driver("traces", chain, [Outlet(queue, "otlp")], [], clock)
-        self.entrance = Entrance([self.driver], clock)
+        self.consumer = FanOutConsumer([self.driver], clock)
 
 
 @asynccontextmanager
@@ -121,7 +122,7 @@ async def stalled() -> AsyncIterator[Stalled]:
 async def _fill(made: Stalled) -> int:
     """Hand batches over until none is taken at once; return how many were."""
     taken = 0
-    while made.entrance.take(batch_of("taken")):
+    while made.consumer.take(batch_of("taken")):
         taken += 1
     return taken
 
@@ -130,8 +131,8 @@ def test_who_gives_up_while_waiting_has_handed_over_nothing() -> None:
     async def main() -> None:
         async with stalled() as made:
             taken = await _fill(made)
-            waiting = [asyncio.ensure_future(made.entrance(batch_of("given up"))) for _ in range(3)]
-            staying = asyncio.ensure_future(made.entrance(batch_of("stays")))
+            waiting = [asyncio.ensure_future(made.consumer(batch_of("given up"))) for _ in range(3)]
+            staying = asyncio.ensure_future(made.consumer(batch_of("stays")))
             await asyncio.sleep(0)
             for task in waiting:
                 task.cancel()
@@ -148,7 +149,7 @@ def test_what_waits_is_bounded_in_bytes() -> None:
     async def main() -> None:
         async with stalled() as made:
             await _fill(made)
-            waiting: list[Any] = [asyncio.ensure_future(made.entrance(batch_of("w", 30 * MIB))) for _ in range(4)]
+            waiting: list[Any] = [asyncio.ensure_future(made.consumer(batch_of("w", 30 * MIB))) for _ in range(4)]
             done, pending = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             assert len(pending) == 2
             for task in done:
@@ -166,9 +167,9 @@ def test_who_would_be_refused_does_not_wait_for_room_first() -> None:
             await _fill(made)
             made.passing.refuses = True
             with pytest.raises(Refused, match="no memory"):
-                await made.entrance(batch_of("refused"))
+                await made.consumer(batch_of("refused"))
             with pytest.raises(Refused, match="no memory"):
-                made.entrance.ask()
+                made.consumer.ask()
 
     asyncio.run(main())
 
@@ -177,7 +178,7 @@ def test_once_taken_nothing_is_waited_for_any_more() -> None:
     async def main() -> None:
         async with stalled() as made:
             for _ in range(2):
-                await made.entrance(batch_of("taken"))  # the second finds the queue full on its way out
+                await made.consumer(batch_of("taken"))  # the second finds the queue full on its way out
             assert made.driver.chain.ledger.received == 2
             made.backend.open.set()
             await made.backend.delivered(2)
@@ -190,7 +191,7 @@ def _sampler() -> Processor:
     assert factory is not None
     failed = {"name": "failed", "type": "status_code", "status_code": {"status_codes": ["ERROR"]}}
     config = factory.Config.model_validate({"decision_wait": "2s", "policies": [failed]})
-    made: Processor = factory.create(config, House().context("tail_sampling", "traces"))
+    made: Processor = factory.create(config, Host().context("tail_sampling", "traces"))
     return made
 
 
@@ -201,25 +202,25 @@ def _of_trace(number: int, *, failed: bool = False) -> Group:
     return Group(resource_header({}), scope_header("test"), trace_id, frame([span]), 1)
 
 
-def test_a_trace_is_not_decided_without_what_waits_at_the_entrance() -> None:
+def test_a_trace_is_not_decided_without_what_waits_for_room() -> None:
     """Deciding many traces takes so long that the next are due before their spans, which came in time, are let in."""
 
     async def main() -> None:
         clock, backend = Told(), Backend()
         backend.open.set()
-        context = House().context("otlp")
+        context = Host().context("otlp")
         queue = SendingQueue(backend, "otlp", None, context.metrics, context.log)
-        driver = Driver("traces", Chain([_sampler()], Ledger()), [Outlet(queue, "otlp")], [], clock)
-        entrance = Entrance([driver], clock)
+        driver = Driver("traces", ProcessorChain([_sampler()], Ledger()), [Outlet(queue, "otlp")], [], clock)
+        consumer = FanOutConsumer([driver], clock)
         many = Batch([_of_trace(number) for number in range(1, 3 * SLICE_SPANS)], arrived=0)
-        assert entrance.take(many)
+        assert consumer.take(many)
         clock.time = 1 * SECOND
-        assert entrance.take(Batch([_of_trace(SLICE_SPANS * 4)], arrived=0))
+        assert consumer.take(Batch([_of_trace(SLICE_SPANS * 4)], arrived=0))
         clock.time = 2 * SECOND
         deciding = asyncio.create_task(driver.run())
         while not driver.lock.locked():  # noqa: ASYNC110 - turns of the loop, no time passes
             await asyncio.sleep(0)
-        waiting = asyncio.create_task(entrance(Batch([_of_trace(SLICE_SPANS * 4, failed=True)], arrived=0)))
+        waiting = asyncio.create_task(consumer(Batch([_of_trace(SLICE_SPANS * 4, failed=True)], arrived=0)))
         await asyncio.sleep(0)
         assert driver.lock.locked()
         clock.time = 9 * SECOND

@@ -1,4 +1,4 @@
-"""Where every span and every decision that was offered is booked, once."""
+"""How every span and every decision that was offered to an exporter ended, once each."""
 
 import logging
 
@@ -8,13 +8,13 @@ from podtrail.pipeline.sending.overflow import Overflow, in_words
 _LABELS = ("exporter",)
 
 
-class Books:
-    """Accounts, metrics and log of one exporter's deliveries."""
+class DeliveryLedger:
+    """Enters deliveries of one exporter in the ledgers of its pipelines, in metrics and in the log."""
 
     def __init__(
         self, exporter_id: str, metrics: Metrics, log: logging.LoggerAdapter[logging.Logger], remedy: str
     ) -> None:
-        """Keep the books of an exporter; `remedy`: what its users can do when its queue is full."""
+        """Keep the ledger of an exporter; `remedy`: what its users can do when its queue is full."""
         self._id = exporter_id
         self._log = log
         self._sent = metrics.counter("otelcol_exporter_sent_spans", "Spans delivered.", _LABELS)
@@ -33,7 +33,7 @@ class Books:
         self._decisions_cut_off = 0
 
     def delivered(self, ledger: Ledger, spans: int, rejected: int) -> None:
-        """Book an answer: the other side has taken all but `rejected` spans (never more than were sent)."""
+        """Enter an answer: the other side has taken all but `rejected` spans (never more than were sent)."""
         rejected = min(max(rejected, 0), spans)
         ledger.delivered += spans - rejected
         ledger.rejected += rejected
@@ -51,19 +51,19 @@ class Books:
         self._log.log(level, "cannot deliver, trying again in %.1f s: %s", delay, error)
 
     def gave_up(self, ledger: Ledger, spans: int, decisions: int, error: Retryable | Permanent) -> None:
-        """Book what was given up."""
+        """Enter what was given up."""
         reason = "permanent" if isinstance(error, Permanent) else "retries_exhausted"
         self._lose(ledger, spans, decisions, reason)
         self._log.error("dropped %s (%s): %s", in_words(spans, decisions), reason, error)
 
     def too_large(self, ledger: Ledger, spans: int, decisions: int, size: int) -> None:
-        """Book what no request can carry."""
+        """Enter what no request can carry."""
         self._lose(ledger, spans, decisions, "too_large")
         lost = in_words(spans, decisions)
         self._log.error("dropped %s (too_large): %d bytes are more than a request can carry", lost, size)
 
     def shut_down(self, ledger: Ledger, spans: int, decisions: int) -> None:
-        """Book what was still here at the end, or came after it."""
+        """Enter what was still here at the end, or came after it."""
         self._lose(ledger, spans, decisions, "shutdown")
         self._cut_off += spans
         self._decisions_cut_off += decisions
@@ -77,14 +77,14 @@ class Books:
             self._cut_off = self._decisions_cut_off = 0
 
     def did_not_fit(self, ledger: Ledger, spans: int, decisions: int) -> None:
-        """Book what found the queue full and is lost."""
+        """Enter what found the queue full and is lost."""
         ledger.drop("queue_full", spans)
         self._not_enqueued.add(spans, self._id)
         self._drop_decisions(decisions, "queue_full")
         self._overflow.lost(spans, decisions)
 
     def refused(self, spans: int) -> None:
-        """Book spans that were not taken because the queue is full: their sender keeps them."""
+        """Count spans that were not taken because the queue is full: their sender keeps them."""
         self._not_enqueued.add(spans, self._id)
         self._overflow.refused(spans)
 

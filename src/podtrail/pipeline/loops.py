@@ -1,6 +1,6 @@
-"""A pipeline that sends to the address it receives on would feed itself for ever."""
+"""A configuration that sends or writes to what it reads would feed itself for ever, or destroy a recording."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import ip_address
 from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
@@ -62,3 +62,29 @@ def _is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+@runtime_checkable
+class ReadsFiles(Protocol):
+    """A receiver's configuration that names files."""
+
+    def reads(self, path: str) -> bool:
+        """Say whether a file is one of those."""
+
+
+@runtime_checkable
+class WritesFiles(Protocol):
+    """An exporter's configuration that names files."""
+
+    def writes(self) -> Mapping[str, str]:
+        """Return the files, by the key that names them."""
+
+
+def overwritten(readers: Mapping[str, Any], writers: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
+    """Yield what is wrong between configurations that are used, by id: the path of a key, and a message."""
+    reading: Sequence[tuple[str, ReadsFiles]] = [(id, c) for id, c in readers.items() if isinstance(c, ReadsFiles)]
+    for exporter, config in writers.items():
+        for key, path in config.writes().items() if isinstance(config, WritesFiles) else ():
+            for receiver, source in reading:
+                if source.reads(path):
+                    yield ("exporters", exporter, key), f"writes to {path}, which receiver {receiver!r} reads"

@@ -17,20 +17,20 @@ _FRAMING = 16
 
 
 @dataclass(slots=True)
-class Parcel:
-    """Batches of one ledger that wait to leave together."""
+class PendingBatches:
+    """Batches of one pipeline that wait to leave together."""
 
     ledger: Ledger
     cost: int
-    """What it takes of the queue's capacity."""
+    """What they take of the queue's capacity."""
     spans: int
-    """Spans in it that are not booked yet."""
+    """Spans in them whose end is not in the ledger yet."""
     decisions: int
-    """So many verdicts in it are not booked yet."""
+    """Verdicts in them of which the same is true."""
     size: int
     """Bytes."""
     ripe_at: float
-    """When it leaves even if there is room in it, in the loop's time."""
+    """When they leave even if there is room for more, in the loop's time."""
     batches: list[Batch] = field(default_factory=list)
 
     def takes(self, ledger: Ledger, spans: int, size: int) -> bool:

@@ -3,21 +3,21 @@
 import asyncio
 
 from podtrail.component import DeliveryError, Exporter, Permanent, Retryable
+from podtrail.component.failures import FailureReporter, told
 from podtrail.otlp import Batch
-from podtrail.pipeline.failures import Failures, told
 
 _OBEYS = 1.0
 """Seconds in which a try ends that was told to."""
 
 
-class Attempt:
+class TimeoutSender:
     """Tries an exporter once.
 
     Each try is a task of its own, so that its end can be looked at whatever it is: what an exporter raises that it
     should not costs the one batch and is shown with its traceback, not the queue and all that waits in it.
     """
 
-    def __init__(self, exporter: Exporter, seconds: float | None, failures: Failures) -> None:
+    def __init__(self, exporter: Exporter, seconds: float | None, failures: FailureReporter) -> None:
         """Try `exporter` for at most so many seconds, None for as long as it takes."""
         self._exporter = exporter
         self._seconds = seconds

@@ -18,7 +18,7 @@ _SHORTEST_DELAY = 0.01
 """Whatever the settings say: a backend that refuses at once must not make a busy loop."""
 
 
-class Retrying(Generic[T]):
+class RetrySender(Generic[T]):
     """Repeats a try that failed with `Retryable`, until it succeeds or the time for it is over."""
 
     def __init__(

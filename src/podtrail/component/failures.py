@@ -6,8 +6,9 @@ from collections.abc import Callable
 from traceback import TracebackException
 from typing import Final, TypeVar
 
-from podtrail.component import Metrics, StartError
-from podtrail.pipeline.settings import ComponentSettings
+from podtrail.component.errors import StartError
+from podtrail.component.factory import Kind
+from podtrail.component.metrics import Metrics
 
 _SILENCE_SECONDS: Final = 60.0
 """A component that fails on every batch fails alike thousands of times a second: that is said once a minute."""
@@ -15,12 +16,13 @@ _SILENCE_SECONDS: Final = 60.0
 T = TypeVar("T")
 
 
-class Failures:
+class FailureReporter:
     """Where the failures of one component are reported."""
 
     def __init__(
         self, component: str, metrics: Metrics, log: logging.LoggerAdapter[logging.Logger], pipeline: str = ""
     ) -> None:
+        self._component = component
         self._labels = (component, pipeline)
         self._log = log
         self._count = metrics.counter(
@@ -31,12 +33,12 @@ class Failures:
         self._silent: dict[tuple[str, type[BaseException]], tuple[float, int]] = {}
         """Until when nothing more is said of an exception in a method, and how many were passed over."""
 
-    def attempt(self, method: str, call: Callable[[], T], otherwise: T, book: Callable[[], str] = str) -> T:
-        """Return what a call gives. When it fails: have its cost booked, report it, and return `otherwise`."""
+    def attempt(self, method: str, call: Callable[[], T], otherwise: T, cost: Callable[[], str] = str) -> T:
+        """Return what a call gives. When it fails: have its cost counted, report it, and return `otherwise`."""
         try:
             return call()
         except Exception as error:  # noqa: BLE001 - whatever it is, it is reported
-            self.report(method, error, book())
+            self.report(method, error, cost())
             return otherwise
 
     def report(self, method: str, error: BaseException, cost: str = "") -> None:
@@ -52,12 +54,12 @@ class Failures:
         repeated = f"{unsaid} more like it since the last line" if unsaid else ""
         self._log.error("%s", "; ".join(filter(None, (what, cost, repeated))), exc_info=error)
 
-    def start_error(self, settings: ComponentSettings, error: Exception) -> StartError:
+    def start_error(self, kind: Kind, error: Exception) -> StartError:
         """Return the error that says that a component can't start; one that is no StartError itself is reported."""
         if not isinstance(error, StartError):
             self.report("start", error)
             error = StartError(f"failed in start: {told(error)}")
-        return StartError(f"{settings.factory.kind}s::{settings.id}: {error}")
+        return StartError(f"{kind}s::{self._component}: {error}")
 
 
 def told(error: BaseException) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 
 from podtrail.component import Context, FactListener, GatedPod, IncomingBytes, Ledger, Metrics, Processor
 from podtrail.component.factory import Reclaim, nothing_reclaimed
-from podtrail.pipeline.chain import Chain
-from podtrail.pipeline.failures import Failures
+from podtrail.component.failures import FailureReporter
+from podtrail.pipeline.chain import ProcessorChain
 from podtrail.pipeline.settings import ComponentSettings, PipelineSettings, Settings
 
 _LOG = logging.getLogger("podtrail")
@@ -20,7 +20,7 @@ def _unmeasured() -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class Host:
     """Shared by all components; outlives a reload."""
 
     metrics: Metrics = field(default_factory=Metrics)
@@ -68,16 +68,16 @@ class House:
             tell=self.tell,
         )
 
-    def failures(self, id: str, pipeline: str = "") -> Failures:
+    def failures(self, id: str, pipeline: str = "") -> FailureReporter:
         """Return where the failures of one component instance are reported."""
-        return Failures(id, self.metrics, _log(id, pipeline), pipeline)
+        return FailureReporter(id, self.metrics, _log(id, pipeline), pipeline)
 
     def make(self, settings: ComponentSettings, context: Context) -> Any:
         """Make a component. StartError names it when it can't be made."""
         try:
             return settings.factory.create(settings.config, context)
         except Exception as error:
-            raise self.failures(context.id, context.pipeline).start_error(settings, error) from error
+            raise self.failures(context.id, context.pipeline).start_error(settings.factory.kind, error) from error
 
 
 def _log(id: str, pipeline: str) -> logging.LoggerAdapter[logging.Logger]:
@@ -91,11 +91,11 @@ def _bare(processor: Processor, _: Context) -> Processor:
 def make_chain(
     pipeline: PipelineSettings,
     settings: Settings,
-    house: House,
+    host: Host,
     ledger: Ledger,
     lag: Callable[[], int] = _unmeasured,
     around: Callable[[Processor, Context], Processor] = _bare,
-) -> Chain:
+) -> ProcessorChain:
     """Return the processors of one pipeline, an instance of each for it alone.
 
     Args:
@@ -104,9 +104,9 @@ def make_chain(
     """
     processors: list[Processor] = []
     for id in pipeline.processors:
-        context = house.context(id, pipeline.id, ledger, lag=lag)
-        processors.append(around(house.make(settings.processors[id], context), context))
-    return Chain(processors, ledger)
+        context = host.context(id, pipeline.id, ledger, lag=lag)
+        processors.append(around(host.make(settings.processors[id], context), context))
+    return ProcessorChain(processors, ledger)
 
 
 def matching(ours: Sequence[str], theirs: Sequence[str], new: Settings, old: Settings) -> list[tuple[int, int]]:
