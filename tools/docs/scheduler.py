@@ -1,17 +1,12 @@
-"""Writes the reference of podtrail-scheduler: flags, gates, plugins and configuration, from the code that reads them.
-
-python -m podtrail_scheduler.command.reference docs/scheduler.md
-"""
+"""The reference in docs/scheduler.md: flags, gates, plugins and configuration, from the code that reads them."""
 
 import dataclasses
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import click
-
+from podtrail_scheduler.command.main import main as command
 from podtrail_scheduler.configuration import types
 from podtrail_scheduler.configuration.args import ARGS
 from podtrail_scheduler.configuration.defaults import default_plugins
@@ -19,20 +14,22 @@ from podtrail_scheduler.configuration.features import GA, KNOWN, FeatureGates
 from podtrail_scheduler.configuration.go_duration import format_go_duration
 from podtrail_scheduler.configuration.wire import RAW, key_of
 
-from .main import main as command
-
-BEGIN = "<!-- reference: written by python -m podtrail_scheduler.command.reference -->"
+BEGIN = "<!-- reference: written by ./dev docs -->"
 END = "<!-- end of reference -->"
 _OPAQUE = "object"
 
 
 def reference() -> str:
-    """The whole reference in Markdown."""
+    """Return the whole reference in Markdown."""
     return "\n".join([*_flags(), "", *_gates(), "", *_plugins(), "", *_configuration()])
 
 
 def replaced(document: str) -> str:
-    """The document with the reference between its two marks; ValueError when they are missing."""
+    """Return the document with the reference between its two marks.
+
+    Raises:
+        ValueError: a mark is missing.
+    """
     before, begin, rest = document.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
@@ -132,12 +129,3 @@ def _structs(hint: Any) -> Iterator[type]:
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
-
-
-def _write() -> None:
-    path = Path(sys.argv[1])
-    path.write_text(replaced(path.read_text("utf-8")), "utf-8")
-
-
-if __name__ == "__main__":
-    _write()

@@ -5,13 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from podtrail.cli.policy_pages import pages
-from podtrail.cli.policy_pages.example import read_example
-from podtrail.cli.policy_pages.pages import policy_types
+from tools.docs.policies import pages, policy_types
+from tools.docs.policy_example import read_example
 
-DIRECTORY = Path(__file__).parents[2] / "docs" / "policies"
+DIRECTORY = Path(__file__).parents[3] / "docs" / "policies"
 TYPES = [kind.name for kind in policy_types()]
-AGAIN = "run: .venv/bin/python -m podtrail.cli.policy_pages"
+AGAIN = "run: ./dev docs"
 
 
 @pytest.fixture(scope="module", name="made")

@@ -13,7 +13,7 @@ from podtrail.testing.attempts import START, MadeAttempt, No, nodes
 _STATUS_CODES = {"unset": 0, "ok": 1, "error": 2}
 
 
-class Refusal(Model):
+class RefusalExample(Model):
     """A plugin that said no to so many nodes."""
 
     plugin: str
@@ -30,7 +30,7 @@ class AttemptExample(Model):
     message: str = ""
     duration: Duration = 9 * MILLISECOND
     queue_wait: Duration = 2 * MILLISECOND
-    refusals: tuple[Refusal, ...] = ()
+    refusals: tuple[RefusalExample, ...] = ()
     attributes: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -73,7 +73,7 @@ class TraceExample(Model):
         return self
 
 
-class Maker:
+class TraceMaker:
     """Makes the traces of one example."""
 
     def __init__(self) -> None:

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from podtrail_scheduler.command.reference import reference, replaced
+
+from tools.docs.scheduler import reference, replaced
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "scheduler.md"
 
@@ -11,7 +12,7 @@ DOCUMENT = Path(__file__).parents[3] / "docs" / "scheduler.md"
 def test_the_reference_is_up_to_date() -> None:
     text = DOCUMENT.read_text("utf-8")
 
-    assert text == replaced(text), "run: python -m podtrail_scheduler.command.reference docs/scheduler.md"
+    assert text == replaced(text), "run: ./dev docs"
 
 
 @pytest.mark.parametrize(

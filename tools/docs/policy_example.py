@@ -8,12 +8,12 @@ from typing import Any, Literal
 import yaml
 from pydantic import Field
 
-from podtrail.cli.policy_pages.traces import Maker, TraceExample
 from podtrail.config import Document
 from podtrail.config.types import Model
 from podtrail.otlp import Batch, Verdict, read_request, write_request
 from podtrail.pipeline.settings import read_settings
 from podtrail.testing.replayer import Replayer
+from tools.docs.example_traces import TraceExample, TraceMaker
 
 _AROUND: Mapping[str, Any] = {
     "receivers": {"otlp": {"protocols": {"grpc": {}}}},
@@ -29,7 +29,7 @@ class Warned(Model):
     """Under the policy's type."""
 
 
-class Told(Model):
+class ExampleTraces(Model):
     """The second part of an example's file."""
 
     origin: Literal["collector", "podtrail"]
@@ -41,12 +41,12 @@ class Told(Model):
 
 
 @dataclass(frozen=True)
-class Example:
+class PolicyExample:
     """A file of examples."""
 
     shown: str
     """The configuration, as it stands in the file: `processors` with `tail_sampling`."""
-    told: Told
+    told: ExampleTraces
 
     @property
     def processors(self) -> dict[str, Any]:
@@ -56,7 +56,7 @@ class Example:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ExampleResult:
     """What became of the traces of one row."""
 
     trace: TraceExample
@@ -79,18 +79,18 @@ class Outcome:
                 return least <= self.kept <= most
 
 
-def read_example(path: Path) -> Example:
+def read_example(path: Path) -> PolicyExample:
     """Return what a file says. ValueError when it has not its two parts, or one is wrong."""
     shown, mark, told = path.read_text(encoding="utf-8").partition("\n---\n")
     if not mark:
         raise ValueError(f"{path} has no line --- between the configuration and the traces")
     try:
-        return Example(shown.strip() + "\n", Told.model_validate(yaml.safe_load(told)))
+        return PolicyExample(shown.strip() + "\n", ExampleTraces.model_validate(yaml.safe_load(told)))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
 
 
-def run_example(example: Example) -> list[Outcome]:
+def run_example(example: PolicyExample) -> list[ExampleResult]:
     """Return what becomes of each row of traces. ConfigError when the configuration is wrong."""
     pipeline = {**_AROUND["service"]["pipelines"]["traces"], "processors": list(example.processors)}
     whole = {**_AROUND, "processors": example.processors, "service": {"pipelines": {"traces": pipeline}}}
@@ -101,12 +101,12 @@ def run_example(example: Example) -> list[Outcome]:
             verdicts.setdefault(verdict.trace_id, verdict)
 
     replayer = Replayer(read_settings(Document.from_mapping(whole), frozenset()), sink)
-    maker = Maker()
+    maker = TraceMaker()
     made = [(row, arrival, groups) for row in example.told.traces for arrival, groups in maker.make(row)]
     for _, arrival, groups in sorted(made, key=lambda one: one[1]):
         replayer.add(arrival, read_request(write_request(groups)))
     replayer.finish()
     return [
-        Outcome(row, [verdicts[groups[0].trace_id] for of, _, groups in made if of is row])
+        ExampleResult(row, [verdicts[groups[0].trace_id] for of, _, groups in made if of is row])
         for row in example.told.traces
     ]

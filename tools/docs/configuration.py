@@ -1,4 +1,4 @@
-"""Writes the configuration reference from the configuration classes: `python -m podtrail.cli.reference`.
+"""docs/configuration.md: the configuration reference, from the configuration classes.
 
 Every component has a table of its keys; settings that stand inside others have tables of their own below it, and those
 that many components share stand once, at the end.
@@ -10,12 +10,11 @@ from inspect import cleandoc
 from typing import Any, Final, Literal, get_args, get_origin
 
 import annotated_types
-import click
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from podtrail.cli.components import summary
-from podtrail.component import Factory, registry
+from podtrail.component import Factory
 from podtrail.config.duration import format_duration
 from podtrail.config.elsewhere import not_here
 from podtrail.config.gates import KNOWN_GATES
@@ -32,7 +31,7 @@ _SIGNS: Final = {"gt": ">", "ge": "≥", "lt": "<", "le": "≤"}
 _INTRODUCTION: Final = """\
 # Configuration reference
 
-Written by `python -m podtrail.cli.reference` from the configuration classes; don't edit it by hand.
+Written by `./dev docs` from the configuration classes; don't edit it by hand.
 
 A configuration is a YAML file in the OpenTelemetry Collector's format. Keys that are not listed are refused. A duration
 is text such as `300ms`, `1.5s`, `2m` or `1h30m`. `${env:NAME}`, `${env:NAME:-default}` and `${file:path}` stand for
@@ -193,12 +192,3 @@ def _cell(text: str) -> str:
     """Return text for a cell of a table: in one line, nothing in it read as a column or as HTML outside of code."""
     pieces = " ".join(text.split()).replace("|", "\\|").split("`")
     return "`".join(piece if at % 2 else piece.replace("<", "\\<") for at, piece in enumerate(pieces))
-
-
-def main() -> None:
-    """Print the reference of all components."""
-    click.echo(reference(registry.all_factories()), nl=False)
-
-
-if __name__ == "__main__":
-    main()

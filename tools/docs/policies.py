@@ -1,4 +1,8 @@
-"""The pages, as Markdown."""
+"""docs/policies: a page for each policy of `tail_sampling`, and their index.
+
+What a page says comes from the policy itself (the docstrings of its module and class, its settings, its lints) and from
+an example that is run: `docs/policies/examples/<type>.yaml`, a configuration and traces with what is to become of them.
+"""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -9,15 +13,15 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from podtrail.cli.policy_pages.example import Example, Outcome, read_example, run_example
-from podtrail.cli.reference import NAMES, bounds_of, default_of, table, yaml_of
 from podtrail.component import registry
 from podtrail.config.beside import configured_in
 from podtrail.config.shape import Shape, field_shapes
+from tools.docs.configuration import NAMES, bounds_of, default_of, table, yaml_of
+from tools.docs.policy_example import ExampleResult, PolicyExample, read_example, run_example
 
 _HEAD = ("Key", "Type", "Default", "Meaning")
 _NOTE = (
-    "Written by `python -m podtrail.cli.policy_pages` from the policy and from [its example](examples/{type}.yaml), "
+    "Written by `./dev docs` from the policy and from [its example](examples/{type}.yaml), "
     "which is run for this page; don't edit it by hand."
 )
 _INDEX = """\
@@ -25,7 +29,7 @@ _INDEX = """\
 
 A policy is an item of `policies` in [`tail_sampling`](../configuration.md#tail_sampling): `name`, `type` and, under a
 key like the type, its settings. A trace is kept when one of them says yes. Written by
-`python -m podtrail.cli.policy_pages`; don't edit it by hand.
+`./dev docs`; don't edit it by hand.
 """
 _ORIGINS = {
     "podtrail": ("Of podtrail", "For scheduling attempts, and what the Collector does not have."),
@@ -91,7 +95,7 @@ def _index(listed: Mapping[str, list[PolicyType]]) -> str:
     return "\n".join(parts)
 
 
-def _page(kind: PolicyType, example: Example) -> str:
+def _page(kind: PolicyType, example: PolicyExample) -> str:
     outcomes = run_example(example)
     for outcome in outcomes:
         if not outcome.as_expected:
@@ -115,7 +119,7 @@ def _introduction(kind: PolicyType) -> str:
     return plain[:1].upper() + plain[1:]
 
 
-def _of_class(kind: PolicyType, example: Example) -> Iterator[str]:
+def _of_class(kind: PolicyType, example: PolicyExample) -> Iterator[str]:
     """Yield what the class says that votes with the example's settings."""
     for settings in _settings_of(kind.name, example.processors):
         text = type(kind.block.model_validate(settings).create()).__doc__
@@ -175,7 +179,7 @@ def _kind(shape: Shape, path: str, waiting: list[tuple[str, type[BaseModel]]]) -
     return NAMES.get(shape.type, getattr(shape.type, "__name__", str(shape.type))) + bounds_of(shape)
 
 
-def _row(outcome: Outcome) -> tuple[str, str, str]:
+def _row(outcome: ExampleResult) -> tuple[str, str, str]:
     trace, verdicts = outcome.trace, outcome.verdicts
     if len(verdicts) == 1:
         (verdict,) = verdicts
@@ -183,7 +187,7 @@ def _row(outcome: Outcome) -> tuple[str, str, str]:
     return trace.about, f"{outcome.kept} of {len(verdicts)} kept", _why(outcome)
 
 
-def _why(outcome: Outcome) -> str:
+def _why(outcome: ExampleResult) -> str:
     """Return the reason of the last that was kept, or else of the last."""
     kept = [verdict for verdict in outcome.verdicts if verdict.decision == "sampled"]
     told = (kept or outcome.verdicts)[-1]
@@ -193,7 +197,7 @@ def _why(outcome: Outcome) -> str:
     return "; ".join(f"`{vote.policy}`: {vote.why}" for vote in votes) or told.reason
 
 
-def _warnings(kind: PolicyType, example: Example) -> Iterator[str]:
+def _warnings(kind: PolicyType, example: PolicyExample) -> Iterator[str]:
     """Yield what `podtrail validate` says about settings that are hardly meant."""
     rows = []
     for warned in example.told.warned:

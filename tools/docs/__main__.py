@@ -1,0 +1,55 @@
+"""`./dev docs [--check]`: every generated page of docs/ at once, written anew or, with --check, compared.
+
+Exit code 1 with --check: a page is not what the code says, or belongs to nothing any more.
+"""
+
+import argparse
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from podtrail.component import registry
+from tools.docs import configuration, policies, scheduler
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def generated(docs: Path) -> Mapping[Path, str]:
+    """Return the text of every generated page of a folder of documentation, by path.
+
+    Raises:
+        ValueError: a policy has no example or one that is not as it says, or a page lacks its marks.
+    """
+    of_policies = {docs / "policies" / name: text for name, text in policies.pages(docs / "policies").items()}
+    return {
+        docs / "configuration.md": configuration.reference(registry.all_factories()),
+        docs / "scheduler.md": scheduler.replaced((docs / "scheduler.md").read_text("utf-8")),
+        **of_policies,
+    }
+
+
+def stale(docs: Path, pages: Mapping[Path, str]) -> list[Path]:
+    """Return the pages that are not as they should be: changed, missing, or of a policy that is gone."""
+    changed = [path for path, text in pages.items() if not path.exists() or path.read_text("utf-8") != text]
+    return changed + [path for path in sorted((docs / "policies").glob("*.md")) if path not in pages]
+
+
+def main() -> int:
+    """Write the pages that have changed, or name them; return the exit code."""
+    parser = argparse.ArgumentParser(prog="./dev docs", description="Write the generated pages of docs/.")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit code 1 when a page is stale")
+    check = parser.parse_args().check
+    pages = generated(DOCS)
+    found = stale(DOCS, pages)
+    for path in found:
+        if not check and path in pages:
+            path.write_text(pages[path], encoding="utf-8")
+        elif not check:
+            path.unlink()
+        done = "is stale, run: ./dev docs" if check else "written" if path in pages else "removed"
+        print(f"{path.relative_to(DOCS.parent)} {done}")
+    return 1 if check and found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
