@@ -2,12 +2,12 @@
 
 from collections import OrderedDict
 
-from podtrail_processors.tail_sampling.trace_view import TraceView
+from podtrail.policy import TraceView, Vote
 
 SECOND = 1_000_000_000
 
 
-def lacks(trace: TraceView, *, resource: str) -> str | None:
+def lacks(trace: TraceView, *, resource: str) -> Vote:
     """Keep failed attempts for which some node had too little of a resource; the reason says how many nodes."""
     if not trace.mentions(f"Insufficient {resource}"):  # cheap: most traces are done with here
         return None
@@ -30,7 +30,7 @@ class FirstFailure:
         self._most = namespaces
         self._kept: OrderedDict[str, int] = OrderedDict()
 
-    def vote(self, trace: TraceView) -> str | None:
+    def vote(self, trace: TraceView) -> Vote:
         """Say yes once in a while. Time is the trace's: in a replay it is that of the recording."""
         attempt = trace.attempt
         if attempt is None or not attempt.failed:

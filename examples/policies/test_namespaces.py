@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 from namespaces import FirstFailure, lacks
-from podtrail_processors.tail_sampling.trace_view import TraceView
 
+from podtrail.policy import TraceView
 from podtrail.testing.attempts import MadeAttempt, no_room
 
 START = 1_790_000_000_000_000_000

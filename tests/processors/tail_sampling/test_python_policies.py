@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from podtrail_processors.tail_sampling import FACTORY
 from podtrail_processors.tail_sampling.policies import python_loading
-from podtrail_processors.tail_sampling.trace_view import TraceView
 from pydantic import ValidationError
 
 from podtrail.component import Context
 from podtrail.otlp import Batch
+from podtrail.policy import TraceView
 from podtrail.testing.attempts import MadeAttempt, no_room
 
 MS = 1_000_000

@@ -10,20 +10,20 @@ from types import ModuleType
 from typing import Any
 
 from podtrail.config.beside import import_beside
-from podtrail_processors.tail_sampling.trace_view import TraceView
+from podtrail.policy import TraceView
 
 GROUP = "podtrail.policies"
 _MOST_NAMES = 20
 _LONGEST_ERROR = 500
 
-Vote = Callable[[TraceView], object]
+Ask = Callable[[TraceView], object]
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
     """What votes."""
 
-    vote: Vote
+    vote: Ask
     stateful: bool
     """Whether its votes may depend on traces before."""
 
