@@ -14,7 +14,14 @@ from podtrail_scheduler.api_dispatcher.dispatcher import APIDispatcher, Dispatch
 from podtrail_scheduler.api_dispatcher.reporting import PodStatusReporter
 from podtrail_scheduler.cluster.simulated.timeline import Timeline
 from podtrail_scheduler.framework.client import PodCondition
-from podtrail_scheduler.framework.events import Action, ClusterEvent, Happening, Registration, Resource, hints_of
+from podtrail_scheduler.framework.events import (
+    ActionType,
+    ClusterEvent,
+    EventResource,
+    Happening,
+    Registration,
+    hints_of,
+)
 from podtrail_scheduler.framework.status import Status, unschedulable
 from podtrail_scheduler.objects import Pod
 from podtrail_scheduler.objects.durations import SECOND
@@ -24,7 +31,7 @@ PODS = 5_000
 ROUNDS = 5
 REPEATS = 5
 GATED = "Scheduling is blocked due to non-empty scheduling gates"
-CLAIM = ClusterEvent(Resource.RESOURCE_CLAIM, Action.ADD)
+CLAIM = ClusterEvent(EventResource.RESOURCE_CLAIM, ActionType.ADD)
 
 
 class Holding:

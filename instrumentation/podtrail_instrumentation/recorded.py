@@ -33,7 +33,7 @@ class Origin:
         self.ids = ids
 
 
-class Whole:
+class LocalTrace:
     """What all spans of one trace that began here have in common, for a processor that keeps them together."""
 
     __slots__ = ("__weakref__", "begun", "finished", "lost", "over", "since")
@@ -68,7 +68,7 @@ class RecordedSpan(ReadableSpan, Span):
         self.trace_id = trace_id
         self.span_id = origin.ids.generate_span_id()
         self.parent_span = parent
-        self.whole: Whole = Whole() if parent is None else parent.whole
+        self.whole: LocalTrace = LocalTrace() if parent is None else parent.whole
         self._name = name
         self._kind = kind
         self._start_time = start_time

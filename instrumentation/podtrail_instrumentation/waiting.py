@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 
 from opentelemetry.sdk.trace import ReadableSpan
 
-from .recorded import RecordedSpan, Whole
+from .recorded import LocalTrace, RecordedSpan
 
 _KEPT_FOR_BEGUN = 8
 """One of so many places is kept for the rest of attempts that have begun to leave."""
@@ -23,8 +23,8 @@ class WaitingSpans:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._limit_for_new = limit - limit // _KEPT_FOR_BEGUN
-        self._open: WeakValueDictionary[int, Whole] = WeakValueDictionary()
-        self._held: dict[Whole, None] = {}
+        self._open: WeakValueDictionary[int, LocalTrace] = WeakValueDictionary()
+        self._held: dict[LocalTrace, None] = {}
         self._ready: deque[list[ReadableSpan]] = deque()
         self._period = 0
         self.count = 0
@@ -95,13 +95,13 @@ class WaitingSpans:
         self.ready += 1
         return 0
 
-    def _release(self, whole: Whole) -> None:
+    def _release(self, whole: LocalTrace) -> None:
         spans, whole.finished = whole.finished, []
         del self._held[whole]
         self._ready.append(spans)
         self.ready += len(spans)
 
-    def _lose(self, whole: Whole) -> int:
+    def _lose(self, whole: LocalTrace) -> int:
         spans, whole.finished = whole.finished, []
         self._held.pop(whole, None)
         self.count -= len(spans)

@@ -8,7 +8,7 @@ from opentelemetry.trace import TracerProvider
 from podtrail_instrumentation import start
 from podtrail_scheduler.cluster.simulated.api_server import PodPlan, SimulatedApiServer
 from podtrail_scheduler.cluster.simulated.timeline import Timeline
-from podtrail_scheduler.cycles.attempt import AttemptRecord, Explanation
+from podtrail_scheduler.cycles.attempt import AttemptRecord, ScoreExplanation
 from podtrail_scheduler.cycles.cache import Cache
 from podtrail_scheduler.cycles.scheduler import Scheduler
 from podtrail_scheduler.framework.cycle_state import CycleState
@@ -17,7 +17,7 @@ from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.nominator import Nominator
 from podtrail_scheduler.framework.queued_pod import QueuedPod
 from podtrail_scheduler.framework.status import Status
-from podtrail_scheduler.framework.trial import Trial
+from podtrail_scheduler.framework.trial import FilterTrial
 from podtrail_scheduler.objects import Node, Pod
 from podtrail_scheduler.objects.durations import SECOND
 from podtrail_scheduler.plugins.registry import default_profile
@@ -77,11 +77,11 @@ class Bench:
         self.cache = Cache()
         self.handle = Handle(self.timeline, self.api_server, self.cache.nodes)
         self.records: list[AttemptRecord] = []
-        self.explanations: dict[str, Explanation] = {}
+        self.explanations: dict[str, ScoreExplanation] = {}
         made = profile(self.handle) if profile is not None else default_profile(self.handle, plugins)
         profiles = [(made, self.handle)]
         if another is not None:
-            own = replace(self.handle, trial=Trial())
+            own = replace(self.handle, trial=FilterTrial())
             profiles.append((another(own), own))
         self.scheduler = Scheduler(
             profiles,

@@ -15,7 +15,7 @@ from podtrail_scheduler.objects import Pod
 from .calls import APICall, CallType, Known, PodStatusPatch
 
 
-class Outcome(Enum):
+class CallOutcome(Enum):
     """What became of a call."""
 
     EXECUTED = "executed"
@@ -25,10 +25,10 @@ class Outcome(Enum):
     NO_OP = "it has no effect"
 
 
-OnFinish = Callable[[Outcome, Exception | None], None]
+OnFinish = Callable[[CallOutcome, Exception | None], None]
 
 
-def _nobody(outcome: Outcome, error: Exception | None) -> None:
+def _nobody(outcome: CallOutcome, error: Exception | None) -> None:
     """Nobody waits for it."""
 
 
@@ -43,7 +43,7 @@ class QueuedCall:
     """When a delayed call is to be made."""
 
 
-class _Written(NamedTuple):
+class _StatusWritten(NamedTuple):
     before: Known | None
     after: Known | None
 
@@ -58,24 +58,24 @@ class CallQueue:
         self._in_flight: dict[str, QueuedCall] = {}
         self._delayed: dict[str, QueuedCall] = {}
         self._dues: list[tuple[int, str]] = []
-        self._written: dict[str, dict[str, _Written]] = {}
+        self._written: dict[str, dict[str, _StatusWritten]] = {}
 
     def add(self, queued: QueuedCall) -> None:
         """Takes a call to be made as soon as may be; its `on_finish` is told when it is not made after all."""
         call, uid = queued.call, queued.call.pod.uid
         ahead = self._waiting.get(uid) or self._in_flight.get(uid)
         if ahead is not None and call.type.relevance < ahead.call.type.relevance:
-            queued.on_finish(Outcome.SKIPPED, None)
+            queued.on_finish(CallOutcome.SKIPPED, None)
             return
         self._overwrite_delayed(queued)
         waiting = self._waiting.get(uid)
         if waiting is not None:
             if waiting.call.type is call.type:
                 call.take_over(waiting.call)
-            waiting.on_finish(Outcome.OVERWRITTEN, None)
+            waiting.on_finish(CallOutcome.OVERWRITTEN, None)
         if uid not in self._in_flight and call.is_no_op(self._believed):
             self._waiting.pop(uid, None)
-            queued.on_finish(Outcome.NO_OP, None)
+            queued.on_finish(CallOutcome.NO_OP, None)
             return
         self._waiting[uid] = queued
         if uid not in self._in_flight:
@@ -87,13 +87,13 @@ class CallQueue:
         older = self._delayed.get(uid)
         alone = older is None and uid not in self._waiting and uid not in self._in_flight
         if alone and call.is_no_op(self._believed):
-            queued.on_finish(Outcome.NO_OP, None)
+            queued.on_finish(CallOutcome.NO_OP, None)
             return
         queued.due = due
         if older is not None:
             queued.due = older.due
             call.take_over(older.call)
-            older.on_finish(Outcome.OVERWRITTEN, None)
+            older.on_finish(CallOutcome.OVERWRITTEN, None)
         else:
             heapq.heappush(self._dues, (due, uid))
         self._delayed[uid] = queued
@@ -147,10 +147,10 @@ class CallQueue:
         if successor is not None:
             if successor.call.is_no_op(self._believed):
                 del self._waiting[uid]
-                successor.on_finish(Outcome.NO_OP, None)
+                successor.on_finish(CallOutcome.NO_OP, None)
             else:
                 self._enqueue(uid, successor.call.type)
-        queued.on_finish(Outcome.FAILED if error else Outcome.EXECUTED, error)
+        queued.on_finish(CallOutcome.FAILED if error else CallOutcome.EXECUTED, error)
         return again and newer is None
 
     def sync(self, pod: Pod) -> None:
@@ -166,14 +166,14 @@ class CallQueue:
         waiting = self._waiting.get(pod.uid)
         if waiting is not None and pod.uid not in self._in_flight and waiting.call.is_no_op(self._believed):
             del self._waiting[pod.uid]
-            waiting.on_finish(Outcome.NO_OP, None)
+            waiting.on_finish(CallOutcome.NO_OP, None)
 
     def forget(self, uid: str) -> None:
         """The Pod is gone or bound: calls for it that were not made yet are not made."""
         self._written.pop(uid, None)
         for calls in (self._waiting, self._delayed):
             if (queued := calls.pop(uid, None)) is not None:
-                queued.on_finish(Outcome.NO_OP, None)
+                queued.on_finish(CallOutcome.NO_OP, None)
 
     def pending(self) -> Counter[CallType]:
         """How many calls wait, delayed ones included, by type (`scheduler_pending_async_api_calls`)."""
@@ -212,7 +212,7 @@ class CallQueue:
                 return
             call.take_over(delayed)
         del self._delayed[call.pod.uid]
-        older.on_finish(Outcome.OVERWRITTEN, None)
+        older.on_finish(CallOutcome.OVERWRITTEN, None)
 
     def _believed(self, pod: Pod, name: str) -> Known | None:
         written = self._written.get(pod.uid, {}).get(name)
@@ -224,4 +224,4 @@ class CallQueue:
             after = None if condition is None else (condition.status, condition.reason, condition.message)
             before = call.pod.conditions.get(name)
             if after != before:
-                self._written.setdefault(call.pod.uid, {})[name] = _Written(before, after)
+                self._written.setdefault(call.pod.uid, {})[name] = _StatusWritten(before, after)

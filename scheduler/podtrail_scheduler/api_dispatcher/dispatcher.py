@@ -8,11 +8,11 @@ from typing import Protocol
 from podtrail_instrumentation.klog import info, structured
 
 from podtrail_scheduler.framework.client import ApiError, Client, PodCondition
-from podtrail_scheduler.framework.clock import Clock
+from podtrail_scheduler.framework.clock import SchedulerClock
 from podtrail_scheduler.objects import Pod
 from podtrail_scheduler.objects.durations import SECOND
 
-from .call_queue import CallQueue, Outcome, QueuedCall
+from .call_queue import CallOutcome, CallQueue, QueuedCall
 from .calls import APICall, CallType, PodBinding, PodStatusPatch
 from .token_bucket import TokenBucket
 
@@ -48,7 +48,7 @@ class APIDispatcher:
     def __init__(
         self,
         client: Client,
-        clock: Clock,
+        clock: SchedulerClock,
         settings: DispatcherSettings | None = None,
         observer: CallObserver | None = None,
     ) -> None:
@@ -69,9 +69,9 @@ class APIDispatcher:
     async def bind(self, pod: Pod, node_name: str, annotations: Mapping[str, str]) -> None:
         """Binds through the queue and waits for the answer. Raises ApiError."""
         over = self._clock.signal()
-        ended: list[tuple[Outcome, Exception | None]] = []
+        ended: list[tuple[CallOutcome, Exception | None]] = []
 
-        def on_finish(outcome: Outcome, error: Exception | None) -> None:
+        def on_finish(outcome: CallOutcome, error: Exception | None) -> None:
             ended.append((outcome, error))
             over.set()
 
@@ -81,7 +81,7 @@ class APIDispatcher:
         outcome, error = ended[0]
         if error is not None:
             raise error
-        if outcome is not Outcome.EXECUTED:
+        if outcome is not CallOutcome.EXECUTED:
             raise ApiError(f"the binding was not sent: {outcome.value}")
 
     def patch_pod_status(self, pod: Pod, condition: PodCondition | None, nominated_node: str | None) -> None:

@@ -17,7 +17,7 @@ from podtrail_scheduler.configuration.errors import ConfigurationError
 from .flags import shown
 from .logs import set_up, structured, verbosity
 from .options import Flags, with_options
-from .preparation import Prepared, prepare
+from .preparation import Preparation, prepare
 
 KUBERNETES = "v1.37.1"
 """The release whose decisions are followed."""
@@ -64,7 +64,7 @@ def _write(file: str, text: str) -> None:
     _log.info("%s", structured("Wrote configuration", file=file))
 
 
-def _run(flags: Flags, prepared: Prepared) -> None:
+def _run(flags: Flags, prepared: Preparation) -> None:
     from .running import RunningFailed, run_until_signalled
 
     try:

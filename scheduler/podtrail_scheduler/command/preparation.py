@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from podtrail_scheduler.configuration.defaults import default_plugins
-from podtrail_scheduler.configuration.errors import ConfigurationError, Problem
+from podtrail_scheduler.configuration.errors import ConfigurationError, ConfigurationProblem
 from podtrail_scheduler.configuration.expansion import ProfileConfiguration, resolve
 from podtrail_scheduler.configuration.features import FeatureGates, parse_feature_gates
-from podtrail_scheduler.configuration.load import Source, check, default_configuration, load
+from podtrail_scheduler.configuration.load import ConfigurationSource, check, default_configuration, load
 from podtrail_scheduler.configuration.types import KubeSchedulerConfiguration
 from podtrail_scheduler.plugins.registry import Make, PluginNotFoundError, available, extension_points
 
@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class Preparation:
     """Everything that is decided before anything runs."""
 
     configuration: KubeSchedulerConfiguration
@@ -29,13 +29,13 @@ class Prepared:
     features: FeatureGates
 
 
-def prepare(flags: Flags) -> Prepared:
+def prepare(flags: Flags) -> Preparation:
     """Raises ConfigurationError with everything that is wrong. Warnings are logged."""
     features = parse_feature_gates(flags.feature_gates)
     if flags.config is not None:
         configuration, source = load(flags.config, features)
     else:
-        configuration, source = _from_flags(flags, features), Source()
+        configuration, source = _from_flags(flags, features), ConfigurationSource()
     configuration = _elected(configuration, flags)
     for warning in check(configuration, features, source):
         _log.warning("%s", warning)
@@ -45,7 +45,7 @@ def prepare(flags: Flags) -> Prepared:
         if plugin.name not in serves:
             _log.warning('default plugin "%s" does not exist here and is left out', plugin.name)
             serves[plugin.name] = frozenset()
-    return Prepared(configuration, resolve(configuration, serves, features, source), makers, features)
+    return Preparation(configuration, resolve(configuration, serves, features, source), makers, features)
 
 
 def _from_flags(flags: Flags, features: FeatureGates) -> KubeSchedulerConfiguration:
@@ -84,7 +84,7 @@ def _makers(flags: Flags) -> dict[str, Make]:
         name, equals, reference = text.partition("=")
         if not equals or not name or ":" not in reference:
             message = f"--plugin {text}: NAME=MODULE:CLASS is wanted"
-            raise ConfigurationError(message, [Problem(message)], "--plugin")
+            raise ConfigurationError(message, [ConfigurationProblem(message)], "--plugin")
         named[name] = reference
     here = str(Path.cwd())
     if named and here not in sys.path:
@@ -92,4 +92,4 @@ def _makers(flags: Flags) -> dict[str, Make]:
     try:
         return available(named)
     except PluginNotFoundError as error:
-        raise ConfigurationError(str(error), [Problem(str(error))], "--plugin") from error
+        raise ConfigurationError(str(error), [ConfigurationProblem(str(error))], "--plugin") from error

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import aiohttp
 
-from podtrail_scheduler.cluster.kubernetes.assembly import Plan
+from podtrail_scheduler.cluster.kubernetes.assembly import SchedulerPlan
 from podtrail_scheduler.cluster.kubernetes.election import LeadershipLost
 from podtrail_scheduler.cluster.kubernetes.errors import ConnectionSettingsError, RequestFailed
-from podtrail_scheduler.cluster.kubernetes.service import Settings, run
+from podtrail_scheduler.cluster.kubernetes.service import ServiceSettings, run
 from podtrail_scheduler.cluster.kubernetes.serving import Serving
-from podtrail_scheduler.extenders import Extender, ExtenderChain, ExtenderError, WatchedManifests
+from podtrail_scheduler.extenders import ExtenderChain, ExtenderError, HTTPExtender, WatchedManifests
 
 from .logs import structured
 from .options import Flags
-from .preparation import Prepared
+from .preparation import Preparation
 
 _log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ class RunningFailed(Exception):
     """The scheduler could not start, or had to end; the text says why."""
 
 
-def run_until_signalled(flags: Flags, prepared: Prepared) -> None:
+def run_until_signalled(flags: Flags, prepared: Preparation) -> None:
     """Returns when a signal has ended it. Raises RunningFailed."""
     try:
         asyncio.run(_serve(flags, prepared))
@@ -53,7 +53,7 @@ def _leaves(group: ExceptionGroup[Exception]) -> Iterator[Exception]:
             yield each
 
 
-async def _serve(flags: Flags, prepared: Prepared) -> None:
+async def _serve(flags: Flags, prepared: Preparation) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -62,8 +62,10 @@ async def _serve(flags: Flags, prepared: Prepared) -> None:
         manifests = WatchedManifests() if prepared.configuration.extenders else None
         extenders = None
         if manifests is not None:
-            extenders = ExtenderChain([Extender(each, session, manifests) for each in prepared.configuration.extenders])
-        plan = Plan(
+            extenders = ExtenderChain(
+                [HTTPExtender(each, session, manifests) for each in prepared.configuration.extenders]
+            )
+        plan = SchedulerPlan(
             prepared.configuration,
             prepared.profiles,
             prepared.makers,
@@ -73,7 +75,7 @@ async def _serve(flags: Flags, prepared: Prepared) -> None:
             max_unschedulable=flags.pod_max_in_unschedulable_pods_duration,
         )
         own = prepared.configuration.client_connection.kubeconfig
-        settings = Settings(
+        settings = ServiceSettings(
             plan,
             version("podtrail"),
             kubeconfig=Path(own or flags.kubeconfig or "") if own or flags.kubeconfig else None,

@@ -14,7 +14,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from .document import Located
-from .errors import ConfigurationError, Problem
+from .errors import ConfigurationError, ConfigurationProblem
 from .go_duration import parse_go_duration
 from .wire import RAW, Nanoseconds, key_of
 
@@ -29,37 +29,37 @@ Decoded = TypeVar("Decoded")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Place:
+class _DocumentPlace:
     """Where the decoder is: path in the document, fields as Go names them, and the struct around."""
 
     path: str = ""
     fields: tuple[str, ...] = ()
     struct: str = ""
 
-    def key(self, struct: str, key: str) -> "_Place":
-        return _Place(f"{self.path}.{key}" if self.path else key, (*self.fields, key), struct)
+    def key(self, struct: str, key: str) -> "_DocumentPlace":
+        return _DocumentPlace(f"{self.path}.{key}" if self.path else key, (*self.fields, key), struct)
 
-    def index(self, index: int) -> "_Place":
-        return _Place(f"{self.path}[{index}]", self.fields, self.struct)
+    def index(self, index: int) -> "_DocumentPlace":
+        return _DocumentPlace(f"{self.path}[{index}]", self.fields, self.struct)
 
 
-class Decoder:
+class ConfigurationDecoder:
     """Decodes one document; afterwards `unknown` has its unknown fields. `below` stands before paths in problems."""
 
     def __init__(self, file: str, below: str = "") -> None:
-        self.unknown: list[Problem] = []
-        self._wrong: list[Problem] = []
+        self.unknown: list[ConfigurationProblem] = []
+        self._wrong: list[ConfigurationProblem] = []
         self._file = file
         self._below = below
 
     def decode(self, kind: type[Decoded], document: Located, also: Sequence[str] = ("apiVersion", "kind")) -> Decoded:
         """The dataclass; keys in `also` are passed over. Raises ConfigurationError for values of a wrong type."""
-        decoded: Decoded = self._struct(kind, document, _Place(), also)
+        decoded: Decoded = self._struct(kind, document, _DocumentPlace(), also)
         if self._wrong:
             raise ConfigurationError(self._wrong[0].message, self._wrong, self._file)
         return decoded
 
-    def _value(self, kind: Any, given: Located, place: _Place) -> Any:
+    def _value(self, kind: Any, given: Located, place: _DocumentPlace) -> Any:
         annotation = ""
         if get_origin(kind) is Annotated:
             kind, annotation = get_args(kind)
@@ -83,7 +83,7 @@ class Decoder:
             return self._labels(given, place)
         return self._scalar(kind, str(annotation), given, place)
 
-    def _struct(self, kind: Any, given: Located, place: _Place, also: Sequence[str] = ()) -> Any:
+    def _struct(self, kind: Any, given: Located, place: _DocumentPlace, also: Sequence[str] = ()) -> Any:
         if given.value is None:
             return kind()
         if not isinstance(given.value, dict):
@@ -103,12 +103,12 @@ class Decoder:
                 found[name] = self._value(_present(hints[name]), value, place.key(_go_name(kind), key))
         return kind(**found)
 
-    def _labels(self, given: Located, place: _Place) -> Any:
+    def _labels(self, given: Located, place: _DocumentPlace) -> Any:
         if not isinstance(given.value, dict):
             return self._mismatch(given, "map[string]string", place)
         return {key: self._scalar(str, "", each, place) for key, each in sorted(given.value.items())}
 
-    def _scalar(self, kind: type, annotation: str, given: Located, place: _Place) -> Any:
+    def _scalar(self, kind: type, annotation: str, given: Located, place: _DocumentPlace) -> Any:
         value = given.value
         if annotation == "duration":
             return self._duration(given, place)
@@ -125,7 +125,7 @@ class Decoder:
             return self._mismatch(given, annotation or _go_type(kind), place)
         return value
 
-    def _duration(self, given: Located, place: _Place) -> Any:
+    def _duration(self, given: Located, place: _DocumentPlace) -> Any:
         remedy = "write a number with its unit, such as 500ms, 15s or 1h30m"
         text = "" if given.value is None else given.value
         if not isinstance(text, str):
@@ -135,7 +135,7 @@ class Decoder:
         except ValueError as error:
             self._end(self._problem(str(error), given, place, remedy))
 
-    def _bytes(self, given: Located, place: _Place) -> Any:
+    def _bytes(self, given: Located, place: _DocumentPlace) -> Any:
         if not isinstance(given.value, str):
             return self._mismatch(given, "[]uint8", place)
         try:
@@ -149,23 +149,23 @@ class Decoder:
         near = difflib.get_close_matches(path.rpartition(".")[2], known, 1, 0.6)
         remedy = f"did you mean {near[0]}?" if near else f"known here: {', '.join(known)}"
         message = f"unknown field {json.dumps(path)}"
-        self.unknown.append(Problem(message, self._full(path), *where, remedy))
+        self.unknown.append(ConfigurationProblem(message, self._full(path), *where, remedy))
 
-    def _mismatch(self, given: Located, wanted: str, place: _Place, found: str = "") -> None:
+    def _mismatch(self, given: Located, wanted: str, place: _DocumentPlace, found: str = "") -> None:
         message = _mismatched(given, wanted, place, found)
         self._wrong.append(self._problem(message, given, place, f"{wanted} is wanted here"))
 
-    def _problem(self, message: str, given: Located, place: _Place, remedy: str) -> Problem:
-        return Problem(message, self._full(place.path), given.line, given.column, remedy)
+    def _problem(self, message: str, given: Located, place: _DocumentPlace, remedy: str) -> ConfigurationProblem:
+        return ConfigurationProblem(message, self._full(place.path), given.line, given.column, remedy)
 
-    def _end(self, problem: Problem) -> NoReturn:
+    def _end(self, problem: ConfigurationProblem) -> NoReturn:
         raise ConfigurationError(problem.message, [*self._wrong, problem], self._file)
 
     def _full(self, path: str) -> str:
         return f"{self._below}.{path}" if self._below and path else self._below or path
 
 
-def _mismatched(given: Located, wanted: str, place: _Place, found: str = "") -> str:
+def _mismatched(given: Located, wanted: str, place: _DocumentPlace, found: str = "") -> str:
     target = f"struct field {place.struct}.{'.'.join(place.fields)}" if place.struct else "value"
     return f"json: cannot unmarshal {found or given.kind} into Go {target} of type {wanted}"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from .errors import ConfigurationError, Problem
+from .errors import ConfigurationError, ConfigurationProblem
 
 _MERGE = "tag:yaml.org,2002:merge"
 _ONE_LETTER = {"y": True, "Y": True, "n": False, "N": False}
@@ -89,7 +89,7 @@ def parse(text: str, file: str) -> tuple[Located, list[Repeated]]:
         return _read(text, file)
     except RecursionError:
         message = "yaml: exceeded max depth"
-        raise ConfigurationError(message, [Problem(message)], file) from None
+        raise ConfigurationError(message, [ConfigurationProblem(message)], file) from None
 
 
 def _read(text: str, file: str) -> tuple[Located, list[Repeated]]:
@@ -99,10 +99,10 @@ def _read(text: str, file: str) -> tuple[Located, list[Repeated]]:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
         message = f"yaml: {error.problem or error.context}"
-        raise ConfigurationError(message, [Problem(message, "", line, column)], file) from error
+        raise ConfigurationError(message, [ConfigurationProblem(message, "", line, column)], file) from error
     except yaml.reader.ReaderError as error:
         message = f"yaml: {error.reason}"
-        raise ConfigurationError(message, [Problem(message)], file) from error
+        raise ConfigurationError(message, [ConfigurationProblem(message)], file) from error
     if node is None:
         return Located(None, 1, 1), []
     reader = _Reader(text, file)
@@ -191,5 +191,5 @@ class _Reader:
         return ""
 
     def _refuse(self, message: str, node: yaml.Node) -> None:
-        problem = Problem(message, "", node.start_mark.line + 1, node.start_mark.column + 1)
+        problem = ConfigurationProblem(message, "", node.start_mark.line + 1, node.start_mark.column + 1)
         raise ConfigurationError(message, [problem], self._file)

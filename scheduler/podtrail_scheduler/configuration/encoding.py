@@ -36,7 +36,7 @@ _ALWAYS: Mapping[type, frozenset[str]] = {
 }
 
 
-class _Dumper(yaml.SafeDumper):
+class _GoDumper(yaml.SafeDumper):
     """Quotes what Go's YAML would not take for a text."""
 
     def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - PyYAML's
@@ -47,14 +47,14 @@ def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, None if is_plain_text(text) else '"')
 
 
-_Dumper.add_representer(str, _represent_text)
+_GoDumper.add_representer(str, _represent_text)
 
 
 def encode(configuration: types.KubeSchedulerConfiguration) -> str:
     """The YAML that kube-scheduler writes: every default, args of enabled plugins by name."""
     document = {"apiVersion": types.API_VERSION, "kind": types.KIND, **_fields(configuration)}
     document["profiles"] = [_profile(profile) for profile in configuration.profiles]
-    return yaml.dump(document, Dumper=_Dumper, sort_keys=True, width=2**31)
+    return yaml.dump(document, Dumper=_GoDumper, sort_keys=True, width=2**31)
 
 
 def _profile(profile: types.KubeSchedulerProfile) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ConfigurationProblem:
     """One thing that is wrong; `line` and `column` count from 1, 0 when it stands nowhere; `remedy` may be empty."""
 
     message: str
@@ -26,7 +26,7 @@ class Problem:
 class ConfigurationError(Exception):
     """A configuration that is refused. `message` is all that kube-scheduler would say of it, problems are located."""
 
-    def __init__(self, message: str, problems: Sequence[Problem], file: str = "") -> None:
+    def __init__(self, message: str, problems: Sequence[ConfigurationProblem], file: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.problems = tuple(problems)
@@ -37,7 +37,7 @@ class ConfigurationError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class FieldError:
+class RefusedField:
     """One refused value of a field (`field.Error` of the API machinery)."""
 
     path: str
@@ -50,33 +50,33 @@ class FieldError:
         return f"{self.path}: {body}" + (f": {self.detail}" if self.detail else "")
 
 
-def invalid(path: str, value: Any, detail: str) -> FieldError:
+def invalid(path: str, value: Any, detail: str) -> RefusedField:
     """A value that cannot be."""
-    return FieldError(path, "Invalid value", detail, value)
+    return RefusedField(path, "Invalid value", detail, value)
 
 
-def required(path: str, detail: str = "") -> FieldError:
+def required(path: str, detail: str = "") -> RefusedField:
     """A value that is missing."""
-    return FieldError(path, "Required value", detail)
+    return RefusedField(path, "Required value", detail)
 
 
-def forbidden(path: str, detail: str) -> FieldError:
+def forbidden(path: str, detail: str) -> RefusedField:
     """A value where there may be none."""
-    return FieldError(path, "Forbidden", detail)
+    return RefusedField(path, "Forbidden", detail)
 
 
-def duplicate(path: str, value: Any) -> FieldError:
+def duplicate(path: str, value: Any) -> RefusedField:
     """A value that is there already."""
-    return FieldError(path, "Duplicate value", "", value)
+    return RefusedField(path, "Duplicate value", "", value)
 
 
-def unsupported(path: str, value: str, supported: Sequence[str]) -> FieldError:
+def unsupported(path: str, value: str, supported: Sequence[str]) -> RefusedField:
     """A value that is none of those there are."""
     detail = "supported values: " + ", ".join(map(json.dumps, supported))
-    return FieldError(path, "Unsupported value", detail, value)
+    return RefusedField(path, "Unsupported value", detail, value)
 
 
-def aggregate(errors: Sequence[FieldError]) -> str:
+def aggregate(errors: Sequence[RefusedField]) -> str:
     """Several errors in one text, each once, as Kubernetes' aggregates print them."""
     texts = list(dict.fromkeys(map(str, errors)))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

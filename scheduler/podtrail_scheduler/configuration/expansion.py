@@ -9,9 +9,9 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from .args import NodeResourcesFitArgs, PluginArgs
-from .errors import ConfigurationError, Problem
+from .errors import ConfigurationError, ConfigurationProblem
 from .features import FeatureGates
-from .load import Source
+from .load import ConfigurationSource
 from .types import KubeSchedulerConfiguration, KubeSchedulerProfile, Plugin, Plugins, PluginSet
 from .validation_args import validate_args
 from .wire import key_of
@@ -78,7 +78,7 @@ def resolve(
     configuration: KubeSchedulerConfiguration,
     serves: Mapping[str, Collection[str]],
     features: FeatureGates,
-    source: Source,
+    source: ConfigurationSource,
 ) -> tuple[ProfileConfiguration, ...]:
     """The profiles; `serves` has every plugin there is and the extension points (as in `EXTENSION_POINTS`) it serves.
 
@@ -98,7 +98,7 @@ def _resolve(
     configuration: KubeSchedulerConfiguration,
     serves: Mapping[str, Collection[str]],
     features: FeatureGates,
-    source: Source,
+    source: ConfigurationSource,
 ) -> ProfileConfiguration:
     name = profile.scheduler_name or ""
     before = f"initializing profiles: creating profile for scheduler name {name}: "
@@ -117,7 +117,7 @@ def _resolve(
         path = f"profiles[{index}].plugins" + (f".{refused.path}" if refused.path else "")
         place = source.document.at(path) if source.document else None
         line, column = (place.line, place.column) if place else (0, 0)
-        problem = Problem(str(refused), path, line, column, refused.remedy)
+        problem = ConfigurationProblem(str(refused), path, line, column, refused.remedy)
         raise ConfigurationError(before + str(refused), [problem], source.file) from None
     percentage = profile.percentage_of_nodes_to_score
     return ProfileConfiguration(
@@ -138,7 +138,7 @@ class _Refused(Exception):
 
 
 def _refused_fit(
-    profile: KubeSchedulerProfile, index: int, before: str, errors: list[Any], source: Source
+    profile: KubeSchedulerProfile, index: int, before: str, errors: list[Any], source: ConfigurationSource
 ) -> ConfigurationError:
     place = next(number for number, each in enumerate(profile.plugin_config) if each.name == "NodeResourcesFit")
     path = f"profiles[{index}].pluginConfig[{place}].args"

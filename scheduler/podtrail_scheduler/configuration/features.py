@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from .errors import ConfigurationError, Problem
+from .errors import ConfigurationError, ConfigurationProblem
 
 ALPHA, BETA, GA = "ALPHA", "BETA", "GA"
 ALL_ALPHA, ALL_BETA = "AllAlpha", "AllBeta"
@@ -150,4 +150,6 @@ def _unmet(gates: FeatureGates) -> list[str]:
 
 def _refuse(problems: list[str], remedy: str = "") -> None:
     message = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
-    raise ConfigurationError(message, [Problem(each, remedy=remedy) for each in problems], "--feature-gates")
+    raise ConfigurationError(
+        message, [ConfigurationProblem(each, remedy=remedy) for each in problems], "--feature-gates"
+    )

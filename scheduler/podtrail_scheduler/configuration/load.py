@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .args import ARGS, NodeResourcesFitArgs, PluginArgs
-from .decoding import Decoder
+from .decoding import ConfigurationDecoder
 from .defaults import complete, complete_args, default_args
 from .document import Located, parse
-from .errors import ConfigurationError, FieldError, Problem, aggregate
+from .errors import ConfigurationError, ConfigurationProblem, RefusedField, aggregate
 from .features import SCHEDULER_TRACING, FeatureGates
 from .types import API_VERSION, KIND, KubeSchedulerConfiguration, PluginConfig
 from .validation import validate
@@ -25,25 +25,25 @@ _NO_MAPPING = (
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ConfigurationSource:
     """Where a configuration was written, to say where what is wrong with it stands."""
 
     file: str = ""
     document: Located | None = None
 
-    def problem(self, error: FieldError) -> Problem:
+    def problem(self, error: RefusedField) -> ConfigurationProblem:
         """The error at the place of its path, or of the innermost part of it that was written."""
         if self.document is None:
-            return Problem(str(error), error.path)
+            return ConfigurationProblem(str(error), error.path)
         place = self.document.at(error.path)
-        return Problem(str(error), error.path, place.line, place.column)
+        return ConfigurationProblem(str(error), error.path, place.line, place.column)
 
-    def refuse(self, errors: Sequence[FieldError], before: str = "") -> ConfigurationError:
+    def refuse(self, errors: Sequence[RefusedField], before: str = "") -> ConfigurationError:
         """The error to raise for these; `before` stands before what kube-scheduler would say."""
         return ConfigurationError(before + aggregate(errors), [self.problem(each) for each in errors], self.file)
 
 
-def load(path: str, features: FeatureGates) -> tuple[KubeSchedulerConfiguration, Source]:
+def load(path: str, features: FeatureGates) -> tuple[KubeSchedulerConfiguration, ConfigurationSource]:
     """The decoded and completed configuration of a file, not yet validated (see `check`).
 
     Raises ConfigurationError, also when the file cannot be read.
@@ -57,22 +57,23 @@ def load(path: str, features: FeatureGates) -> tuple[KubeSchedulerConfiguration,
     except (OSError, ValueError) as error:
         reason = error.strerror.lower() if isinstance(error, OSError) and error.strerror else str(error)
         message = f"open {path}: {reason}"
-        raise ConfigurationError(message, [Problem(message)], path) from error
+        raise ConfigurationError(message, [ConfigurationProblem(message)], path) from error
     return read(text, path, features)
 
 
-def read(text: str, file: str, features: FeatureGates) -> tuple[KubeSchedulerConfiguration, Source]:
+def read(text: str, file: str, features: FeatureGates) -> tuple[KubeSchedulerConfiguration, ConfigurationSource]:
     """The decoded and completed configuration of a document, not yet validated. Raises ConfigurationError."""
     document, repeated = parse(text, file)
     _check_kind(document, text, file)
-    decoder = Decoder(file)
+    decoder = ConfigurationDecoder(file)
     given = decoder.decode(KubeSchedulerConfiguration, document)
     strict = [(each.message, each) for each in decoder.unknown]
     if repeated:
         lines = [f"line {each.line}: key {json.dumps(each.key)} already set in map" for each in repeated]
         together = "\n  ".join(["yaml: unmarshal errors:", *lines])
         problems = [
-            Problem(f"key {json.dumps(each.key)} already set in map", "", each.line, each.column) for each in repeated
+            ConfigurationProblem(f"key {json.dumps(each.key)} already set in map", "", each.line, each.column)
+            for each in repeated
         ]
         strict = [(together, problems[0]), *(("", each) for each in problems[1:]), *strict]
     profiles = []
@@ -87,10 +88,10 @@ def read(text: str, file: str, features: FeatureGates) -> tuple[KubeSchedulerCon
     if strict:
         message = "strict decoding error: " + ", ".join(text for text, _ in strict if text)
         raise ConfigurationError(message, [problem for _, problem in strict], file)
-    return complete(replace(given, profiles=tuple(profiles)), features), Source(file, document)
+    return complete(replace(given, profiles=tuple(profiles)), features), ConfigurationSource(file, document)
 
 
-def check(configuration: KubeSchedulerConfiguration, features: FeatureGates, source: Source) -> list[str]:
+def check(configuration: KubeSchedulerConfiguration, features: FeatureGates, source: ConfigurationSource) -> list[str]:
     """Raises ConfigurationError with all that is wrong; returns warnings."""
     if errors := validate(configuration, features):
         raise source.refuse(errors)
@@ -106,7 +107,7 @@ def default_configuration(features: FeatureGates) -> KubeSchedulerConfiguration:
 
 def _args(
     config: PluginConfig, entry: Located, path: str, file: str, features: FeatureGates
-) -> tuple[PluginArgs | dict[str, object] | None, list[tuple[str, Problem]]]:
+) -> tuple[PluginArgs | dict[str, object] | None, list[tuple[str, ConfigurationProblem]]]:
     given = entry.value.get("args") if isinstance(entry.value, dict) else None
     if config.name not in ARGS or given is None or given.value is None:
         default = default_args(config.name, features)
@@ -114,9 +115,9 @@ def _args(
     before = f"decoding .{path}: "
     inside = f"decoding args for plugin {config.name}: "
     if message := _wrong_kind(config.name, given, inside):
-        problem = Problem(before + message, f"{path}.args", given.line, given.column)
+        problem = ConfigurationProblem(before + message, f"{path}.args", given.line, given.column)
         raise ConfigurationError(before + message, [problem], file)
-    decoder = Decoder(file, f"{path}.args")
+    decoder = ConfigurationDecoder(file, f"{path}.args")
     try:
         args = decoder.decode(ARGS[config.name], given)
     except ConfigurationError as error:
@@ -176,4 +177,6 @@ def _check_kind(document: Located, text: str, file: str) -> None:
         elif (version, kind) != (API_VERSION, KIND):
             message = f"no kind {json.dumps(kind)} is registered for version {json.dumps(version)} {_SCHEME}"
     if message:
-        raise ConfigurationError(message, [Problem(message, "", document.line, document.column, remedy)], file)
+        raise ConfigurationError(
+            message, [ConfigurationProblem(message, "", document.line, document.column, remedy)], file
+        )

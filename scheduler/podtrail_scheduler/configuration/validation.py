@@ -6,7 +6,7 @@ from dataclasses import fields
 from podtrail_instrumentation import TracingConfiguration, validate_tracing_configuration
 
 from .args import PluginArgs
-from .errors import FieldError, duplicate, invalid, required
+from .errors import RefusedField, duplicate, invalid, required
 from .features import FeatureGates
 from .go_duration import format_go_duration
 from .names import is_extended_resource, label_key_errors
@@ -27,12 +27,12 @@ _NOT_CHECKED = ("multi_point", "placement_generate", "placement_score")
 _CHECKED_LATER = "NodeResourcesFit"
 
 
-def validate(configuration: KubeSchedulerConfiguration, features: FeatureGates) -> list[FieldError]:
+def validate(configuration: KubeSchedulerConfiguration, features: FeatureGates) -> list[RefusedField]:
     """All errors, empty when it is good."""
     return list(_errors(configuration, features))
 
 
-def _errors(configuration: KubeSchedulerConfiguration, features: FeatureGates) -> Iterator[FieldError]:
+def _errors(configuration: KubeSchedulerConfiguration, features: FeatureGates) -> Iterator[RefusedField]:
     if configuration.client_connection.burst < 0:
         yield invalid("clientConnection.burst", configuration.client_connection.burst, "must be non-negative")
     yield from _leader_election(configuration.leader_election)
@@ -57,7 +57,7 @@ def _errors(configuration: KubeSchedulerConfiguration, features: FeatureGates) -
         yield from _tracing(configuration.tracing)
 
 
-def _leader_election(given: LeaderElectionConfiguration) -> Iterator[FieldError]:
+def _leader_election(given: LeaderElectionConfiguration) -> Iterator[RefusedField]:
     if not given.leader_elect:
         return
     for each in fields(given)[1:4]:
@@ -71,12 +71,12 @@ def _leader_election(given: LeaderElectionConfiguration) -> Iterator[FieldError]
         yield invalid("leaderElection.resourceLock", given.resource_lock, 'resourceLock value must be "leases"')
 
 
-def _percentage(value: int | None, path: str) -> Iterator[FieldError]:
+def _percentage(value: int | None, path: str) -> Iterator[RefusedField]:
     if value is not None and not 0 <= value <= 100:
         yield invalid(path, value, "not in valid range [0-100]")
 
 
-def _profile(profile: KubeSchedulerProfile, path: str, features: FeatureGates) -> Iterator[FieldError]:
+def _profile(profile: KubeSchedulerProfile, path: str, features: FeatureGates) -> Iterator[RefusedField]:
     if not profile.scheduler_name:
         yield required(f"{path}.schedulerName")
     yield from _percentage(profile.percentage_of_nodes_to_score, f"{path}.percentageOfNodesToScore")
@@ -98,11 +98,11 @@ def _profile(profile: KubeSchedulerProfile, path: str, features: FeatureGates) -
             yield from validate_args(config.args, f"{here}.args", features)
 
 
-def _removed(path: str, name: str) -> FieldError:
+def _removed(path: str, name: str) -> RefusedField:
     return invalid(path, name, f'was invalid in version "v1" (KubeSchedulerConfiguration is version "{API_VERSION}")')
 
 
-def _queue_sort(profiles: Sequence[KubeSchedulerProfile]) -> Iterator[FieldError]:
+def _queue_sort(profiles: Sequence[KubeSchedulerProfile]) -> Iterator[RefusedField]:
     first = profiles[0].plugins.queue_sort
     if len(first.enabled) > 1:
         detail = "only one queue sort plugin can be enabled"
@@ -127,7 +127,7 @@ def _as_go(profile: KubeSchedulerProfile) -> dict[str, object]:
     }
 
 
-def _extenders(extenders: Sequence[Extender]) -> Iterator[FieldError]:
+def _extenders(extenders: Sequence[Extender]) -> Iterator[RefusedField]:
     managed = set()
     for index, extender in enumerate(extenders):
         path = f"extenders[{index}]"
@@ -149,6 +149,6 @@ def _extenders(extenders: Sequence[Extender]) -> Iterator[FieldError]:
         )
 
 
-def _tracing(tracing: Tracing) -> Iterator[FieldError]:
+def _tracing(tracing: Tracing) -> Iterator[RefusedField]:
     made = TracingConfiguration(endpoint=tracing.endpoint, sampling_rate_per_million=tracing.sampling_rate_per_million)
     yield from (invalid(each.path, each.value, each.detail) for each in validate_tracing_configuration(made))

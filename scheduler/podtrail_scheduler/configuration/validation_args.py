@@ -24,7 +24,7 @@ from .args import (
     UtilizationShapePoint,
     VolumeBindingArgs,
 )
-from .errors import FieldError, duplicate, forbidden, invalid, required, unsupported
+from .errors import RefusedField, duplicate, forbidden, invalid, required, unsupported
 from .features import FeatureGates
 from .go_duration import format_go_duration
 from .names import label_key_errors
@@ -34,7 +34,7 @@ _STRATEGIES = (LEAST_ALLOCATED, MOST_ALLOCATED, REQUESTED_TO_CAPACITY_RATIO)
 _UNSATISFIABLE = ("DoNotSchedule", "ScheduleAnyway")
 
 
-def validate_args(args: PluginArgs, path: str, features: FeatureGates) -> list[FieldError]:
+def validate_args(args: PluginArgs, path: str, features: FeatureGates) -> list[RefusedField]:
     """All errors of completed args at `path`."""
     match args:
         case DefaultPreemptionArgs():
@@ -56,7 +56,7 @@ def validate_args(args: PluginArgs, path: str, features: FeatureGates) -> list[F
             return list(_volume_binding(args, path, features))
 
 
-def _default_preemption(args: DefaultPreemptionArgs, path: str) -> Iterator[FieldError]:
+def _default_preemption(args: DefaultPreemptionArgs, path: str) -> Iterator[RefusedField]:
     percentage, absolute = args.min_candidate_nodes_percentage, args.min_candidate_nodes_absolute
     percentage_path, absolute_path = f"{path}.minCandidateNodesPercentage", f"{path}.minCandidateNodesAbsolute"
     if not 0 <= percentage <= 100:
@@ -69,7 +69,7 @@ def _default_preemption(args: DefaultPreemptionArgs, path: str) -> Iterator[Fiel
         yield invalid(absolute_path, absolute, both + "minCandidateNodesPercentage")
 
 
-def _dynamic_resources(args: DynamicResourcesArgs, path: str, features: FeatureGates) -> Iterator[FieldError]:
+def _dynamic_resources(args: DynamicResourcesArgs, path: str, features: FeatureGates) -> Iterator[RefusedField]:
     filtering, binding = args.filter_timeout, args.binding_timeout
     if not features.enabled(gates.DRA_SCHEDULER_FILTER_TIMEOUT):
         if filtering is not None:
@@ -84,14 +84,14 @@ def _dynamic_resources(args: DynamicResourcesArgs, path: str, features: FeatureG
         yield invalid(f"{path}.bindingTimeout", format_go_duration(binding), "must be at least 1 second")
 
 
-def _node_affinity(affinity: Mapping[str, Any], path: str) -> Iterator[FieldError]:
+def _node_affinity(affinity: Mapping[str, Any], path: str) -> Iterator[RefusedField]:
     if (selector := affinity.get("requiredDuringSchedulingIgnoredDuringExecution")) is not None:
         yield from node_selector_errors(selector, f"{path}.requiredDuringSchedulingIgnoredDuringExecution")
     terms = affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or []
     yield from preferred_terms_errors(terms, f"{path}.preferredDuringSchedulingIgnoredDuringExecution")
 
 
-def _balanced_allocation(args: NodeResourcesBalancedAllocationArgs, path: str) -> Iterator[FieldError]:
+def _balanced_allocation(args: NodeResourcesBalancedAllocationArgs, path: str) -> Iterator[RefusedField]:
     seen = set()
     for index, resource in enumerate(args.resources):
         here = f"{path}.resources[{index}]"
@@ -102,7 +102,7 @@ def _balanced_allocation(args: NodeResourcesBalancedAllocationArgs, path: str) -
             yield invalid(f"{here}.weight", resource.weight, "must be 1")
 
 
-def _node_resources_fit(args: NodeResourcesFitArgs, path: str) -> Iterator[FieldError]:
+def _node_resources_fit(args: NodeResourcesFitArgs, path: str) -> Iterator[RefusedField]:
     prefix = f"{path}." if path else ""
     for index, name in enumerate(args.ignored_resources):
         here = f"{prefix}ignoredResources[{index}]"
@@ -129,7 +129,7 @@ def _node_resources_fit(args: NodeResourcesFitArgs, path: str) -> Iterator[Field
         yield from _shape(ratio.shape, f"{here}.requestedToCapacityRatio.shape")
 
 
-def _pod_topology_spread(args: PodTopologySpreadArgs, path: str) -> Iterator[FieldError]:
+def _pod_topology_spread(args: PodTopologySpreadArgs, path: str) -> Iterator[RefusedField]:
     kind, constraints = args.defaulting_type, args.default_constraints
     if kind not in (SYSTEM_DEFAULTING, LIST_DEFAULTING):
         yield unsupported(f"{path}.defaultingType", kind, (SYSTEM_DEFAULTING, LIST_DEFAULTING))
@@ -145,7 +145,7 @@ def _pod_topology_spread(args: PodTopologySpreadArgs, path: str) -> Iterator[Fie
         seen.add(what)
 
 
-def _constraint(constraint: DefaultConstraint, path: str) -> Iterator[FieldError]:
+def _constraint(constraint: DefaultConstraint, path: str) -> Iterator[RefusedField]:
     if constraint.max_skew <= 0:
         yield invalid(f"{path}.maxSkew", constraint.max_skew, "not in valid range (0, inf)")
     key, action = constraint.topology_key, constraint.when_unsatisfiable
@@ -162,7 +162,7 @@ def _constraint(constraint: DefaultConstraint, path: str) -> Iterator[FieldError
         yield forbidden(f"{path}.labelSelector", detail)
 
 
-def _volume_binding(args: VolumeBindingArgs, path: str, features: FeatureGates) -> Iterator[FieldError]:
+def _volume_binding(args: VolumeBindingArgs, path: str, features: FeatureGates) -> Iterator[RefusedField]:
     if args.bind_timeout_seconds < 0:
         detail = "invalid BindTimeoutSeconds, should not be a negative value"
         yield invalid(f"{path}.bindTimeoutSeconds", args.bind_timeout_seconds, detail)
@@ -174,7 +174,7 @@ def _volume_binding(args: VolumeBindingArgs, path: str, features: FeatureGates) 
         yield invalid(f"{path}.shape", points, detail)
 
 
-def _shape(shape: Sequence[UtilizationShapePoint], path: str) -> Iterator[FieldError]:
+def _shape(shape: Sequence[UtilizationShapePoint], path: str) -> Iterator[RefusedField]:
     if not shape:
         yield required(path, "at least one point must be specified")
     for index in range(1, len(shape)):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from .errors import FieldError, invalid, unsupported
+from .errors import RefusedField, invalid, unsupported
 from .names import label_key_errors, label_value_errors
 
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
@@ -11,20 +11,20 @@ _FIELD_OPERATORS = ("In", "NotIn")
 _INT64 = 2**63
 
 
-def node_selector_errors(selector: Mapping[str, Any], path: str) -> Iterator[FieldError]:
+def node_selector_errors(selector: Mapping[str, Any], path: str) -> Iterator[RefusedField]:
     """Errors of a NodeSelector."""
     for index, term in enumerate(selector.get("nodeSelectorTerms") or []):
         yield from _term_errors(term, f"{path}.nodeSelectorTerms[{index}]")
 
 
-def preferred_terms_errors(terms: Sequence[Mapping[str, Any]], path: str) -> Iterator[FieldError]:
+def preferred_terms_errors(terms: Sequence[Mapping[str, Any]], path: str) -> Iterator[RefusedField]:
     """Errors of PreferredSchedulingTerms; one of weight 0 is not looked at."""
     for index, term in enumerate(terms):
         if term.get("weight"):
             yield from _term_errors(term.get("preference") or {}, f"{path}[{index}]")
 
 
-def _term_errors(term: Mapping[str, Any], path: str) -> Iterator[FieldError]:
+def _term_errors(term: Mapping[str, Any], path: str) -> Iterator[RefusedField]:
     for index, each in enumerate(term.get("matchExpressions") or []):
         yield from _expression_errors(each, f"{path}.matchExpressions[{index}]")
     for index, each in enumerate(term.get("matchFields") or []):
@@ -35,7 +35,7 @@ def _term_errors(term: Mapping[str, Any], path: str) -> Iterator[FieldError]:
             yield invalid(f"{here}.values", each.get("values"), "must have one element")
 
 
-def _expression_errors(expression: Mapping[str, Any], path: str) -> Iterator[FieldError]:
+def _expression_errors(expression: Mapping[str, Any], path: str) -> Iterator[RefusedField]:
     key, operator = expression.get("key", ""), expression.get("operator", "")
     given = expression.get("values")
     values = given or []

@@ -6,11 +6,11 @@ from typing import NamedTuple
 from podtrail_instrumentation import Span
 
 from podtrail_scheduler.framework.cycle_state import CycleState
-from podtrail_scheduler.framework.diagnosis import Refusal, fit_message
+from podtrail_scheduler.framework.diagnosis import NodeRefusal, fit_message
 from podtrail_scheduler.framework.queued_pod import QueuedPod
 from podtrail_scheduler.framework.waiting import WaitingPod
 from podtrail_scheduler.objects import Pod
-from podtrail_scheduler.runtime.calling import Refused
+from podtrail_scheduler.runtime.calling import PhaseFailure
 
 
 class AttemptRecord(NamedTuple):
@@ -27,7 +27,7 @@ class AttemptRecord(NamedTuple):
     ended: int
 
 
-class Failure(NamedTuple):
+class AttemptFailure(NamedTuple):
     """Why an attempt did not end in a bound Pod."""
 
     result: str
@@ -39,7 +39,7 @@ class Failure(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Attempt:
+class RunningAttempt:
     """An attempt under way."""
 
     entry: QueuedPod
@@ -54,11 +54,11 @@ class Attempt:
     feasible: int = 0
     cycle_took: int = 0
     """Nanoseconds of the scheduling cycle."""
-    explanation: "Explanation | None" = None
+    explanation: "ScoreExplanation | None" = None
 
 
 @dataclass(slots=True)
-class Explanation:
+class ScoreExplanation:
     """Who said what about the nodes, for those who ask why: kept on demand."""
 
     feasible: list[str] = field(default_factory=list)
@@ -68,12 +68,12 @@ class Explanation:
     """By node."""
 
 
-def failed_on_node(refused: Refused, node: str) -> Failure:
+def failed_on_node(refused: PhaseFailure, node: str) -> AttemptFailure:
     """The failure when a plugin turned a Pod down on the node that was chosen for it, at Reserve or Permit."""
     status = refused.status
     if not status.rejected:
-        return Failure("Error", status.message)
-    message = fit_message(1, [Refusal(refused.plugin, status, [node])])
+        return AttemptFailure("Error", status.message)
+    message = fit_message(1, [NodeRefusal(refused.plugin, status, [node])])
     if status.pending:
-        return Failure("Unschedulable", message, pending_on=frozenset((refused.plugin,)))
-    return Failure("Unschedulable", message, frozenset((refused.plugin,)))
+        return AttemptFailure("Unschedulable", message, pending_on=frozenset((refused.plugin,)))
+    return AttemptFailure("Unschedulable", message, frozenset((refused.plugin,)))

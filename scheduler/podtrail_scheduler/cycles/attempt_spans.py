@@ -7,14 +7,14 @@ from podtrail_scheduler.framework.queued_pod import QueuedPod
 from podtrail_scheduler.objects import Pod
 from podtrail_scheduler.objects.durations import MILLISECOND
 
-from .attempt import Attempt, Failure
+from .attempt import AttemptFailure, RunningAttempt
 
 LONG_CYCLE = 100 * MILLISECOND
 """From how many nanoseconds of its scheduling cycle on an attempt is logged with its phases and plugins, how
 long it then took to bind is no reason. A search for a node of that length is logged with its steps."""
 
 
-class Search:
+class NodeSearch:
     """The search for a node, as kube-scheduler's log tells it when it took long; the trace has the attempt's spans.
 
     Hardly any takes long: until one has, there are only times.
@@ -66,7 +66,7 @@ def start_root(
     )
 
 
-def end_root(attempt: Attempt, failure: Failure | None) -> None:
+def end_root(attempt: RunningAttempt, failure: AttemptFailure | None) -> None:
     """Ends it with what the attempt came to."""
     root = attempt.root
     if root.recording:

@@ -9,10 +9,10 @@ from podtrail_scheduler.framework.extending import ExtenderError, Extenders
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.status import error
 from podtrail_scheduler.objects.durations import MILLISECOND
-from podtrail_scheduler.runtime.calling import Refused
+from podtrail_scheduler.runtime.calling import PhaseFailure
 from podtrail_scheduler.runtime.framework import Framework
 
-from .attempt import Attempt, Failure, failed_on_node
+from .attempt import AttemptFailure, RunningAttempt, failed_on_node
 
 BINDING_THRESHOLD = 50 * MILLISECOND
 
@@ -25,7 +25,7 @@ class BindingCycle:
         framework: Framework,
         handle: Handle,
         *,
-        permitted: Callable[[Attempt], None],
+        permitted: Callable[[RunningAttempt], None],
         counters: PropagationCounters | None,
         extenders: Extenders | None = None,
     ) -> None:
@@ -37,7 +37,7 @@ class BindingCycle:
         self._extenders = extenders
         self._attributes = {"scheduler.phase": "bindingCycle", "scheduler.profile": framework.profile.name}
 
-    async def run(self, attempt: Attempt) -> Failure | None:
+    async def run(self, attempt: RunningAttempt) -> AttemptFailure | None:
         """None when the Pod is bound."""
         span = attempt.root.start("bindingCycle", self._attributes)
         failure = await self._run(attempt, span)
@@ -51,10 +51,10 @@ class BindingCycle:
         span.end(BINDING_THRESHOLD)
         return failure
 
-    async def _run(self, attempt: Attempt, span: Span) -> Failure | None:
+    async def _run(self, attempt: RunningAttempt, span: Span) -> AttemptFailure | None:
         framework, state, pod, node = self._framework, attempt.state, attempt.pod, attempt.node
         has_work = bool(framework.profile.pre_bind) and await framework.run_pre_bind_pre_flight(state, pod, node)
-        if isinstance(has_work, Refused):
+        if isinstance(has_work, PhaseFailure):
             return _failure(has_work)
         if has_work or attempt.waiting is not None:
             self._handle.clock.spawn(self._announce(attempt))
@@ -73,14 +73,14 @@ class BindingCycle:
         await framework.run_post_bind(span, state, pod, node)
         return None
 
-    async def _announce(self, attempt: Attempt) -> None:
+    async def _announce(self, attempt: RunningAttempt) -> None:
         """Tells others which node it will be, while that takes time."""
         try:
             await self._handle.client.patch_pod_status(attempt.pod, None, attempt.node)
         except ApiError as refusal:
             attempt.root.add_event("nomination failed", {"scheduler.reason": str(refusal)})
 
-    async def _bind(self, attempt: Attempt, span: Span) -> Refused | None:
+    async def _bind(self, attempt: RunningAttempt, span: Span) -> PhaseFailure | None:
         framework, state, pod, node = self._framework, attempt.state, attempt.pod, attempt.node
         if self._counters is not None:
             context = attempt.root.span_context
@@ -88,17 +88,17 @@ class BindingCycle:
         phase = framework.caller.start_phase(span, "bind")
         if phase.recording:
             phase.set_attributes({"scheduler.selected_node": node})
-        refused: Refused | None = None
+        refused: PhaseFailure | None = None
         try:
             bound = self._extenders is not None and await self._extenders.bind(pod, node)
         except ExtenderError as failed:
-            bound, refused = True, Refused("", error(str(failed)))
+            bound, refused = True, PhaseFailure("", error(str(failed)))
         if not bound:
             refused = await framework.run_bind(phase, state, pod, node)
         framework.caller.end_phase(phase, refused)
         return refused
 
 
-def _failure(refused: Refused) -> Failure:
+def _failure(refused: PhaseFailure) -> AttemptFailure:
     """A failure behind Permit: whatever it was, no plugin's hint brings the Pod back, only back-off."""
-    return Failure(refused.status.result, refused.status.message)
+    return AttemptFailure(refused.status.result, refused.status.message)

@@ -9,10 +9,10 @@ from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.objects import Pod
 from podtrail_scheduler.queueing.queue import SchedulingQueue
 
-from .attempt import Attempt, Failure
+from .attempt import AttemptFailure, RunningAttempt
 
 
-class Failures:
+class FailureHandler:
     """Of all profiles."""
 
     def __init__(self, queue: SchedulingQueue, handle: Handle, logger: logging.Logger) -> None:
@@ -20,7 +20,7 @@ class Failures:
         self._handle = handle
         self._logger = logger
 
-    def handle(self, attempt: Attempt, failure: Failure, profile: Handle) -> None:
+    def handle(self, attempt: RunningAttempt, failure: AttemptFailure, profile: Handle) -> None:
         """Gives the Pod back unless it is gone or has a node; `profile` writes the Event."""
         self._log(attempt.pod, failure)
         entry, clock = attempt.entry, self._handle.clock
@@ -51,7 +51,7 @@ class Failures:
         except ApiError as refusal:
             self._logger.error("%s", structured("Error updating pod", err=str(refusal), pod=pod.key))
 
-    def _log(self, pod: Pod, failure: Failure) -> None:
+    def _log(self, pod: Pod, failure: AttemptFailure) -> None:
         if failure.result == "Error":
             text = structured("Error scheduling pod; retrying", err=failure.message, pod=pod.key)
             self._logger.error("%s", text)

@@ -18,18 +18,18 @@ from podtrail_scheduler.framework.queued_pod import QueuedPod
 from podtrail_scheduler.objects import Pod
 from podtrail_scheduler.objects.durations import SECOND
 from podtrail_scheduler.queueing.pre_enqueue import PreEnqueuePlugin, PreEnqueueReporter
-from podtrail_scheduler.queueing.queue import ProfileQueueing, QueueSettings, SchedulingQueue
+from podtrail_scheduler.queueing.queue import ProfileQueueing, SchedulingQueue, SchedulingQueueSettings
 from podtrail_scheduler.runtime.calling import guarded
 from podtrail_scheduler.runtime.framework import Framework
-from podtrail_scheduler.runtime.measuring import Metrics
+from podtrail_scheduler.runtime.measuring import AttemptMetrics
 from podtrail_scheduler.runtime.ordering import order_of
 from podtrail_scheduler.runtime.profile import Profile
 
-from .attempt import Attempt, AttemptRecord, Explanation, Failure
+from .attempt import AttemptFailure, AttemptRecord, RunningAttempt, ScoreExplanation
 from .attempt_spans import end_root, start_root
 from .binding_cycle import BindingCycle
 from .cache import Cache
-from .failures import Failures
+from .failures import FailureHandler
 from .scheduling_cycle import SchedulingCycle, Turn
 from .turns import Turns
 from .watching import Watching
@@ -69,13 +69,13 @@ class Scheduler(Watching):
         tracer: Tracer | None,
         on_attempt: Callable[[AttemptRecord], None],
         propagate: bool = True,
-        settings: QueueSettings | None = None,
+        settings: SchedulingQueueSettings | None = None,
         extenders: Extenders | None = None,
         reporter: PreEnqueueReporter | None = None,
         seed: str = "",
-        metrics: Metrics | None = None,
+        metrics: AttemptMetrics | None = None,
         aside: Aside = IN_PLACE,
-        explain: Callable[[Pod, Explanation], None] | None = None,
+        explain: Callable[[Pod, ScoreExplanation], None] | None = None,
         log: Log = log_long,
         logger: logging.Logger = _logger,
     ) -> None:
@@ -107,7 +107,7 @@ class Scheduler(Watching):
         self._metrics = metrics
         self._log = log
         self._logger = logger
-        self._failures = Failures(queue, handle, logger)
+        self._failures = FailureHandler(queue, handle, logger)
         self.under_way = 0
         """How many attempts have begun and not ended."""
         turn, random = Turn(), Random(seed)  # noqa: S311, reproducible on purpose
@@ -170,9 +170,9 @@ class Scheduler(Watching):
         counters = run.propagation if self._propagate else None
         root = start_root(entry, self._tracer, self.handle.clock.now, counters, self._log)
         measured = self._metrics is not None and self._metrics.records_plugins()
-        attempt = Attempt(entry, entry.pod, root, CycleState(measures_plugins=measured))
+        attempt = RunningAttempt(entry, entry.pod, root, CycleState(measures_plugins=measured))
         if self._explain is not None or self._logger.isEnabledFor(SCORES):
-            attempt.explanation = Explanation()
+            attempt.explanation = ScoreExplanation()
         failure = await run.cycle.run(attempt)
         if attempt.explanation is not None:
             if self._explain is not None:
@@ -216,10 +216,10 @@ class Scheduler(Watching):
         if self._logger.isEnabledFor(TRACES):
             self._log(text)
 
-    def _permitted(self, attempt: Attempt) -> None:
+    def _permitted(self, attempt: RunningAttempt) -> None:
         self.turns.soon(self.queue.done, attempt.pod.uid)
 
-    async def _bind(self, attempt: Attempt, run: _ProfileRun) -> None:
+    async def _bind(self, attempt: RunningAttempt, run: _ProfileRun) -> None:
         failure = await run.binding.run(attempt)
         pod, now = attempt.pod, self.handle.clock.now()
         if self._metrics is not None:
@@ -247,7 +247,7 @@ class Scheduler(Watching):
         self._end(attempt, failure)
         self.wake()
 
-    def _not_bound(self, attempt: Attempt, failure: Failure, profile: Handle) -> None:
+    def _not_bound(self, attempt: RunningAttempt, failure: AttemptFailure, profile: Handle) -> None:
         """Frees the room of a Pod that was not bound after all."""
         pod, now = attempt.pod, self.handle.clock.now()
         freed = Happening(ASSIGNED_POD_DELETE, pod.on(attempt.node), None) if self.cache.forget(pod.uid) else None
@@ -258,7 +258,7 @@ class Scheduler(Watching):
             self.queue.move(freed, now, lambda other: other.uid != pod.uid)
         self.wake()
 
-    def _end(self, attempt: Attempt, failure: Failure | None) -> None:
+    def _end(self, attempt: RunningAttempt, failure: AttemptFailure | None) -> None:
         root, result = attempt.root, failure.result if failure is not None else "Success"
         end_root(attempt, failure)
         self.under_way -= 1
@@ -313,7 +313,7 @@ def _hints(profile: Profile, extended: bool, aside: Aside) -> Hints:
     return hints
 
 
-def _log_scores(logger: logging.Logger, pod: Pod, explanation: Explanation) -> None:
+def _log_scores(logger: logging.Logger, pod: Pod, explanation: ScoreExplanation) -> None:
     for plugin, scores in explanation.scores.items():
         for node, score in scores.items():
             info(logger, 10, "Plugin scored node for pod", pod=pod.key, plugin=plugin, node=node, score=score)

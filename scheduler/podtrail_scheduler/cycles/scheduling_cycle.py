@@ -10,13 +10,13 @@ from podtrail_scheduler.framework.diagnosis import Diagnosis
 from podtrail_scheduler.framework.extending import ExtenderError, Extenders
 from podtrail_scheduler.framework.status import unresolvable
 from podtrail_scheduler.objects import Pod
-from podtrail_scheduler.runtime.calling import Refused
+from podtrail_scheduler.runtime.calling import PhaseFailure
 from podtrail_scheduler.runtime.filtering import FilterPhase, nodes_wanted
-from podtrail_scheduler.runtime.framework import Framework, Prepared
+from podtrail_scheduler.runtime.framework import Framework, PreFilterOutcome
 from podtrail_scheduler.runtime.scoring import ScorePhase
 
-from .attempt import Attempt, Explanation, Failure, failed_on_node
-from .attempt_spans import Search
+from .attempt import AttemptFailure, RunningAttempt, ScoreExplanation, failed_on_node
+from .attempt_spans import NodeSearch
 from .cache import Cache
 
 Answer = TypeVar("Answer")
@@ -56,7 +56,7 @@ class SchedulingCycle:
         self._scores = bool(profile.score) or (extenders is not None and extenders.prioritizes)
         self._all_wanted = self._scores or (extenders is not None and extenders.filters)
 
-    async def run(self, attempt: Attempt) -> Failure | None:
+    async def run(self, attempt: RunningAttempt) -> AttemptFailure | None:
         """Chooses a node, assumes the Pod there, reserves and asks for permission."""
         span = attempt.root.start("schedulingCycle", self._attributes)
         failure = await self._run(attempt, span)
@@ -69,19 +69,21 @@ class SchedulingCycle:
         attempt.cycle_took = span.ended - span.started
         return failure
 
-    async def _run(self, attempt: Attempt, span: Span) -> Failure | None:
+    async def _run(self, attempt: RunningAttempt, span: Span) -> AttemptFailure | None:
         nodes = self._cache.nodes()
         diagnosis = Diagnosis(len(nodes))
         if not nodes:
-            return Failure("Unschedulable", diagnosis.message())
-        search = Search(self._framework.clock.now)
+            return AttemptFailure("Unschedulable", diagnosis.message())
+        search = NodeSearch(self._framework.clock.now)
         chosen = await self._choose(attempt, span, diagnosis, search)
         search.end(attempt.pod, self._log)
-        if isinstance(chosen, Failure):
+        if isinstance(chosen, AttemptFailure):
             return chosen
         return await (self._take(attempt, span, chosen) if chosen else self._make_room(attempt, span, diagnosis))
 
-    async def _choose(self, attempt: Attempt, span: Span, diagnosis: Diagnosis, search: Search) -> str | Failure:
+    async def _choose(
+        self, attempt: RunningAttempt, span: Span, diagnosis: Diagnosis, search: NodeSearch
+    ) -> str | AttemptFailure:
         """The best node for the Pod, empty when it fits none; `search` is told the steps of the way there."""
         prepared = await self._work(
             attempt, self._framework.run_pre_filter, span, attempt.state, attempt.pod, self._cache.nodes()
@@ -94,7 +96,7 @@ class SchedulingCycle:
             try:
                 found, failed = await self._feasible(attempt, span, diagnosis, prepared)
             except ExtenderError as refusal:
-                return Failure("Error", str(refusal))
+                return AttemptFailure("Error", str(refusal))
         elif refused.status.rejected:
             diagnosis.absent = refused.status
             diagnosis.pre_filter_message = refused.status.message
@@ -102,12 +104,12 @@ class SchedulingCycle:
         else:
             failed = refused
         if failed is not None:
-            return Failure("Error", failed.status.message)
+            return AttemptFailure("Error", failed.status.message)
         search.step("Computing predicates done")
         if len(found) > 1:
             chosen, failed = await self._best(attempt, span, found)
             if failed is not None:
-                return Failure("Error", failed.status.message)
+                return AttemptFailure("Error", failed.status.message)
             search.step("Prioritizing done")
             return chosen
         chosen = self._cache.nodes()[found[0]].name if found else ""
@@ -115,13 +117,13 @@ class SchedulingCycle:
             attempt.explanation.feasible = [chosen]
         return chosen
 
-    def _work(self, attempt: Attempt, function: Callable[..., Answer], *args: Any) -> Awaitable[Answer]:
+    def _work(self, attempt: RunningAttempt, function: Callable[..., Answer], *args: Any) -> Awaitable[Answer]:
         """What `function` returns, in which plugins of others are called."""
         return self._framework.aside.work(attempt.pod.key, function, *args)
 
     async def _feasible(
-        self, attempt: Attempt, span: Span, diagnosis: Diagnosis, prepared: Prepared
-    ) -> tuple[list[int], Refused | None]:
+        self, attempt: RunningAttempt, span: Span, diagnosis: Diagnosis, prepared: PreFilterOutcome
+    ) -> tuple[list[int], PhaseFailure | None]:
         phase = FilterPhase(self._framework, span, attempt.state, attempt.pod)
         table = self._framework.table
         tried = table.index.get(attempt.pod.nominated_node_name)
@@ -145,7 +147,7 @@ class SchedulingCycle:
         return found, phase.end(diagnosis)
 
     def _order(
-        self, prepared: Prepared, tried: int | None, diagnosis: Diagnosis
+        self, prepared: PreFilterOutcome, tried: int | None, diagnosis: Diagnosis
     ) -> tuple[Sequence[Sequence[int]], int]:
         """The nodes to look at, in parts, and how many they are; `tried` was looked at already."""
         table = self._framework.table
@@ -170,7 +172,7 @@ class SchedulingCycle:
         names = await self._extenders.filter(pod, [table.infos[index].name for index in found], diagnosis)
         return [table.index[name] for name in names if name in table.index]
 
-    async def _best(self, attempt: Attempt, span: Span, found: Sequence[int]) -> tuple[str, Refused | None]:
+    async def _best(self, attempt: RunningAttempt, span: Span, found: Sequence[int]) -> tuple[str, PhaseFailure | None]:
         phase = ScorePhase(self._framework, attempt.state, attempt.pod, found)
         phase.observed = attempt.explanation is not None
         if self._scores:
@@ -185,7 +187,7 @@ class SchedulingCycle:
         span.add_event("Prioritizing done")
         return best, None
 
-    async def _make_room(self, attempt: Attempt, span: Span, diagnosis: Diagnosis) -> Failure:
+    async def _make_room(self, attempt: RunningAttempt, span: Span, diagnosis: Diagnosis) -> AttemptFailure:
         nominated_node: str | None = ""
         if self._framework.profile.post_filter:
             statuses = diagnosis.statuses(self._framework.table.index)
@@ -193,7 +195,7 @@ class SchedulingCycle:
             if result.status is not None:
                 diagnosis.post_filter_message = result.status.message
             nominated_node = result.nominated_node
-        return Failure(
+        return AttemptFailure(
             "Unschedulable",
             diagnosis.message(),
             frozenset(diagnosis.refused_by),
@@ -201,7 +203,7 @@ class SchedulingCycle:
             nominated_node,
         )
 
-    async def _take(self, attempt: Attempt, span: Span, node: str) -> Failure | None:
+    async def _take(self, attempt: RunningAttempt, span: Span, node: str) -> AttemptFailure | None:
         state, pod = attempt.state, attempt.pod
         attempt.node = node
         self._cache.assume(pod, node)
@@ -216,7 +218,7 @@ class SchedulingCycle:
         return failed_on_node(refused, node)
 
 
-def _explain(explanation: Explanation, phase: ScorePhase) -> None:
+def _explain(explanation: ScoreExplanation, phase: ScorePhase) -> None:
     names = phase.names
     explanation.feasible = names
     explanation.totals = dict(zip(names, phase.sums(), strict=True))

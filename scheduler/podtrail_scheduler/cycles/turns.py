@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from podtrail_scheduler.framework.aside import IN_PLACE, Aside
-from podtrail_scheduler.framework.clock import Clock, Signal
+from podtrail_scheduler.framework.clock import SchedulerClock, Signal
 
 Answer = TypeVar("Answer")
 
@@ -18,7 +18,7 @@ Answer = TypeVar("Answer")
 class Turns:
     """Entered by each scheduling cycle."""
 
-    def __init__(self, clock: Clock, aside: Aside = IN_PLACE) -> None:
+    def __init__(self, clock: SchedulerClock, aside: Aside = IN_PLACE) -> None:
         """Changes that ask plugins of others (PreEnqueue, QueueSort, hints) are made through `aside`."""
         self._clock = clock
         self._aside = aside

@@ -4,7 +4,7 @@ from collections import Counter, deque
 from typing import Protocol
 
 from podtrail_scheduler.framework.client import ApiError
-from podtrail_scheduler.framework.clock import Clock
+from podtrail_scheduler.framework.clock import SchedulerClock
 from podtrail_scheduler.objects import ApiObject
 from podtrail_scheduler.objects.durations import MINUTE, SECOND
 
@@ -34,7 +34,7 @@ class EventSink(Protocol):
 class EventBroadcaster:
     """All recorders of a scheduler write through one; `dropped` counts by reason what is lost."""
 
-    def __init__(self, sink: EventSink, clock: Clock) -> None:
+    def __init__(self, sink: EventSink, clock: SchedulerClock) -> None:
         self._sink = sink
         self._clock = clock
         self._correlation = Correlation()
@@ -139,7 +139,7 @@ def _may_help(error: ApiError, event: Event) -> bool:
 class EventRecorder:
     """Makes the Events of one profile; call it as the `event` of a Handle."""
 
-    def __init__(self, broadcaster: EventBroadcaster, clock: Clock, controller: str, instance: str) -> None:
+    def __init__(self, broadcaster: EventBroadcaster, clock: SchedulerClock, controller: str, instance: str) -> None:
         self._broadcaster = broadcaster
         self._clock = clock
         self._controller = controller

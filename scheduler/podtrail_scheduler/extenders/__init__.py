@@ -3,7 +3,7 @@
 from podtrail_scheduler.framework.extending import ExtenderError, Victims
 
 from .chain import ExtenderChain
-from .extender import Extender, FilterAnswer, Manifests
+from .extender import FilterAnswer, HTTPExtender, Manifests
 from .manifests import WatchedManifests
 
-__all__ = ["Extender", "ExtenderChain", "ExtenderError", "FilterAnswer", "Manifests", "Victims", "WatchedManifests"]
+__all__ = ["ExtenderChain", "ExtenderError", "FilterAnswer", "HTTPExtender", "Manifests", "Victims", "WatchedManifests"]

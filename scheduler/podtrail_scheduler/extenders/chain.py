@@ -4,12 +4,12 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 
-from podtrail_scheduler.framework.diagnosis import Diagnosis, Refusal
+from podtrail_scheduler.framework.diagnosis import Diagnosis, NodeRefusal
 from podtrail_scheduler.framework.extending import PLUGIN, ExtenderError, PodsOn, Victims
 from podtrail_scheduler.framework.status import Status, unresolvable, unschedulable
 from podtrail_scheduler.objects import Pod
 
-from .extender import Extender
+from .extender import HTTPExtender
 
 _log = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ class ExtenderChain:
     - `bind` before the Bind plugins, which run only when it returns False.
     """
 
-    def __init__(self, extenders: Sequence[Extender]) -> None:
+    def __init__(self, extenders: Sequence[HTTPExtender]) -> None:
         self._extenders = tuple(sorted(extenders, key=lambda each: each.ignorable))
         self.filters = any(each.filters for each in extenders)
         self.prioritizes = any(each.prioritizes for each in extenders)
@@ -49,7 +49,7 @@ class ExtenderChain:
             statuses |= {name: unresolvable(message) for name, message in answer.unresolvable.items()}
             left = answer.nodes
         for name, status in statuses.items():
-            diagnosis.add(Refusal(PLUGIN, status, [name]))
+            diagnosis.add(NodeRefusal(PLUGIN, status, [name]))
         if len(left) != len(nodes):
             diagnosis.refused_by.add(PLUGIN)
         return left
@@ -101,7 +101,7 @@ class ExtenderChain:
         return left
 
 
-async def _scores(extender: Extender, pod: Pod, nodes: Sequence[str]) -> Mapping[str, int]:
+async def _scores(extender: HTTPExtender, pod: Pod, nodes: Sequence[str]) -> Mapping[str, int]:
     try:
         return await extender.prioritize(pod, nodes)
     except ExtenderError as error:
@@ -109,5 +109,5 @@ async def _scores(extender: Extender, pod: Pod, nodes: Sequence[str]) -> Mapping
         return {}
 
 
-def _skipped(message: str, extender: Extender, error: ExtenderError) -> None:
+def _skipped(message: str, extender: HTTPExtender, error: ExtenderError) -> None:
     _log.info('"%s" extender="%s" err="%s"', message, extender.name, error)

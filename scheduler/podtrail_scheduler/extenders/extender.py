@@ -38,7 +38,7 @@ class FilterAnswer(NamedTuple):
     unresolvable: Mapping[str, str]
 
 
-class Extender:
+class HTTPExtender:
     """An HTTP extender. Calls share the `session`, which belongs to the caller; each is bounded by `httpTimeout`."""
 
     def __init__(self, configuration: types.Extender, session: aiohttp.ClientSession, manifests: Manifests) -> None:

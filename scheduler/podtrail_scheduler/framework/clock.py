@@ -20,7 +20,7 @@ class Signal(Protocol):
         ...
 
 
-class Clock(Protocol):
+class SchedulerClock(Protocol):
     """Where the scheduler is in time."""
 
     def now(self) -> int:

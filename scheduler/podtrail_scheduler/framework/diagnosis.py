@@ -10,7 +10,7 @@ NO_NODES = "no nodes available to schedule pods"
 _UNTOLD = unresolvable()
 
 
-class Refusal(NamedTuple):
+class NodeRefusal(NamedTuple):
     """Nodes that one plugin refused with the same status."""
 
     plugin: str
@@ -23,7 +23,7 @@ class Diagnosis:
 
     def __init__(self, nodes_total: int) -> None:
         self.nodes_total = nodes_total
-        self.refusals: list[Refusal] = []
+        self.refusals: list[NodeRefusal] = []
         self.absent = _UNTOLD
         """The status of the nodes that were not looked at."""
         self.pre_filter_message = ""
@@ -31,7 +31,7 @@ class Diagnosis:
         self.refused_by: set[str] = set()
         self.pending_on: set[str] = set()
 
-    def add(self, refusal: Refusal) -> None:
+    def add(self, refusal: NodeRefusal) -> None:
         """A plugin refused nodes."""
         self.refusals.append(refusal)
         self.blame(refusal.plugin, refusal.status)
@@ -55,12 +55,12 @@ class Diagnosis:
         refusals = self.refusals
         untold = self.nodes_total - len({name for refusal in refusals for name in refusal.nodes})
         if untold and self.absent.reasons:
-            refusals = [*refusals, Refusal("", self.absent, [""] * untold)]
+            refusals = [*refusals, NodeRefusal("", self.absent, [""] * untold)]
         return fit_message(self.nodes_total, refusals, self.pre_filter_message, self.post_filter_message)
 
 
 def fit_message(
-    nodes_total: int, refusals: Sequence[Refusal], pre_filter_message: str = "", post_filter_message: str = ""
+    nodes_total: int, refusals: Sequence[NodeRefusal], pre_filter_message: str = "", post_filter_message: str = ""
 ) -> str:
     """`0/N nodes are available:`, then the count of each reason, sorted as text, or what PreFilter said instead."""
     text = f"0/{nodes_total} nodes are available:"

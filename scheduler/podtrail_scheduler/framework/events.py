@@ -18,7 +18,7 @@ class Hint(Enum):
     QUEUE = "Queue"
 
 
-class Resource(Enum):
+class EventResource(Enum):
     """What something happened to. `POD` stands for the three kinds of Pods together."""
 
     POD = "Pod"
@@ -41,7 +41,7 @@ class Resource(Enum):
     WILDCARD = "*"
 
 
-class Action(IntFlag):
+class ActionType(IntFlag):
     """What was done to it; several at once are several bits."""
 
     ADD = 1
@@ -67,8 +67,8 @@ class Action(IntFlag):
 class ClusterEvent(NamedTuple):
     """Kinds of events: to a plugin's registration, or of one happening."""
 
-    resource: Resource
-    action: Action
+    resource: EventResource
+    action: ActionType
     custom_label: str = ""
 
     @property
@@ -79,7 +79,7 @@ class ClusterEvent(NamedTuple):
     @property
     def is_wildcard(self) -> bool:
         """Whether it concerns every Pod, whichever plugins refused it."""
-        return self.resource is Resource.WILDCARD and self.action == Action.ALL
+        return self.resource is EventResource.WILDCARD and self.action == ActionType.ALL
 
     def covers(self, happened: "ClusterEvent") -> bool:
         """Whether who registered for this hears of `happened`, which must be as specific or more."""
@@ -87,31 +87,31 @@ class ClusterEvent(NamedTuple):
             happened.action in self.action
             and (
                 self.resource is happened.resource
-                or self.resource is Resource.WILDCARD
-                or (self.resource is Resource.POD and happened.resource in _PODS)
+                or self.resource is EventResource.WILDCARD
+                or (self.resource is EventResource.POD and happened.resource in _PODS)
             )
         )
 
 
 @cache
-def _label(resource: Resource, action: Action) -> str:
-    name = "Update" if action == Action.UPDATE else "All" if action == Action.ALL else (action.name or "")
+def _label(resource: EventResource, action: ActionType) -> str:
+    name = "Update" if action == ActionType.UPDATE else "All" if action == ActionType.ALL else (action.name or "")
     return f"{resource.value}{''.join(part[:1].upper() + part[1:].lower() for part in name.split('_'))}"
 
 
-_PODS = frozenset((Resource.ASSIGNED_POD, Resource.UNSCHEDULED_POD, Resource.TARGET_POD))
+_PODS = frozenset((EventResource.ASSIGNED_POD, EventResource.UNSCHEDULED_POD, EventResource.TARGET_POD))
 
-POD_ADD = ClusterEvent(Resource.UNSCHEDULED_POD, Action.ADD)
-POD_UPDATE = ClusterEvent(Resource.UNSCHEDULED_POD, Action.UPDATE)
-POD_DELETE = ClusterEvent(Resource.UNSCHEDULED_POD, Action.DELETE)
-ASSIGNED_POD_ADD = ClusterEvent(Resource.ASSIGNED_POD, Action.ADD)
-ASSIGNED_POD_DELETE = ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE)
-NODE_ADD = ClusterEvent(Resource.NODE, Action.ADD)
-NODE_DELETE = ClusterEvent(Resource.NODE, Action.DELETE)
-NODE_UPDATE = ClusterEvent(Resource.NODE, Action.UPDATE)
-TARGET_POD_UPDATE = ClusterEvent(Resource.TARGET_POD, Action.UPDATE)
-TIMEOUT = ClusterEvent(Resource.WILDCARD, Action.ALL, "UnschedulableTimeout")
-FORCE_ACTIVATE = ClusterEvent(Resource.WILDCARD, Action.ALL, "ForceActivate")
+POD_ADD = ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.ADD)
+POD_UPDATE = ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.UPDATE)
+POD_DELETE = ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.DELETE)
+ASSIGNED_POD_ADD = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD)
+ASSIGNED_POD_DELETE = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE)
+NODE_ADD = ClusterEvent(EventResource.NODE, ActionType.ADD)
+NODE_DELETE = ClusterEvent(EventResource.NODE, ActionType.DELETE)
+NODE_UPDATE = ClusterEvent(EventResource.NODE, ActionType.UPDATE)
+TARGET_POD_UPDATE = ClusterEvent(EventResource.TARGET_POD, ActionType.UPDATE)
+TIMEOUT = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, "UnschedulableTimeout")
+FORCE_ACTIVATE = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, "ForceActivate")
 
 
 class Happening(NamedTuple):
@@ -153,9 +153,9 @@ class Hinting(Protocol):
 
 
 _EVERYTHING = tuple(
-    Registration(ClusterEvent(resource, Action.ALL))
-    for resource in Resource
-    if resource not in (Resource.POD, Resource.WILDCARD)
+    Registration(ClusterEvent(resource, ActionType.ALL))
+    for resource in EventResource
+    if resource not in (EventResource.POD, EventResource.WILDCARD)
 )
 
 

@@ -8,12 +8,12 @@ from podtrail_scheduler.objects import ApiObject, Pod
 
 from .aside import IN_PLACE, Aside
 from .client import Client
-from .clock import Clock
+from .clock import SchedulerClock
 from .extending import Extenders
 from .listers import Listers
 from .node_info import NodeInfo
 from .nominator import Nominator
-from .trial import Trial
+from .trial import FilterTrial
 from .waiting import WaitingPod
 
 EventWriter = Callable[[ApiObject, ApiObject | None, str, str, str, str], None]
@@ -28,7 +28,7 @@ def _activate_nobody(pods: Sequence[Pod]) -> None:
     """There is no queue."""
 
 
-class Measures(Protocol):
+class PluginMetrics(Protocol):
     """What plugins count: the metrics of kube-scheduler's names."""
 
     def preemption_attempt(self) -> None:
@@ -59,7 +59,7 @@ class _NoMeasures:
 class Handle:
     """Given to each plugin when it is made; each profile has its own."""
 
-    clock: Clock
+    clock: SchedulerClock
     client: Client
     nodes: Callable[[], Sequence[NodeInfo]]
     listers: Listers = field(default_factory=Listers)
@@ -67,7 +67,7 @@ class Handle:
     nominator: Nominator = field(default_factory=Nominator)
     waiting: dict[str, WaitingPod] = field(default_factory=dict)
     """Pods that Permit has told to wait, by uid."""
-    trial: Trial = field(default_factory=Trial)
+    trial: FilterTrial = field(default_factory=FilterTrial)
     """The profile's filters on a supposed state of the cluster."""
     event: EventWriter = _no_events
     """Writes an Event of this profile's scheduler, in the background."""
@@ -81,5 +81,5 @@ class Handle:
     """The feature gate `SchedulerPreEnqueuePodStatus`: what PreEnqueue refuses is told in the Pod's status."""
     aside: Aside = IN_PLACE
     """Where plugins of others run when `trial` calls them."""
-    measures: Measures = field(default_factory=_NoMeasures)
+    measures: PluginMetrics = field(default_factory=_NoMeasures)
     """Where plugins count what they do."""

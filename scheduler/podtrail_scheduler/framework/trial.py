@@ -20,7 +20,7 @@ def _as_it_is(plugin: Plugin, point: str, function: Any) -> Any:  # noqa: ARG001
     return function
 
 
-class Trial:
+class FilterTrial:
     """The filters of one profile, and what keeps their state right; without spans, metrics or memory."""
 
     def __init__(self, nominator: Nominator | None = None) -> None:

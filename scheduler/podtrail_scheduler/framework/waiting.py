@@ -6,7 +6,7 @@ from podtrail_instrumentation.steps import go_duration
 
 from podtrail_scheduler.objects import Pod
 
-from .clock import Clock
+from .clock import SchedulerClock
 from .status import Status, error, unschedulable
 
 
@@ -16,7 +16,7 @@ class WaitingPod:
     Plugins say so from any thread.
     """
 
-    def __init__(self, pod: Pod, node_name: str, clock: Clock, timeouts: Mapping[str, int]) -> None:
+    def __init__(self, pod: Pod, node_name: str, clock: SchedulerClock, timeouts: Mapping[str, int]) -> None:
         """Waits from now on; `timeouts` is each plugin's patience in nanoseconds."""
         self.pod = pod
         self.node_name = node_name

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Sequence
 
 from podtrail_scheduler.configuration.args import NodeAffinityArgs
 from podtrail_scheduler.framework.cycle_state import CycleState
-from podtrail_scheduler.framework.events import Action, ClusterEvent, Happening, Hint, Registration, Resource
+from podtrail_scheduler.framework.events import ActionType, ClusterEvent, EventResource, Happening, Hint, Registration
 from podtrail_scheduler.framework.extension_points import PreFilterResult
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
@@ -80,7 +80,11 @@ class NodeAffinity:
 
     def events_to_register(self) -> Sequence[Registration]:
         """Nodes that come or change their labels."""
-        return (Registration(ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL), self._wanted_now),)
+        return (
+            Registration(
+                ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL), self._wanted_now
+            ),
+        )
 
     def _allowed(self, node: Node) -> bool:
         required = self._added.required

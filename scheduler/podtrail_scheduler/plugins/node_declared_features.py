@@ -4,7 +4,7 @@
 from collections.abc import Hashable, Sequence
 
 from podtrail_scheduler.framework.cycle_state import CycleState
-from podtrail_scheduler.framework.events import Action, ClusterEvent, Happening, Hint, Registration, Resource
+from podtrail_scheduler.framework.events import ActionType, ClusterEvent, EventResource, Happening, Hint, Registration
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import SKIP, Status, unresolvable
@@ -37,8 +37,10 @@ class NodeDeclaredFeatures:
     def events_to_register(self) -> Sequence[Registration]:
         """Nodes that come or declare other features, and the Pod's own change."""
         return (
-            Registration(ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE), _declared),
-            Registration(ClusterEvent(Resource.TARGET_POD, Action.UPDATE), _needs_others),
+            Registration(
+                ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_DECLARED_FEATURE), _declared
+            ),
+            Registration(ClusterEvent(EventResource.TARGET_POD, ActionType.UPDATE), _needs_others),
         )
 
 

@@ -4,7 +4,7 @@
 from collections.abc import Hashable, Sequence
 
 from podtrail_scheduler.framework.cycle_state import CycleState
-from podtrail_scheduler.framework.events import Action, ClusterEvent, Registration, Resource
+from podtrail_scheduler.framework.events import ActionType, ClusterEvent, EventResource, Registration
 from podtrail_scheduler.framework.extension_points import PreFilterResult
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
@@ -37,4 +37,4 @@ class NodeName:
 
     def events_to_register(self) -> Sequence[Registration]:
         """Nodes that come."""
-        return (Registration(ClusterEvent(Resource.NODE, Action.ADD)),)
+        return (Registration(ClusterEvent(EventResource.NODE, ActionType.ADD)),)

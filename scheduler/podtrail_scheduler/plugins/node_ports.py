@@ -4,7 +4,7 @@
 from collections.abc import Hashable, Sequence
 
 from podtrail_scheduler.framework.cycle_state import CycleState
-from podtrail_scheduler.framework.events import Action, ClusterEvent, Happening, Hint, Registration, Resource
+from podtrail_scheduler.framework.events import ActionType, ClusterEvent, EventResource, Happening, Hint, Registration
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import ANY_ADDRESS, NodeInfo
 from podtrail_scheduler.framework.status import SKIP, Status, unschedulable
@@ -37,8 +37,8 @@ class NodePorts:
     def events_to_register(self) -> Sequence[Registration]:
         """Pods that go, nodes that come."""
         return (
-            Registration(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE), _frees_one),
-            Registration(ClusterEvent(Resource.NODE, Action.ADD)),
+            Registration(ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE), _frees_one),
+            Registration(ClusterEvent(EventResource.NODE, ActionType.ADD)),
         )
 
 

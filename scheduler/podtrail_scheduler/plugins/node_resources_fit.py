@@ -5,7 +5,7 @@ from collections.abc import Collection, Hashable, Sequence
 
 from podtrail_scheduler.configuration.args import NodeResourcesFitArgs
 from podtrail_scheduler.framework.cycle_state import CycleState
-from podtrail_scheduler.framework.events import Action, ClusterEvent, Happening, Hint, Registration, Resource
+from podtrail_scheduler.framework.events import ActionType, ClusterEvent, EventResource, Happening, Hint, Registration
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import Status, unresolvable, unschedulable
@@ -62,13 +62,15 @@ class NodeResourcesFit:
 
     def events_to_register(self) -> Sequence[Registration]:
         """Pods that go or shrink, nodes that come or grow, and the Pod's own shrinking."""
-        node_changes = Action.ADD | Action.UPDATE_NODE_ALLOCATABLE
+        node_changes = ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE
         return (
-            Registration(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE), _leaves_room),
-            Registration(ClusterEvent(Resource.NODE, node_changes), self._large_enough_now),
-            Registration(ClusterEvent(Resource.DEVICE_CLASS, Action.ADD | Action.UPDATE), _stands_for_something),
-            Registration(ClusterEvent(Resource.ASSIGNED_POD, Action.UPDATE_POD_SCALE_DOWN), _shrinks),
-            Registration(ClusterEvent(Resource.TARGET_POD, Action.UPDATE_POD_SCALE_DOWN)),
+            Registration(ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE), _leaves_room),
+            Registration(ClusterEvent(EventResource.NODE, node_changes), self._large_enough_now),
+            Registration(
+                ClusterEvent(EventResource.DEVICE_CLASS, ActionType.ADD | ActionType.UPDATE), _stands_for_something
+            ),
+            Registration(ClusterEvent(EventResource.ASSIGNED_POD, ActionType.UPDATE_POD_SCALE_DOWN), _shrinks),
+            Registration(ClusterEvent(EventResource.TARGET_POD, ActionType.UPDATE_POD_SCALE_DOWN)),
         )
 
     def _short(self, pod: Pod, node: NodeInfo) -> list[str]:

@@ -4,7 +4,7 @@
 from collections.abc import Hashable, Sequence
 
 from podtrail_scheduler.framework.cycle_state import CycleState
-from podtrail_scheduler.framework.events import Action, ClusterEvent, Happening, Hint, Registration, Resource
+from podtrail_scheduler.framework.events import ActionType, ClusterEvent, EventResource, Happening, Hint, Registration
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import Status, unresolvable
@@ -34,8 +34,8 @@ class NodeUnschedulable:
     def events_to_register(self) -> Sequence[Registration]:
         """Nodes that come or are uncordoned, and the Pod's own tolerations."""
         return (
-            Registration(ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT), _uncordoned),
-            Registration(ClusterEvent(Resource.TARGET_POD, Action.UPDATE_POD_TOLERATION), _bears_now),
+            Registration(ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT), _uncordoned),
+            Registration(ClusterEvent(EventResource.TARGET_POD, ActionType.UPDATE_POD_TOLERATION), _bears_now),
         )
 
 

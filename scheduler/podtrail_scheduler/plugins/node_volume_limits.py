@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from podtrail_scheduler.framework.cycle_state import CycleState
-from podtrail_scheduler.framework.events import Action, ClusterEvent, Happening, Hint, Registration, Resource
+from podtrail_scheduler.framework.events import ActionType, ClusterEvent, EventResource, Happening, Hint, Registration
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import SKIP, Status, error, unresolvable, unschedulable
@@ -67,11 +67,11 @@ class NodeVolumeLimits:
     def events_to_register(self) -> Sequence[Registration]:
         """Nodes with (more) room, Pods with volumes that go, the Pod's claims, and volumes that are detached."""
         return (
-            Registration(ClusterEvent(Resource.CSI_NODE, Action.ADD)),
-            Registration(ClusterEvent(Resource.CSI_NODE, Action.UPDATE), _after_csi_node),
-            Registration(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE), _after_pod),
-            Registration(ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD), after_own_claim),
-            Registration(ClusterEvent(Resource.VOLUME_ATTACHMENT, Action.DELETE), _after_attachment),
+            Registration(ClusterEvent(EventResource.CSI_NODE, ActionType.ADD)),
+            Registration(ClusterEvent(EventResource.CSI_NODE, ActionType.UPDATE), _after_csi_node),
+            Registration(ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE), _after_pod),
+            Registration(ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD), after_own_claim),
+            Registration(ClusterEvent(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE), _after_attachment),
         )
 
     def _volumes(self, pod: Pod, csi_node: CsiNode | None, *, new: bool) -> Status | set[CsiVolume]:

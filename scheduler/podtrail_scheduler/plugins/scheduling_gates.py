@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 
-from podtrail_scheduler.framework.events import Action, ClusterEvent, Registration, Resource
+from podtrail_scheduler.framework.events import ActionType, ClusterEvent, EventResource, Registration
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.status import Status, unresolvable
 from podtrail_scheduler.objects import Pod
@@ -31,4 +31,6 @@ class SchedulingGates:
 
     def events_to_register(self) -> Sequence[Registration]:
         """The Pod's own update that lifts the last gate."""
-        return (Registration(ClusterEvent(Resource.TARGET_POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)),)
+        return (
+            Registration(ClusterEvent(EventResource.TARGET_POD, ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)),
+        )

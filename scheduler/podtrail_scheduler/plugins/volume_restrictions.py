@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from podtrail_scheduler.framework.cycle_state import CycleState
-from podtrail_scheduler.framework.events import Action, ClusterEvent, Happening, Hint, Registration, Resource
+from podtrail_scheduler.framework.events import ActionType, ClusterEvent, EventResource, Happening, Hint, Registration
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import SKIP, Status, unresolvable, unschedulable
@@ -82,9 +82,9 @@ class VolumeRestrictions:
     def events_to_register(self) -> Sequence[Registration]:
         """Pods that let go of what the Pod wants, nodes that come, and the Pod's claims."""
         return (
-            Registration(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE), _after_pod),
-            Registration(ClusterEvent(Resource.NODE, Action.ADD)),
-            Registration(ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD), after_named_claim),
+            Registration(ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE), _after_pod),
+            Registration(ClusterEvent(EventResource.NODE, ActionType.ADD)),
+            Registration(ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD), after_named_claim),
         )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from podtrail_scheduler.framework.cycle_state import CycleState
-from podtrail_scheduler.framework.events import Action, ClusterEvent, Happening, Hint, Registration, Resource
+from podtrail_scheduler.framework.events import ActionType, ClusterEvent, EventResource, Happening, Hint, Registration
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import SKIP, Status, unresolvable
@@ -27,13 +27,13 @@ _TOPOLOGY_LABELS = (BETA_ZONE, BETA_REGION, ZONE, REGION)
 _NEWER = {BETA_ZONE: ZONE, BETA_REGION: REGION}
 
 
-class _Place(NamedTuple):
+class _ZoneLabel(NamedTuple):
     label: str
     values: frozenset[str]
 
 
-class _Places(NamedTuple):
-    places: tuple[_Place, ...]
+class _ZoneLabels(NamedTuple):
+    places: tuple[_ZoneLabel, ...]
 
 
 class VolumeZone:
@@ -47,7 +47,7 @@ class VolumeZone:
 
     def pre_filter(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status | None:  # noqa: ARG002
         """Skips when no volume says where it is; refuses Pods whose claims or volumes are missing."""
-        places: list[_Place] = []
+        places: list[_ZoneLabel] = []
         for volume in pod.volumes:
             if not volume.claim_name:
                 continue
@@ -57,7 +57,7 @@ class VolumeZone:
             places.extend(found)
         if not places:
             return SKIP
-        state.write(_Places(tuple(places)))
+        state.write(_ZoneLabels(tuple(places)))
         return None
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:  # noqa: ARG002
@@ -65,22 +65,22 @@ class VolumeZone:
         labels = node.node.labels
         if not any(label in labels for label in _TOPOLOGY_LABELS):
             return None
-        for label, values in state.read(_Places).places:
+        for label, values in state.read(_ZoneLabels).places:
             if labels.get(label, labels.get(_NEWER.get(label, label))) not in values:
                 return ELSEWHERE
         return None
 
     def events_to_register(self) -> Sequence[Registration]:
         """Classes that wait for a consumer, nodes, claims, and volumes that say something else now."""
-        changed = Action.ADD | Action.UPDATE
+        changed = ActionType.ADD | ActionType.UPDATE
         return (
-            Registration(ClusterEvent(Resource.STORAGE_CLASS, Action.ADD), _after_class),
-            Registration(ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL)),
-            Registration(ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, changed), after_named_claim),
-            Registration(ClusterEvent(Resource.PERSISTENT_VOLUME, changed), _after_volume),
+            Registration(ClusterEvent(EventResource.STORAGE_CLASS, ActionType.ADD), _after_class),
+            Registration(ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)),
+            Registration(ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, changed), after_named_claim),
+            Registration(ClusterEvent(EventResource.PERSISTENT_VOLUME, changed), _after_volume),
         )
 
-    def _places(self, pod: Pod, claim_name: str) -> Status | list[_Place]:
+    def _places(self, pod: Pod, claim_name: str) -> Status | list[_ZoneLabel]:
         claim = self._listers.get(PersistentVolumeClaim, f"{pod.namespace}/{claim_name}")
         if claim is None:
             return unresolvable(claim_not_found(claim_name))
@@ -91,7 +91,7 @@ class VolumeZone:
             return unresolvable(volume_not_found(claim.volume_name))
         return _places_of(volume)
 
-    def _unbound(self, claim: PersistentVolumeClaim) -> Status | list[_Place]:
+    def _unbound(self, claim: PersistentVolumeClaim) -> Status | list[_ZoneLabel]:
         name = class_of(claim)
         if not name:
             return unresolvable("PersistentVolumeClaim had no pv name and storageClass name")
@@ -103,13 +103,13 @@ class VolumeZone:
         return unresolvable("PersistentVolume had no name")
 
 
-def _places_of(volume: PersistentVolume) -> list[_Place]:
+def _places_of(volume: PersistentVolume) -> list[_ZoneLabel]:
     places = []
     for label in _TOPOLOGY_LABELS:
         if label in volume.labels:
             values = frozenset(each.strip() for each in volume.labels[label].split(ZONES_DELIMITER))
             if "" not in values:
-                places.append(_Place(label, values))
+                places.append(_ZoneLabel(label, values))
     return places
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from podtrail_scheduler.framework.events import Action, ClusterEvent, Resource
+from podtrail_scheduler.framework.events import ActionType, ClusterEvent, EventResource
 from podtrail_scheduler.objects import Node, Pod
 
 
@@ -11,31 +11,37 @@ def pod_scheduling_properties_change(old: Pod, new: Pod, *, target: bool) -> lis
 
     An update of nothing that scheduling reads is the general Update, heard by who registered for all of them.
     """
-    resource = Resource.ASSIGNED_POD if new.node_name else Resource.TARGET_POD if target else Resource.UNSCHEDULED_POD
+    resource = (
+        EventResource.ASSIGNED_POD
+        if new.node_name
+        else EventResource.TARGET_POD
+        if target
+        else EventResource.UNSCHEDULED_POD
+    )
     return [ClusterEvent(resource, action) for action in _pod_actions(old, new)] or [
-        ClusterEvent(resource, Action.UPDATE)
+        ClusterEvent(resource, ActionType.UPDATE)
     ]
 
 
 def node_scheduling_properties_change(old: Node, new: Node) -> list[ClusterEvent]:
     """The events of a Node's update; none when nothing changed that scheduling reads, as with heartbeats."""
-    return [ClusterEvent(Resource.NODE, action) for action in _node_actions(old, new)]
+    return [ClusterEvent(EventResource.NODE, action) for action in _node_actions(old, new)]
 
 
-def _pod_actions(old: Pod, new: Pod) -> list[Action]:
+def _pod_actions(old: Pod, new: Pod) -> list[ActionType]:
     actions = []
     if old.labels != new.labels:
-        actions.append(Action.UPDATE_POD_LABEL)
+        actions.append(ActionType.UPDATE_POD_LABEL)
     if _any_lower(old.requests, new.requests):
-        actions.append(Action.UPDATE_POD_SCALE_DOWN)
+        actions.append(ActionType.UPDATE_POD_SCALE_DOWN)
     if _any_lower(new.requests, old.requests):
-        actions.append(Action.UPDATE_POD_SCALE_UP)
+        actions.append(ActionType.UPDATE_POD_SCALE_UP)
     if old.scheduling_gates and not new.scheduling_gates:
-        actions.append(Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
+        actions.append(ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
     if len(old.tolerations) != len(new.tolerations):
-        actions.append(Action.UPDATE_POD_TOLERATION)
+        actions.append(ActionType.UPDATE_POD_TOLERATION)
     if (old.claim_statuses, old.extended_claim) != (new.claim_statuses, new.extended_claim):
-        actions.append(Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM)
+        actions.append(ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM)
     return actions
 
 
@@ -43,20 +49,20 @@ def _any_lower(before: Mapping[str, int], after: Mapping[str, int]) -> bool:
     return any(name not in after or amount > after[name] for name, amount in before.items())
 
 
-def _node_actions(old: Node, new: Node) -> list[Action]:
+def _node_actions(old: Node, new: Node) -> list[ActionType]:
     actions = []
     if old.unschedulable and not new.unschedulable:
-        actions.append(Action.UPDATE_NODE_TAINT)
+        actions.append(ActionType.UPDATE_NODE_TAINT)
     if old.allocatable != new.allocatable:
-        actions.append(Action.UPDATE_NODE_ALLOCATABLE)
+        actions.append(ActionType.UPDATE_NODE_ALLOCATABLE)
     if old.labels != new.labels:
-        actions.append(Action.UPDATE_NODE_LABEL)
+        actions.append(ActionType.UPDATE_NODE_LABEL)
     if old.taints != new.taints:
-        actions.append(Action.UPDATE_NODE_TAINT)
+        actions.append(ActionType.UPDATE_NODE_TAINT)
     if dict(old.conditions) != dict(new.conditions):
-        actions.append(Action.UPDATE_NODE_CONDITION)
+        actions.append(ActionType.UPDATE_NODE_CONDITION)
     if old.annotations != new.annotations:
-        actions.append(Action.UPDATE_NODE_ANNOTATION)
+        actions.append(ActionType.UPDATE_NODE_ANNOTATION)
     if old.declared_features != new.declared_features:
-        actions.append(Action.UPDATE_NODE_DECLARED_FEATURE)
+        actions.append(ActionType.UPDATE_NODE_DECLARED_FEATURE)
     return actions

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from podtrail_scheduler.framework.events import Action, ClusterEvent, Resource
+from podtrail_scheduler.framework.events import ActionType, ClusterEvent, EventResource
 from podtrail_scheduler.objects import (
     ApiObject,
     CsiDriver,
@@ -15,17 +15,17 @@ from podtrail_scheduler.objects import (
 )
 from podtrail_scheduler.objects.resource import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
 
-RESOURCES: Mapping[type, Resource] = {
-    PersistentVolume: Resource.PERSISTENT_VOLUME,
-    PersistentVolumeClaim: Resource.PERSISTENT_VOLUME_CLAIM,
-    StorageClass: Resource.STORAGE_CLASS,
-    CsiNode: Resource.CSI_NODE,
-    CsiDriver: Resource.CSI_DRIVER,
-    CsiStorageCapacity: Resource.CSI_STORAGE_CAPACITY,
-    VolumeAttachment: Resource.VOLUME_ATTACHMENT,
-    ResourceClaim: Resource.RESOURCE_CLAIM,
-    ResourceSlice: Resource.RESOURCE_SLICE,
-    DeviceClass: Resource.DEVICE_CLASS,
+RESOURCES: Mapping[type, EventResource] = {
+    PersistentVolume: EventResource.PERSISTENT_VOLUME,
+    PersistentVolumeClaim: EventResource.PERSISTENT_VOLUME_CLAIM,
+    StorageClass: EventResource.STORAGE_CLASS,
+    CsiNode: EventResource.CSI_NODE,
+    CsiDriver: EventResource.CSI_DRIVER,
+    CsiStorageCapacity: EventResource.CSI_STORAGE_CAPACITY,
+    VolumeAttachment: EventResource.VOLUME_ATTACHMENT,
+    ResourceClaim: EventResource.RESOURCE_CLAIM,
+    ResourceSlice: EventResource.RESOURCE_SLICE,
+    DeviceClass: EventResource.DEVICE_CLASS,
 }
 """Of the kinds that plugins wait for; the others are only looked up."""
 
@@ -37,8 +37,10 @@ def object_change(old: ApiObject | None, new: ApiObject | None) -> ClusterEvent 
     """
     kind = type(old if new is None else new)
     if kind is DeviceTaintRule:
-        return ClusterEvent(Resource.RESOURCE_SLICE, Action.UPDATE)
+        return ClusterEvent(EventResource.RESOURCE_SLICE, ActionType.UPDATE)
     resource = RESOURCES.get(kind)
     if resource is None:
         return None
-    return ClusterEvent(resource, Action.ADD if old is None else Action.DELETE if new is None else Action.UPDATE)
+    return ClusterEvent(
+        resource, ActionType.ADD if old is None else ActionType.DELETE if new is None else ActionType.UPDATE
+    )

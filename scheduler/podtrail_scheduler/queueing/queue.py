@@ -37,7 +37,7 @@ POP_FROM_BACKOFF = "PopFromBackoffQ"
 
 
 @dataclass(frozen=True, slots=True)
-class QueueSettings:
+class SchedulingQueueSettings:
     """Lengths of time in nanoseconds; kube-scheduler's defaults."""
 
     initial_backoff: int = 1 * SECOND
@@ -75,13 +75,13 @@ class SchedulingQueue:
         self,
         sort_key: Callable[[QueuedPod], tuple[int, ...]],
         profiles: Mapping[str, ProfileQueueing],
-        settings: QueueSettings | None = None,
+        settings: SchedulingQueueSettings | None = None,
         *,
         nominations: Nominations | None = None,
         reporter: PreEnqueueReporter | None = None,
     ) -> None:
         """`profiles` are by scheduler name and share one order, `sort_key`."""
-        self._settings = settings or QueueSettings()
+        self._settings = settings or SchedulingQueueSettings()
         self._interest = Interest({name: profile.hints for name, profile in profiles.items()})
         self._pre_enqueue = PreEnqueue({name: each.pre_enqueue for name, each in profiles.items()}, reporter)
         self._nominations = nominations

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from podtrail_scheduler.framework.queued_pod import QueuedPod
 
 
-class _Place(NamedTuple):
+class _Unschedulable(NamedTuple):
     order: int
     entry: QueuedPod
     plugins: frozenset[str]
@@ -19,14 +19,14 @@ class UnschedulablePool:
 
     def __init__(self) -> None:
         self._order = count()
-        self._places: dict[str, _Place] = {}
+        self._places: dict[str, _Unschedulable] = {}
         self._by_plugin: dict[str, dict[str, QueuedPod]] = {}
         self._gated = 0
 
     def put(self, entry: QueuedPod) -> None:
         """Adds a Pod that is not in the pool; who gates and refuses it changes only when it is taken out."""
         uid = entry.pod.uid
-        self._places[uid] = _Place(next(self._order), entry, entry.rejectors, entry.gated)
+        self._places[uid] = _Unschedulable(next(self._order), entry, entry.rejectors, entry.gated)
         for plugin in entry.rejectors:
             self._by_plugin.setdefault(plugin, {})[uid] = entry
         self._gated += entry.gated

@@ -14,13 +14,13 @@ from podtrail_instrumentation.steps import Operation, Step
 
 from podtrail_scheduler.framework.answers import checked, in_words
 from podtrail_scheduler.framework.aside import IN_PLACE, Aside, Raised
-from podtrail_scheduler.framework.clock import Clock
+from podtrail_scheduler.framework.clock import SchedulerClock
 from podtrail_scheduler.framework.cycle_state import CycleState
 from podtrail_scheduler.framework.extension_points import PermitResult, Plugin, PostFilterResult, is_in_tree
 from podtrail_scheduler.framework.status import SKIP, Code, Status, error
 from podtrail_scheduler.objects import Pod
 
-from .measuring import Measures
+from .measuring import FrameworkMetrics
 from .profile import Profile
 
 Answer = TypeVar("Answer")
@@ -53,7 +53,7 @@ _QUIET_POINTS = frozenset(("preFilter", "filter", "preScore", "score", "reserve"
 _logger = logging.getLogger("podtrail_scheduler.framework")
 
 
-class Refused(NamedTuple):
+class PhaseFailure(NamedTuple):
     """A phase that ended with anything but success: who said so and what."""
 
     plugin: str
@@ -64,7 +64,7 @@ class Caller:
     """What the extension points of one profile have in common."""
 
     def __init__(
-        self, profile: Profile, clock: Clock, measures: Measures | None = None, aside: Aside = IN_PLACE
+        self, profile: Profile, clock: SchedulerClock, measures: FrameworkMetrics | None = None, aside: Aside = IN_PLACE
     ) -> None:
         self.clock = clock
         self.aside = aside
@@ -82,7 +82,7 @@ class Caller:
     def end_phase(
         self,
         span: Span,
-        refused: Refused | None = None,
+        refused: PhaseFailure | None = None,
         asked: Sequence[Plugin] = (),
         skipped: Collection[str] = (),
     ) -> None:

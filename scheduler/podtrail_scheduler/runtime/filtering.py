@@ -15,13 +15,13 @@ from podtrail_instrumentation import Span
 from podtrail_instrumentation.steps import Step
 
 from podtrail_scheduler.framework.cycle_state import CycleState
-from podtrail_scheduler.framework.diagnosis import Diagnosis, Refusal
+from podtrail_scheduler.framework.diagnosis import Diagnosis, NodeRefusal
 from podtrail_scheduler.framework.extension_points import FilterPlugin, LocalFilterPlugin
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import Code, Status, error
 from podtrail_scheduler.objects import Pod
 
-from .calling import PLUGIN_THRESHOLD, REJECTED, Refused
+from .calling import PLUGIN_THRESHOLD, REJECTED, PhaseFailure
 from .framework import Framework
 from .remembering import UNKNOWN
 
@@ -39,7 +39,7 @@ def nodes_wanted(total: int, percentage: int = 0) -> int:
     return min(total, max(total * percentage // 100, MIN_FEASIBLE))
 
 
-class _Spans:
+class _PluginSpans:
     """A span for each plugin that decided, with what all its calls took.
 
     Started when the plugin is first called if others may nest under it, recorded at the end if not.
@@ -71,7 +71,7 @@ class _Spans:
         self._began.setdefault(plugin, began)
         self._stopped[plugin] = now
 
-    def end(self, plugin: str, evaluated: int, refusals: Sequence[Refusal]) -> None:
+    def end(self, plugin: str, evaluated: int, refusals: Sequence[NodeRefusal]) -> None:
         """Records what a plugin did: how many nodes it decided on, and why it refused which."""
         took, phase = self.took.get(plugin, 0), self._phase
         span = self._open.get(plugin)
@@ -114,11 +114,11 @@ class FilterPhase:
             (local, list(plugins))
             for local, plugins in groupby(self._plugins, lambda each: each.name in framework.profile.local_filters)
         ]
-        self._spans = _Spans(framework, self.span)
+        self._spans = _PluginSpans(framework, self.span)
         self._columns: dict[int, list[object]] = {}
         self._refusals: dict[tuple[str, Status], list[str]] = {}
         self._expected = _with_nominated(framework, pod)
-        self.failed: Refused | None = None
+        self.failed: PhaseFailure | None = None
         self.evaluated = 0
         self.feasible = 0
 
@@ -134,11 +134,11 @@ class FilterPhase:
         self.feasible += len(found)
         return found
 
-    def end(self, diagnosis: Diagnosis) -> Refused | None:
+    def end(self, diagnosis: Diagnosis) -> PhaseFailure | None:
         """Ends the spans and tells `diagnosis` who refused what; the failure if a plugin had one."""
-        by_plugin: dict[str, list[Refusal]] = {}
+        by_plugin: dict[str, list[NodeRefusal]] = {}
         for (plugin, status), names in self._refusals.items():
-            refusal = Refusal(plugin, status, names)
+            refusal = NodeRefusal(plugin, status, names)
             by_plugin.setdefault(plugin, []).append(refusal)
             diagnosis.add(refusal)
         left = self.evaluated
@@ -156,7 +156,7 @@ class FilterPhase:
             self.span.set_attributes(told)
         if self.feasible:
             self.span.add_event("Computing predicates done")
-        none_fits = Refused("", Status(Code.UNSCHEDULABLE)) if not self.feasible else None
+        none_fits = PhaseFailure("", Status(Code.UNSCHEDULABLE)) if not self.feasible else None
         self._framework.caller.end_phase(self.span, self.failed or none_fits)
         return self.failed
 
@@ -264,12 +264,12 @@ class FilterPhase:
     def _fail(self, plugin: str, status: Status, nodes: Sequence[NodeInfo]) -> Sequence[Status | None]:
         failure = error(f'running "{plugin}" filter plugin: {status.message}')
         if self.failed is None:
-            self.failed = Refused(plugin, failure)
+            self.failed = PhaseFailure(plugin, failure)
         return [failure] * len(nodes)
 
     def _refuse(self, answer: tuple[str, Status], node: str) -> None:
         if answer[1].code is Code.ERROR and self.failed is None:
-            self.failed = Refused(*answer)
+            self.failed = PhaseFailure(*answer)
         names = self._refusals.get(answer)
         if names is None:
             self._refusals[answer] = [node]
@@ -300,7 +300,7 @@ def _with_nominated(framework: Framework, pod: Pod) -> frozenset[str]:
     )
 
 
-def _rejection(refusal: Refusal) -> dict[str, str | int | bool | Sequence[str]]:
+def _rejection(refusal: NodeRefusal) -> dict[str, str | int | bool | Sequence[str]]:
     status, names = refusal.status, refusal.nodes
     told: dict[str, str | int | bool | Sequence[str]] = {
         "scheduler.result": status.code.text,

@@ -11,31 +11,31 @@ from typing import Any, NamedTuple, TypeVar
 from podtrail_instrumentation import Span
 
 from podtrail_scheduler.framework.aside import IN_PLACE, Aside
-from podtrail_scheduler.framework.clock import Clock
+from podtrail_scheduler.framework.clock import SchedulerClock
 from podtrail_scheduler.framework.cycle_state import CycleState
 from podtrail_scheduler.framework.extension_points import PermitResult, Plugin, PostFilterResult, PreFilterResult
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.nominator import Nominator
 from podtrail_scheduler.framework.status import Code, Status, error, unresolvable
-from podtrail_scheduler.framework.trial import Trial
+from podtrail_scheduler.framework.trial import FilterTrial
 from podtrail_scheduler.framework.waiting import WaitingPod
 from podtrail_scheduler.objects import Pod
 
-from .calling import Caller, Refused
-from .measuring import Measures
+from .calling import Caller, PhaseFailure
+from .measuring import FrameworkMetrics
 from .node_table import NodeTable
 from .profile import Profile
-from .remembering import Memory
+from .remembering import AnswerMemory
 
 Answer = TypeVar("Answer")
 
 MAX_PERMIT_WAIT = 15 * 60 * 1_000_000_000
 
 
-class Prepared(NamedTuple):
+class PreFilterOutcome(NamedTuple):
     """What PreFilter came to."""
 
-    refused: Refused | None = None
+    refused: PhaseFailure | None = None
     node_names: frozenset[str] | None = None
     """The only nodes that are worth a look; None: all."""
     restricting: tuple[str, ...] = ()
@@ -48,35 +48,35 @@ class Framework:
     def __init__(
         self,
         profile: Profile,
-        clock: Clock,
+        clock: SchedulerClock,
         table: NodeTable,
         nominator: Nominator,
         *,
-        trial: Trial | None = None,
-        measures: Measures | None = None,
+        trial: FilterTrial | None = None,
+        measures: FrameworkMetrics | None = None,
         aside: Aside = IN_PLACE,
     ) -> None:
         """Plugins of others, if the profile has any, run `aside`."""
         self.profile = profile
         self.clock = clock
         self.table = table
-        self.memory = Memory(table)
+        self.memory = AnswerMemory(table)
         self.nominator = nominator
         self.aside = IN_PLACE if profile.in_tree.issuperset(profile.names) else aside
         self.caller = Caller(profile, clock, measures, self.aside)
-        self.trial = trial or Trial()
+        self.trial = trial or FilterTrial()
         self.trial.serve(nominator, profile.filter, profile.pre_filter_extensions, self.caller.guarded)
 
-    def run_pre_filter(self, parent: Span, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Prepared:
+    def run_pre_filter(self, parent: Span, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> PreFilterOutcome:
         """Prepares the filters, notes which have nothing to do, and on which nodes to look."""
         phase = self.caller.start_phase(parent, "preFilter")
         prepared = self._pre_filter(phase, state, pod, nodes)
         self.caller.end_phase(phase, prepared.refused, self.profile.pre_filter, state.skip_filter)
         return prepared
 
-    def _pre_filter(self, phase: Span, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Prepared:
+    def _pre_filter(self, phase: Span, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> PreFilterOutcome:
         caller = self.caller
-        refused: Refused | None = None
+        refused: PhaseFailure | None = None
         names: frozenset[str] | None = None
         restricting: list[str] = []
         for plugin in self.profile.pre_filter:
@@ -86,17 +86,19 @@ class Framework:
                 if status.code is Code.SKIP:
                     state.skip_filter.add(plugin.name)
                 elif status.code is Code.UNSCHEDULABLE:
-                    refused = Refused(plugin.name, status)
+                    refused = PhaseFailure(plugin.name, status)
                 elif status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
-                    return Prepared(Refused(plugin.name, status))
+                    return PreFilterOutcome(PhaseFailure(plugin.name, status))
                 else:
-                    return Prepared(Refused(plugin.name, _failed("PreFilter", plugin.name, status)))
+                    return PreFilterOutcome(PhaseFailure(plugin.name, _failed("PreFilter", plugin.name, status)))
             elif isinstance(answer, PreFilterResult):
                 restricting.append(plugin.name)
                 names = answer.node_names if names is None else names & answer.node_names
                 if not names:
-                    return Prepared(Refused("", unresolvable(_nowhere(restricting))), names, tuple(restricting))
-        return Prepared(refused, names, tuple(restricting))
+                    return PreFilterOutcome(
+                        PhaseFailure("", unresolvable(_nowhere(restricting))), names, tuple(restricting)
+                    )
+        return PreFilterOutcome(refused, names, tuple(restricting))
 
     async def run_post_filter(
         self, parent: Span, state: CycleState, pod: Pod, refusals: Mapping[str, Status]
@@ -123,10 +125,10 @@ class Framework:
             reasons += status.reasons
         result = result or PostFilterResult(Status(Code.UNSCHEDULABLE, tuple(reasons)), nominated)
         went_wrong = result.status is not None and result.status.code is not Code.SUCCESS
-        caller.end_phase(phase, Refused("", result.status) if went_wrong and result.status else None)
+        caller.end_phase(phase, PhaseFailure("", result.status) if went_wrong and result.status else None)
         return result
 
-    async def run_reserve(self, parent: Span, state: CycleState, pod: Pod, node: str) -> Refused | None:
+    async def run_reserve(self, parent: Span, state: CycleState, pod: Pod, node: str) -> PhaseFailure | None:
         """Has each plugin keep what it must for the Pod; none behind the first that refuses."""
         phase = self.caller.start_phase(parent, "reserve")
         refused = None
@@ -163,7 +165,7 @@ class Framework:
 
     async def run_permit(
         self, parent: Span, state: CycleState, pod: Pod, node: str
-    ) -> tuple[WaitingPod | None, Refused | None]:
+    ) -> tuple[WaitingPod | None, PhaseFailure | None]:
         """Whether the Pod may bind now, must wait, or may not."""
         phase = self.caller.start_phase(parent, "permit")
         timeouts: dict[str, int] = {}
@@ -181,7 +183,7 @@ class Framework:
         waits = timeouts and refused is None
         return (WaitingPod(pod, node, self.clock, timeouts) if waits else None), refused
 
-    async def wait_on_permit(self, parent: Span, waiting: WaitingPod) -> Refused | None:
+    async def wait_on_permit(self, parent: Span, waiting: WaitingPod) -> PhaseFailure | None:
         """Waits until the Pod is allowed, refused, or the first plugin's patience has ended."""
         phase = self.caller.start_phase(parent, "waitOnPermit")
         await waiting.wait()
@@ -190,24 +192,24 @@ class Framework:
             status = waiting.status
             if not status.rejected:
                 status = error(f"waiting on permit for pod: {status.message}")
-            refused = Refused(waiting.refused_by, status)
+            refused = PhaseFailure(waiting.refused_by, status)
         self.caller.end_phase(phase, refused)
         if self.caller.measures is not None and phase.ended is not None:
             text = refused.status.code.text if refused is not None else "Success"
             self.caller.measures.permit_wait(text, phase.ended - phase.started)
         return refused
 
-    async def run_pre_bind_pre_flight(self, state: CycleState, pod: Pod, node: str) -> Refused | bool:
+    async def run_pre_bind_pre_flight(self, state: CycleState, pod: Pod, node: str) -> PhaseFailure | bool:
         """Whether any PreBind plugin has work; those that say they have none are left out of `run_pre_bind`."""
         began = self.clock.now()
         answer = await self._pre_flight(state, pod, node)
         if self.caller.measures is not None:
-            text = answer.status.code.text if isinstance(answer, Refused) else "Success" if answer else "Skip"
+            text = answer.status.code.text if isinstance(answer, PhaseFailure) else "Success" if answer else "Skip"
             took = self.clock.now() - began
             self.caller.measures.extension_point("PreBindPreFlight", text, self.profile.name, took)
         return answer
 
-    async def _pre_flight(self, state: CycleState, pod: Pod, node: str) -> Refused | bool:
+    async def _pre_flight(self, state: CycleState, pod: Pod, node: str) -> PhaseFailure | bool:
         busy = False
         for plugin in self.profile.pre_bind:
             asked = self.profile.pre_flights.get(plugin.name)
@@ -220,16 +222,16 @@ class Framework:
                 state.skip_pre_bind.add(plugin.name)
             elif status.code is Code.ERROR:
                 text = f'running PreBindPreFlight "{plugin.name}": {status.message}'
-                return Refused(plugin.name, error(text))
+                return PhaseFailure(plugin.name, error(text))
             else:
                 text = (
                     f'PreBindPreFlight {plugin.name} returned "{status.code.text}", which is unsupported. '
                     "It is supposed to return Success, Skip, or Error status"
                 )
-                return Refused(plugin.name, error(text))
+                return PhaseFailure(plugin.name, error(text))
         return busy
 
-    async def run_pre_bind(self, parent: Span, state: CycleState, pod: Pod, node: str) -> Refused | None:
+    async def run_pre_bind(self, parent: Span, state: CycleState, pod: Pod, node: str) -> PhaseFailure | None:
         """Has each plugin do what must precede binding."""
         phase = self.caller.start_phase(parent, "preBind")
         refused = None
@@ -243,13 +245,13 @@ class Framework:
         self.caller.end_phase(phase, refused)
         return refused
 
-    async def run_bind(self, phase: Span, state: CycleState, pod: Pod, node: str) -> Refused | None:
+    async def run_bind(self, phase: Span, state: CycleState, pod: Pod, node: str) -> PhaseFailure | None:
         """Asks the binders in turn, below `phase`; the first that does not skip has bound the Pod, or failed."""
         for plugin in self.profile.bind:
             status = await self.caller.run_async(phase, plugin, "bind", plugin.bind, state, pod, node)
             if status is None or status.code is not Code.SKIP:
                 return _refused("Bind", plugin.name, status)
-        return Refused("", error("no Bind plugin took the Pod"))
+        return PhaseFailure("", error("no Bind plugin took the Pod"))
 
     async def run_post_bind(self, parent: Span, state: CycleState, pod: Pod, node: str) -> None:
         """Tells those who want to know."""
@@ -269,8 +271,8 @@ def _failed(point: str, plugin: str, status: Status) -> Status:
     return error(f'running {point} plugin "{plugin}": {status.message}')
 
 
-def _refused(point: str, plugin: str, status: Status | None) -> Refused | None:
+def _refused(point: str, plugin: str, status: Status | None) -> PhaseFailure | None:
     """A refusal is told as it is, anything else that is no success as a failure with where it happened."""
     if status is None or status.code is Code.SUCCESS:
         return None
-    return Refused(plugin, status if status.rejected else _failed(point, plugin, status))
+    return PhaseFailure(plugin, status if status.rejected else _failed(point, plugin, status))

@@ -5,7 +5,7 @@ from typing import Protocol
 from podtrail_scheduler.framework.queued_pod import QueuedPod
 
 
-class Measures(Protocol):
+class FrameworkMetrics(Protocol):
     """Who measures plugins and phases, in a framework."""
 
     def records_plugins(self) -> bool:
@@ -29,7 +29,7 @@ class Measures(Protocol):
         ...
 
 
-class Metrics(Measures, Protocol):
+class AttemptMetrics(FrameworkMetrics, Protocol):
     """Who counts attempts."""
 
     def attempt(self, result: str, profile: str, duration: int) -> None:

@@ -31,7 +31,7 @@ class _Column:
         self.seen = seen
 
 
-class Memory:
+class AnswerMemory:
     """The columns of one table."""
 
     def __init__(self, table: NodeTable) -> None:

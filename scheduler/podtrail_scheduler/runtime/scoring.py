@@ -13,7 +13,7 @@ from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import Code, Status, error
 from podtrail_scheduler.objects import Pod
 
-from .calling import PLUGIN_THRESHOLD, Refused
+from .calling import PLUGIN_THRESHOLD, PhaseFailure
 from .framework import Framework
 from .remembering import UNKNOWN
 
@@ -35,11 +35,11 @@ class ScorePhase:
         """The weighted scores of each plugin, kept when `observed`."""
         self.observed = False
 
-    def run(self, parent: Span) -> Refused | None:
+    def run(self, parent: Span) -> PhaseFailure | None:
         """Both phases; the failure if a plugin had one."""
         return self.pre_score(parent) or self.score(parent)
 
-    def pre_score(self, parent: Span) -> Refused | None:
+    def pre_score(self, parent: Span) -> PhaseFailure | None:
         """Prepares the plugins and notes which have nothing to do."""
         caller, state = self._framework.caller, self._state
         phase = caller.start_phase(parent, "preScore")
@@ -51,12 +51,12 @@ class ScorePhase:
             if status.code is Code.SKIP:
                 state.skip_score.add(plugin.name)
                 continue
-            refused = Refused(plugin.name, error(f'running PreScore plugin "{plugin.name}": {status.message}'))
+            refused = PhaseFailure(plugin.name, error(f'running PreScore plugin "{plugin.name}": {status.message}'))
             break
         caller.end_phase(phase, refused, self._framework.profile.pre_score, state.skip_score)
         return refused
 
-    def score(self, parent: Span) -> Refused | None:
+    def score(self, parent: Span) -> PhaseFailure | None:
         """Asks each plugin for all nodes, and sums what they say by weight."""
         caller = self._framework.caller
         phase = caller.start_phase(parent, "score")
@@ -115,11 +115,11 @@ class ScorePhase:
         places = [place for place, each in enumerate(self._sums) if each == highest]
         return self._nodes[places[random.randrange(equals)]].name
 
-    def _run(self, span: Span | None, plugin: ScorePlugin) -> Refused | None:
+    def _run(self, span: Span | None, plugin: ScorePlugin) -> PhaseFailure | None:
         name = plugin.name
         scores = self._scores(span, plugin)
         if isinstance(scores, Status):
-            return Refused(name, error(f"running Score plugins: {scores.message}"))
+            return PhaseFailure(name, error(f"running Score plugins: {scores.message}"))
         normalizer = self._framework.profile.normalizers.get(name)
         if normalizer is not None:
             answer = self._framework.caller.call(
@@ -127,16 +127,18 @@ class ScorePhase:
             )
             if isinstance(answer, Status):
                 text = f'running Normalize on Score plugins: plugin "{name}" failed with: {answer.message}'
-                return Refused(name, error(text))
+                return PhaseFailure(name, error(text))
             if len(answer) != len(scores):
                 text = f'plugin "{name}" normalized {len(scores)} scores to {len(answer)}'
-                return Refused(name, error(f"running Normalize on Score plugins: {text}"))
+                return PhaseFailure(name, error(f"running Normalize on Score plugins: {text}"))
             scores = answer
         lowest, highest = min(scores), max(scores)
         if lowest < 0 or highest > MAX_SCORE:
             wrong = next(score for score in scores if not 0 <= score <= MAX_SCORE)
             text = f'plugin "{name}" returns an invalid score {wrong}, it should in the range of [0, 100]'
-            return Refused(name, error(f"applying score defaultWeights on Score plugins: {text} after normalizing"))
+            return PhaseFailure(
+                name, error(f"applying score defaultWeights on Score plugins: {text} after normalizing")
+            )
         self._count(name, scores, lowest, highest)
         return None
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from podtrail_scheduler.cluster.kubernetes.assembly import Plan
-from podtrail_scheduler.cluster.kubernetes.service import Settings, run
+from podtrail_scheduler.cluster.kubernetes.assembly import SchedulerPlan
+from podtrail_scheduler.cluster.kubernetes.service import ServiceSettings, run
 from podtrail_scheduler.cluster.kubernetes.serving import Serving
 from podtrail_scheduler.configuration.expansion import resolve
 from podtrail_scheduler.configuration.features import parse_feature_gates
@@ -46,7 +46,7 @@ Running = Callable[..., AbstractAsyncContextManager[Service]]
 
 def settings(
     service: Service, kubeconfig: Path, name: str, plugins: Mapping[str, Any], gates: str, fields: Mapping[str, Any]
-) -> Settings:
+) -> ServiceSettings:
     features = parse_feature_gates([gates] if gates else [])
     sets = {"multiPoint": {"enabled": [{"name": each} for each in plugins]}}
     document = {
@@ -60,8 +60,8 @@ def settings(
     check(configuration, features, source)
     makers = available() | dict(plugins)
     profiles = resolve(configuration, extension_points(makers), features, source)
-    plan = Plan(configuration, profiles, makers, features, on_attempt=service.attempts.append)
-    return Settings(plan, "0", serving=Serving("127.0.0.1", 0))
+    plan = SchedulerPlan(configuration, profiles, makers, features, on_attempt=service.attempts.append)
+    return ServiceSettings(plan, "0", serving=Serving("127.0.0.1", 0))
 
 
 @pytest.fixture(scope="module")

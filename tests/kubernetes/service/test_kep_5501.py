@@ -25,7 +25,7 @@ from typing import Any
 
 import pytest
 from podtrail_scheduler.framework.cycle_state import CycleState
-from podtrail_scheduler.framework.events import Action, ClusterEvent, Registration, Resource
+from podtrail_scheduler.framework.events import ActionType, ClusterEvent, EventResource, Registration
 from podtrail_scheduler.framework.extension_points import PermitResult
 from podtrail_scheduler.framework.status import Code, Status, unschedulable
 from podtrail_scheduler.objects import Pod
@@ -49,7 +49,7 @@ class Readiness:
         return None if "ready" in pod.labels else unschedulable(f"waiting for {pod.annotations.get('for', 'it')}")
 
     def events_to_register(self) -> tuple[Registration, ...]:
-        return (Registration(ClusterEvent(Resource.TARGET_POD, Action.UPDATE)),)
+        return (Registration(ClusterEvent(EventResource.TARGET_POD, ActionType.UPDATE)),)
 
 
 PLUGINS = {"Readiness": Readiness}

@@ -12,7 +12,14 @@ from podtrail_scheduler.api_dispatcher.calls import NOT_READY_FOR_SCHEDULING, Kn
 from podtrail_scheduler.api_dispatcher.dispatcher import DispatcherSettings
 from podtrail_scheduler.api_dispatcher.reporting import PodStatusReporter
 from podtrail_scheduler.framework.client import ApiError, PodCondition
-from podtrail_scheduler.framework.events import Action, ClusterEvent, Happening, Registration, Resource, hints_of
+from podtrail_scheduler.framework.events import (
+    ActionType,
+    ClusterEvent,
+    EventResource,
+    Happening,
+    Registration,
+    hints_of,
+)
 from podtrail_scheduler.framework.queued_pod import QueuedPod
 from podtrail_scheduler.framework.status import Status, error, unresolvable, unschedulable
 from podtrail_scheduler.objects import Pod
@@ -22,7 +29,7 @@ from podtrail_scheduler.queueing.queue import ProfileQueueing, SchedulingQueue
 from tests.scheduler.api_dispatcher.bench import DispatcherBench, MakeBench
 
 GATED = "Scheduling is blocked due to non-empty scheduling gates"
-CLAIM = Happening(ClusterEvent(Resource.RESOURCE_CLAIM, Action.ADD))
+CLAIM = Happening(ClusterEvent(EventResource.RESOURCE_CLAIM, ActionType.ADD))
 
 Recorded = tuple[float, str, str, str, str, str]
 """Seconds since the start, type, reason, action, name of the Pod and note of an Event."""
@@ -49,7 +56,9 @@ class Gates:
     name = "SchedulingGates"
 
     def events_to_register(self) -> Sequence[Registration]:
-        return (Registration(ClusterEvent(Resource.TARGET_POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)),)
+        return (
+            Registration(ClusterEvent(EventResource.TARGET_POD, ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)),
+        )
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
         return unresolvable(GATED) if pod.scheduling_gates else None

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from podtrail_scheduler.cycles.attempt import AttemptRecord
-from podtrail_scheduler.framework.diagnosis import Diagnosis, Refusal
+from podtrail_scheduler.framework.diagnosis import Diagnosis, NodeRefusal
 from podtrail_scheduler.framework.extending import ExtenderError
 from podtrail_scheduler.framework.status import Status, unresolvable, unschedulable
 from podtrail_scheduler.objects import Node, Pod
@@ -38,7 +38,7 @@ class Extender:
         self._ask("filter", nodes)
         for node in nodes:
             if node in self.refuses:
-                diagnosis.add(Refusal("Extender", self.refuses[node], [node]))
+                diagnosis.add(NodeRefusal("Extender", self.refuses[node], [node]))
         return [node for node in nodes if node not in self.refuses]
 
     async def prioritize(self, pod: Pod, nodes: Sequence[str]) -> Mapping[str, int]:

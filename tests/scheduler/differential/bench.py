@@ -9,7 +9,7 @@ from podtrail_scheduler.cluster.simulated.timeline import Timeline
 from podtrail_scheduler.configuration.expansion import ProfileConfiguration, resolve
 from podtrail_scheduler.configuration.features import FeatureGates
 from podtrail_scheduler.configuration.load import check, read
-from podtrail_scheduler.cycles.attempt import AttemptRecord, Explanation
+from podtrail_scheduler.cycles.attempt import AttemptRecord, ScoreExplanation
 from podtrail_scheduler.cycles.cache import Cache
 from podtrail_scheduler.cycles.scheduler import Scheduler
 from podtrail_scheduler.framework.handle import Handle
@@ -50,7 +50,7 @@ class Bench:
         built = make_profile(handle, _profiles()[profile], available())
         self.records: dict[str, AttemptRecord] = {}
         self.order: list[str] = []
-        self.explanations: dict[str, Explanation] = {}
+        self.explanations: dict[str, ScoreExplanation] = {}
         self.scheduler = Scheduler(
             [(built, handle)],
             self.nodes,
@@ -85,7 +85,7 @@ class Bench:
             self.api_server.objects.remove(before)
         self.settle()
 
-    def _explained(self, pod: Pod, explanation: Explanation) -> None:
+    def _explained(self, pod: Pod, explanation: ScoreExplanation) -> None:
         self.explanations.setdefault(pod.uid, explanation)
 
     def settle(self) -> None:

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import ClientSession, web
 from podtrail_scheduler.configuration import types
 from podtrail_scheduler.configuration.defaults import EXTENDER_TIMEOUT
-from podtrail_scheduler.extenders import Extender
+from podtrail_scheduler.extenders import HTTPExtender
 from podtrail_scheduler.objects import Pod
 
 
@@ -83,8 +83,8 @@ class Asking:
         )
         return replace(whole, **changes)
 
-    def made(self, *configurations: types.Extender) -> tuple[Extender, ...]:
-        return tuple(Extender(each, self.session, Manifests()) for each in configurations or (self.extender(),))
+    def made(self, *configurations: types.Extender) -> tuple[HTTPExtender, ...]:
+        return tuple(HTTPExtender(each, self.session, Manifests()) for each in configurations or (self.extender(),))
 
 
 Scenario = Callable[..., Any]

@@ -1,7 +1,7 @@
 from collections.abc import Callable
 
 import pytest
-from podtrail_scheduler.framework.events import Action, Happening, Hint, Hinting, Resource
+from podtrail_scheduler.framework.events import ActionType, EventResource, Happening, Hint, Hinting
 from podtrail_scheduler.objects import ApiObject, Pod
 
 from tests.scheduler.plugins.cluster import Cluster
@@ -17,8 +17,8 @@ def cluster() -> Cluster:
 def hopeful() -> Callable[..., bool]:
     """Whether the plugin's hint for a resource queues the Pod after the change from `old` to `new`."""
 
-    def ask(plugin: Hinting, pod: Pod, resource: Resource, old: ApiObject | None, new: ApiObject | None) -> bool:
-        action = Action.ADD if old is None else Action.DELETE if new is None else Action.UPDATE
+    def ask(plugin: Hinting, pod: Pod, resource: EventResource, old: ApiObject | None, new: ApiObject | None) -> bool:
+        action = ActionType.ADD if old is None else ActionType.DELETE if new is None else ActionType.UPDATE
         [registration] = [
             each
             for each in plugin.events_to_register()

@@ -5,13 +5,13 @@ from typing import Any, Protocol
 
 from podtrail_scheduler.framework.events import (
     NODE_ADD,
-    Action,
+    ActionType,
     ClusterEvent,
+    EventResource,
     Happening,
     Hint,
     Hinting,
     Registration,
-    Resource,
     hints_of,
 )
 from podtrail_scheduler.framework.queued_pod import QueuedPod
@@ -19,7 +19,7 @@ from podtrail_scheduler.framework.status import Status, unresolvable
 from podtrail_scheduler.objects import Node, Pod
 from podtrail_scheduler.objects.durations import SECOND
 from podtrail_scheduler.queueing.pre_enqueue import PreEnqueuePlugin, PreEnqueueReporter
-from podtrail_scheduler.queueing.queue import ProfileQueueing, QueueSettings, SchedulingQueue
+from podtrail_scheduler.queueing.queue import ProfileQueueing, SchedulingQueue, SchedulingQueueSettings
 
 START = 1_000 * SECOND
 NODE_ADDED = Happening(NODE_ADD, None, Node("node-9"))
@@ -29,7 +29,7 @@ class Fit:
     name = "Fit"
 
     def events_to_register(self) -> Sequence[Registration]:
-        return (Registration(ClusterEvent(Resource.NODE, Action.ADD), self.likes_node_9),)
+        return (Registration(ClusterEvent(EventResource.NODE, ActionType.ADD), self.likes_node_9),)
 
     def likes_node_9(self, pod: Pod, happening: Happening) -> Hint:
         return Hint.QUEUE if isinstance(happening.new, Node) and happening.new.name == "node-9" else Hint.SKIP
@@ -41,7 +41,7 @@ class Ports:
     name = "Ports"
 
     def events_to_register(self) -> Sequence[Registration]:
-        return (Registration(ClusterEvent(Resource.POD, Action.DELETE)),)
+        return (Registration(ClusterEvent(EventResource.POD, ActionType.DELETE)),)
 
 
 class Faulty:
@@ -51,7 +51,7 @@ class Faulty:
         def fails(pod: Pod, happening: Happening) -> Hint:
             raise ValueError("expected something else")
 
-        return (Registration(ClusterEvent(Resource.NODE, Action.ADD), fails),)
+        return (Registration(ClusterEvent(EventResource.NODE, ActionType.ADD), fails),)
 
 
 class Gates:
@@ -61,7 +61,7 @@ class Gates:
         self.asked = 0
 
     def events_to_register(self) -> Sequence[Registration]:
-        return (Registration(ClusterEvent(Resource.POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)),)
+        return (Registration(ClusterEvent(EventResource.POD, ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)),)
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
         self.asked += 1
@@ -84,7 +84,7 @@ class QueueBench:
         self.queue = SchedulingQueue(
             lambda entry: (-entry.pod.priority, entry.queued_at),
             {"default-scheduler": ProfileQueueing(pre_enqueue, hints_of(hinting, ["Quiet"]))},
-            QueueSettings(**settings),
+            SchedulingQueueSettings(**settings),
             reporter=reporter,
         )
 

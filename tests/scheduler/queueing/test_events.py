@@ -1,10 +1,17 @@
 """Who hears of which event."""
 
 import pytest
-from podtrail_scheduler.framework.events import ASSIGNED_POD_ADD, NODE_ADD, TIMEOUT, Action, ClusterEvent, Resource
+from podtrail_scheduler.framework.events import (
+    ASSIGNED_POD_ADD,
+    NODE_ADD,
+    TIMEOUT,
+    ActionType,
+    ClusterEvent,
+    EventResource,
+)
 
-ANY_UPDATE = ClusterEvent(Resource.NODE, Action.UPDATE)
-TAINT = ClusterEvent(Resource.NODE, Action.UPDATE_NODE_TAINT)
+ANY_UPDATE = ClusterEvent(EventResource.NODE, ActionType.UPDATE)
+TAINT = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_TAINT)
 
 
 @pytest.mark.parametrize(
@@ -12,12 +19,12 @@ TAINT = ClusterEvent(Resource.NODE, Action.UPDATE_NODE_TAINT)
     [
         (ANY_UPDATE, TAINT, True),
         (TAINT, ANY_UPDATE, False),
-        (ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT), TAINT, True),
-        (ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL), TAINT, False),
-        (ClusterEvent(Resource.POD, Action.ADD), ASSIGNED_POD_ADD, True),
-        (ASSIGNED_POD_ADD, ClusterEvent(Resource.UNSCHEDULED_POD, Action.ADD), False),
-        (ClusterEvent(Resource.WILDCARD, Action.ALL), NODE_ADD, True),
-        (ClusterEvent(Resource.WILDCARD, Action.ADD), NODE_ADD, True),
+        (ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT), TAINT, True),
+        (ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL), TAINT, False),
+        (ClusterEvent(EventResource.POD, ActionType.ADD), ASSIGNED_POD_ADD, True),
+        (ASSIGNED_POD_ADD, ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.ADD), False),
+        (ClusterEvent(EventResource.WILDCARD, ActionType.ALL), NODE_ADD, True),
+        (ClusterEvent(EventResource.WILDCARD, ActionType.ADD), NODE_ADD, True),
         (NODE_ADD, TIMEOUT, False),
     ],
 )
@@ -32,7 +39,7 @@ def test_who_registered_hears_what_is_as_specific_or_more(
     [
         (NODE_ADD, "NodeAdd"),
         (ANY_UPDATE, "NodeUpdate"),
-        (ClusterEvent(Resource.CSI_NODE, Action.ALL), "storage.k8s.io/CSINodeAll"),
+        (ClusterEvent(EventResource.CSI_NODE, ActionType.ALL), "storage.k8s.io/CSINodeAll"),
         (TIMEOUT, "UnschedulableTimeout"),
     ],
 )

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from podtrail_scheduler.framework.events import Action, ClusterEvent, Happening, Registration, Resource
+from podtrail_scheduler.framework.events import ActionType, ClusterEvent, EventResource, Happening, Registration
 from podtrail_scheduler.framework.status import Status, unschedulable
 from podtrail_scheduler.objects import Pod
 
 from tests.scheduler.queueing.bench import QueueBench
 
-CLAIM_ADDED = Happening(ClusterEvent(Resource.RESOURCE_CLAIM, Action.ADD), None, None)
+CLAIM_ADDED = Happening(ClusterEvent(EventResource.RESOURCE_CLAIM, ActionType.ADD), None, None)
 
 
 class Claims:
@@ -20,7 +20,7 @@ class Claims:
     reason = "waiting for a claim"
 
     def events_to_register(self) -> Sequence[Registration]:
-        return (Registration(ClusterEvent(Resource.RESOURCE_CLAIM, Action.ADD)),)
+        return (Registration(ClusterEvent(EventResource.RESOURCE_CLAIM, ActionType.ADD)),)
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
         return unschedulable(self.reason) if self.reason else None

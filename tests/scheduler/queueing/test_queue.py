@@ -4,7 +4,14 @@ import logging
 from dataclasses import replace
 
 import pytest
-from podtrail_scheduler.framework.events import ASSIGNED_POD_DELETE, NODE_ADD, Action, ClusterEvent, Happening, Resource
+from podtrail_scheduler.framework.events import (
+    ASSIGNED_POD_DELETE,
+    NODE_ADD,
+    ActionType,
+    ClusterEvent,
+    EventResource,
+    Happening,
+)
 from podtrail_scheduler.objects import Node, Pod
 from podtrail_scheduler.objects.durations import MINUTE, SECOND
 
@@ -46,7 +53,7 @@ def test_a_hint_that_fails_brings_the_pod_back(bench: QueueBench, start: int, no
 def test_any_event_helps_against_a_plugin_that_registers_none(bench: QueueBench, start: int) -> None:
     bench.add()
     bench.refuse(by=["Quiet"])
-    bench.queue.move(Happening(ClusterEvent(Resource.CSI_NODE, Action.ADD), None, None), start)
+    bench.queue.move(Happening(ClusterEvent(EventResource.CSI_NODE, ActionType.ADD), None, None), start)
     assert bench.place() == "backoff"
 
 

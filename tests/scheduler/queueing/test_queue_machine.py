@@ -8,22 +8,22 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from podtrail_scheduler.framework.events import (
     NODE_ADD,
-    Action,
+    ActionType,
     ClusterEvent,
+    EventResource,
     Happening,
     Registration,
-    Resource,
     hints_of,
 )
 from podtrail_scheduler.framework.queued_pod import QueuedPod
 from podtrail_scheduler.framework.status import Status, unresolvable
 from podtrail_scheduler.objects import Node, Pod
 from podtrail_scheduler.objects.durations import MINUTE, SECOND
-from podtrail_scheduler.queueing.queue import ProfileQueueing, QueueSettings, SchedulingQueue
+from podtrail_scheduler.queueing.queue import ProfileQueueing, SchedulingQueue, SchedulingQueueSettings
 
 
 class Plugin:
-    def __init__(self, name: str, resource: Resource, action: Action) -> None:
+    def __init__(self, name: str, resource: EventResource, action: ActionType) -> None:
         self.name = name
         self._event = ClusterEvent(resource, action)
 
@@ -43,14 +43,18 @@ class QueueMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        gates = Gates("Gates", Resource.POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
+        gates = Gates("Gates", EventResource.POD, ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
         hints = hints_of(
-            [Plugin("Fit", Resource.NODE, Action.ADD), Plugin("Ports", Resource.POD, Action.DELETE), gates]
+            [
+                Plugin("Fit", EventResource.NODE, ActionType.ADD),
+                Plugin("Ports", EventResource.POD, ActionType.DELETE),
+                gates,
+            ]
         )
         self.queue = SchedulingQueue(
             lambda entry: (-entry.pod.priority, entry.queued_at),
             {"default-scheduler": ProfileQueueing([gates], hints)},
-            QueueSettings(pop_from_backoff=self.pop_from_backoff),
+            SchedulingQueueSettings(pop_from_backoff=self.pop_from_backoff),
         )
         self.now = 1_000 * SECOND
         self.born = 0
@@ -107,9 +111,9 @@ class QueueMachine(RuleBasedStateMachine):
             del self.alive[uid]
             self.queue.delete(uid)
 
-    @rule(action=st.sampled_from([Action.ADD, Action.DELETE]))
-    def something_happens(self, action: Action) -> None:
-        event = NODE_ADD if action is Action.ADD else ClusterEvent(Resource.ASSIGNED_POD, action)
+    @rule(action=st.sampled_from([ActionType.ADD, ActionType.DELETE]))
+    def something_happens(self, action: ActionType) -> None:
+        event = NODE_ADD if action is ActionType.ADD else ClusterEvent(EventResource.ASSIGNED_POD, action)
         self.queue.move(Happening(event, None, Node("n")), self.now)
 
     @rule(which=st.integers(0, 99))

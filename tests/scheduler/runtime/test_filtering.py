@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from podtrail_scheduler.framework.cycle_state import CycleState
-from podtrail_scheduler.framework.diagnosis import Diagnosis, Refusal, fit_message
+from podtrail_scheduler.framework.diagnosis import Diagnosis, NodeRefusal, fit_message
 from podtrail_scheduler.framework.extension_points import Plugin
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import Status, error, unresolvable, unschedulable
@@ -69,8 +69,8 @@ def test_a_node_is_refused_by_the_first_plugin_that_says_no() -> None:
     diagnosis = Diagnosis(3)
     assert phase.end(diagnosis) is None
     assert diagnosis.refusals == [
-        Refusal("First", unschedulable("no"), ["0", "1"]),
-        Refusal("Second", unresolvable("never"), ["2"]),
+        NodeRefusal("First", unschedulable("no"), ["0", "1"]),
+        NodeRefusal("Second", unresolvable("never"), ["2"]),
     ]
     assert diagnosis.message() == "0/3 nodes are available: 1 never, 2 no."
 
@@ -85,8 +85,8 @@ def test_a_filter_that_fails_fails_the_attempt() -> None:
 
 def test_reasons_are_sorted_as_text_and_counted_each() -> None:
     refusals = [
-        Refusal("Fit", unschedulable("Insufficient cpu", "Insufficient memory"), ["a", "b"]),
-        Refusal("Taint", unresolvable("node(s) had untolerated taint(s)"), [str(number) for number in range(10)]),
+        NodeRefusal("Fit", unschedulable("Insufficient cpu", "Insufficient memory"), ["a", "b"]),
+        NodeRefusal("Taint", unresolvable("node(s) had untolerated taint(s)"), [str(number) for number in range(10)]),
     ]
     assert fit_message(12, refusals) == (
         "0/12 nodes are available: 10 node(s) had untolerated taint(s), 2 Insufficient cpu, 2 Insufficient memory."

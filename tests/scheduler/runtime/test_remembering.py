@@ -16,7 +16,7 @@ from podtrail_scheduler.plugins.registry import default_profile
 from podtrail_scheduler.runtime.filtering import FilterPhase
 from podtrail_scheduler.runtime.framework import Framework
 from podtrail_scheduler.runtime.node_table import NodeTable
-from podtrail_scheduler.runtime.remembering import UNKNOWN, Memory
+from podtrail_scheduler.runtime.remembering import UNKNOWN, AnswerMemory
 from podtrail_scheduler.runtime.scoring import ScorePhase
 
 from tests.scheduler.bench import span_of
@@ -47,7 +47,7 @@ class Cluster:
 
     def answers(self, pod: Pod, *, anew: bool) -> tuple[object, ...]:
         if anew:
-            self._framework.memory = Memory(self.cache.table)
+            self._framework.memory = AnswerMemory(self.cache.table)
         state, diagnosis = CycleState(), Diagnosis(len(self.cache.nodes()))
         span = span_of(self._framework)
         prepared = self._framework.run_pre_filter(span, state, pod, self.cache.nodes())
@@ -98,7 +98,7 @@ def test_what_was_forgotten_by_the_log_is_unknown_again() -> None:
     cache = Cache()
     for number in range(3):
         cache.set_node(node(f"n{number}", 0, "a"))
-    memory = Memory(cache.table)
+    memory = AnswerMemory(cache.table)
     memory.column("key")[:] = ["one", "two", "three"]
     for _ in range(2000):
         cache.set_node(node("n1", 0, "a"))
@@ -109,7 +109,7 @@ def test_only_the_node_that_changed_is_asked_about_again() -> None:
     cache = Cache()
     for number in range(3):
         cache.set_node(node(f"n{number}", 0, "a"))
-    memory = Memory(cache.table)
+    memory = AnswerMemory(cache.table)
     memory.column("key")[:] = ["one", "two", "three"]
     cache.set_pod(KINDS[0].on("n1"))
     assert memory.column("key") == ["one", UNKNOWN, "three"]

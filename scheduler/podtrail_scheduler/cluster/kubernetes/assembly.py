@@ -27,12 +27,12 @@ from podtrail_scheduler.framework.aside import IN_PLACE
 from podtrail_scheduler.framework.client import Client
 from podtrail_scheduler.framework.extending import Extenders
 from podtrail_scheduler.framework.handle import Handle
-from podtrail_scheduler.framework.trial import Trial
+from podtrail_scheduler.framework.trial import FilterTrial
 from podtrail_scheduler.metrics.scheduler_metrics import SchedulerMetrics
 from podtrail_scheduler.metrics.sources import show
 from podtrail_scheduler.objects.durations import MINUTE, SECOND
 from podtrail_scheduler.plugins.registry import IN_TREE, Make, make_profile
-from podtrail_scheduler.queueing.queue import QueueSettings
+from podtrail_scheduler.queueing.queue import SchedulingQueueSettings
 from podtrail_scheduler.runtime.profile import Profile
 
 from .clock import AsyncioClock
@@ -41,7 +41,7 @@ from .plugin_threads import PluginThreads
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SchedulerPlan:
     """What to schedule with. `makers` are the plugins' classes by name (`plugins.registry.available`)."""
 
     configuration: KubeSchedulerConfiguration
@@ -58,7 +58,7 @@ class Plan:
 
 
 def assemble(
-    plan: Plan,
+    plan: SchedulerPlan,
     clock: AsyncioClock,
     client: Client,
     tracer: Tracer | None,
@@ -84,7 +84,7 @@ def assemble(
         tracer=tracer,
         on_attempt=plan.on_attempt,
         propagate=plan.features.enabled(ASYNC_TRACE_CONTEXT_PROPAGATION),
-        settings=QueueSettings(
+        settings=SchedulingQueueSettings(
             initial_backoff=plan.configuration.pod_initial_backoff_seconds * SECOND,
             max_backoff=plan.configuration.pod_max_backoff_seconds * SECOND,
             max_unschedulable=plan.max_unschedulable,
@@ -107,7 +107,7 @@ def assemble(
 
 
 def _profiles(
-    plan: Plan,
+    plan: SchedulerPlan,
     shared: Handle,
     metrics: SchedulerMetrics | None,
     events: EventBroadcaster | None,
@@ -118,7 +118,7 @@ def _profiles(
     for profile in plan.profiles:
         handle = replace(
             shared,
-            trial=Trial(),
+            trial=FilterTrial(),
             extenders=plan.extenders,
             async_preemption=plan.features.enabled(SCHEDULER_ASYNC_PREEMPTION),
             pre_enqueue_pod_status=plan.features.enabled(SCHEDULER_PRE_ENQUEUE_POD_STATUS),
@@ -137,7 +137,7 @@ def _profiles(
 
 
 def _dispatcher(
-    plan: Plan, clock: AsyncioClock, client: Client, metrics: SchedulerMetrics | None
+    plan: SchedulerPlan, clock: AsyncioClock, client: Client, metrics: SchedulerMetrics | None
 ) -> APIDispatcher | None:
     """The dispatcher that SchedulerAsyncAPICalls asks for; status patches have the rate of a client of their own."""
     if not plan.features.enabled(SCHEDULER_ASYNC_API_CALLS):

@@ -23,7 +23,7 @@ from podtrail_scheduler.metrics.sources import of_tracing
 from podtrail_scheduler.objects.durations import SECOND
 
 from .api_client import ApiClient
-from .assembly import Plan, assemble
+from .assembly import SchedulerPlan, assemble
 from .clock import AsyncioClock
 from .connection import Connection, user_agent
 from .election import ApiLease, Election, ElectionTiming
@@ -43,10 +43,10 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ServiceSettings:
     """A whole service: what to schedule with, where the cluster is, where to listen."""
 
-    plan: Plan
+    plan: SchedulerPlan
     version: str
     kubeconfig: Path | None = None
     """None: `clientConnection.kubeconfig`, else the ServiceAccount of the Pod that it runs in."""
@@ -58,7 +58,7 @@ class Settings:
     """Whether the provider becomes OpenTelemetry's global one, so that what plugins trace joins their attempts."""
 
 
-async def run(settings: Settings, stop: asyncio.Event, started: Callable[[int], None] = lambda _: None) -> None:
+async def run(settings: ServiceSettings, stop: asyncio.Event, started: Callable[[int], None] = lambda _: None) -> None:
     """Schedules until `stop` is set, and ends within two seconds then; `started` is told the port that is served.
 
     Raises ConnectionSettingsError and OSError (the port) at the start, and LeadershipLost when another may lead,
@@ -77,7 +77,7 @@ async def run(settings: Settings, stop: asyncio.Event, started: Callable[[int], 
 
 
 class _Service:
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ServiceSettings) -> None:
         self._settings = settings
         self._configuration = settings.plan.configuration
         self._clock = AsyncioClock()

@@ -29,7 +29,7 @@ from .api_server import PodPlan
 SECOND = 1_000_000_000
 
 
-class Arrival(NamedTuple):
+class PodArrival(NamedTuple):
     """A Pod to be created, without its annotations; `at` in unix nanoseconds."""
 
     at: int
@@ -56,7 +56,7 @@ def make_nodes(group: NodeGroup) -> Iterator[Node]:
         )
 
 
-def make_arrivals(workload: Workload, start: int) -> Iterator[Arrival]:
+def make_arrivals(workload: Workload, start: int) -> Iterator[PodArrival]:
     """The Pods of the workload in the order of their creation."""
     when = Random(f"{workload.seed}/arrivals")  # noqa: S311, reproducible on purpose
     what = Random(f"{workload.seed}/kinds")  # noqa: S311
@@ -96,7 +96,7 @@ class _Maker:
             scheduling_gates=tuple(kind.gates),
         )
 
-    def make(self, at: int, uid: str, traced: bool) -> Arrival:
+    def make(self, at: int, uid: str, traced: bool) -> PodArrival:
         number = self._made
         self._made += 1
         pod = self._template.named(f"{self._kind.name}-{number}", uid)
@@ -104,7 +104,7 @@ class _Maker:
         times = 0 if refusal is None else refusal.times if refusal.times is not None else 2**62
         message = "" if refusal is None else refusal.message
         plan = PodPlan(self._kind.lifetime, self._kind.grace, times, message)
-        return Arrival(at, pod, plan, self._kind.gates_lifted_after, traced)
+        return PodArrival(at, pod, plan, self._kind.gates_lifted_after, traced)
 
 
 def _affinity(kind: PodKind) -> Affinity:

@@ -12,7 +12,7 @@ from opentelemetry.trace import (
 from podtrail_instrumentation import inject_context
 
 from .api_server import SimulatedApiServer
-from .arrivals import Arrival
+from .arrivals import PodArrival
 from .identifiers import SeededIdGenerator
 from .timeline import Timeline
 
@@ -32,7 +32,7 @@ class Creator:
         self._ids = SeededIdGenerator(f"{seed}/creator")
         self.created = 0
 
-    def create(self, arrival: Arrival) -> None:
+    def create(self, arrival: PodArrival) -> None:
         """The request arrives now; the Pod exists when it has been handled."""
         self.created += 1
         done = self._timeline.now() + self._takes
@@ -42,7 +42,7 @@ class Creator:
         if pod.scheduling_gates and arrival.gates_lifted_after is not None:
             self._timeline.at(done + arrival.gates_lifted_after, lambda: self._api_server.lift_gates(pod.uid))
 
-    def _trace(self, arrival: Arrival, done: int) -> Context:
+    def _trace(self, arrival: PodArrival, done: int) -> Context:
         if self._tracer is None:
             ids = self._ids.generate_trace_id(), self._ids.generate_span_id()
             remote = SpanContext(*ids, is_remote=False, trace_flags=TraceFlags(TraceFlags.SAMPLED))

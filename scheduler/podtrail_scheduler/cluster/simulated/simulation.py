@@ -19,7 +19,7 @@ from podtrail_scheduler.workload import NodeGroup, Workload
 
 from .api_faults import ApiFaults
 from .api_server import SimulatedApiServer
-from .arrivals import Arrival, make_arrivals, make_nodes
+from .arrivals import PodArrival, make_arrivals, make_nodes
 from .creator import Creator
 from .disruptions import Disruptions
 from .faults import make_slow_plugins
@@ -152,7 +152,7 @@ class Simulation:
         if node is not None:
             self.api_server.change_node(replace(node, unschedulable=False))
 
-    def _plan_arrival(self, arrivals: Iterator[Arrival]) -> None:
+    def _plan_arrival(self, arrivals: Iterator[PodArrival]) -> None:
         arrival = next(arrivals, None)
         if arrival is None:
             return
@@ -164,7 +164,7 @@ class Simulation:
 
         self.timeline.at(arrival.at, arrive)
 
-    def _plan_interference(self, arrival: Arrival) -> None:
+    def _plan_interference(self, arrival: PodArrival) -> None:
         """What others do to the Pod."""
         faults, uid = self._workload.faults, arrival.pod.uid
         kind, _, number = arrival.pod.name.rpartition("-")

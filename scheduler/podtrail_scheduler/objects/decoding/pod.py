@@ -19,7 +19,7 @@ from .affinity import affinity, spread_constraint
 from .features import required_features
 from .owners import controller
 from .reading import Json, flag, inner, items, labels, moment, part, text, whole
-from .resources import Container, container, demand
+from .resources import ContainerDemand, container, demand
 
 _NO_AFFINITY = Affinity()
 _DEFAULT_GRACE = 30
@@ -77,12 +77,12 @@ def decode_pod(pod: Json) -> Pod:
     )
 
 
-def _each(containers: tuple[Container, ...], init: tuple[Container, ...]) -> tuple[ContainerRequests, ...]:
+def _each(containers: tuple[ContainerDemand, ...], init: tuple[ContainerDemand, ...]) -> tuple[ContainerRequests, ...]:
     early = (ContainerRequests(each.name, _amounts(each), not each.restartable) for each in init)
     return (*early, *(ContainerRequests(each.name, _amounts(each)) for each in containers))
 
 
-def _amounts(each: Container) -> Mapping[str, int]:
+def _amounts(each: ContainerDemand) -> Mapping[str, int]:
     return {name: amount(name, billionths) for name, billionths in each.requests.items()}
 
 

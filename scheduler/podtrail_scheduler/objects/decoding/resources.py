@@ -16,7 +16,7 @@ _DEFAULTS = {CPU: NANO // 10, MEMORY: 200 * 1024**2 * NANO}
 Amounts = dict[str, int]
 
 
-class Container(NamedTuple):
+class ContainerDemand(NamedTuple):
     """What takes room of a container or init container; `restartable` is a sidecar's."""
 
     name: str
@@ -24,17 +24,17 @@ class Container(NamedTuple):
     restartable: bool
 
 
-def container(each: Json) -> Container:
+def container(each: Json) -> ContainerDemand:
     """What takes room of a container or init container."""
     limits = part(each, "resources")
-    return Container(
+    return ContainerDemand(
         text(each, "name"),
         quantities(limits, "requests", "resources") if limits else {},
         each.get("restartPolicy") == "Always",
     )
 
 
-class Status(NamedTuple):
+class ContainerResources(NamedTuple):
     """A container's status: what the kubelet has allocated to it and what is in force."""
 
     name: str
@@ -42,17 +42,17 @@ class Status(NamedTuple):
     in_force: Amounts | None
 
 
-def container_status(each: Json) -> Status:
+def container_status(each: Json) -> ContainerResources:
     """What resizing in place has come to for one container."""
     in_force = part(each, "resources")
-    return Status(
+    return ContainerResources(
         text(each, "name"),
         quantities(each, "allocatedResources") if "allocatedResources" in each else None,
         quantities(in_force, "requests", "resources") if "requests" in in_force else None,
     )
 
 
-class Demand(NamedTuple):
+class PodDemand(NamedTuple):
     """A Pod's effective requests, and (cpu, memory) with the defaults of containers that ask for nothing.
 
     `of_containers` is without Pod-level resources, with the defaults; None when there are no such resources.
@@ -63,7 +63,9 @@ class Demand(NamedTuple):
     of_containers: Mapping[str, int] | None
 
 
-def demand(spec: Json, status: Json, containers: tuple[Container, ...], init: tuple[Container, ...]) -> Demand:
+def demand(
+    spec: Json, status: Json, containers: tuple[ContainerDemand, ...], init: tuple[ContainerDemand, ...]
+) -> PodDemand:
     """The larger of what is asked for, allocated and in force; Pod-level resources in place of the containers' sum."""
     pod_level = _pod_level(spec, status)
     overhead = quantities(spec, "overhead", "spec") if "overhead" in spec else {}
@@ -80,7 +82,7 @@ def demand(spec: Json, status: Json, containers: tuple[Container, ...], init: tu
         _add(defaulted, overhead)
         of_containers = _counted(defaulted)
     cpu_and_memory = amount(CPU, nonzero.get(CPU, 0)), amount(MEMORY, nonzero.get(MEMORY, 0))
-    return Demand(_counted(plain), cpu_and_memory, of_containers)
+    return PodDemand(_counted(plain), cpu_and_memory, of_containers)
 
 
 def _counted(amounts: Amounts) -> dict[str, int]:
@@ -105,7 +107,7 @@ def _is_pod_level(name: str) -> bool:
     return name in (CPU, MEMORY) or name.startswith(HUGE_PAGES)
 
 
-def _statuses(status: Json) -> dict[str, Status]:
+def _statuses(status: Json) -> dict[str, ContainerResources]:
     found = (
         *items(status, "initContainerStatuses", container_status, "status"),
         *items(status, "containerStatuses", container_status, "status"),
@@ -123,9 +125,9 @@ def _reason(condition: Json) -> tuple[str, str]:
 
 
 def _effective(
-    containers: tuple[Container, ...],
-    init: tuple[Container, ...],
-    statuses: Mapping[str, Status],
+    containers: tuple[ContainerDemand, ...],
+    init: tuple[ContainerDemand, ...],
+    statuses: Mapping[str, ContainerResources],
     infeasible: bool,
     defaults: Mapping[str, int],
 ) -> Amounts:
@@ -133,14 +135,14 @@ def _effective(
     if not statuses:
         return wanted
 
-    def fallback(each: Container) -> Amounts:
+    def fallback(each: ContainerDemand) -> Amounts:
         return {} if infeasible else each.requests
 
-    def allocated(each: Container) -> Amounts:
+    def allocated(each: ContainerDemand) -> Amounts:
         status = statuses.get(each.name)
         return fallback(each) if status is None or status.allocated is None else status.allocated
 
-    def in_force(each: Container) -> Amounts:
+    def in_force(each: ContainerDemand) -> Amounts:
         status = statuses.get(each.name)
         return allocated(each) if status is None or status.in_force is None else status.in_force
 
@@ -151,9 +153,9 @@ def _effective(
 
 
 def _together(
-    containers: tuple[Container, ...],
-    init: tuple[Container, ...],
-    of: Callable[[Container], Amounts],
+    containers: tuple[ContainerDemand, ...],
+    init: tuple[ContainerDemand, ...],
+    of: Callable[[ContainerDemand], Amounts],
     defaults: Mapping[str, int],
 ) -> Amounts:
     """The containers' sum, or what starting takes if more: init containers run one by one, beside sidecars."""

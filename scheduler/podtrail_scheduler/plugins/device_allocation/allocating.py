@@ -13,10 +13,10 @@ from podtrail_scheduler.objects.resource import (
 )
 
 from .capacity import NOTHING, suffices
-from .chosen import Chosen, Taken, UnallocatableError, Wanted, alternatives
+from .chosen import Chosen, TakenDevices, UnallocatableError, WantedDevices, alternatives
 from .counters import CountersLeft
-from .pools import Candidate, Pool, PoolId, node_matches
-from .searching import MAX_DEVICES, Search, TooManyError
+from .pools import CandidateDevice, Pool, PoolId, node_matches
+from .searching import MAX_DEVICES, DeviceSearch, TooManyError
 from .selecting import DeviceSelectors
 
 
@@ -29,7 +29,7 @@ class Allocator:
 
     def __init__(
         self,
-        taken: Taken,
+        taken: TakenDevices,
         classes: Callable[[str], DeviceClass | None],
         selectors: DeviceSelectors,
         rules: Sequence[DeviceTaintRule] = (),
@@ -52,7 +52,7 @@ class Allocator:
         Raises UnallocatableError, UnselectableError, InvalidPoolsError and TimedOutError.
         """
         candidates = [
-            Candidate(device, each, pool)
+            CandidateDevice(device, each, pool)
             for pool in pools
             if pool.usable
             for each in pool.slices
@@ -61,7 +61,9 @@ class Allocator:
         ]
         selectable = _Selectable(node, claims, self._selectors)
         wanted = [self._of_claim(index, claim, pools, candidates, selectable) for index, claim in enumerate(claims)]
-        search = Search(claims, wanted, candidates, selectable.ask, self._taken, self._counters, self._rules, late)
+        search = DeviceSearch(
+            claims, wanted, candidates, selectable.ask, self._taken, self._counters, self._rules, late
+        )
         try:
             if search.place(0, 0):
                 return search.chosen
@@ -76,9 +78,9 @@ class Allocator:
         index: int,
         claim: ResourceClaim,
         pools: Sequence[Pool],
-        candidates: Sequence[Candidate],
+        candidates: Sequence[CandidateDevice],
         selectable: "_Selectable",
-    ) -> list[list[Wanted]]:
+    ) -> list[list[WantedDevices]]:
         wanted, fewest = [], 0
         for request in claim.requests:
             each = [
@@ -106,15 +108,15 @@ class Allocator:
         claim: ResourceClaim,
         specification: DeviceSpecification,
         pools: Sequence[Pool],
-        candidates: Sequence[Candidate],
+        candidates: Sequence[CandidateDevice],
         selectable: "_Selectable",
-    ) -> Wanted:
+    ) -> WantedDevices:
         what = f"claim {claim.key}, request {specification.name}"
         device_class = self._classes(specification.device_class_name)
         if device_class is None:
             raise UnallocatableError(f"{what}: could not retrieve device class {specification.device_class_name}")
         if specification.allocation_mode == EXACT_COUNT:
-            return Wanted(specification, device_class, specification.count)
+            return WantedDevices(specification, device_class, specification.count)
         if specification.allocation_mode != ALL_DEVICES:
             raise UnallocatableError(f"{what}: unsupported count mode {specification.allocation_mode}")
         for pool in pools:
@@ -123,7 +125,7 @@ class Allocator:
                 raise UnallocatableError(
                     f"{what}: asks for all devices, but resource pool {pool.id} is currently {state}"
                 )
-        every = Wanted(specification, device_class, 0)
+        every = WantedDevices(specification, device_class, 0)
         devices = [
             each
             for each in candidates
@@ -141,7 +143,7 @@ class _Selectable:
         self._selectors = selectors
         self._answers: dict[tuple[int, int, int], bool] = {}
 
-    def ask(self, claim: int, wanted: Wanted, candidate: Candidate) -> bool:
+    def ask(self, claim: int, wanted: WantedDevices, candidate: CandidateDevice) -> bool:
         """Raises UnselectableError."""
         key = claim, id(wanted.specification), id(candidate.device)
         answer = self._answers.get(key)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from podtrail_scheduler.objects.resource import DeviceClass, DeviceId, DeviceRequest, DeviceSpecification
 
 from .capacity import Amounts
-from .pools import Candidate
+from .pools import CandidateDevice
 
 
 class UnallocatableError(Exception):
@@ -15,7 +15,7 @@ class UnallocatableError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class TakenDevices:
     """The devices that claims have: whole ones, and how much of those that are shared."""
 
     devices: Set[DeviceId]
@@ -25,13 +25,13 @@ class Taken:
         return device in self.devices or device in self.consumed
 
 
-class Wanted(NamedTuple):
+class WantedDevices(NamedTuple):
     """How many devices a request or alternative wants, and which ones if it wants all."""
 
     specification: DeviceSpecification
     device_class: DeviceClass
     number: int
-    devices: Sequence[Candidate] = ()
+    devices: Sequence[CandidateDevice] = ()
 
 
 class Chosen(NamedTuple):
@@ -39,7 +39,7 @@ class Chosen(NamedTuple):
 
     request: DeviceRequest
     specification: DeviceSpecification
-    candidate: Candidate
+    candidate: CandidateDevice
     consumed: Amounts | None = None
     takes_counters: bool = False
 

@@ -8,7 +8,7 @@ from podtrail_scheduler.objects import Pod
 from podtrail_scheduler.objects.resource import Allocation, DeviceId, ResourceClaim
 
 from .capacity import NOTHING, Amounts, total
-from .chosen import Taken
+from .chosen import TakenDevices
 
 
 class MissingClaimError(Exception):
@@ -20,7 +20,7 @@ class MissingClaimError(Exception):
         self.awaited = awaited
 
 
-class Claims:
+class ClaimTracker:
     """Claims as the watch shows them, or as they were written if the watch does not show that yet."""
 
     def __init__(self, listers: Listers) -> None:
@@ -95,7 +95,7 @@ class Claims:
         self._changes += 1
         self._written[claim.key] = claim
 
-    def taken(self) -> Taken:
+    def taken(self) -> TakenDevices:
         """The devices that claims have, or are about to have; an administrator's claim takes nothing from others."""
         devices: set[DeviceId] = set()
         consumed: dict[DeviceId, Amounts] = {}
@@ -107,7 +107,7 @@ class Claims:
                     devices.add(each.id)
                 else:
                     consumed[each.id] = total(consumed.get(each.id, NOTHING), each.consumed)
-        return Taken(devices, consumed)
+        return TakenDevices(devices, consumed)
 
     def _allocations(self) -> Mapping[str, Allocation]:
         """Those that are written, by the claim's uid; kept until a claim changes."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from podtrail_scheduler.objects.resource import DeviceAttribute, DeviceConstraint
 
 from .chosen import Chosen
-from .pools import Candidate
+from .pools import CandidateDevice
 
 
 def holds(constraint: DeviceConstraint, before: Sequence[Chosen], chosen: Chosen) -> bool:
@@ -27,7 +27,7 @@ def _concerns(constraint: DeviceConstraint, chosen: Chosen) -> bool:
     return not requests or chosen.request.name in requests or chosen.request_name in requests
 
 
-def _attribute(candidate: Candidate, name: str) -> DeviceAttribute | None:
+def _attribute(candidate: CandidateDevice, name: str) -> DeviceAttribute | None:
     attributes = candidate.device.attributes
     domain, _, identifier = name.rpartition("/")
     if name in attributes or domain != candidate.pool.id.driver:

@@ -39,7 +39,7 @@ class Pool:
         return not self.incomplete and not self.invalid
 
 
-class Candidate(NamedTuple):
+class CandidateDevice(NamedTuple):
     """A device and where it was found."""
 
     device: Device

@@ -12,15 +12,15 @@ from podtrail_scheduler.objects.resource import (
 )
 
 from .capacity import NOTHING, Amounts, share, suffices, total
-from .chosen import Chosen, Taken, UnallocatableError, Wanted
+from .chosen import Chosen, TakenDevices, UnallocatableError, WantedDevices
 from .constraints import holds
 from .counters import CountersLeft, counters_left
-from .pools import Candidate, PoolId
+from .pools import CandidateDevice, PoolId
 
 MAX_DEVICES = 32
 """As many devices one claim may have."""
 
-Selectable = Callable[[int, Wanted, Candidate], bool]
+Selectable = Callable[[int, WantedDevices, CandidateDevice], bool]
 
 
 class TooManyError(Exception):
@@ -31,16 +31,16 @@ class TimedOutError(Exception):
     """The search took too long."""
 
 
-class Search:
+class DeviceSearch:
     """On one node; `chosen` has the devices of each claim when `place(0, 0)` was true."""
 
     def __init__(
         self,
         claims: Sequence[ResourceClaim],
-        wanted: Sequence[Sequence[Sequence[Wanted]]],
-        candidates: Sequence[Candidate],
+        wanted: Sequence[Sequence[Sequence[WantedDevices]]],
+        candidates: Sequence[CandidateDevice],
         selectable: Selectable,
-        taken: Taken,
+        taken: TakenDevices,
         counters: dict[PoolId, CountersLeft],
         rules: Sequence[DeviceTaintRule],
         late: Callable[[], bool],
@@ -96,7 +96,7 @@ class Search:
             return self.place(claim, request + 1)
         if wanted.number - have > MAX_DEVICES - len(self.chosen[claim]):
             raise TooManyError
-        possible: Iterable[tuple[int, Candidate]]
+        possible: Iterable[tuple[int, CandidateDevice]]
         if every:
             possible = ((0, wanted.devices[have]),)
         else:
@@ -114,7 +114,9 @@ class Search:
                 return True
         return False
 
-    def _take(self, place: tuple[int, int, int], wanted: Wanted, candidate: Candidate, *, must: bool) -> bool:
+    def _take(
+        self, place: tuple[int, int, int], wanted: WantedDevices, candidate: CandidateDevice, *, must: bool
+    ) -> bool:
         """Chooses the device unless it is in use, not selected, tainted, or breaks a constraint.
 
         One that `must` be chosen is an UnallocatableError when it breaks a constraint.
@@ -159,7 +161,7 @@ class Search:
                 for name, amount in counters.items():
                     self._consumed[candidate.pool.id, counter_set, name] += sign * amount
 
-    def _in_use(self, claim: int, wanted: Wanted, candidate: Candidate) -> bool:
+    def _in_use(self, claim: int, wanted: WantedDevices, candidate: CandidateDevice) -> bool:
         """Whole devices are for one claim; administrators may have them too, but not twice in a claim."""
         if wanted.specification.admin_access:
             return not candidate.device.allow_multiple_allocations and any(
@@ -167,7 +169,7 @@ class Search:
             )
         return candidate.id in self._taken.devices or self._whole[candidate.id] > 0
 
-    def _tolerates(self, specification: DeviceSpecification, candidate: Candidate) -> bool:
+    def _tolerates(self, specification: DeviceSpecification, candidate: CandidateDevice) -> bool:
         given = (rule.taint for rule in self._rules if rule.selects(candidate.id))
         return all(
             taint.effect not in ("NoSchedule", "NoExecute")
@@ -181,12 +183,12 @@ class Search:
             consumed = total(consumed, amounts)
         return consumed
 
-    def _is_shared_already(self, candidate: Candidate) -> bool:
+    def _is_shared_already(self, candidate: CandidateDevice) -> bool:
         return candidate.device.allow_multiple_allocations and (
             candidate.id in self._taken.consumed or bool(self._shared.get(candidate.id))
         )
 
-    def _counters_suffice(self, candidate: Candidate) -> bool:
+    def _counters_suffice(self, candidate: CandidateDevice) -> bool:
         pool = candidate.pool
         left = self._counters.get(pool.id)
         if left is None:

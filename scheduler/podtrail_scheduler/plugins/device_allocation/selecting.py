@@ -6,7 +6,7 @@ from podtrail_scheduler.objects.resource import Device, DeviceAttribute
 
 from .cel import CelError, parse
 from .cel.values import Quantity, semver
-from .pools import Candidate
+from .pools import CandidateDevice
 
 _NOTHING: Mapping[str, object] = {}
 
@@ -38,7 +38,7 @@ class DeviceSelectors:
             self._version = version
             self._answers.clear()
 
-    def match(self, owner: str, expressions: Sequence[str], candidate: Candidate) -> bool:
+    def match(self, owner: str, expressions: Sequence[str], candidate: CandidateDevice) -> bool:
         """Whether the device meets all of them; `owner` names the class or claim in an UnselectableError."""
         for index, text in enumerate(expressions):
             key = id(candidate.device), text
@@ -50,7 +50,7 @@ class DeviceSelectors:
         return True
 
 
-def _answer(what: str, text: str, candidate: Candidate) -> bool:
+def _answer(what: str, text: str, candidate: CandidateDevice) -> bool:
     try:
         expression = parse(text)
     except CelError as error:

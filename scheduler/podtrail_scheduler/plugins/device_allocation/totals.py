@@ -6,9 +6,9 @@ from podtrail_scheduler.framework.listers import Listers
 from podtrail_scheduler.objects import Node
 from podtrail_scheduler.objects.resource import Device, DeviceClass, ResourceSlice
 
-from .chosen import Taken
-from .claims import Claims
-from .pools import Candidate, Pool, PoolId, node_matches
+from .chosen import TakenDevices
+from .claims import ClaimTracker
+from .pools import CandidateDevice, Pool, PoolId, node_matches
 from .selecting import DeviceSelectors, UnselectableError
 
 
@@ -17,10 +17,10 @@ class DeviceTotals:
 
     def __init__(self, listers: Listers) -> None:
         self._listers = listers
-        self._claims = listers.shared(Claims)
+        self._claims = listers.shared(ClaimTracker)
         self._selectors = DeviceSelectors()
         self._version: Hashable = None
-        self._taken = Taken(frozenset(), {})
+        self._taken = TakenDevices(frozenset(), {})
         self._slices = -1
         self._of_node: dict[str, list[ResourceSlice]] = {}
         self._of_several: list[ResourceSlice] = []
@@ -42,9 +42,9 @@ class DeviceTotals:
             return 0, 0
         return len(matching), sum(each in self._taken for each in matching)
 
-    def _on(self, node: Node) -> list[Candidate]:
+    def _on(self, node: Node) -> list[CandidateDevice]:
         return [
-            Candidate(device, each, Pool(PoolId(each.driver, each.pool)))
+            CandidateDevice(device, each, Pool(PoolId(each.driver, each.pool)))
             for each in (*self._of_node.get(node.name, ()), *self._of_several)
             for device in each.devices
             if _usable_on(node, each, device)

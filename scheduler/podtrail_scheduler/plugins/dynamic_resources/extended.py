@@ -83,7 +83,7 @@ class ClaimOfPod:
         requests: list[DeviceSpecification] = []
         mappings: list[RequestMapping] = []
         for name in sorted(names):
-            asked = _Asked(name, self._resources.classes()[name].name, self._containers)
+            asked = _ResourceDemand(name, self._resources.classes()[name].name, self._containers)
             requests += asked.requests
             mappings += asked.mappings
         requests.sort(key=lambda each: each.name)
@@ -91,7 +91,7 @@ class ClaimOfPod:
         return OnNode(replace(self.claim, requests=wanted), tuple(mappings))
 
 
-class _Asked:
+class _ResourceDemand:
     """What the containers of a Pod ask for of one resource.
 
     An early container uses what later ones will have, and what other early ones have had; only what the greediest of

@@ -3,13 +3,13 @@
 from podtrail_scheduler.framework.events import Happening, Hint
 from podtrail_scheduler.objects import Pod
 from podtrail_scheduler.objects.resource import ResourceClaim
-from podtrail_scheduler.plugins.device_allocation.claims import Claims, MissingClaimError
+from podtrail_scheduler.plugins.device_allocation.claims import ClaimTracker, MissingClaimError
 
 
-class Hints:
+class ClaimHints:
     """Looks at events with the claims of the Pod that waits."""
 
-    def __init__(self, claims: Claims) -> None:
+    def __init__(self, claims: ClaimTracker) -> None:
         self._claims = claims
 
     def after_claim(self, pod: Pod, happening: Happening) -> Hint:

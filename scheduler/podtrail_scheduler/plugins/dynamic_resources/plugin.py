@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from podtrail_scheduler.configuration.args import DynamicResourcesArgs
 from podtrail_scheduler.framework.cycle_state import CycleState
-from podtrail_scheduler.framework.events import Action, ClusterEvent, Registration, Resource
+from podtrail_scheduler.framework.events import ActionType, ClusterEvent, EventResource, Registration
 from podtrail_scheduler.framework.extension_points import MAX_SCORE, PostFilterResult
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
@@ -14,14 +14,14 @@ from podtrail_scheduler.objects.pod import ExtendedClaim
 from podtrail_scheduler.objects.resource import Allocation, DeviceClass, DeviceTaintRule, ResourceClaim
 from podtrail_scheduler.plugins.device_allocation.allocating import Allocator, InvalidPoolsError
 from podtrail_scheduler.plugins.device_allocation.chosen import UnallocatableError, alternatives, request_name
-from podtrail_scheduler.plugins.device_allocation.claims import Claims, MissingClaimError, is_reserved_for
+from podtrail_scheduler.plugins.device_allocation.claims import ClaimTracker, MissingClaimError, is_reserved_for
 from podtrail_scheduler.plugins.device_allocation.pools import Pools
 from podtrail_scheduler.plugins.device_allocation.searching import TimedOutError
 from podtrail_scheduler.plugins.device_allocation.selecting import DeviceSelectors, UnselectableError
 
 from .conditions import BindingFailedError, has_conditions, is_overdue, is_ready
 from .extended import UNWRITTEN, ClaimOfPod, ExtendedClaims, OnNode
-from .hints import Hints
+from .hints import ClaimHints
 from .result import allocation_of
 from .writing import ClaimWriter, UnreservableError
 
@@ -70,7 +70,7 @@ class DynamicResources:
         args = args or DynamicResourcesArgs()
         self._timeout = args.filter_timeout or 0
         self._binding_timeout = args.binding_timeout
-        self._claims = handle.listers.shared(Claims)
+        self._claims = handle.listers.shared(ClaimTracker)
         self._extended = ExtendedClaims(handle.listers)
         self._pools = Pools(handle.listers)
         self._selectors = DeviceSelectors()
@@ -220,17 +220,17 @@ class DynamicResources:
 
     def events_to_register(self) -> Sequence[Registration]:
         """Nodes, claims, device classes and devices that come or change."""
-        hints = Hints(self._claims)
-        nodes = Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE
-        claims = Action.ADD | Action.UPDATE | Action.DELETE
-        changed = Action.ADD | Action.UPDATE
-        generated = ClusterEvent(Resource.TARGET_POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM)
+        hints = ClaimHints(self._claims)
+        nodes = ActionType.ADD | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_ALLOCATABLE
+        claims = ActionType.ADD | ActionType.UPDATE | ActionType.DELETE
+        changed = ActionType.ADD | ActionType.UPDATE
+        generated = ClusterEvent(EventResource.TARGET_POD, ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM)
         return (
-            Registration(ClusterEvent(Resource.NODE, nodes)),
-            Registration(ClusterEvent(Resource.RESOURCE_CLAIM, claims), hints.after_claim),
+            Registration(ClusterEvent(EventResource.NODE, nodes)),
+            Registration(ClusterEvent(EventResource.RESOURCE_CLAIM, claims), hints.after_claim),
             Registration(generated, hints.after_target_pod),
-            Registration(ClusterEvent(Resource.DEVICE_CLASS, changed)),
-            Registration(ClusterEvent(Resource.RESOURCE_SLICE, changed)),
+            Registration(ClusterEvent(EventResource.DEVICE_CLASS, changed)),
+            Registration(ClusterEvent(EventResource.RESOURCE_SLICE, changed)),
         )
 
     async def _bind_extended(self, attempt: _Attempt, index: int, pod: Pod, node_name: str) -> None:

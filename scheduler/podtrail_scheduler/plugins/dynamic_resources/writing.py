@@ -11,7 +11,7 @@ from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.objects import Pod
 from podtrail_scheduler.objects.pod import ExtendedClaim
 from podtrail_scheduler.objects.resource import Allocation, ConsumerReference, ResourceClaim
-from podtrail_scheduler.plugins.device_allocation.claims import Claims, without
+from podtrail_scheduler.plugins.device_allocation.claims import ClaimTracker, without
 
 from .conditions import BindingFailedError, is_overdue, is_ready
 from .extended import manifest
@@ -36,7 +36,7 @@ class UnreservableError(Exception):
 class ClaimWriter:
     """Sends the requests, and tells `claims` what the API server has then."""
 
-    def __init__(self, handle: Handle, claims: Claims) -> None:
+    def __init__(self, handle: Handle, claims: ClaimTracker) -> None:
         self._handle = handle
         self._claims = claims
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from podtrail_scheduler.configuration.args import InterPodAffinityArgs
 from podtrail_scheduler.framework.cycle_state import CycleState
-from podtrail_scheduler.framework.events import Action, ClusterEvent, Registration, Resource
+from podtrail_scheduler.framework.events import ActionType, ClusterEvent, EventResource, Registration
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import SKIP, Status
@@ -91,11 +91,11 @@ class InterPodAffinity:
 
     def events_to_register(self) -> Sequence[Registration]:
         """Pods that come, go or change their labels, and nodes that come or change theirs."""
-        pods = Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE
+        pods = ActionType.ADD | ActionType.UPDATE_POD_LABEL | ActionType.DELETE
         return (
-            Registration(ClusterEvent(Resource.ASSIGNED_POD, pods), after_assigned_pod),
-            Registration(ClusterEvent(Resource.TARGET_POD, Action.UPDATE_POD_LABEL)),
-            Registration(ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL), after_node),
+            Registration(ClusterEvent(EventResource.ASSIGNED_POD, pods), after_assigned_pod),
+            Registration(ClusterEvent(EventResource.TARGET_POD, ActionType.UPDATE_POD_LABEL)),
+            Registration(ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL), after_node),
         )
 
     def _preferred(self, pod: Pod) -> tuple[WeightedTerm, ...]:

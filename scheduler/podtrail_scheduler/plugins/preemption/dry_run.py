@@ -7,7 +7,7 @@ from podtrail_scheduler.framework.cycle_state import CycleState
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import Status, error, unresolvable
-from podtrail_scheduler.framework.trial import Trial
+from podtrail_scheduler.framework.trial import FilterTrial
 from podtrail_scheduler.objects import Pod, PodDisruptionBudget
 
 from .victims import Candidate, by_importance, split_by_budgets
@@ -15,7 +15,7 @@ from .victims import Candidate, by_importance, split_by_budgets
 NO_VICTIMS = unresolvable("No preemption victims found for incoming pod")
 
 
-class Outcome(NamedTuple):
+class DryRunResult(NamedTuple):
     """The nodes that would do, and why the others that were tried would not."""
 
     candidates: list[Candidate]
@@ -33,7 +33,7 @@ class DryRun:
         self._state = state
         self._pod = pod
 
-    def run(self, nodes: Sequence[NodeInfo], offset: int, wanted: int) -> Outcome:
+    def run(self, nodes: Sequence[NodeInfo], offset: int, wanted: int) -> DryRunResult:
         """Tries `nodes` from `offset` on until there are `wanted` candidates, one without violations among them."""
         clean: list[Candidate] = []
         violating: list[Candidate] = []
@@ -47,7 +47,7 @@ class DryRun:
             (violating if found.violations else clean).append(found)
             if clean and len(clean) + len(violating) >= wanted:
                 break
-        return Outcome(clean + violating, refusals)
+        return DryRunResult(clean + violating, refusals)
 
     def _on(self, node: NodeInfo) -> Candidate | Status:
         lower = [each for each in node.pods.values() if each.priority < self._pod.priority]
@@ -74,7 +74,7 @@ class DryRun:
 class _Supposed:
     """A copy of a node, and what PreFilter wrote kept in step with it."""
 
-    def __init__(self, trial: Trial, state: CycleState, pod: Pod, node: NodeInfo) -> None:
+    def __init__(self, trial: FilterTrial, state: CycleState, pod: Pod, node: NodeInfo) -> None:
         self.victims: list[Pod] = []
         self.failed: Status | None = None
         """The first failure of a plugin, None when there was none."""

@@ -9,8 +9,8 @@ from opentelemetry.trace import get_current_span
 from podtrail_scheduler.configuration.args import DefaultPreemptionArgs
 from podtrail_scheduler.framework.client import DISRUPTION_TARGET
 from podtrail_scheduler.framework.cycle_state import CycleState
-from podtrail_scheduler.framework.diagnosis import Refusal, fit_message
-from podtrail_scheduler.framework.events import Action, ClusterEvent, Happening, Hint, Registration, Resource
+from podtrail_scheduler.framework.diagnosis import NodeRefusal, fit_message
+from podtrail_scheduler.framework.events import ActionType, ClusterEvent, EventResource, Happening, Hint, Registration
 from podtrail_scheduler.framework.extending import ExtenderError, Extenders, Victims
 from podtrail_scheduler.framework.extension_points import PostFilterResult
 from podtrail_scheduler.framework.handle import Handle
@@ -52,7 +52,7 @@ class DefaultPreemption:
         """Pods that go, so that the queue asks `pre_enqueue` again; the refusing plugins decide whether to retry."""
         if not self._handle.async_preemption:
             return ()
-        return (Registration(ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE), _leave_it_to_others),)
+        return (Registration(ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE), _leave_it_to_others),)
 
     async def post_filter(self, state: CycleState, pod: Pod, refusals: Mapping[str, Status]) -> PostFilterResult:
         """Nominates a node and has its victims terminate, or says why not; awaits extenders that have a say."""
@@ -138,7 +138,7 @@ def _not_helpful(nodes: Sequence[NodeInfo], refusals: Mapping[str, Status]) -> s
     by_status: dict[Status, list[str]] = {}
     for node in nodes:
         by_status.setdefault(refusals.get(node.name, NOT_HELPFUL), []).append(node.name)
-    return fit_message(len(nodes), [Refusal("", status, names) for status, names in by_status.items()])
+    return fit_message(len(nodes), [NodeRefusal("", status, names) for status, names in by_status.items()])
 
 
 def _terminates_by_preemption(pod: Pod) -> bool:

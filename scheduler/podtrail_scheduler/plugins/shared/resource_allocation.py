@@ -13,7 +13,7 @@ from podtrail_scheduler.plugins.device_allocation.totals import DeviceTotals
 from .extended_resources import ExtendedResources
 
 
-class Allocation(NamedTuple):
+class ResourceUse(NamedTuple):
     """One resource of a node: what is asked for with the Pod and without it, of what there is (never 0)."""
 
     weight: int
@@ -23,7 +23,7 @@ class Allocation(NamedTuple):
 
 
 class ScoredResources:
-    """The resources of a score's args; those that the scheduler does not count never have an `Allocation`."""
+    """The resources of a score's args; those that the scheduler does not count never have an `ResourceUse`."""
 
     def __init__(self, specs: Sequence[ResourceSpec], listers: Listers, *, nonzero: bool) -> None:
         """With `nonzero`, containers that ask for no cpu or memory count with the defaults."""
@@ -50,7 +50,7 @@ class ScoredResources:
         of_devices = any(name in classes and amount for (name, _, _), amount in zip(self._specs, wanted, strict=True))
         return wanted, self._devices.version if of_devices else None
 
-    def of(self, wanted: Sequence[int], node: NodeInfo) -> list[Allocation]:
+    def of(self, wanted: Sequence[int], node: NodeInfo) -> list[ResourceUse]:
         """The resources that the node has and, if scalar, the Pod asks for."""
         allocations = []
         allocatable_amounts = node.node.allocatable
@@ -63,7 +63,7 @@ class ScoredResources:
             elif (device_class := self._extended.classes().get(name)) is not None:
                 allocatable, allocated = self._devices.of(device_class, node.node)
             if allocatable:
-                allocations.append(Allocation(weight, allocated + amount, allocated, allocatable))
+                allocations.append(ResourceUse(weight, allocated + amount, allocated, allocatable))
         return allocations
 
     def _allocated(self, name: str, node: NodeInfo) -> int:

@@ -11,9 +11,9 @@ from podtrail_scheduler.configuration.args import (
 )
 from podtrail_scheduler.framework.extension_points import MAX_SCORE
 
-from .resource_allocation import Allocation
+from .resource_allocation import ResourceUse
 
-Scorer = Callable[[Sequence[Allocation]], int]
+Scorer = Callable[[Sequence[ResourceUse]], int]
 
 FULL = 100
 """Per cent."""
@@ -28,7 +28,7 @@ def scorer(strategy: ScoringStrategy) -> Scorer:
     return {LEAST_ALLOCATED: least_allocated, MOST_ALLOCATED: most_allocated}[strategy.type]
 
 
-def least_allocated(allocations: Sequence[Allocation]) -> int:
+def least_allocated(allocations: Sequence[ResourceUse]) -> int:
     """The weighted mean of the free shares: the emptier the better."""
     total = weights = 0
     for weight, requested, _, allocatable in allocations:
@@ -38,7 +38,7 @@ def least_allocated(allocations: Sequence[Allocation]) -> int:
     return total // weights if weights else 0
 
 
-def most_allocated(allocations: Sequence[Allocation]) -> int:
+def most_allocated(allocations: Sequence[ResourceUse]) -> int:
     """The weighted mean of the used shares: the fuller the better."""
     total = weights = 0
     for weight, requested, _, allocatable in allocations:
@@ -69,7 +69,7 @@ def _requested_to_capacity_ratio(strategy: ScoringStrategy) -> Scorer:
     ratio = strategy.requested_to_capacity_ratio
     line = broken_linear(ratio.shape if ratio is not None else ())
 
-    def score(allocations: Sequence[Allocation]) -> int:
+    def score(allocations: Sequence[ResourceUse]) -> int:
         total = weights = 0
         for weight, requested, _, allocatable in allocations:
             share = line(FULL if requested > allocatable else requested * FULL // allocatable)

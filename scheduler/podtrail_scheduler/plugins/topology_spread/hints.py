@@ -10,7 +10,7 @@ from .constraints import Constraint, has_keys
 HardConstraints = Callable[[Pod], Sequence[Constraint]]
 
 
-class Hints:
+class SpreadHints:
     """Looks at events with the constraints of the Pod that waits."""
 
     def __init__(self, constraints: HardConstraints) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from podtrail_scheduler.configuration.args import PodTopologySpreadArgs
 from podtrail_scheduler.framework.cycle_state import CycleState
-from podtrail_scheduler.framework.events import Action, ClusterEvent, Registration, Resource
+from podtrail_scheduler.framework.events import ActionType, ClusterEvent, EventResource, Registration
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import SKIP, Status
@@ -14,7 +14,7 @@ from podtrail_scheduler.plugins.shared.domain_counts import CountsByQuestion
 from .constraints import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY, Constraints
 from .default_selector import DefaultSelectors
 from .filtering import Spread, counted
-from .hints import Hints
+from .hints import SpreadHints
 from .scoring import SoftSpread, soft_spread
 
 
@@ -80,12 +80,12 @@ class PodTopologySpread:
 
     def events_to_register(self) -> Sequence[Registration]:
         """Pods that come, go or change their labels, the Pod itself, and nodes that come, go or change."""
-        hints = Hints(lambda pod: self._constraints.of(pod, DO_NOT_SCHEDULE))
-        pods = Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE
-        itself = Action.UPDATE_POD_TOLERATION | Action.UPDATE_POD_LABEL
-        nodes = Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT
+        hints = SpreadHints(lambda pod: self._constraints.of(pod, DO_NOT_SCHEDULE))
+        pods = ActionType.ADD | ActionType.UPDATE_POD_LABEL | ActionType.DELETE
+        itself = ActionType.UPDATE_POD_TOLERATION | ActionType.UPDATE_POD_LABEL
+        nodes = ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_TAINT
         return (
-            Registration(ClusterEvent(Resource.ASSIGNED_POD, pods), hints.after_assigned_pod),
-            Registration(ClusterEvent(Resource.TARGET_POD, itself), hints.after_target_pod),
-            Registration(ClusterEvent(Resource.NODE, nodes), hints.after_node),
+            Registration(ClusterEvent(EventResource.ASSIGNED_POD, pods), hints.after_assigned_pod),
+            Registration(ClusterEvent(EventResource.TARGET_POD, itself), hints.after_target_pod),
+            Registration(ClusterEvent(EventResource.NODE, nodes), hints.after_node),
         )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from podtrail_scheduler.configuration.args import VolumeBindingArgs
 from podtrail_scheduler.framework.cycle_state import CycleState
-from podtrail_scheduler.framework.events import Action, ClusterEvent, Registration, Resource
+from podtrail_scheduler.framework.events import ActionType, ClusterEvent, EventResource, Registration
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import SKIP, Status, error, unresolvable
@@ -124,15 +124,15 @@ class VolumeBinding:
 
     def events_to_register(self) -> Sequence[Registration]:
         """Whatever says where volumes are or can be made."""
-        changed = Action.ADD | Action.UPDATE
+        changed = ActionType.ADD | ActionType.UPDATE
         return (
-            Registration(ClusterEvent(Resource.STORAGE_CLASS, changed), after_storage_class),
-            Registration(ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, changed), after_own_claim),
-            Registration(ClusterEvent(Resource.PERSISTENT_VOLUME, changed)),
-            Registration(ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL)),
-            Registration(ClusterEvent(Resource.CSI_NODE, changed), after_csi_node),
-            Registration(ClusterEvent(Resource.CSI_DRIVER, Action.UPDATE), after_csi_driver),
-            Registration(ClusterEvent(Resource.CSI_STORAGE_CAPACITY, changed), after_csi_storage_capacity),
+            Registration(ClusterEvent(EventResource.STORAGE_CLASS, changed), after_storage_class),
+            Registration(ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, changed), after_own_claim),
+            Registration(ClusterEvent(EventResource.PERSISTENT_VOLUME, changed)),
+            Registration(ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)),
+            Registration(ClusterEvent(EventResource.CSI_NODE, changed), after_csi_node),
+            Registration(ClusterEvent(EventResource.CSI_DRIVER, ActionType.UPDATE), after_csi_driver),
+            Registration(ClusterEvent(EventResource.CSI_STORAGE_CAPACITY, changed), after_csi_storage_capacity),
         )
 
     def _trouble(self, pod: Pod) -> str:

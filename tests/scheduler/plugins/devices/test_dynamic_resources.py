@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from podtrail_scheduler.cluster.simulated.timeline import Timeline
 from podtrail_scheduler.configuration.args import DynamicResourcesArgs
-from podtrail_scheduler.framework.events import Resource
+from podtrail_scheduler.framework.events import EventResource
 from podtrail_scheduler.framework.status import SKIP, Code, unresolvable
 from podtrail_scheduler.objects import (
     HOSTNAME,
@@ -346,15 +346,15 @@ def test_hints_look_for_claims_that_come_and_devices_that_go_free(
     mine, other = claim(), claim(name="other")
     taken = replace(other, allocation=has(in_pool("a", "x")))
     cluster.have(mine)
-    assert hopeful(plugin, POD, Resource.RESOURCE_CLAIM, None, mine)
-    assert not hopeful(plugin, POD, Resource.RESOURCE_CLAIM, None, other)
-    assert hopeful(plugin, POD, Resource.RESOURCE_CLAIM, taken, other)
-    assert hopeful(plugin, POD, Resource.RESOURCE_CLAIM, taken, None)
-    assert not hopeful(plugin, POD, Resource.RESOURCE_CLAIM, other, None)
-    assert not hopeful(plugin, POD, Resource.RESOURCE_CLAIM, mine, replace(mine, resource_version="9"))
+    assert hopeful(plugin, POD, EventResource.RESOURCE_CLAIM, None, mine)
+    assert not hopeful(plugin, POD, EventResource.RESOURCE_CLAIM, None, other)
+    assert hopeful(plugin, POD, EventResource.RESOURCE_CLAIM, taken, other)
+    assert hopeful(plugin, POD, EventResource.RESOURCE_CLAIM, taken, None)
+    assert not hopeful(plugin, POD, EventResource.RESOURCE_CLAIM, other, None)
+    assert not hopeful(plugin, POD, EventResource.RESOURCE_CLAIM, mine, replace(mine, resource_version="9"))
     generated = replace(POD, resource_claims=(PodResourceClaim("d", "", "template"),))
-    assert not hopeful(plugin, POD, Resource.TARGET_POD, POD, generated)
-    assert hopeful(plugin, POD, Resource.TARGET_POD, generated, replace(generated, claim_statuses={"d": ""}))
+    assert not hopeful(plugin, POD, EventResource.TARGET_POD, POD, generated)
+    assert hopeful(plugin, POD, EventResource.TARGET_POD, generated, replace(generated, claim_statuses={"d": ""}))
 
 
 def test_devices_that_need_no_preparation_are_usable_only_where_the_kubelet_knows(cluster: Cluster) -> None:

@@ -19,7 +19,7 @@ from podtrail_scheduler.objects.resource import (
     ResourceSlice,
 )
 from podtrail_scheduler.plugins.device_allocation.allocating import Allocator
-from podtrail_scheduler.plugins.device_allocation.chosen import Chosen, Taken
+from podtrail_scheduler.plugins.device_allocation.chosen import Chosen, TakenDevices
 from podtrail_scheduler.plugins.device_allocation.pools import Pools
 from podtrail_scheduler.plugins.device_allocation.selecting import DeviceSelectors
 
@@ -72,7 +72,7 @@ def test_devices_are_found_whenever_there_are_any_and_are_what_was_asked_for(
     )
     pools = Pools(listers)
     pools.refresh()
-    taken = Taken({DeviceId(DRIVER, "p", f"x{n}") for n in used}, {})
+    taken = TakenDevices({DeviceId(DRIVER, "p", f"x{n}") for n in used}, {})
     allocator = Allocator(taken, lambda name: DeviceClass(name), DeviceSelectors())
     found = allocator.allocate(NODE, pools.of(NODE), [claim], lambda: False)
     free = {f"x{n}": each for n, each in enumerate(offered) if n not in used}

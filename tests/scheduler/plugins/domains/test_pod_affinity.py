@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from podtrail_scheduler.configuration.args import InterPodAffinityArgs
-from podtrail_scheduler.framework.events import Action, Happening, Hint, Resource
+from podtrail_scheduler.framework.events import ActionType, EventResource, Happening, Hint
 from podtrail_scheduler.objects import (
     Affinity,
     LabelSelector,
@@ -174,30 +174,30 @@ IN_A, IN_B, NOWHERE = Node("n", {ZONE: "a"}), Node("n", {ZONE: "b"}), Node("n")
 @pytest.mark.parametrize(
     ("affinity", "resource", "old", "new", "hopeful"),
     [
-        (near(term("web")), Resource.ASSIGNED_POD, None, RUNS, True),
-        (near(term("db")), Resource.ASSIGNED_POD, None, RUNS, False),
-        (near(term("web")), Resource.ASSIGNED_POD, None, replace(RUNS, node_name=""), False),
-        (near(term("web")), Resource.ASSIGNED_POD, replace(RUNS, labels={}), RUNS, True),
-        (near(term("web")), Resource.ASSIGNED_POD, RUNS, RUNS, False),
-        (away(term("web")), Resource.ASSIGNED_POD, RUNS, None, True),
-        (away(term("web")), Resource.ASSIGNED_POD, RUNS, replace(RUNS, labels={}), True),
-        (away(term("web")), Resource.ASSIGNED_POD, None, RUNS, False),
-        (Affinity(), Resource.ASSIGNED_POD, replace(RUNS, affinity=away(term("new"))), None, True),
-        (near(term("web")), Resource.NODE, None, IN_A, True),
-        (near(term("web")), Resource.NODE, None, NOWHERE, False),
-        (near(term("web")), Resource.NODE, IN_A, IN_B, True),
-        (near(term("web")), Resource.NODE, IN_A, NOWHERE, False),
-        (away(term("web")), Resource.NODE, None, NOWHERE, True),
-        (away(term("web")), Resource.NODE, IN_A, NOWHERE, True),
-        (away(term("web")), Resource.NODE, NOWHERE, IN_A, False),
+        (near(term("web")), EventResource.ASSIGNED_POD, None, RUNS, True),
+        (near(term("db")), EventResource.ASSIGNED_POD, None, RUNS, False),
+        (near(term("web")), EventResource.ASSIGNED_POD, None, replace(RUNS, node_name=""), False),
+        (near(term("web")), EventResource.ASSIGNED_POD, replace(RUNS, labels={}), RUNS, True),
+        (near(term("web")), EventResource.ASSIGNED_POD, RUNS, RUNS, False),
+        (away(term("web")), EventResource.ASSIGNED_POD, RUNS, None, True),
+        (away(term("web")), EventResource.ASSIGNED_POD, RUNS, replace(RUNS, labels={}), True),
+        (away(term("web")), EventResource.ASSIGNED_POD, None, RUNS, False),
+        (Affinity(), EventResource.ASSIGNED_POD, replace(RUNS, affinity=away(term("new"))), None, True),
+        (near(term("web")), EventResource.NODE, None, IN_A, True),
+        (near(term("web")), EventResource.NODE, None, NOWHERE, False),
+        (near(term("web")), EventResource.NODE, IN_A, IN_B, True),
+        (near(term("web")), EventResource.NODE, IN_A, NOWHERE, False),
+        (away(term("web")), EventResource.NODE, None, NOWHERE, True),
+        (away(term("web")), EventResource.NODE, IN_A, NOWHERE, True),
+        (away(term("web")), EventResource.NODE, NOWHERE, IN_A, False),
     ],
 )
 def test_an_event_is_worth_an_attempt_only_when_a_term_may_hold_now(
-    cluster: Any, affinity: Affinity, resource: Resource, old: Any, new: Any, hopeful: bool
+    cluster: Any, affinity: Affinity, resource: EventResource, old: Any, new: Any, hopeful: bool
 ) -> None:
     plugin = InterPodAffinity(cluster.handle)
     [registration] = [each for each in plugin.events_to_register() if each.event.resource is resource]
-    action = Action.ADD if old is None else Action.DELETE if new is None else Action.UPDATE_POD_LABEL
+    action = ActionType.ADD if old is None else ActionType.DELETE if new is None else ActionType.UPDATE_POD_LABEL
     happening = Happening(registration.event._replace(action=action), old, new)
     assert registration.hint(pod("x", "new", affinity=affinity), happening) is (Hint.QUEUE if hopeful else Hint.SKIP)
 

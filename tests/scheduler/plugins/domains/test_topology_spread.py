@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from podtrail_scheduler.configuration.args import LIST_DEFAULTING, DefaultConstraint, PodTopologySpreadArgs
-from podtrail_scheduler.framework.events import Action, Happening, Hint, Resource
+from podtrail_scheduler.framework.events import ActionType, EventResource, Happening, Hint
 from podtrail_scheduler.objects import (
     HOSTNAME,
     ZONE,
@@ -220,29 +220,29 @@ TAINTS = web(constraint(node_taints_policy="Honor"))
 @pytest.mark.parametrize(
     ("pod", "resource", "old", "new", "hopeful"),
     [
-        (HARD, Resource.ASSIGNED_POD, None, RUNS, True),
-        (HARD, Resource.ASSIGNED_POD, RUNS, None, True),
-        (HARD, Resource.ASSIGNED_POD, RUNS, replace(RUNS, labels={}), True),
-        (HARD, Resource.ASSIGNED_POD, RUNS, replace(RUNS, labels={"app": "web", "x": "y"}), False),
-        (HARD, Resource.ASSIGNED_POD, replace(RUNS, namespace="other"), None, False),
-        (HARD, Resource.ASSIGNED_POD, replace(RUNS, labels={}), None, False),
-        (HARD, Resource.TARGET_POD, HARD, replace(HARD, labels={}), True),
-        (TAINTS, Resource.TARGET_POD, TAINTS, replace(TAINTS, tolerations=(Toleration(),)), True),
-        (HARD, Resource.TARGET_POD, HARD, replace(HARD, tolerations=(Toleration(),)), False),
-        (HARD, Resource.NODE, None, IN_A, True),
-        (HARD, Resource.NODE, None, NOWHERE, False),
-        (HARD, Resource.NODE, IN_A, None, True),
-        (HARD, Resource.NODE, IN_A, IN_B, True),
-        (HARD, Resource.NODE, IN_A, NOWHERE, True),
-        (HARD, Resource.NODE, IN_A, replace(IN_A, taints=(Taint("k"),)), True),
-        (HARD, Resource.NODE, IN_A, replace(IN_A, labels={**IN_A.labels, "x": "y"}), False),
+        (HARD, EventResource.ASSIGNED_POD, None, RUNS, True),
+        (HARD, EventResource.ASSIGNED_POD, RUNS, None, True),
+        (HARD, EventResource.ASSIGNED_POD, RUNS, replace(RUNS, labels={}), True),
+        (HARD, EventResource.ASSIGNED_POD, RUNS, replace(RUNS, labels={"app": "web", "x": "y"}), False),
+        (HARD, EventResource.ASSIGNED_POD, replace(RUNS, namespace="other"), None, False),
+        (HARD, EventResource.ASSIGNED_POD, replace(RUNS, labels={}), None, False),
+        (HARD, EventResource.TARGET_POD, HARD, replace(HARD, labels={}), True),
+        (TAINTS, EventResource.TARGET_POD, TAINTS, replace(TAINTS, tolerations=(Toleration(),)), True),
+        (HARD, EventResource.TARGET_POD, HARD, replace(HARD, tolerations=(Toleration(),)), False),
+        (HARD, EventResource.NODE, None, IN_A, True),
+        (HARD, EventResource.NODE, None, NOWHERE, False),
+        (HARD, EventResource.NODE, IN_A, None, True),
+        (HARD, EventResource.NODE, IN_A, IN_B, True),
+        (HARD, EventResource.NODE, IN_A, NOWHERE, True),
+        (HARD, EventResource.NODE, IN_A, replace(IN_A, taints=(Taint("k"),)), True),
+        (HARD, EventResource.NODE, IN_A, replace(IN_A, labels={**IN_A.labels, "x": "y"}), False),
     ],
 )
 def test_an_event_is_worth_an_attempt_only_when_the_spread_may_have_changed(
-    cluster: Any, pod: Pod, resource: Resource, old: Any, new: Any, hopeful: bool
+    cluster: Any, pod: Pod, resource: EventResource, old: Any, new: Any, hopeful: bool
 ) -> None:
     plugin = PodTopologySpread(cluster.handle)
     [registration] = [each for each in plugin.events_to_register() if each.event.resource is resource]
-    action = Action.ADD if old is None else Action.DELETE if new is None else Action.UPDATE_POD_LABEL
+    action = ActionType.ADD if old is None else ActionType.DELETE if new is None else ActionType.UPDATE_POD_LABEL
     happening = Happening(registration.event._replace(action=action), old, new)
     assert registration.hint(pod, happening) is (Hint.QUEUE if hopeful else Hint.SKIP)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from podtrail_scheduler.configuration.args import NodeAffinityArgs
-from podtrail_scheduler.framework.events import Action, ClusterEvent, Happening, Hint, Resource
+from podtrail_scheduler.framework.events import ActionType, ClusterEvent, EventResource, Happening, Hint
 from podtrail_scheduler.framework.extension_points import EventsPlugin
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.objects import ApiObject, HostPort, Node, Pod, Taint, Toleration
@@ -36,17 +36,17 @@ WEB = Pod("w", node_name="n", requests={"cpu": 500}, host_ports=(HostPort(80, ho
 SHRUNK = replace(WEB, requests={"cpu": 400})
 UNBOUND = replace(WEB, node_name="")
 
-NODE_ADD = ClusterEvent(Resource.NODE, Action.ADD)
-LABELS = ClusterEvent(Resource.NODE, Action.UPDATE_NODE_LABEL)
-TAINTS = ClusterEvent(Resource.NODE, Action.UPDATE_NODE_TAINT)
-ALLOCATABLE = ClusterEvent(Resource.NODE, Action.UPDATE_NODE_ALLOCATABLE)
-FEATURES = ClusterEvent(Resource.NODE, Action.UPDATE_NODE_DECLARED_FEATURE)
-POD_GONE = ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE)
-POD_SHRINKS = ClusterEvent(Resource.ASSIGNED_POD, Action.UPDATE_POD_SCALE_DOWN)
-ITSELF_SHRINKS = ClusterEvent(Resource.TARGET_POD, Action.UPDATE_POD_SCALE_DOWN)
-ITS_TOLERATIONS = ClusterEvent(Resource.TARGET_POD, Action.UPDATE_POD_TOLERATION)
-ITS_GATES = ClusterEvent(Resource.TARGET_POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
-ITS_LABELS = ClusterEvent(Resource.TARGET_POD, Action.UPDATE_POD_LABEL)
+NODE_ADD = ClusterEvent(EventResource.NODE, ActionType.ADD)
+LABELS = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_LABEL)
+TAINTS = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_TAINT)
+ALLOCATABLE = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_ALLOCATABLE)
+FEATURES = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_DECLARED_FEATURE)
+POD_GONE = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE)
+POD_SHRINKS = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.UPDATE_POD_SCALE_DOWN)
+ITSELF_SHRINKS = ClusterEvent(EventResource.TARGET_POD, ActionType.UPDATE_POD_SCALE_DOWN)
+ITS_TOLERATIONS = ClusterEvent(EventResource.TARGET_POD, ActionType.UPDATE_POD_TOLERATION)
+ITS_GATES = ClusterEvent(EventResource.TARGET_POD, ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
+ITS_LABELS = ClusterEvent(EventResource.TARGET_POD, ActionType.UPDATE_POD_LABEL)
 
 
 def hope(plugin: EventsPlugin, event: ClusterEvent, old: ApiObject | None, new: ApiObject | None) -> bool | None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from podtrail_scheduler.framework.events import Resource
+from podtrail_scheduler.framework.events import EventResource
 from podtrail_scheduler.framework.status import SKIP, Code
 from podtrail_scheduler.objects import (
     CsiDriver,
@@ -129,11 +129,11 @@ def test_pods_without_attachable_volumes_skip(cluster: Cluster) -> None:
 def test_hints_look_for_more_room(cluster: Cluster, hopeful: Callable[..., bool]) -> None:
     plugin, new = NodeVolumeLimits(cluster.handle), user("new", "v")
     attachment = VolumeAttachment("a", DRIVER, "n", "v")
-    assert hopeful(plugin, new, Resource.CSI_NODE, limited(1), limited(2))
-    assert not hopeful(plugin, new, Resource.CSI_NODE, limited(2), limited(1))
-    assert hopeful(plugin, new, Resource.ASSIGNED_POD, user("old", "w"), None)
-    assert not hopeful(plugin, new, Resource.ASSIGNED_POD, user("old"), None)
-    assert hopeful(plugin, new, Resource.PERSISTENT_VOLUME_CLAIM, None, bound("v"))
-    assert not hopeful(plugin, new, Resource.PERSISTENT_VOLUME_CLAIM, None, bound("w"))
-    assert hopeful(plugin, new, Resource.VOLUME_ATTACHMENT, attachment, None)
-    assert not hopeful(plugin, user("new"), Resource.VOLUME_ATTACHMENT, attachment, None)
+    assert hopeful(plugin, new, EventResource.CSI_NODE, limited(1), limited(2))
+    assert not hopeful(plugin, new, EventResource.CSI_NODE, limited(2), limited(1))
+    assert hopeful(plugin, new, EventResource.ASSIGNED_POD, user("old", "w"), None)
+    assert not hopeful(plugin, new, EventResource.ASSIGNED_POD, user("old"), None)
+    assert hopeful(plugin, new, EventResource.PERSISTENT_VOLUME_CLAIM, None, bound("v"))
+    assert not hopeful(plugin, new, EventResource.PERSISTENT_VOLUME_CLAIM, None, bound("w"))
+    assert hopeful(plugin, new, EventResource.VOLUME_ATTACHMENT, attachment, None)
+    assert not hopeful(plugin, user("new"), EventResource.VOLUME_ATTACHMENT, attachment, None)

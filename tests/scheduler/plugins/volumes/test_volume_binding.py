@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from podtrail_scheduler.configuration.args import UtilizationShapePoint, VolumeBindingArgs
-from podtrail_scheduler.framework.events import Resource
+from podtrail_scheduler.framework.events import EventResource
 from podtrail_scheduler.framework.status import SKIP, Code
 from podtrail_scheduler.objects import (
     HOSTNAME,
@@ -244,16 +244,16 @@ def test_without_a_shape_scoring_is_skipped(cluster: Cluster) -> None:
 def test_hints_look_for_claims_classes_and_room(cluster: Cluster, hopeful: Callable[..., bool]) -> None:
     plugin = VolumeBinding(cluster.handle)
     small, large = capacity("c", "a", GI), capacity("c", "a", 2 * GI)
-    assert hopeful(plugin, POD, Resource.PERSISTENT_VOLUME_CLAIM, None, claim())
-    assert not hopeful(plugin, POD, Resource.PERSISTENT_VOLUME_CLAIM, None, claim("other"))
-    assert not hopeful(plugin, POD, Resource.PERSISTENT_VOLUME_CLAIM, None, claim(namespace="other"))
-    assert hopeful(plugin, POD, Resource.STORAGE_CLASS, FAST, replace(FAST, allowed_topologies=({},)))
-    assert not hopeful(plugin, POD, Resource.STORAGE_CLASS, FAST, replace(FAST, annotations={"a": "b"}))
-    assert hopeful(plugin, POD, Resource.CSI_STORAGE_CAPACITY, small, large)
-    assert not hopeful(plugin, POD, Resource.CSI_STORAGE_CAPACITY, large, small)
-    assert hopeful(plugin, POD, Resource.CSI_NODE, None, CsiNode("a"))
-    assert not hopeful(plugin, POD, Resource.CSI_NODE, CsiNode("a"), CsiNode("a", resource_version="2"))
+    assert hopeful(plugin, POD, EventResource.PERSISTENT_VOLUME_CLAIM, None, claim())
+    assert not hopeful(plugin, POD, EventResource.PERSISTENT_VOLUME_CLAIM, None, claim("other"))
+    assert not hopeful(plugin, POD, EventResource.PERSISTENT_VOLUME_CLAIM, None, claim(namespace="other"))
+    assert hopeful(plugin, POD, EventResource.STORAGE_CLASS, FAST, replace(FAST, allowed_topologies=({},)))
+    assert not hopeful(plugin, POD, EventResource.STORAGE_CLASS, FAST, replace(FAST, annotations={"a": "b"}))
+    assert hopeful(plugin, POD, EventResource.CSI_STORAGE_CAPACITY, small, large)
+    assert not hopeful(plugin, POD, EventResource.CSI_STORAGE_CAPACITY, large, small)
+    assert hopeful(plugin, POD, EventResource.CSI_NODE, None, CsiNode("a"))
+    assert not hopeful(plugin, POD, EventResource.CSI_NODE, CsiNode("a"), CsiNode("a", resource_version="2"))
     told, silent = CsiDriver(DRIVER, storage_capacity=True), CsiDriver(DRIVER)
     inline = replace(POD, volumes=(Volume("x", kind="csi", source={"driver": DRIVER}),))
-    assert hopeful(plugin, inline, Resource.CSI_DRIVER, told, silent)
-    assert not hopeful(plugin, POD, Resource.CSI_DRIVER, told, silent)
+    assert hopeful(plugin, inline, EventResource.CSI_DRIVER, told, silent)
+    assert not hopeful(plugin, POD, EventResource.CSI_DRIVER, told, silent)

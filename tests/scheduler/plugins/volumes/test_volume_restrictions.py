@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pytest
-from podtrail_scheduler.framework.events import Resource
+from podtrail_scheduler.framework.events import EventResource
 from podtrail_scheduler.framework.status import SKIP, Code
 from podtrail_scheduler.objects import PersistentVolumeClaim, Pod, Volume
 from podtrail_scheduler.plugins.volume_restrictions import VolumeRestrictions
@@ -98,9 +98,9 @@ def test_a_missing_claim_refuses_the_pod_for_good(cluster: Cluster) -> None:
 def test_hints_look_for_pods_that_let_go_of_disk_or_claim(cluster: Cluster, hopeful: Callable[..., bool]) -> None:
     plugin, new = VolumeRestrictions(cluster.handle), with_claim("once")
     disk = with_disk("iscsi", {"iqn": "q"})
-    assert hopeful(plugin, new, Resource.ASSIGNED_POD, with_claim("once", "old"), None)
-    assert not hopeful(plugin, new, Resource.ASSIGNED_POD, with_claim("other", "old"), None)
-    assert not hopeful(plugin, new, Resource.ASSIGNED_POD, with_claim("once", "old", "elsewhere"), None)
-    assert hopeful(plugin, disk, Resource.ASSIGNED_POD, replace(disk, uid="old"), None)
-    assert hopeful(plugin, new, Resource.PERSISTENT_VOLUME_CLAIM, None, PersistentVolumeClaim("once"))
-    assert not hopeful(plugin, new, Resource.PERSISTENT_VOLUME_CLAIM, None, PersistentVolumeClaim("other"))
+    assert hopeful(plugin, new, EventResource.ASSIGNED_POD, with_claim("once", "old"), None)
+    assert not hopeful(plugin, new, EventResource.ASSIGNED_POD, with_claim("other", "old"), None)
+    assert not hopeful(plugin, new, EventResource.ASSIGNED_POD, with_claim("once", "old", "elsewhere"), None)
+    assert hopeful(plugin, disk, EventResource.ASSIGNED_POD, replace(disk, uid="old"), None)
+    assert hopeful(plugin, new, EventResource.PERSISTENT_VOLUME_CLAIM, None, PersistentVolumeClaim("once"))
+    assert not hopeful(plugin, new, EventResource.PERSISTENT_VOLUME_CLAIM, None, PersistentVolumeClaim("other"))

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from podtrail_scheduler.framework.events import Resource
+from podtrail_scheduler.framework.events import EventResource
 from podtrail_scheduler.framework.status import SKIP, Code
 from podtrail_scheduler.objects import (
     WAIT_FOR_FIRST_CONSUMER,
@@ -83,10 +83,10 @@ def test_hints_look_at_the_pods_claims_and_at_labels_of_volumes(cluster: Cluster
     other = PersistentVolumeClaim("other")
     volume = PersistentVolume("pv", labels={ZONE: "a"})
     waiting = StorageClass("x", volume_binding_mode=WAIT_FOR_FIRST_CONSUMER)
-    assert hopeful(plugin, POD, Resource.PERSISTENT_VOLUME_CLAIM, None, CLAIM)
-    assert not hopeful(plugin, POD, Resource.PERSISTENT_VOLUME_CLAIM, None, other)
-    assert hopeful(plugin, POD, Resource.PERSISTENT_VOLUME, None, volume)
-    assert hopeful(plugin, POD, Resource.PERSISTENT_VOLUME, volume, replace(volume, labels={}))
-    assert not hopeful(plugin, POD, Resource.PERSISTENT_VOLUME, volume, replace(volume, phase="Bound"))
-    assert hopeful(plugin, POD, Resource.STORAGE_CLASS, None, waiting)
-    assert not hopeful(plugin, POD, Resource.STORAGE_CLASS, None, StorageClass("x"))
+    assert hopeful(plugin, POD, EventResource.PERSISTENT_VOLUME_CLAIM, None, CLAIM)
+    assert not hopeful(plugin, POD, EventResource.PERSISTENT_VOLUME_CLAIM, None, other)
+    assert hopeful(plugin, POD, EventResource.PERSISTENT_VOLUME, None, volume)
+    assert hopeful(plugin, POD, EventResource.PERSISTENT_VOLUME, volume, replace(volume, labels={}))
+    assert not hopeful(plugin, POD, EventResource.PERSISTENT_VOLUME, volume, replace(volume, phase="Bound"))
+    assert hopeful(plugin, POD, EventResource.STORAGE_CLASS, None, waiting)
+    assert not hopeful(plugin, POD, EventResource.STORAGE_CLASS, None, StorageClass("x"))

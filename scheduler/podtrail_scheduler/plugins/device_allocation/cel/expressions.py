@@ -20,7 +20,7 @@ class Expression(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Literal:
+class CelLiteral:
     """Itself."""
 
     constant: object
@@ -44,7 +44,7 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True)
-class ListOf:
+class CelList:
     """A list literal."""
 
     items: Sequence[Expression]
@@ -171,7 +171,7 @@ class Binary:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CelCall:
     """A function, or a method of `target`."""
 
     name: str

@@ -10,13 +10,13 @@ from .expressions import (
     At,
     Binary,
     Bind,
-    Call,
+    CelCall,
+    CelList,
+    CelLiteral,
     Conditional,
     Expression,
     Has,
     Junction,
-    ListOf,
-    Literal,
     Macro,
     Name,
     Unary,
@@ -51,7 +51,7 @@ class _Token(NamedTuple):
 @lru_cache(maxsize=1024)
 def parse(text: str) -> Expression:
     """The expression that `text` writes; CelError says where it is not one."""
-    parser = _Parser(_tokens(text))
+    parser = _CelParser(_tokens(text))
     try:
         expression = parser.expression()
     except RecursionError:
@@ -72,7 +72,7 @@ def _tokens(text: str) -> list[_Token]:
     return [*tokens, _Token("end", "<EOF>", at)]
 
 
-class _Parser:
+class _CelParser:
     def __init__(self, tokens: Sequence[_Token]) -> None:
         self._tokens = tokens
         self._next = 0
@@ -140,9 +140,9 @@ class _Parser:
         while True:
             if self._take("."):
                 name = self._name()
-                target = self._method(target, name) if self._take("(") else At(target, Literal(name))
+                target = self._method(target, name) if self._take("(") else At(target, CelLiteral(name))
             elif self._take(".?"):
-                target = At(target, Literal(self._name()), optional=True)
+                target = At(target, CelLiteral(self._name()), optional=True)
             elif self._take("["):
                 target = At(target, self.expression())
                 self._expect("]")
@@ -158,13 +158,13 @@ class _Parser:
             variable, bound, body = self._exactly(arguments, 3)
             return Bind(_variable(variable), bound, body)
         if isinstance(target, Name) and target.name == "optional":
-            return Call(f"optional.{name}", None, arguments)
+            return CelCall(f"optional.{name}", None, arguments)
         if name in _MACROS:
             if name == "map" and len(arguments) == 3:
                 return Macro(name, target, _variable(arguments[0]), arguments[2], arguments[1])
             variable, body = self._exactly(arguments, 2)
             return Macro(name, target, _variable(variable), body)
-        return Call(name, target, arguments)
+        return CelCall(name, target, arguments)
 
     def _primary(self) -> Expression:
         token = self._token
@@ -173,15 +173,15 @@ class _Parser:
             self._expect(")")
             return inner
         if self._take("["):
-            return ListOf(self._arguments("]"))
+            return CelList(self._arguments("]"))
         self._next += token.kind in ("number", "string", "name")
         match token.kind:
             case "number":
-                return Literal(_number(token.text))
+                return CelLiteral(_number(token.text))
             case "string":
-                return Literal(_string(token.text))
+                return CelLiteral(_string(token.text))
             case "name" if token.text in _CONSTANTS:
-                return Literal(_CONSTANTS[token.text])
+                return CelLiteral(_CONSTANTS[token.text])
             case "name":
                 return self._function(token.text) if self._take("(") else Name(token.text)
         raise self._unexpected()
@@ -189,7 +189,7 @@ class _Parser:
     def _function(self, name: str) -> Expression:
         arguments = self._arguments(")")
         if name != "has":
-            return Call(name, None, arguments)
+            return CelCall(name, None, arguments)
         [field] = self._exactly(arguments, 1)
         if not isinstance(field, At):
             raise CelError("invalid argument to has() macro")
