@@ -42,7 +42,7 @@ class SchedulerSource:
         return None
 
     async def run(self, consume: Consumer) -> None:
-        """Simulate."""
+        """Simulates the workload to its end and hands over its spans, at `speed` times real time (0: at once)."""
         simulated_from = time.time_ns() - self._workload.length if self._begins is None else self._begins
         simulation = TracedSimulation(self._workload, start=simulated_from)
         began = time.monotonic()

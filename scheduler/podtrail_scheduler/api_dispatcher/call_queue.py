@@ -29,7 +29,7 @@ OnFinish = Callable[[CallOutcome, Exception | None], None]
 
 
 def _nobody(outcome: CallOutcome, error: Exception | None) -> None:
-    """Nobody waits for it."""
+    """Does nothing: nobody waits for the call."""
 
 
 @dataclass(slots=True, eq=False)

@@ -29,7 +29,7 @@ class CallType(Enum):
 
 
 def _nothing() -> None:
-    """Nobody wants to know."""
+    """Does nothing."""
 
 
 @dataclass(slots=True, eq=False)

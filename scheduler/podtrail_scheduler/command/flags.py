@@ -31,12 +31,12 @@ class GoBool(_GoType):
 
 
 class GoDuration(_GoType):
-    """`1h30m`, as nanoseconds."""
+    """A flag such as `1h30m`, as nanoseconds."""
 
     name = "duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ARG002
-        """Also takes nanoseconds."""
+        """The duration in nanoseconds; an integer, such as a default, is taken as nanoseconds already."""
         if isinstance(value, int):
             return value
         try:

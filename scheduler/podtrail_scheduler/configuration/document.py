@@ -45,7 +45,7 @@ class Located:
 
     @property
     def plain(self) -> Any:
-        """The value without places."""
+        """The value as plain Python data, without line numbers."""
         match self.value:
             case list():
                 return [each.plain for each in self.value]

@@ -59,7 +59,7 @@ class RunningAttempt:
 
 @dataclass(slots=True)
 class ScoreExplanation:
-    """Who said what about the nodes, for those who ask why: kept on demand."""
+    """How plugins scored the nodes that fit; kept only when somebody asks for it."""
 
     feasible: list[str] = field(default_factory=list)
     scores: dict[str, dict[str, int]] = field(default_factory=dict)

@@ -13,7 +13,7 @@ from .attempt import AttemptFailure, RunningAttempt
 
 
 class FailureHandler:
-    """Of all profiles."""
+    """Handles the failed attempts of all profiles."""
 
     def __init__(self, queue: SchedulingQueue, handle: Handle, logger: logging.Logger) -> None:
         self._queue = queue

@@ -10,20 +10,18 @@ from podtrail_instrumentation.klog import info
 
 from podtrail_scheduler.framework.aside import IN_PLACE, Aside
 from podtrail_scheduler.framework.cycle_state import CycleState
-from podtrail_scheduler.framework.events import ASSIGNED_POD_DELETE, Happening, Hints, hints_of
-from podtrail_scheduler.framework.extending import PLUGIN as EXTENDERS
+from podtrail_scheduler.framework.events import ASSIGNED_POD_DELETE, Happening
 from podtrail_scheduler.framework.extending import Extenders
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.queued_pod import QueuedPod
 from podtrail_scheduler.objects import Pod
 from podtrail_scheduler.objects.durations import SECOND
-from podtrail_scheduler.queueing.pre_enqueue import PreEnqueuePlugin, PreEnqueueReporter
+from podtrail_scheduler.queueing.pre_enqueue import PreEnqueueReporter
 from podtrail_scheduler.queueing.queue import ProfileQueueing, SchedulingQueue, SchedulingQueueSettings
-from podtrail_scheduler.runtime.calling import guarded
 from podtrail_scheduler.runtime.framework import Framework
 from podtrail_scheduler.runtime.measuring import AttemptMetrics
-from podtrail_scheduler.runtime.ordering import order_of
 from podtrail_scheduler.runtime.profile import Profile
+from podtrail_scheduler.runtime.queue_plugins import order_of, pre_enqueue_of, queueing_hints_of
 
 from .attempt import AttemptFailure, AttemptRecord, RunningAttempt, ScoreExplanation
 from .attempt_spans import end_root, start_root
@@ -90,7 +88,7 @@ class Scheduler(Watching):
             order_of(profiles[0][0].queue_sort, aside),
             {
                 profile.name: ProfileQueueing(
-                    _pre_enqueue(profile, aside), _hints(profile, extenders is not None, aside)
+                    pre_enqueue_of(profile, aside), queueing_hints_of(profile, aside, extended=extenders is not None)
                 )
                 for profile, _ in profiles
             },
@@ -138,7 +136,7 @@ class Scheduler(Watching):
 
     @property
     def profiles(self) -> Mapping[str, Profile]:
-        """By scheduler name."""
+        """The profiles by scheduler name."""
         return {name: run.framework.profile for name, run in self._profiles.items()}
 
     async def run(self, until: int | None = None) -> None:
@@ -284,33 +282,6 @@ class Scheduler(Watching):
     def _activate_now(self, uids: Sequence[str]) -> None:
         self.queue.activate(uids, self.handle.clock.now())
         self.wake()
-
-
-class _PreEnqueueAside:
-    """A PreEnqueue plugin of others."""
-
-    def __init__(self, plugin: PreEnqueuePlugin, aside: Aside) -> None:
-        self.name = plugin.name
-        self.pre_enqueue = guarded(aside, plugin.name, "preEnqueue", plugin.pre_enqueue)
-
-
-def _pre_enqueue(profile: Profile, aside: Aside) -> Sequence[PreEnqueuePlugin]:
-    return [each if each.name in profile.in_tree else _PreEnqueueAside(each, aside) for each in profile.pre_enqueue]
-
-
-def _hints(profile: Profile, extended: bool, aside: Aside) -> Hints:
-    """The hints of a profile; extenders have no say of their own, so any event may help against their refusals."""
-    hints = {
-        event: [
-            (name, guarded(aside, name, event.label, hint) if name in profile.asked_by_queue else hint)
-            for name, hint in asked
-        ]
-        for event, asked in profile.hints.items()
-    }
-    if extended:
-        for event, own in hints_of((), [EXTENDERS]).items():
-            hints.setdefault(event, []).extend(own)
-    return hints
 
 
 def _log_scores(logger: logging.Logger, pod: Pod, explanation: ScoreExplanation) -> None:

@@ -32,7 +32,7 @@ class Turn:
 
 
 class SchedulingCycle:
-    """The cycle of one profile."""
+    """Runs the scheduling cycles of one profile: from PreFilter to Permit."""
 
     def __init__(
         self,

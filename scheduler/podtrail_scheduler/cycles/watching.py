@@ -17,8 +17,11 @@ from podtrail_scheduler.framework.events import (
 )
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.objects import ApiObject, Node, Pod
-from podtrail_scheduler.queueing.changes import node_scheduling_properties_change, pod_scheduling_properties_change
-from podtrail_scheduler.queueing.object_changes import object_change
+from podtrail_scheduler.queueing.changes import (
+    node_scheduling_properties_change,
+    object_change,
+    pod_scheduling_properties_change,
+)
 from podtrail_scheduler.queueing.queue import SchedulingQueue
 
 from .cache import Cache

@@ -20,14 +20,14 @@ PARALLELISM = 8
 
 
 class EventSink(Protocol):
-    """Where Events are written. Both raise ApiError."""
+    """Where Events are written."""
 
     async def create_event(self, event: Event) -> None:
-        """Creates the object."""
+        """Creates the Event. Raises ApiError."""
         ...
 
     async def patch_event(self, event: Event) -> None:
-        """Writes the series of an object that exists."""
+        """Writes the series (count, last time) of an Event that exists. Raises ApiError."""
         ...
 
 

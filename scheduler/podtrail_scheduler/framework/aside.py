@@ -44,7 +44,7 @@ class InPlace:
         return function(*args)
 
     def outside(self, plugin: str, point: str) -> AbstractContextManager[None]:  # noqa: ARG002
-        """Nothing is to be done."""
+        """A context that does nothing."""
         return _HERE
 
     async def call(

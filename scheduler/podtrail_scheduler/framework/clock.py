@@ -9,22 +9,22 @@ from typing import Any, Protocol
 
 
 class Signal(Protocol):
-    """Something that one coroutine may wait for and others say once."""
+    """An event that is set once: a coroutine waits for it, anybody sets it."""
 
     def set(self) -> None:
-        """Says it: who waits goes on, who comes later does not wait."""
+        """Sets it: whoever waits goes on, and later waits return at once."""
         ...
 
     async def wait(self, timeout: int | None = None) -> bool:  # noqa: ASYNC109, virtual time has no asyncio.timeout
-        """Waits until it has been said, at most `timeout` nanoseconds; False when time was up first."""
+        """Waits until it is set, at most `timeout` nanoseconds; False when time was up first."""
         ...
 
 
 class SchedulerClock(Protocol):
-    """Where the scheduler is in time."""
+    """The current time, and background work in it."""
 
     def now(self) -> int:
-        """Unix nanoseconds."""
+        """The current time in unix nanoseconds."""
         ...
 
     async def sleep(self, duration: int) -> None:
@@ -32,7 +32,7 @@ class SchedulerClock(Protocol):
         ...
 
     def signal(self) -> Signal:
-        """A new signal, not yet said."""
+        """A new signal, not yet set."""
         ...
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:

@@ -32,7 +32,7 @@ class Diagnosis:
         self.pending_on: set[str] = set()
 
     def add(self, refusal: NodeRefusal) -> None:
-        """A plugin refused nodes."""
+        """Notes that a plugin refused nodes, and which plugin to ask about later events."""
         self.refusals.append(refusal)
         self.blame(refusal.plugin, refusal.status)
 

@@ -154,7 +154,7 @@ class PreScorePlugin(Plugin, Protocol):
 
 @runtime_checkable
 class ScorePlugin(Plugin, Protocol):
-    """Rates nodes."""
+    """Scores nodes that fit."""
 
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
         """0 to 100, or anything if the plugin normalizes."""
@@ -193,7 +193,7 @@ class ReservePlugin(Plugin, Protocol):
     """Keeps something for a Pod on the chosen node."""
 
     def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
-        """Takes it."""
+        """Reserves; anything but success undoes all reservations of the attempt."""
         ...
 
     def unreserve(self, state: CycleState, pod: Pod, node_name: str) -> None:
@@ -213,7 +213,7 @@ class PermitPlugin(Plugin, Protocol):
     """Lets a Pod bind, refuses it, or has it wait."""
 
     def permit(self, state: CycleState, pod: Pod, node_name: str) -> "MaybeAsync[PermitResult]":
-        """The answer."""
+        """Success lets the Pod bind, Wait has its binding cycle wait up to the timeout, a refusal ends the attempt."""
         ...
 
 
@@ -240,7 +240,7 @@ class BindPlugin(Plugin, Protocol):
     """Binds a Pod, or passes it to the next binder with Skip."""
 
     def bind(self, state: CycleState, pod: Pod, node_name: str) -> "MaybeAsync[Status | None]":
-        """Binds."""
+        """Binds the Pod to the node; Skip passes it to the next binder."""
         ...
 
 
@@ -249,5 +249,5 @@ class PostBindPlugin(Plugin, Protocol):
     """Is told of a bound Pod."""
 
     def post_bind(self, state: CycleState, pod: Pod, node_name: str) -> "MaybeAsync[None]":
-        """Cleans up."""
+        """Cleans up after a binding; nothing it does changes the outcome."""
         ...

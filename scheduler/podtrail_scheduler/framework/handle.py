@@ -25,18 +25,18 @@ def _no_events(regarding: ApiObject, related: ApiObject | None, kind: str, reaso
 
 
 def _activate_nobody(pods: Sequence[Pod]) -> None:
-    """There is no queue."""
+    """Does nothing: without a queue no Pod can be tried again sooner."""
 
 
 class PluginMetrics(Protocol):
-    """What plugins count: the metrics of kube-scheduler's names."""
+    """What plugins report to metrics."""
 
     def preemption_attempt(self) -> None:
         """PostFilter looked for victims."""
         ...
 
     def preemption_victims(self, number: int) -> None:
-        """So many Pods give way to one."""
+        """`number` Pods are deleted to make room for one."""
         ...
 
     def claim_creation(self, result: str) -> None:
@@ -44,15 +44,15 @@ class PluginMetrics(Protocol):
         ...
 
 
-class _NoMeasures:
+class _NoMetrics:
     def preemption_attempt(self) -> None:
-        """Nobody counts."""
+        """Does nothing."""
 
     def preemption_victims(self, number: int) -> None:
-        """Nobody counts."""
+        """Does nothing."""
 
     def claim_creation(self, result: str) -> None:
-        """Nobody counts."""
+        """Does nothing."""
 
 
 @dataclass
@@ -81,5 +81,5 @@ class Handle:
     """The feature gate `SchedulerPreEnqueuePodStatus`: what PreEnqueue refuses is told in the Pod's status."""
     aside: Aside = IN_PLACE
     """Where plugins of others run when `trial` calls them."""
-    measures: PluginMetrics = field(default_factory=_NoMeasures)
+    measures: PluginMetrics = field(default_factory=_NoMetrics)
     """Where plugins count what they do."""

@@ -72,7 +72,7 @@ SKIP = Status(Code.SKIP)
 
 
 def error(message: str) -> Status:
-    """An internal failure."""
+    """A Status with code ERROR: an internal failure, which ends the attempt."""
     return Status(Code.ERROR, (message,))
 
 

@@ -22,7 +22,7 @@ def exponential_buckets(start: float, factor: float, number: int) -> tuple[float
 
 
 class CounterVec:
-    """Only grows; the name ends in `_total`."""
+    """A counter; its name ends in `_total`."""
 
     def __init__(self, name: str, help: str, labels: Sequence[str] = ()) -> None:
         self.name, self.help, self.labels = name, help, labels
@@ -38,7 +38,7 @@ class CounterVec:
 
 
 class GaugeVec:
-    """Goes up and down."""
+    """A gauge."""
 
     def __init__(self, name: str, help: str, labels: Sequence[str]) -> None:
         self.name, self.help, self.labels = name, help, labels

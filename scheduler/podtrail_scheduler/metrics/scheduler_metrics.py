@@ -143,7 +143,7 @@ class SchedulerMetrics(Collector):
         self._event_handling.observe_duration(duration, event.label)
 
     def api_call_executed(self, call_type: str, result: str, duration: int) -> None:
-        """The dispatcher made a call."""
+        """The API dispatcher made a call of `call_type`; `result` is success or error, `duration` in nanoseconds."""
         self._api_calls.inc(call_type, result)
         self._api_call_duration.observe_duration(duration, call_type, result)
 

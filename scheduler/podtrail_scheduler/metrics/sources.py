@@ -27,7 +27,7 @@ class Pending(Protocol):
 
 
 def of_queue(queue: SchedulingQueue) -> list[ReadVec]:
-    """Who waits where, who came there by which event, and which plugins refuse how many."""
+    """Pods by queue, arrivals in each queue by event, Pods that each plugin refuses, events kept for Pods in flight."""
     return [
         defined.PENDING_PODS.of(lambda: {(name,): number for name, number in {**_GROUPS, **queue.lengths()}.items()}),
         defined.QUEUED_ENTITIES.of(lambda: {(name, "pod"): number for name, number in queue.lengths().items()}),
@@ -44,7 +44,7 @@ def of_cache(sizes: Callable[[], Mapping[str, int]]) -> list[ReadVec]:
 
 
 def of_dispatcher(dispatcher: Pending) -> list[ReadVec]:
-    """Calls that wait."""
+    """How many API calls wait in the dispatcher, by type."""
     return [
         defined.PENDING_ASYNC_API_CALLS.of(lambda: {(kind,): number for kind, number in dispatcher.pending().items()})
     ]

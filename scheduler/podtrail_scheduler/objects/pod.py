@@ -186,7 +186,7 @@ class Pod:
     phase: str = "Pending"
     start_time: int = 0
     termination_grace_period: int = 30
-    """Seconds."""
+    """`spec.terminationGracePeriodSeconds`, in seconds."""
     conditions: Mapping[str, tuple[str, str, str]] = field(default_factory=dict)
     """Status, reason and message by type."""
     host_network: bool = False

@@ -1,9 +1,35 @@
-"""What an update of a Pod or a Node may mean to scheduling, as events that are as specific as can be."""
+"""What changes of objects may mean to scheduling, as events that are as specific as can be."""
 
 from collections.abc import Mapping
 
 from podtrail_scheduler.framework.events import ActionType, ClusterEvent, EventResource
-from podtrail_scheduler.objects import Node, Pod
+from podtrail_scheduler.objects import (
+    ApiObject,
+    CsiDriver,
+    CsiNode,
+    CsiStorageCapacity,
+    Node,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    StorageClass,
+    VolumeAttachment,
+)
+from podtrail_scheduler.objects.resource import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
+
+_RESOURCES: Mapping[type, EventResource] = {
+    PersistentVolume: EventResource.PERSISTENT_VOLUME,
+    PersistentVolumeClaim: EventResource.PERSISTENT_VOLUME_CLAIM,
+    StorageClass: EventResource.STORAGE_CLASS,
+    CsiNode: EventResource.CSI_NODE,
+    CsiDriver: EventResource.CSI_DRIVER,
+    CsiStorageCapacity: EventResource.CSI_STORAGE_CAPACITY,
+    VolumeAttachment: EventResource.VOLUME_ATTACHMENT,
+    ResourceClaim: EventResource.RESOURCE_CLAIM,
+    ResourceSlice: EventResource.RESOURCE_SLICE,
+    DeviceClass: EventResource.DEVICE_CLASS,
+}
+"""Of the kinds that plugins wait for; the others are only looked up."""
 
 
 def pod_scheduling_properties_change(old: Pod, new: Pod, *, target: bool) -> list[ClusterEvent]:
@@ -26,6 +52,22 @@ def pod_scheduling_properties_change(old: Pod, new: Pod, *, target: bool) -> lis
 def node_scheduling_properties_change(old: Node, new: Node) -> list[ClusterEvent]:
     """The events of a Node's update; none when nothing changed that scheduling reads, as with heartbeats."""
     return [ClusterEvent(EventResource.NODE, action) for action in _node_actions(old, new)]
+
+
+def object_change(old: ApiObject | None, new: ApiObject | None) -> ClusterEvent | None:
+    """The event of an object that came (no `old`), changed, or went (no `new`); None when nobody waits for its kind.
+
+    Rules that taint devices are changes of the slices: so kube-scheduler's plugins see them.
+    """
+    kind = type(old if new is None else new)
+    if kind is DeviceTaintRule:
+        return ClusterEvent(EventResource.RESOURCE_SLICE, ActionType.UPDATE)
+    resource = _RESOURCES.get(kind)
+    if resource is None:
+        return None
+    return ClusterEvent(
+        resource, ActionType.ADD if old is None else ActionType.DELETE if new is None else ActionType.UPDATE
+    )
 
 
 def _pod_actions(old: Pod, new: Pod) -> list[ActionType]:

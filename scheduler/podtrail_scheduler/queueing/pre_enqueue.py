@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from podtrail_scheduler.framework.answers import checked, in_words
+from podtrail_scheduler.framework.extension_points import PreEnqueuePlugin
 from podtrail_scheduler.framework.queued_pod import QueuedPod
 from podtrail_scheduler.framework.status import Code, Status, error
 from podtrail_scheduler.objects import Pod
@@ -16,19 +17,6 @@ SAMPLED = 10
 """One of so many rounds is measured plugin by plugin."""
 
 _logger = logging.getLogger("podtrail_scheduler.queueing")
-
-
-class PreEnqueuePlugin(Protocol):
-    """What the queue needs of such a plugin."""
-
-    @property
-    def name(self) -> str:
-        """The plugin's name."""
-        ...
-
-    def pre_enqueue(self, pod: Pod) -> Status | None:
-        """Whether `pod` may be scheduled at all yet."""
-        ...
 
 
 class PreEnqueueReporter(Protocol):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from podtrail_scheduler.framework.events import FORCE_ACTIVATE, POD_ADD, TIMEOUT, Happening, Hints
+from podtrail_scheduler.framework.extension_points import PreEnqueuePlugin
 from podtrail_scheduler.framework.queued_pod import QueuedPod
 from podtrail_scheduler.objects import Pod
 from podtrail_scheduler.objects.durations import MINUTE, SECOND
@@ -22,13 +23,7 @@ from .counts import QueueCounts
 from .heap import EntryHeap
 from .in_flight import InFlight
 from .interest import Interest, Strategy
-from .pre_enqueue import (
-    MeasuredPreEnqueue,
-    PreEnqueue,
-    PreEnqueueMeasures,
-    PreEnqueuePlugin,
-    PreEnqueueReporter,
-)
+from .pre_enqueue import MeasuredPreEnqueue, PreEnqueue, PreEnqueueMeasures, PreEnqueueReporter
 from .unschedulable import UnschedulablePool
 
 SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"

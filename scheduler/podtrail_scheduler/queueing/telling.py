@@ -14,19 +14,19 @@ _logger = logging.getLogger("podtrail_scheduler.queueing")
 
 
 def moved(entry: QueuedPod, event: str, queue: str) -> None:
-    """A Pod is Active, or in Backoff."""
+    """Logs that a Pod entered the active queue or the back-off queue (`queue`: Active, Backoff) because of `event`."""
     message = "Entity moved to an internal scheduling queue"
     info(_logger, 5, message, type="pod", entity=entry.pod.key, event=event, queue=queue)
 
 
 def gated(entry: QueuedPod, event: str) -> None:
-    """PreEnqueue holds a Pod back that was not held back before."""
+    """Logs that PreEnqueue now gates a Pod that was not gated before."""
     message = "Entity moved to an internal scheduling queue, because it is gated"
     info(_logger, 5, message, type="pod", entity=entry.pod.key, event=event, queue="Unschedulable")
 
 
 def given_back(entry: QueuedPod, event: str, queue: str, cycle: int, strategy: Strategy) -> None:
-    """An attempt failed."""
+    """Logs that a Pod came back to `queue` from a failed attempt; `strategy` is what events meanwhile meant to it."""
     values = {
         "pod": entry.pod.key,
         "event": event,
@@ -39,13 +39,13 @@ def given_back(entry: QueuedPod, event: str, queue: str, cycle: int, strategy: S
 
 
 def present_already(entry: QueuedPod) -> None:
-    """A Pod whose attempt failed had been queued again meanwhile."""
+    """Logs an error: a Pod whose attempt failed is in the queue already."""
     text = f"Pod {entry.pod.key} is already present in the queue"
     _logger.error("%s", structured("Error occurred", err=text))
 
 
 def moved_by_update(entry: QueuedPod, event: str, queue: str) -> None:
-    """A change of the Pod itself helped."""
+    """Logs that an update of the Pod itself moved it to `queue`."""
     message = "Entity moved to an internal scheduling queue because the Pod is updated"
     key = entry.pod.key
     info(_logger, 5, message, type="pod", entity=key, pod=key, event=event, queue=queue)
@@ -57,12 +57,12 @@ def tells_who_is_not_moved() -> bool:
 
 
 def not_moved(entry: QueuedPod, happening: Happening) -> None:
-    """No plugin is hopeful."""
+    """Logs that `happening` leaves a Pod where it is, as no plugin that refused it answered Queue."""
     label = happening.event.label
     info(_logger, 5, "Event is not making entity schedulable", entity=entry.pod.key, event=label)
 
 
 def rejected_before_queueing(entry: QueuedPod, plugin: str, status: Status) -> None:
-    """PreEnqueue rejected a Pod."""
+    """Logs with which status a PreEnqueue plugin rejected a Pod."""
     text = f"{status.code.text}: {status.message}" if status.message else status.code.text
     info(_logger, 4, "Status after running PreEnqueue plugin", pod=entry.pod.key, plugin=plugin, status=text)

@@ -65,7 +65,7 @@ class _PluginSpans:
         return span
 
     def add(self, plugin: str, began: int) -> None:
-        """A call is over."""
+        """Adds the time of a call of `plugin` that began at `began` (unix nanoseconds) and is over now."""
         now = self._caller.clock.now()
         self.took[plugin] = self.took.get(plugin, 0) + now - began
         self._began.setdefault(plugin, began)

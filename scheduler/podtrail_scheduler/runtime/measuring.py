@@ -6,18 +6,18 @@ from podtrail_scheduler.framework.queued_pod import QueuedPod
 
 
 class FrameworkMetrics(Protocol):
-    """Who measures plugins and phases, in a framework."""
+    """What a framework reports of extension points and plugins."""
 
     def records_plugins(self) -> bool:
         """Whether the plugins of the scheduling cycle that begins now are measured one by one."""
         ...
 
     def extension_point(self, point: str, status: str, profile: str, duration: int) -> None:
-        """All plugins of an extension point have run."""
+        """All plugins of `point` have run for one Pod, which took `duration` in all."""
         ...
 
     def plugin(self, plugin: str, point: str, status: str, duration: int) -> None:
-        """A plugin has run."""
+        """A plugin has run at `point`; only told in attempts whose plugins are measured."""
         ...
 
     def evaluated(self, plugin: str, point: str, profile: str) -> None:
@@ -30,7 +30,7 @@ class FrameworkMetrics(Protocol):
 
 
 class AttemptMetrics(FrameworkMetrics, Protocol):
-    """Who counts attempts."""
+    """What the scheduler reports of attempts, besides what its frameworks do."""
 
     def attempt(self, result: str, profile: str, duration: int) -> None:
         """An attempt is over; `result` is Success, Unschedulable or Error."""

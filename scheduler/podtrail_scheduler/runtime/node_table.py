@@ -48,7 +48,7 @@ class NodeTable:
 
     @property
     def position(self) -> int:
-        """Where the log ends."""
+        """The position behind the last change of `log`: who has seen all changes remembers it."""
         return self.base + len(self.log)
 
     def put(self, info: NodeInfo) -> None:

@@ -103,7 +103,7 @@ class WatchBreak(Section):
 
 
 class Faults(Section):
-    """What goes wrong."""
+    """What goes wrong in a workload, and when."""
 
     slow_plugins: list[SlowPlugin] = Field(default=[], description="Plugins that take their time.")
     bind_refused: list[BindRefused] = Field(default=[], description="Bindings that the API server refuses.")

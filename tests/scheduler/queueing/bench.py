@@ -14,11 +14,12 @@ from podtrail_scheduler.framework.events import (
     Registration,
     hints_of,
 )
+from podtrail_scheduler.framework.extension_points import PreEnqueuePlugin
 from podtrail_scheduler.framework.queued_pod import QueuedPod
 from podtrail_scheduler.framework.status import Status, unresolvable
 from podtrail_scheduler.objects import Node, Pod
 from podtrail_scheduler.objects.durations import SECOND
-from podtrail_scheduler.queueing.pre_enqueue import PreEnqueuePlugin, PreEnqueueReporter
+from podtrail_scheduler.queueing.pre_enqueue import PreEnqueueReporter
 from podtrail_scheduler.queueing.queue import ProfileQueueing, SchedulingQueue, SchedulingQueueSettings
 
 START = 1_000 * SECOND

@@ -19,7 +19,7 @@ class ApiFaults:
         self._faults = faults
         self._random = Random(f"{seed}/api-faults")  # noqa: S311, reproducible on purpose
         self.hit = 0
-        """How many requests were."""
+        """How many requests were hit."""
 
     async def ahead(self, call: Call, name: str) -> bool:
         """To be awaited before the request of that object is carried out; ApiError when it is not.

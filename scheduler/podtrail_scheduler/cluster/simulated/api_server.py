@@ -188,7 +188,7 @@ class SimulatedApiServer:
         return self.objects.create(manifest)
 
     async def delete_object(self, gone: ApiObject) -> None:
-        """Deletes it."""
+        """Deletes an object other than a Pod or Node."""
         await self._timeline.sleep(REQUEST)
         self.objects.remove(gone)
 

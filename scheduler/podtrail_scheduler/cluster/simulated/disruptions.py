@@ -14,7 +14,7 @@ _TAINTS = (Taint(UNREACHABLE, effect=NO_SCHEDULE), Taint(UNREACHABLE, effect=NO_
 
 
 class Disruptions:
-    """Plans all of them on the timeline."""
+    """Plans node losses, node churn and breaks of the watch on the timeline."""
 
     def __init__(self, workload: Workload, timeline: Timeline, api_server: SimulatedApiServer) -> None:
         self._workload = workload
@@ -23,7 +23,7 @@ class Disruptions:
         self._sizes = {group.name: group.count for group in workload.nodes}
 
     def plan(self) -> None:
-        """Their times count from now."""
+        """Plans everything; times of the workload's faults count from now."""
         faults = self._workload.faults
         for loss in faults.node_loss:
             self._plan_loss(loss, 0, loss.at)

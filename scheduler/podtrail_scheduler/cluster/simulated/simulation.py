@@ -119,7 +119,7 @@ class Simulation:
         yield Moment(max(last, self.timeline.now()), None)
 
     def summary(self) -> Summary:
-        """Where things stand."""
+        """What has become of the workload so far."""
         return Summary(
             simulated=self.timeline.now() - self._start,
             created=self._creator.created,

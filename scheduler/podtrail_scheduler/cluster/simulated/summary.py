@@ -34,14 +34,14 @@ class Totals:
     """How many attempts each plugin refused."""
 
     def count(self, record: AttemptRecord) -> None:
-        """An attempt is over."""
+        """Counts an attempt that is over."""
         self.attempts[record.result] += 1
         self.refusals.update(record.refused_by)
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Where things stand; `simulated` is nanoseconds since the start."""
+    """What has become of a workload; `simulated` is nanoseconds since the start."""
 
     simulated: int
     created: int

@@ -76,7 +76,7 @@ class Timeline:
         self.at(self._now + duration, action)
 
     def next_time(self) -> int | None:
-        """When something is due next."""
+        """When the next planned action is due (unix nanoseconds), None when nothing is planned."""
         return self._due[0][0] if self._due else None
 
     def step(self) -> None:
@@ -103,7 +103,7 @@ class Timeline:
 
 
 class TimelineSignal:
-    """Something that coroutines wait for."""
+    """A `Signal` in virtual time."""
 
     def __init__(self, timeline: Timeline) -> None:
         self._timeline = timeline
@@ -111,7 +111,7 @@ class TimelineSignal:
         self._waiting: list[Resume] = []
 
     def set(self) -> None:
-        """Says it."""
+        """Sets the signal and resumes whoever waits."""
         self._said = True
         for resume in self._waiting:
             resume(True)

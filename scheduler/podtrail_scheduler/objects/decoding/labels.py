@@ -1,4 +1,4 @@
-"""Label and node selectors."""
+"""Makes label and node selectors of their JSON."""
 
 from podtrail_scheduler.objects.labels import LabelSelector, NodeSelector, NodeSelectorTerm, Requirement
 

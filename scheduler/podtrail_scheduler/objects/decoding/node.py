@@ -1,4 +1,4 @@
-"""Nodes."""
+"""Makes a `Node` of the JSON of a v1 Node."""
 
 from collections.abc import Mapping
 

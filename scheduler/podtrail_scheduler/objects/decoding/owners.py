@@ -1,4 +1,4 @@
-"""Who controls an object."""
+"""The controller of an object, from its `metadata.ownerReferences`."""
 
 from podtrail_scheduler.objects.pod import OwnerReference
 

@@ -1,4 +1,4 @@
-"""Pods."""
+"""Makes a `Pod` of the JSON of a v1 Pod."""
 
 from collections.abc import Mapping
 

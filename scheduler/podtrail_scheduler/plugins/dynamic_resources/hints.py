@@ -7,13 +7,13 @@ from podtrail_scheduler.plugins.device_allocation.claims import ClaimTracker, Mi
 
 
 class ClaimHints:
-    """Looks at events with the claims of the Pod that waits."""
+    """Queueing hints that look at the claims of the Pod that waits."""
 
     def __init__(self, claims: ClaimTracker) -> None:
         self._claims = claims
 
     def after_claim(self, pod: Pod, happening: Happening) -> Hint:
-        """A claim of the Pod came or changed, or any claim gave its devices back."""
+        """Queue when a claim of the Pod came or changed, or any claim gave its devices back."""
         old, new = happening.old, happening.new
         assert old is None or isinstance(old, ResourceClaim)
         if new is None:
@@ -31,7 +31,7 @@ class ClaimHints:
         return Hint.SKIP if same else Hint.QUEUE
 
     def after_target_pod(self, pod: Pod, happening: Happening) -> Hint:  # noqa: ARG002
-        """All claims of the Pod are there now."""
+        """Queue when all claims of the Pod exist."""
         assert isinstance(happening.new, Pod)
         try:
             self._claims.of(happening.new)

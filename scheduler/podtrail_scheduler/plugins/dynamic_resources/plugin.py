@@ -30,7 +30,7 @@ ALTERNATIVES = 8
 OPTIONAL_OPERATIONS = "DRAOptionalNodeOperations"
 """What a node declares whose kubelet can do without preparing a device."""
 MOST_USERS = 256
-"""As many may use a claim."""
+"""How many Pods may use one claim."""
 IN_USE = unresolvable("resourceclaim in use")
 NOT_ALLOCATABLE = unresolvable("cannot allocate all claims")
 NOT_AVAILABLE = unresolvable("resourceclaim not available on the node")

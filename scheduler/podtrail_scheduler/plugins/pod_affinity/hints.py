@@ -7,7 +7,7 @@ from .terms import Term, match_all, match_any, terms_of
 
 
 def after_assigned_pod(pod: Pod, happening: Happening) -> Hint:
-    """A Pod that is wanted came, one that is not went, or a running Pod's labels made it either."""
+    """Queue when a Pod that is wanted came, one that is not went, or a running Pod's labels made it either."""
     old, new = happening.old, happening.new
     assert old is None or isinstance(old, Pod)
     assert new is None or isinstance(new, Pod)
@@ -28,7 +28,7 @@ def after_assigned_pod(pod: Pod, happening: Happening) -> Hint:
 
 
 def after_node(pod: Pod, happening: Happening) -> Hint:
-    """A node came or changed in a label that a term's topology is about."""
+    """Queue when a node came or changed in a label that a term's topology is about."""
     old, new = happening.old, happening.new
     assert isinstance(new, Node)
     assert old is None or isinstance(old, Node)

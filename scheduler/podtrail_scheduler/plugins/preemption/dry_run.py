@@ -23,7 +23,7 @@ class DryRunResult(NamedTuple):
 
 
 class DryRun:
-    """For one Pod in one attempt."""
+    """Looks for victims on each node, for one Pod in one attempt."""
 
     def __init__(self, handle: Handle, state: CycleState, pod: Pod) -> None:
         """`state` is the attempt's, as PreFilter left it."""

@@ -31,7 +31,7 @@ _NOT_LOOKED_AT = unresolvable()
 
 
 class DefaultPreemption:
-    """Runs when no node fits."""
+    """PostFilter: makes room on a node by deleting Pods of lower priority."""
 
     name = "DefaultPreemption"
     in_tree = True

@@ -13,7 +13,7 @@ class Candidate(NamedTuple):
 
     node_name: str
     victims: tuple[Pod, ...]
-    """The most important first."""
+    """Pods to delete, the most important first."""
     violations: int
     """How many of them go against a PodDisruptionBudget."""
 

@@ -16,7 +16,7 @@ from .resource_allocation import ResourceUse
 Scorer = Callable[[Sequence[ResourceUse]], int]
 
 FULL = 100
-"""Per cent."""
+"""A utilization of everything, in per cent."""
 MAX_SHAPE_SCORE = 10
 """What points of a shape go up to."""
 

@@ -8,7 +8,7 @@ from .binder import volume_limit
 
 
 def after_csi_node(pod: Pod, happening: Happening) -> Hint:  # noqa: ARG001
-    """It came, or other plugins are migrated on it."""
+    """Queue when a CSINode came or the list of migrated plugins in its annotation changed."""
     old, new = happening.old, happening.new
     assert isinstance(new, CsiNode)
     if isinstance(old, CsiNode) and old.annotations.get(MIGRATED_PLUGINS) == new.annotations.get(MIGRATED_PLUGINS):
@@ -17,7 +17,7 @@ def after_csi_node(pod: Pod, happening: Happening) -> Hint:  # noqa: ARG001
 
 
 def after_storage_class(pod: Pod, happening: Happening) -> Hint:  # noqa: ARG001
-    """It came, or allows other topologies."""
+    """Queue when a StorageClass came or changed its allowed topologies."""
     old, new = happening.old, happening.new
     assert isinstance(new, StorageClass)
     same = isinstance(old, StorageClass) and old.allowed_topologies == new.allowed_topologies
@@ -25,7 +25,7 @@ def after_storage_class(pod: Pod, happening: Happening) -> Hint:  # noqa: ARG001
 
 
 def after_csi_storage_capacity(pod: Pod, happening: Happening) -> Hint:  # noqa: ARG001
-    """There is room where none was known, or more."""
+    """Queue when a CSIStorageCapacity came or tells of more room than before."""
     old, new = happening.old, happening.new
     assert isinstance(new, CsiStorageCapacity)
     if not isinstance(old, CsiStorageCapacity):
@@ -35,7 +35,7 @@ def after_csi_storage_capacity(pod: Pod, happening: Happening) -> Hint:  # noqa:
 
 
 def after_csi_driver(pod: Pod, happening: Happening) -> Hint:
-    """The driver of an inline volume of the Pod no longer counts capacity."""
+    """Queue when the driver of an inline volume of the Pod no longer counts capacity."""
     old, new = happening.old, happening.new
     assert isinstance(old, CsiDriver)
     assert isinstance(new, CsiDriver)
