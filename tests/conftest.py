@@ -1,9 +1,11 @@
 """Settings of all tests.
 
 Properties are tried on the same examples in every run, so that what passes here passes elsewhere; to look for new
-ones: `./dev test --hypothesis-profile=search`.
+ones: `./dev test --hypothesis-profile=search`. `./dev test` runs them side by side; one that fails only then is run
+alone by `./dev test -n0 …`.
 """
 
+import os
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -20,6 +22,18 @@ settings.load_profile("podtrail")
 # A shell starts what runs in the background with Ctrl-C ignored, and so it would stay in every process started here.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Return one worker more than there are cores for this process: a third of the time tests wait."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores + 1
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the tests that share a control plane, the longest: one worker gets them, and starts but one."""
+    items.sort(key=lambda item: "control_plane" not in item.keywords)
 
 
 @pytest.fixture

@@ -125,7 +125,7 @@ def test_copies_keep_parents_links_and_durations(tmp_path: Path) -> None:
     alone, path = tmp_path / "alone.otlp", tmp_path / "a.otlp"
     like = ("--like", "incident", "--length", "1m")
     generate("--to", alone, *like)
-    generate("--to", path, *like, "--rate", "5000")
+    generate("--to", path, *like, "--rate", "2000")
     made = spans(path)
     ids = {(span.trace_id, span.span_id) for span in made}
     parents = [(span.trace_id, span.parent_span_id) for span in made if span.parent_span_id]

@@ -1,4 +1,4 @@
-"""The pytest plugin, in runs of pytest as a user starts them."""
+"""The pytest plugin, in runs of pytest: one in a process of its own, as a user starts it, the others in this one."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def _cases(pytester: pytest.Pytester) -> None:
 
 
 def test_test_files_are_not_collected_unless_somebody_asks(pytester: pytest.Pytester) -> None:
-    assert pytester.runpytest_subprocess().ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    assert pytester.runpytest_inprocess().ret == pytest.ExitCode.NO_TESTS_COLLECTED
 
 
 @pytest.mark.parametrize("asked", [("-o", "podtrail_tests=true"), ("policies_test.yaml",)], ids=["by ini", "by name"])
@@ -47,13 +47,13 @@ def test_each_case_is_an_item_whose_failure_shows_the_votes(pytester: pytest.Pyt
 
 
 def test_a_case_is_chosen_by_its_name(pytester: pytest.Pytester) -> None:
-    pytester.runpytest_subprocess("policies_test.yaml", "-k", "slow").assert_outcomes(passed=1, deselected=1)
+    pytester.runpytest_inprocess("policies_test.yaml", "-k", "slow").assert_outcomes(passed=1, deselected=1)
 
 
 def test_a_file_that_is_wrong_is_an_error_with_its_place(pytester: pytest.Pytester) -> None:
     wrong = CASES.replace("success in 2s", "sucess")
     (pytester.path / "policies_test.yaml").write_text(wrong, encoding="utf-8")
-    done = pytester.runpytest_subprocess("policies_test.yaml")
+    done = pytester.runpytest_inprocess("policies_test.yaml")
     done.assert_outcomes(errors=1)
     done.stdout.fnmatch_lines(["*policies_test.yaml:4:24: *an outcome can't be 'sucess'", "*did you mean success?*"])
 
@@ -75,7 +75,7 @@ def test_a_test_runs_once_for_each_recording_in_a_folder(pytester: pytest.Pytest
             assert_kept(run, "huge-0", by="failed")
         """
     )
-    done = pytester.runpytest_subprocess("-v")
+    done = pytester.runpytest_inprocess("-v")
     done.assert_outcomes(passed=2)
     done.stdout.fnmatch_lines(["*monday.otlp.gz* PASSED*", "*tuesday.otlp.gz* PASSED*"])
 
@@ -90,7 +90,7 @@ def test_a_test_runs_once_for_each_recording_in_a_folder(pytester: pytest.Pytest
 )
 def test_without_recordings_it_does_not_pass_in_silence(pytester: pytest.Pytester, marker: str, message: str) -> None:
     pytester.makepyfile(f"import pytest\n\n{marker}\ndef test_nothing(podtrail_recording):\n    pass\n")
-    done = pytester.runpytest_subprocess()
+    done = pytester.runpytest_inprocess()
     done.assert_outcomes(errors=1)
     done.stdout.fnmatch_lines([message])
 
@@ -105,7 +105,7 @@ def _own_policies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("own_policies")
 def test_the_ready_policies_of_the_repository_pass_their_tests(pytester: pytest.Pytester) -> None:
-    done = pytester.runpytest_subprocess(
+    done = pytester.runpytest_inprocess(
         *("-o", "podtrail_tests=true", "-p", "no:cacheprovider", "--rootdir", str(ROOT / "examples")),
         *map(str, sorted((ROOT / "examples" / "policies").glob("*_test.yaml"))),
     )
