@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("src", "receivers", "processors", "exporters", "extensions", "instrumentation", "scheduler")
+ROOMS = ("src", "receivers", "processors", "exporters", "extensions", "instrumentation", "kubernetes", "scheduler")
 
 
 @pytest.fixture
@@ -71,6 +71,18 @@ def test_the_tree_keeps_its_contracts(house: Path) -> None:
             "import podtrail.otlp",
             "Instrumentation and scheduler know nothing of the pipeline",
             "podtrail_scheduler.cycles.cache -> podtrail.otlp",
+        ),
+        (
+            "kubernetes/podtrail_kubernetes/reflector.py",
+            "import podtrail_instrumentation",
+            "What talks to an API server knows neither pipeline nor scheduler nor spans",
+            "podtrail_kubernetes.reflector -> podtrail_instrumentation",
+        ),
+        (
+            "receivers/podtrail_receivers/scheduler/kube_scheduler/log.py",
+            "import podtrail_scheduler",
+            "No receiver imports the scheduler but the one that runs it",
+            "podtrail_receivers.scheduler.kube_scheduler.log -> podtrail_scheduler",
         ),
         (
             "exporters/podtrail_exporters/debug.py",

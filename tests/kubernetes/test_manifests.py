@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 import yaml
-from podtrail_scheduler.cluster.kubernetes.connection import Connection, Refused
-from podtrail_scheduler.cluster.kubernetes.reflector import Change, Reflector, Resource
+from podtrail_kubernetes.errors import StatusError
+from podtrail_kubernetes.reflector import Change, ListWatch, Reflector
+from podtrail_kubernetes.rest_client import RestClient
 
 from tests.docker.manifests import COLLECTIONS, KUBERNETES, ROOT, documents
 
@@ -54,23 +55,23 @@ def test_podtrail_beside_a_stock_scheduler_may_look_and_nothing_else(control_pla
         control_plane.api.create(COLLECTIONS[document["kind"]], document)
 
     async def test() -> None:
-        connection = await Connection.open(control_plane.user("podtrail"), agent="podtrail-tests")
+        connection = await RestClient.open(control_plane.user("podtrail"), agent="podtrail-tests")
         for path in ("/api/v1/pods", "/api/v1/nodes", "/apis/events.k8s.io/v1/events"):
             listed = asyncio.Event()
 
             async def take(change: Change, listed: asyncio.Event = listed) -> None:
                 listed.set()
 
-            reflector = Reflector(connection, Resource(path), random.Random(1))
+            reflector = Reflector(connection, ListWatch(path), random.Random(1))
             task = asyncio.create_task(reflector.run(take))
             await asyncio.wait_for(listed.wait(), 60)
             task.cancel()
             await asyncio.wait([task])
         for path in ("/api/v1/secrets", "/api/v1/configmaps"):
-            with pytest.raises(Refused, match="is forbidden"):
+            with pytest.raises(StatusError, match="is forbidden"):
                 await connection.request("GET", path)
         for path in ("pods", "configmaps"):
-            with pytest.raises(Refused, match="is forbidden"):
+            with pytest.raises(StatusError, match="is forbidden"):
                 await connection.request("POST", f"/api/v1/namespaces/{namespace}/{path}", {"metadata": {"name": "x"}})
         await connection.close()
 

@@ -9,21 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from podtrail_scheduler.cluster.kubernetes.connection import Connection
-from podtrail_scheduler.cluster.kubernetes.reflector import (
+from podtrail_kubernetes.reflector import (
     Added,
     Change,
     Deleted,
     Listed,
+    ListWatch,
     Modified,
     Reflector,
-    Resource,
-    Timing,
+    ReflectorTiming,
 )
+from podtrail_kubernetes.rest_client import RestClient
 
 pytestmark = pytest.mark.control_plane
 
-QUICK = Timing(first_back_off=0.01, longest_back_off=0.1)
+QUICK = ReflectorTiming(first_back_off=0.01, longest_back_off=0.1)
 CONFIG_MAPS = "/api/v1/namespaces/{}/configmaps"
 
 
@@ -47,9 +47,9 @@ class Reflected(logging.Handler):
 
 
 @asynccontextmanager
-async def reflected(kubeconfig: Path, resource: Resource, **options: Any) -> AsyncIterator[Reflected]:
-    connection = await Connection.open(kubeconfig, agent="podtrail-tests")
-    it = Reflected(Reflector(connection, resource, random.Random(1), timing=QUICK, **options))
+async def reflected(kubeconfig: Path, resource: ListWatch, **options: Any) -> AsyncIterator[Reflected]:
+    client = await RestClient.open(kubeconfig, agent="podtrail-tests")
+    it = Reflected(Reflector(client, resource, random.Random(1), timing=QUICK, **options))
     task = asyncio.create_task(it.reflector.run(it.take))
     logging.getLogger("podtrail_scheduler").addHandler(it)
     try:
@@ -58,7 +58,7 @@ async def reflected(kubeconfig: Path, resource: Resource, **options: Any) -> Asy
         logging.getLogger("podtrail_scheduler").removeHandler(it)
         task.cancel()
         await asyncio.wait([task])
-        await connection.close()
+        await client.close()
 
 
 def run(test: Callable[[], Awaitable[None]]) -> None:
@@ -83,7 +83,7 @@ def test_lists_in_pages_and_then_tells_each_change(control_plane: Any, namespace
         api.create(path, config_map(f"c{number}"))
 
     async def test() -> None:
-        async with reflected(control_plane.kubeconfig, Resource(path), page=2) as it:
+        async with reflected(control_plane.kubeconfig, ListWatch(path), page=2) as it:
             first = await it.next()
             assert isinstance(first, Listed)
             assert sorted(names(first)) == ["c0", "c1", "c2", "c3", "c4"]
@@ -111,7 +111,7 @@ def test_an_object_that_no_longer_matches_the_selector_is_deleted(control_plane:
     api.create(path, config_map("other"))
 
     async def test() -> None:
-        async with reflected(control_plane.kubeconfig, Resource(path, label_selector="app=web")) as it:
+        async with reflected(control_plane.kubeconfig, ListWatch(path, label_selector="app=web")) as it:
             assert names(await it.next()) == ["mine"]
             await asyncio.to_thread(api.patch, f"{path}/mine", {"metadata": {"labels": {"app": "db"}}})
             assert isinstance(await it.next(), Deleted)
@@ -134,7 +134,7 @@ def test_an_api_server_that_is_restarted_is_followed_without_a_gap(start_control
         api.create(path, config_map("recreated"))
 
     async def test() -> None:
-        async with reflected(plane.kubeconfig, Resource(path, field_selector="metadata.name!=kube-root-ca.crt")) as it:
+        async with reflected(plane.kubeconfig, ListWatch(path, field_selector="metadata.name!=kube-root-ca.crt")) as it:
             assert len(names(await it.next())) == 4
             await asyncio.to_thread(restart_and_change)
             changes = [await it.next() for _ in range(4)]
@@ -170,7 +170,7 @@ def test_what_may_not_be_read_yet_is_tried_until_it_may(control_plane: Any, name
         )
 
     async def test() -> None:
-        async with reflected(control_plane.user("watcher"), Resource(path)) as it:
+        async with reflected(control_plane.user("watcher"), ListWatch(path)) as it:
             await it.failure.wait()
             assert "configmaps is forbidden" in str(it.reflector.last_failure)
             await asyncio.to_thread(allow)

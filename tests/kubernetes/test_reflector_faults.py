@@ -12,19 +12,19 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from podtrail_scheduler.cluster.kubernetes.connection import Connection
-from podtrail_scheduler.cluster.kubernetes.errors import LONGEST_RETRY_AFTER, Refused
-from podtrail_scheduler.cluster.kubernetes.reflector import (
+from podtrail_kubernetes.errors import LONGEST_RETRY_AFTER, StatusError
+from podtrail_kubernetes.reflector import (
     Change,
     Deleted,
     Listed,
+    ListWatch,
     Reflector,
-    Resource,
-    Timing,
+    ReflectorTiming,
 )
+from podtrail_kubernetes.rest_client import RestClient
 
 PODS = "/api/v1/pods"
-QUICK = Timing(first_back_off=0.001, longest_back_off=0.01)
+QUICK = ReflectorTiming(first_back_off=0.001, longest_back_off=0.01)
 Answer = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 
@@ -149,13 +149,13 @@ class Story:
 
 @asynccontextmanager
 async def story(
-    *answers: Answer, script: Iterable[Answer] = (), timing: Timing = QUICK, kubeconfig: Path | None = None
+    *answers: Answer, script: Iterable[Answer] = (), timing: ReflectorTiming = QUICK, kubeconfig: Path | None = None
 ) -> AsyncIterator[tuple[Story, Reflector]]:
     it = Story(script or answers)
     server = await asyncio.start_server(it.serve, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    connection = await Connection.open(kubeconfig, url, agent="podtrail-tests")
-    reflector = Reflector(connection, Resource(PODS), random.Random(1), timing=timing)
+    client = await RestClient.open(kubeconfig, url, agent="podtrail-tests")
+    reflector = Reflector(client, ListWatch(PODS), random.Random(1), timing=timing)
     task = asyncio.create_task(reflector.run(it.take))
     try:
         yield it, reflector
@@ -163,7 +163,7 @@ async def story(
     finally:
         task.cancel()
         await asyncio.wait([task])
-        await connection.close()
+        await client.close()
         it.close()
         server.close()
 
@@ -236,7 +236,7 @@ def test_an_expired_continue_token_starts_the_list_anew() -> None:
 def test_a_server_that_always_says_expired_is_not_asked_without_pause() -> None:
     async def test() -> None:
         expired = [answer for _ in range(3) for answer in (lists(version="5"), says(410, status(410, "Expired")))]
-        slow, loop = Timing(first_back_off=0.2, longest_back_off=0.2), asyncio.get_running_loop()
+        slow, loop = ReflectorTiming(first_back_off=0.2, longest_back_off=0.2), asyncio.get_running_loop()
         async with story(*expired, timing=slow) as (it, _):
             await it.until(lambda: len(it.asked) == 4)
             start = loop.time()
@@ -248,7 +248,7 @@ def test_a_server_that_always_says_expired_is_not_asked_without_pause() -> None:
 
 def test_a_half_open_connection_is_given_up_and_what_was_missed_is_told() -> None:
     async def test() -> None:
-        silent = Timing(idle=0.05, first_back_off=0.001, longest_back_off=0.01)
+        silent = ReflectorTiming(idle=0.05, first_back_off=0.001, longest_back_off=0.01)
         script = lists(version="5"), watches(), lists(pod("a", "6"), version="7")
         async with story(*script, timing=silent) as (it, reflector):
             await it.next()
@@ -429,14 +429,14 @@ def test_answers_and_events_nested_beyond_measure_are_failures_like_any_other() 
 
 def test_a_refusal_that_names_an_absurd_time_is_asked_again_in_time() -> None:
     for absurd in ("9" * 400, str(10**9)):
-        refused = Refused.from_answer(429, {"Retry-After": absurd}, b"[" * 200_000)
+        refused = StatusError.from_answer(429, {"Retry-After": absurd}, b"[" * 200_000)
         assert refused.retry_after is None or refused.retry_after <= LONGEST_RETRY_AFTER
-    told = Refused.from_status({"code": 429, "details": {"retryAfterSeconds": 10**400}})
+    told = StatusError.from_status({"code": 429, "details": {"retryAfterSeconds": 10**400}})
     assert told.retry_after == LONGEST_RETRY_AFTER
 
 
 def test_an_answer_without_end_is_given_up_and_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("podtrail_scheduler.cluster.kubernetes.connection.MAX_ANSWER", 1 << 20)
+    monkeypatch.setattr("podtrail_kubernetes.rest_client.MAX_ANSWER", 1 << 20)
 
     async def endless(writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")

@@ -120,6 +120,25 @@ def test_dev_sets_up_once(clone: Path, tmp_path: Path) -> None:
     assert dev(clone, tmp_path, "run").stderr == ""
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "anew"),
+    [
+        pytest.param('"podtrail"', '"elsewhere"', True, id="the project's name"),
+        pytest.param('dev-mode-dirs = ["src", ', 'dev-mode-dirs = ["src", "more", ', True, id="a source root"),
+        pytest.param("line-length = 120", "line-length = 100", False, id="a tool's setting"),
+    ],
+)
+def test_dev_sets_up_anew_when_what_is_installed_changed(
+    root: Path, clone: Path, tmp_path: Path, before: str, after: str, anew: bool
+) -> None:
+    project = (root / "pyproject.toml").read_text(encoding="utf-8")
+    assert before in project
+    (clone / "pyproject.toml").write_text(project, encoding="utf-8")
+    dev(clone, tmp_path, "run")
+    (clone / "pyproject.toml").write_text(project.replace(before, after), encoding="utf-8")
+    assert bool(dev(clone, tmp_path, "run").stderr) == anew
+
+
 def dev(clone: Path, directory: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     command = ["sh", str(clone / "dev"), *arguments]
     environment = {**os.environ, "PYTHON": str(clone / "python")}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from podtrail_instrumentation.klog import info, structured
+from podtrail_kubernetes.token_bucket import TokenBucket
 
 from podtrail_scheduler.framework.client import ApiError, Client, PodCondition
 from podtrail_scheduler.framework.clock import SchedulerClock
@@ -14,7 +15,6 @@ from podtrail_scheduler.objects.durations import SECOND
 
 from .call_queue import CallOutcome, CallQueue, QueuedCall
 from .calls import APICall, CallType, PodBinding, PodStatusPatch
-from .token_bucket import TokenBucket
 
 FIRST_RETRY = 1 * SECOND
 LAST_RETRY = 16 * SECOND

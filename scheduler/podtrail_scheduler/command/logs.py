@@ -27,5 +27,5 @@ def set_up(level: int) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
-    for name in ("podtrail_scheduler", "podtrail_instrumentation"):
+    for name in ("podtrail_scheduler", "podtrail_kubernetes", "podtrail_instrumentation"):
         logging.getLogger(name).setLevel(max(verbosity(level), logging.DEBUG))

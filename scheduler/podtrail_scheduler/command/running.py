@@ -8,11 +8,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 import aiohttp
+from podtrail_kubernetes.errors import RequestFailed, RestConfigError
+from podtrail_kubernetes.leader_election import LeadershipLost
 
 from podtrail_scheduler.cluster.kubernetes.assembly import SchedulerPlan
-from podtrail_scheduler.cluster.kubernetes.election import LeadershipLost
-from podtrail_scheduler.cluster.kubernetes.errors import ConnectionSettingsError, RequestFailed
-from podtrail_scheduler.cluster.kubernetes.service import ServiceSettings, run
+from podtrail_scheduler.cluster.kubernetes.service import SchedulerSettings, run
 from podtrail_scheduler.cluster.kubernetes.serving import Serving
 from podtrail_scheduler.extenders import ExtenderChain, ExtenderError, HTTPExtender, WatchedManifests
 
@@ -23,7 +23,7 @@ from .preparation import Preparation
 _log = logging.getLogger(__name__)
 
 
-_KNOWN = (ConnectionSettingsError, RequestFailed, ExtenderError, OSError, ValueError)
+_KNOWN = (RestConfigError, RequestFailed, ExtenderError, OSError, ValueError)
 
 
 class RunningFailed(Exception):
@@ -75,7 +75,7 @@ async def _serve(flags: Flags, prepared: Preparation) -> None:
             max_unschedulable=flags.pod_max_in_unschedulable_pods_duration,
         )
         own = prepared.configuration.client_connection.kubeconfig
-        settings = ServiceSettings(
+        settings = SchedulerSettings(
             plan,
             version("podtrail"),
             kubeconfig=Path(own or flags.kubeconfig or "") if own or flags.kubeconfig else None,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from podtrail_scheduler.cluster.kubernetes.assembly import SchedulerPlan
-from podtrail_scheduler.cluster.kubernetes.service import ServiceSettings, run
+from podtrail_scheduler.cluster.kubernetes.service import SchedulerSettings, run
 from podtrail_scheduler.cluster.kubernetes.serving import Serving
 from podtrail_scheduler.configuration.expansion import resolve
 from podtrail_scheduler.configuration.features import parse_feature_gates
@@ -46,7 +46,7 @@ Running = Callable[..., AbstractAsyncContextManager[Service]]
 
 def settings(
     service: Service, kubeconfig: Path, name: str, plugins: Mapping[str, Any], gates: str, fields: Mapping[str, Any]
-) -> ServiceSettings:
+) -> SchedulerSettings:
     features = parse_feature_gates([gates] if gates else [])
     sets = {"multiPoint": {"enabled": [{"name": each} for each in plugins]}}
     document = {
@@ -61,7 +61,7 @@ def settings(
     makers = available() | dict(plugins)
     profiles = resolve(configuration, extension_points(makers), features, source)
     plan = SchedulerPlan(configuration, profiles, makers, features, on_attempt=service.attempts.append)
-    return ServiceSettings(plan, "0", serving=Serving("127.0.0.1", 0))
+    return SchedulerSettings(plan, "0", serving=Serving("127.0.0.1", 0))
 
 
 @pytest.fixture(scope="module")

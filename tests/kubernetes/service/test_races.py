@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-from podtrail_scheduler.cluster.kubernetes.election import LeadershipLost
+from podtrail_kubernetes.leader_election import LeadershipLost
 
 pytestmark = pytest.mark.control_plane
 

@@ -13,8 +13,8 @@ from podtrail.reconstruction import Session
 from podtrail_receivers.scheduler.kube_scheduler.config import KubernetesConfig, WatchConfig
 
 if TYPE_CHECKING:
-    from podtrail_scheduler.cluster.kubernetes.connection import Connection
-    from podtrail_scheduler.cluster.kubernetes.reflector import Change, Reflector
+    from podtrail_kubernetes.reflector import Change, Reflector
+    from podtrail_kubernetes.rest_client import RestClient
 
 _PATHS: Final = {
     "pods": "/api/v1/pods",
@@ -32,34 +32,34 @@ class WatchSource:
         self._kubernetes = kubernetes
         self._tell = context.tell
         self._rng = Random(context.rng.random())  # noqa: S311 - jitter
-        self._connection: Connection | None = None
+        self._client: RestClient | None = None
         self.reflectors: dict[str, Reflector] = {}
         self._gated: dict[str, GatedPod] = {}
 
     async def open(self) -> None:
         """Read how the API server is reached. StartError when that can't be known."""
-        from podtrail_scheduler.cluster.kubernetes.connection import Connection, user_agent
-        from podtrail_scheduler.cluster.kubernetes.errors import ConnectionSettingsError
-        from podtrail_scheduler.cluster.kubernetes.reflector import Reflector, Resource
+        from podtrail_kubernetes.errors import RestConfigError
+        from podtrail_kubernetes.reflector import ListWatch, Reflector
+        from podtrail_kubernetes.rest_client import RestClient, user_agent
 
         try:
-            self._connection = await Connection.open(self._kubernetes.path(), agent=user_agent("podtrail", __version__))
-        except ConnectionSettingsError as error:
+            self._client = await RestClient.open(self._kubernetes.path(), agent=user_agent("podtrail", __version__))
+        except RestConfigError as error:
             raise StartError(f"kube_scheduler::kubernetes: {error}") from error
         for name in self.listed:
-            self.reflectors[name] = Reflector(self._connection, Resource(_PATHS[name]), self._rng)
+            self.reflectors[name] = Reflector(self._client, ListWatch(_PATHS[name]), self._rng)
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._connection is not None:
-            await self._connection.close()
+        if self._client is not None:
+            await self._client.close()
 
     async def run(self, name: str, session: Session, room: asyncio.Event) -> None:
         """Give `session` what one watch tells, when there is room, until cancelled."""
         await self.reflectors[name].run(partial(self._take, name, session, room))
 
     async def _take(self, name: str, session: Session, room: asyncio.Event, change: "Change") -> None:
-        from podtrail_scheduler.cluster.kubernetes.reflector import Listed
+        from podtrail_kubernetes.reflector import Listed
 
         await room.wait()
         if isinstance(change, Listed):

@@ -8,16 +8,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from podtrail_kubernetes.errors import RequestFailed, StatusError
+from podtrail_kubernetes.rate_limiter import RateLimiter
+from podtrail_kubernetes.rest_client import MERGE_PATCH, STRATEGIC_MERGE_PATCH, RestClient
 
 from podtrail_scheduler.framework.client import ApiError, Kind, PodCondition
 from podtrail_scheduler.objects import ApiObject, PersistentVolume, PersistentVolumeClaim, Pod
 from podtrail_scheduler.objects.decoding import decode
 from podtrail_scheduler.objects.pod import ExtendedClaim
 from podtrail_scheduler.objects.resource import ResourceClaim
-
-from .connection import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Connection
-from .errors import Refused, RequestFailed
-from .rate_limiter import RateLimiter
 
 _COLLECTIONS: Mapping[type, str] = {
     PersistentVolume: "/api/v1/persistentvolumes",
@@ -37,12 +36,12 @@ class ApiClient:
 
     def __init__(
         self,
-        connection: Connection,
+        rest: RestClient,
         pod: Callable[[str], Pod | None],
         now: Callable[[], int],
         status_limiter: RateLimiter,
     ) -> None:
-        self._connection = connection
+        self._rest = rest
         self._pod = pod
         self._now = now
         self._status_limiter = status_limiter
@@ -133,10 +132,10 @@ class ApiClient:
         headers: dict[str, str] = {}
         _propagator.inject(headers)
         try:
-            return await self._connection.request(
+            return await self._rest.request(
                 method, path, body, headers=headers, content_type=content_type, limiter=limiter
             )
-        except Refused as refused:
+        except StatusError as refused:
             raise ApiError(refused.message, refused.reason, refused.code) from refused
         except RequestFailed as failure:
             raise ApiError(str(failure)) from failure

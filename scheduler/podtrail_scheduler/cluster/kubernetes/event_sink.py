@@ -3,19 +3,19 @@
 from collections.abc import Mapping
 from typing import Any
 
+from podtrail_kubernetes.errors import RequestFailed, StatusError
+from podtrail_kubernetes.rate_limiter import RateLimiter
+from podtrail_kubernetes.rest_client import STRATEGIC_MERGE_PATCH, RestClient
+
 from podtrail_scheduler.event_recording.event import Event
 from podtrail_scheduler.framework.client import ApiError
-
-from .connection import STRATEGIC_MERGE_PATCH, Connection
-from .errors import Refused, RequestFailed
-from .rate_limiter import RateLimiter
 
 
 class ApiEventSink:
     """Implements podtrail_scheduler.event_recording.broadcaster.EventSink with events.k8s.io/v1."""
 
-    def __init__(self, connection: Connection, limiter: RateLimiter) -> None:
-        self._connection = connection
+    def __init__(self, rest: RestClient, limiter: RateLimiter) -> None:
+        self._rest = rest
         self._limiter = limiter
 
     async def create_event(self, event: Event) -> None:
@@ -28,8 +28,8 @@ class ApiEventSink:
 
     async def _send(self, method: str, path: str, body: Mapping[str, Any], content_type: str) -> None:
         try:
-            await self._connection.request(method, path, body, content_type=content_type, limiter=self._limiter)
-        except Refused as refused:
+            await self._rest.request(method, path, body, content_type=content_type, limiter=self._limiter)
+        except StatusError as refused:
             raise ApiError(refused.message, refused.reason, refused.code) from refused
         except RequestFailed as failure:
             raise ApiError(str(failure)) from failure

@@ -6,15 +6,15 @@ import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from podtrail_kubernetes.errors import RequestFailed, StatusError
+from podtrail_kubernetes.object_meta import NamespacedName, key_of
+from podtrail_kubernetes.reflector import Added, Change, Deleted, Listed, ListWatch, Modified, Reflector
+from podtrail_kubernetes.rest_client import RestClient
+
 from podtrail_scheduler.cluster.observer import Observer
 from podtrail_scheduler.extenders import WatchedManifests
 from podtrail_scheduler.objects import Pod
 from podtrail_scheduler.objects.decoding import decode
-
-from .connection import Connection
-from .errors import Refused, RequestFailed
-from .identity import Key, key_of
-from .reflector import Added, Change, Deleted, Listed, Modified, Reflector, Resource
 
 _AT_A_TIME = 100
 _RETRY = 1.0
@@ -23,7 +23,7 @@ _RETRY = 1.0
 _log = logging.getLogger(__name__)
 
 
-class Kind(NamedTuple):
+class WatchedKind(NamedTuple):
     """A kind to watch: the group and version that serve it, its collection and name, which of its objects matter."""
 
     group: str
@@ -38,31 +38,31 @@ class Kind(NamedTuple):
         return f"/apis/{self.group}" if "/" in self.group else f"/api/{self.group}"
 
 
-KINDS: Sequence[Kind] = (
-    Kind("v1", "nodes", "Node"),
-    Kind("v1", "pods", "Pod", field_selector="status.phase!=Succeeded,status.phase!=Failed"),
-    Kind("v1", "namespaces", "Namespace"),
-    Kind("v1", "persistentvolumes", "PersistentVolume"),
-    Kind("v1", "persistentvolumeclaims", "PersistentVolumeClaim"),
-    Kind("v1", "services", "Service"),
-    Kind("v1", "replicationcontrollers", "ReplicationController"),
-    Kind("apps/v1", "replicasets", "ReplicaSet"),
-    Kind("apps/v1", "statefulsets", "StatefulSet"),
-    Kind("policy/v1", "poddisruptionbudgets", "PodDisruptionBudget"),
-    Kind("storage.k8s.io/v1", "storageclasses", "StorageClass"),
-    Kind("storage.k8s.io/v1", "csinodes", "CSINode"),
-    Kind("storage.k8s.io/v1", "csidrivers", "CSIDriver"),
-    Kind("storage.k8s.io/v1", "csistoragecapacities", "CSIStorageCapacity"),
-    Kind("storage.k8s.io/v1", "volumeattachments", "VolumeAttachment"),
-    Kind("resource.k8s.io/v1", "resourceclaims", "ResourceClaim"),
-    Kind("resource.k8s.io/v1", "resourceslices", "ResourceSlice"),
-    Kind("resource.k8s.io/v1", "deviceclasses", "DeviceClass"),
-    Kind("resource.k8s.io/v1", "devicetaintrules", "DeviceTaintRule"),
+KINDS: Sequence[WatchedKind] = (
+    WatchedKind("v1", "nodes", "Node"),
+    WatchedKind("v1", "pods", "Pod", field_selector="status.phase!=Succeeded,status.phase!=Failed"),
+    WatchedKind("v1", "namespaces", "Namespace"),
+    WatchedKind("v1", "persistentvolumes", "PersistentVolume"),
+    WatchedKind("v1", "persistentvolumeclaims", "PersistentVolumeClaim"),
+    WatchedKind("v1", "services", "Service"),
+    WatchedKind("v1", "replicationcontrollers", "ReplicationController"),
+    WatchedKind("apps/v1", "replicasets", "ReplicaSet"),
+    WatchedKind("apps/v1", "statefulsets", "StatefulSet"),
+    WatchedKind("policy/v1", "poddisruptionbudgets", "PodDisruptionBudget"),
+    WatchedKind("storage.k8s.io/v1", "storageclasses", "StorageClass"),
+    WatchedKind("storage.k8s.io/v1", "csinodes", "CSINode"),
+    WatchedKind("storage.k8s.io/v1", "csidrivers", "CSIDriver"),
+    WatchedKind("storage.k8s.io/v1", "csistoragecapacities", "CSIStorageCapacity"),
+    WatchedKind("storage.k8s.io/v1", "volumeattachments", "VolumeAttachment"),
+    WatchedKind("resource.k8s.io/v1", "resourceclaims", "ResourceClaim"),
+    WatchedKind("resource.k8s.io/v1", "resourceslices", "ResourceSlice"),
+    WatchedKind("resource.k8s.io/v1", "deviceclasses", "DeviceClass"),
+    WatchedKind("resource.k8s.io/v1", "devicetaintrules", "DeviceTaintRule"),
 )
 """What kube-scheduler's informers watch. What an older API server does not have is told, and done without."""
 
 
-class Mirror:
+class Informer:
     """The objects of one kind as the watch last showed them, by namespace and name."""
 
     def __init__(
@@ -73,7 +73,7 @@ class Mirror:
         kind: str,
     ) -> None:
         self._kind = kind
-        self._objects: dict[Key, Any] = {}
+        self._objects: dict[NamespacedName, Any] = {}
         self._added = added
         self._updated = updated
         self._deleted = deleted
@@ -116,15 +116,15 @@ class Mirror:
 class Informers:
     """Runs the reflectors. Pods can be looked up from the beginning; `run` needs the observer by then."""
 
-    def __init__(self, connection: Connection, rng: random.Random, manifests: WatchedManifests | None = None) -> None:
+    def __init__(self, rest: RestClient, rng: random.Random, manifests: WatchedManifests | None = None) -> None:
         """`manifests` are given Pods and nodes whole, for extenders."""
-        self._connection = connection
+        self._rest = rest
         self._rng = rng
         self._manifests = manifests
         self._pods: dict[str, Pod] = {}
         self._synced = asyncio.Event()
-        self.mirrors: dict[str, Mirror] = {}
-        self.reflectors: dict[str, Reflector] = {}
+        self._informers: dict[str, Informer] = {}
+        self._reflectors: dict[str, Reflector] = {}
 
     def pod(self, uid: str) -> Pod | None:
         """The Pod as the watch last showed it, None when it is gone."""
@@ -139,24 +139,24 @@ class Informers:
         """Returns when everything has been listed once."""
         await self._synced.wait()
 
-    async def run(self, observer: Observer, kinds: Sequence[Kind] = KINDS) -> None:
+    async def run(self, observer: Observer, kinds: Sequence[WatchedKind] = KINDS) -> None:
         """Watches until cancelled, from when the API server answers."""
         for kind in [each for each in kinds if await self._is_served(each)]:
-            self.mirrors[kind.collection] = self._mirror(kind, observer)
-            resource = Resource(f"{kind.root}/{kind.collection}", kind.field_selector)
-            self.reflectors[kind.collection] = Reflector(self._connection, resource, self._rng)
+            self._informers[kind.collection] = self._informer(kind, observer)
+            resource = ListWatch(f"{kind.root}/{kind.collection}", kind.field_selector)
+            self._reflectors[kind.collection] = Reflector(self._rest, resource, self._rng)
         async with asyncio.TaskGroup() as group:
-            for name, reflector in self.reflectors.items():
+            for name, reflector in self._reflectors.items():
                 group.create_task(reflector.run(self._follow(name)), name=f"watch {name}")
-            for mirror in self.mirrors.values():
-                await mirror.synced.wait()
+            for informer in self._informers.values():
+                await informer.synced.wait()
             self._synced.set()
 
     def _follow(self, collection: str) -> Callable[[Change], Awaitable[None]]:
         """Who follows a reflector: what is sent to extenders must be there before a Pod is scheduled."""
-        mirror, manifests = self.mirrors[collection], self._manifests
+        informer, manifests = self._informers[collection], self._manifests
         if manifests is None or collection not in ("pods", "nodes", "Node"):
-            return mirror.take
+            return informer.take
         put = manifests.put_pod if collection == "pods" else manifests.put_node
         remove = manifests.remove_pod if collection == "pods" else manifests.remove_node
 
@@ -169,11 +169,11 @@ class Informers:
                     put(each)
                 case Deleted(each):
                     remove(each)
-            await mirror.take(change)
+            await informer.take(change)
 
         return both
 
-    async def _is_served(self, kind: Kind) -> bool:
+    async def _is_served(self, kind: WatchedKind) -> bool:
         known = await self._resources(kind.root)
         if any(each.get("name") == kind.collection for each in known.get("resources") or ()):
             return True
@@ -184,24 +184,24 @@ class Informers:
         """What the API server has below that path, empty for nothing; asked until it answers."""
         while True:
             try:
-                return await self._connection.request("GET", root)
+                return await self._rest.request("GET", root)
             except RequestFailed as failure:
-                if isinstance(failure, Refused) and failure.code == 404:
+                if isinstance(failure, StatusError) and failure.code == 404:
                     return {}
                 _log.warning("the API server does not say what it has in %s: %s", root, failure)
             await asyncio.sleep(_RETRY * (1 + self._rng.random()))
 
-    def _mirror(self, kind: Kind, observer: Observer) -> Mirror:
+    def _informer(self, kind: WatchedKind, observer: Observer) -> Informer:
         match kind.collection:
             case "pods":
-                return self._pod_mirror(observer, kind.name)
+                return self._pod_informer(observer, kind.name)
             case "nodes":
-                return Mirror(observer.node_added, observer.node_updated, observer.node_deleted, kind.name)
+                return Informer(observer.node_added, observer.node_updated, observer.node_deleted, kind.name)
             case _:
                 tell = observer.object_changed
-                return Mirror(lambda new: tell(None, new), tell, lambda old: tell(old, None), kind.name)
+                return Informer(lambda new: tell(None, new), tell, lambda old: tell(old, None), kind.name)
 
-    def _pod_mirror(self, observer: Observer, kind: str) -> Mirror:
+    def _pod_informer(self, observer: Observer, kind: str) -> Informer:
         def added(pod: Pod) -> None:
             self._pods[pod.uid] = pod
             observer.pod_added(pod)
@@ -214,4 +214,4 @@ class Informers:
             self._pods.pop(pod.uid, None)
             observer.pod_deleted(pod)
 
-        return Mirror(added, updated, deleted, kind)
+        return Informer(added, updated, deleted, kind)

@@ -13,6 +13,9 @@ from pathlib import Path
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.trace import TracerProvider, set_tracer_provider
 from podtrail_instrumentation import SpanCounters, TracingConfiguration, shutdown, tracer_provider
+from podtrail_kubernetes.leader_election import ElectionTiming, LeaderElector, LeaseLock
+from podtrail_kubernetes.rate_limiter import RateLimiter
+from podtrail_kubernetes.rest_client import RestClient, user_agent
 
 from podtrail_scheduler.configuration.features import SCHEDULER_ASYNC_API_CALLS, SCHEDULER_TRACING
 from podtrail_scheduler.configuration.types import LeaderElectionConfiguration
@@ -25,12 +28,9 @@ from podtrail_scheduler.objects.durations import SECOND
 from .api_client import ApiClient
 from .assembly import SchedulerPlan, assemble
 from .clock import AsyncioClock
-from .connection import Connection, user_agent
-from .election import ApiLease, Election, ElectionTiming
 from .event_sink import ApiEventSink
 from .informers import Informers
 from .plugin_threads import PluginThreads
-from .rate_limiter import RateLimiter
 from .serving import Check, Serving, served
 
 PROGRAM = "podtrail-scheduler"
@@ -43,7 +43,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class ServiceSettings:
+class SchedulerSettings:
     """A whole service: what to schedule with, where the cluster is, where to listen."""
 
     plan: SchedulerPlan
@@ -58,10 +58,12 @@ class ServiceSettings:
     """Whether the provider becomes OpenTelemetry's global one, so that what plugins trace joins their attempts."""
 
 
-async def run(settings: ServiceSettings, stop: asyncio.Event, started: Callable[[int], None] = lambda _: None) -> None:
+async def run(
+    settings: SchedulerSettings, stop: asyncio.Event, started: Callable[[int], None] = lambda _: None
+) -> None:
     """Schedules until `stop` is set, and ends within two seconds then; `started` is told the port that is served.
 
-    Raises ConnectionSettingsError and OSError (the port) at the start, and LeadershipLost when another may lead,
+    Raises RestConfigError and OSError (the port) at the start, and LeadershipLost when another may lead,
     whereupon the process must end.
     """
     service = asyncio.create_task(_Service(settings).run(started))
@@ -77,7 +79,7 @@ async def run(settings: ServiceSettings, stop: asyncio.Event, started: Callable[
 
 
 class _Service:
-    def __init__(self, settings: ServiceSettings) -> None:
+    def __init__(self, settings: SchedulerSettings) -> None:
         self._settings = settings
         self._configuration = settings.plan.configuration
         self._clock = AsyncioClock()
@@ -95,11 +97,11 @@ class _Service:
             if provider is not None and self._settings.owns_process:
                 set_tracer_provider(provider)
             limiter = RateLimiter(client.qps, client.burst)
-            connection = await stack.enter_async_context(self._connection("scheduler", limiter))
-            informers = Informers(connection, self._rng, self._settings.plan.manifests)
-            api = ApiClient(connection, informers.pod, self._clock.now, RateLimiter(client.qps, client.burst))
+            rest = await stack.enter_async_context(self._connected("scheduler", limiter))
+            informers = Informers(rest, self._rng, self._settings.plan.manifests)
+            api = ApiClient(rest, informers.pod, self._clock.now, RateLimiter(client.qps, client.burst))
             tracer = provider.get_tracer(SCOPE) if provider is not None else None
-            events = EventBroadcaster(ApiEventSink(connection, RateLimiter(client.qps, client.burst)), self._clock)
+            events = EventBroadcaster(ApiEventSink(rest, RateLimiter(client.qps, client.burst)), self._clock)
             threads = PluginThreads()
             stack.callback(threads.close)
             features = self._settings.plan.features
@@ -122,7 +124,7 @@ class _Service:
             port = await stack.enter_async_context(served(self._settings.serving, live, ready, metrics.exposition))
             started(port)
             try:
-                await self._schedule(scheduler, informers, election, connection)
+                await self._schedule(scheduler, informers, election, rest)
             finally:
                 # The last spans leave while connections are closed: neither waits for the other.
                 self._tracing_ends = asyncio.create_task(self._end_tracing(provider))
@@ -135,7 +137,7 @@ class _Service:
             yield from counters.samples()
 
     async def _schedule(
-        self, scheduler: Scheduler, informers: Informers, election: Election | None, connection: Connection
+        self, scheduler: Scheduler, informers: Informers, election: LeaderElector | None, rest: RestClient
     ) -> None:
         delayed = election is not None and self._configuration.delay_cache_until_active
         active = asyncio.Event()
@@ -160,7 +162,7 @@ class _Service:
         finally:
             # What binds stops, and is answered, before the Lease is given back.
             await self._clock.stop()
-            await connection.drain()
+            await rest.drain()
             for task in (watching, working):
                 task.cancel()
             await asyncio.wait((watching, working))
@@ -197,25 +199,25 @@ class _Service:
             await asyncio.to_thread(shutdown, provider)
 
     @asynccontextmanager
-    async def _connection(self, part: str, limiter: RateLimiter | None) -> AsyncIterator[Connection]:
+    async def _connected(self, part: str, limiter: RateLimiter | None) -> AsyncIterator[RestClient]:
         kubeconfig = self._settings.kubeconfig
         if kubeconfig is None and self._configuration.client_connection.kubeconfig:
             kubeconfig = Path(self._configuration.client_connection.kubeconfig)
         agent = user_agent(PROGRAM, self._settings.version, part)
-        connection = await Connection.open(kubeconfig, self._settings.master, agent=agent, limiter=limiter)
+        rest = await RestClient.open(kubeconfig, self._settings.master, agent=agent, limiter=limiter)
         try:
-            yield connection
+            yield rest
         finally:
-            await connection.close()
+            await rest.close()
 
-    async def _election(self, stack: AsyncExitStack) -> Election | None:
+    async def _election(self, stack: AsyncExitStack) -> LeaderElector | None:
         asked = self._configuration.leader_election
         if not asked.leader_elect:
             return None
         # Of its own, so that no throttle of the scheduler's holds up a renewal.
-        connection = await stack.enter_async_context(self._connection("leader-election", None))
-        store = ApiLease(connection, asked.resource_namespace, asked.resource_name)
-        return Election(store, self._identity, self._rng, timing=_timing(asked))
+        rest = await stack.enter_async_context(self._connected("leader-election", None))
+        store = LeaseLock(rest, asked.resource_namespace, asked.resource_name)
+        return LeaderElector(store, self._identity, self._rng, timing=_timing(asked))
 
 
 def _timing(asked: LeaderElectionConfiguration) -> ElectionTiming:

@@ -1,9 +1,9 @@
 """How a request to the API server ends when it does not succeed.
 
 RequestFailed
-├── Refused        the API server answered: code, reason, message, and when to come again
+├── StatusError        the API server answered: code, reason, message, and when to come again
 └── Unreachable    no answer, or half of one: connection, TLS, timeout
-ConnectionSettingsError    kubeconfig, token or certificates can't be used; nothing was sent
+RestConfigError    kubeconfig, token or certificates can't be used; nothing was sent
 """
 
 import json
@@ -16,7 +16,7 @@ LONGEST_RETRY_AFTER: Final = 600
 _MOST_DIGITS: Final = 20
 
 
-class ConnectionSettingsError(Exception):
+class RestConfigError(Exception):
     """Where the API server is, or who asks, can't be read; the text names the file or variable and what is missing."""
 
 
@@ -28,7 +28,7 @@ class Unreachable(RequestFailed):
     """There was no whole answer; what was asked for may have been done or not."""
 
 
-class Refused(RequestFailed):
+class StatusError(RequestFailed):
     """The API server's answer, a `Status` (meta/v1). `retry_after` is in seconds, None when it names no time."""
 
     def __init__(self, code: int, reason: str, message: str, retry_after: float | None = None) -> None:
@@ -44,7 +44,7 @@ class Refused(RequestFailed):
         return self.code == 410 or self.reason in ("Expired", "Gone")
 
     @classmethod
-    def from_status(cls, status: Mapping[str, Any], code: int = 0, retry_after: float | None = None) -> "Refused":
+    def from_status(cls, status: Mapping[str, Any], code: int = 0, retry_after: float | None = None) -> "StatusError":
         """Reads a Status object, also one inside a watch; `code` is used where it has none."""
         if retry_after is None:
             details = status.get("details")
@@ -58,7 +58,7 @@ class Refused(RequestFailed):
         )
 
     @classmethod
-    def from_answer(cls, code: int, headers: Mapping[str, str], body: bytes) -> "Refused":
+    def from_answer(cls, code: int, headers: Mapping[str, str], body: bytes) -> "StatusError":
         """Reads an HTTP answer of 400 or more; proxies answer with texts of their own."""
         seconds = headers.get("Retry-After", "")
         retry_after = _decent(int(seconds)) if seconds.isdecimal() and len(seconds) < _MOST_DIGITS else None

@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 Object = Mapping[str, Any]
 
 
-class Key(NamedTuple):
+class NamespacedName(NamedTuple):
     """Where it is found; the namespace of what has none is empty."""
 
     namespace: str
     name: str
 
 
-class Identity(NamedTuple):
+class ObjectVersion(NamedTuple):
     """Which one it is, and as of when."""
 
     uid: str
@@ -26,10 +26,10 @@ def metadata_of(each: object) -> Mapping[str, Any]:
     return metadata if isinstance(metadata, Mapping) else {}
 
 
-def key_of(each: Object) -> Key:
+def key_of(each: Object) -> NamespacedName:
     """The key of an object."""
     metadata = metadata_of(each)
-    return Key(metadata.get("namespace", ""), metadata.get("name", ""))
+    return NamespacedName(metadata.get("namespace", ""), metadata.get("name", ""))
 
 
 def is_identified(each: object) -> bool:
@@ -39,13 +39,13 @@ def is_identified(each: object) -> bool:
     return all(isinstance(one, str) and one for one in told) and isinstance(metadata.get("namespace", ""), str)
 
 
-def identity_of(each: Object) -> Identity:
+def version_of(each: Object) -> ObjectVersion:
     """The identity of an object."""
     metadata = metadata_of(each)
-    return Identity(metadata.get("uid", ""), metadata.get("resourceVersion", ""))
+    return ObjectVersion(metadata.get("uid", ""), metadata.get("resourceVersion", ""))
 
 
-def skeleton(key: Key, identity: Identity) -> Object:
+def skeleton(key: NamespacedName, identity: ObjectVersion) -> Object:
     """An object of which no more is known."""
     metadata = {"name": key.name, "uid": identity.uid, "resourceVersion": identity.resource_version}
     return {"metadata": metadata | {"namespace": key.namespace} if key.namespace else metadata}

@@ -2,9 +2,9 @@
 
 The official client does configuration, TLS, transport and authentication; objects never become its model classes.
 
-    connection = await Connection.open(Path("kubeconfig"), agent="podtrail-scheduler/0.1.0")
-    pods = await connection.request("GET", "/api/v1/pods", query={"limit": "500"})
-    await connection.close()
+    client = await RestClient.open(Path("kubeconfig"), agent="podtrail-scheduler/0.1.0")
+    pods = await client.request("GET", "/api/v1/pods", query={"limit": "500"})
+    await client.close()
 """
 
 import asyncio
@@ -19,9 +19,9 @@ from urllib.parse import urlencode
 
 import aiohttp
 
-from .credentials import Credentials, library
-from .errors import ConnectionSettingsError, Refused, RequestFailed, Unreachable
+from .errors import RestConfigError, StatusError, Unreachable
 from .rate_limiter import RateLimiter
+from .rest_config import RestConfig, library
 
 REQUEST_TIMEOUT = 60.0
 """Seconds for one request, as long as an API server takes at most."""
@@ -55,7 +55,7 @@ def user_agent(program: str, version: str, part: str = "") -> str:
     return f"{agent} {part}" if part else agent
 
 
-class _Asked(NamedTuple):
+class _Request(NamedTuple):
     method: str
     path: str
     query: Mapping[str, str]
@@ -66,18 +66,18 @@ class _Asked(NamedTuple):
         return f"{self.method} {self.path}"
 
 
-class Connection:
+class RestClient:
     """One user's requests to one API server. Use `open`, and `close` at the end."""
 
-    def __init__(self, credentials: Credentials, agent: str, limiter: RateLimiter | None) -> None:
-        self._credentials = credentials
+    def __init__(self, config: RestConfig, agent: str, limiter: RateLimiter | None) -> None:
+        self._config = config
         self._limiter = limiter
         try:
-            self._client = library("client").ApiClient(credentials.configuration)
+            self._client = library("client").ApiClient(config.configuration)
         except OSError as error:  # ssl.SSLError among them
-            configuration = credentials.configuration
+            configuration = config.configuration
             files = (configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)
-            raise ConnectionSettingsError(f"certificates {', '.join(filter(None, files))}: {error}") from error
+            raise RestConfigError(f"certificates {', '.join(filter(None, files))}: {error}") from error
         self._client.user_agent = agent
         self._in_flight: set[asyncio.Task[Any]] = set()
 
@@ -94,16 +94,16 @@ class Connection:
 
         `kubeconfig` None: the ServiceAccount of the Pod this runs in, unless `master` is given. `master` (a URL) takes
         the place of the kubeconfig's server. `limiter` holds back requests, not watches. Raises
-        ConnectionSettingsError.
+        RestConfigError.
         """
-        credentials = Credentials(kubeconfig, master)
-        await credentials.load()
-        return cls(credentials, agent, limiter)
+        config = RestConfig(kubeconfig, master)
+        await config.load()
+        return cls(config, agent, limiter)
 
     @property
     def server(self) -> str:
         """The API server's URL."""
-        return str(self._credentials.configuration.host)
+        return str(self._config.configuration.host)
 
     async def close(self) -> None:
         """Closes what is open; watches end, and requests that are not answered yet (see `drain`)."""
@@ -132,16 +132,16 @@ class Connection:
         """Sends one request and returns the object in the answer.
 
         `limiter` takes the place of the connection's. An answer that says when to come back (429, or 5xx with
-        Retry-After) is waited for up to `retries` times. Raises Refused, Unreachable.
+        Retry-After) is waited for up to `retries` times. Raises StatusError, Unreachable.
         """
         limiter = limiter or self._limiter
-        asked = _Asked(method, path, query or {}, body, {"Content-Type": content_type} | dict(headers or {}))
+        asked = _Request(method, path, query or {}, body, {"Content-Type": content_type} | dict(headers or {}))
         for remaining in range(retries, -1, -1):
             if limiter is not None:
                 await limiter.wait()
             try:
                 return _object(await self._finish(self._read(asked)), asked)
-            except Refused as refused:
+            except StatusError as refused:
                 pause = refused.retry_after
                 if not remaining or pause is None or not (refused.code == 429 or refused.code >= 500):
                     raise
@@ -155,11 +155,11 @@ class Connection:
     ) -> AsyncIterator[AsyncIterator[list[bytes]]]:
         """Opens a watch; yields its lines as they come, all that one read gave at a time.
 
-        Raises, also while it is read, Refused and Unreachable; the latter when `idle` seconds brought nothing: a peer
-        that went away without a word looks like one that has nothing to say.
+        Raises, also while it is read, StatusError and Unreachable; the latter when `idle` seconds brought nothing: a
+        peer that went away without a word looks like one that has nothing to say.
         """
         limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=idle)
-        asked = _Asked("GET", path, query, None, {})
+        asked = _Request("GET", path, query, None, {})
         response = await self._finish(self._send(asked, limits))
         try:
             yield _lines(response, asked)
@@ -179,27 +179,27 @@ class Connection:
             task.add_done_callback(_forget)
             raise
 
-    async def _read(self, asked: _Asked) -> bytes:
+    async def _read(self, asked: _Request) -> bytes:
         response = await self._send(asked, _whole())
         async with response:
             with _telling(asked):
                 return await _body(response, asked)
 
-    async def _send(self, asked: _Asked, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
+    async def _send(self, asked: _Request, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
         """Returns an answer below 400, its body still to be read."""
-        await self._credentials.refresh(self._client.rest_client)
+        await self._config.refresh(self._client.rest_client)
         with _telling(asked):
             response = await self._exchange(asked, limits)
             if response.status == 401:
                 response.release()
-                await self._credentials.refresh(self._client.rest_client, refused=True)
+                await self._config.refresh(self._client.rest_client, refused=True)
                 response = await self._exchange(asked, limits)
             if response.status >= 400:
                 async with response:
-                    raise Refused.from_answer(response.status, response.headers, await _body(response, asked))
+                    raise StatusError.from_answer(response.status, response.headers, await _body(response, asked))
         return response
 
-    async def _exchange(self, asked: _Asked, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
+    async def _exchange(self, asked: _Request, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
         url = self.server + asked.path + (f"?{urlencode(asked.query)}" if asked.query else "")
         headers = self._client.default_headers | {"Accept": "application/json"} | asked.headers
         await self._client.update_params_for_auth(headers, [], ["BearerToken"], url, asked.method, asked.body)
@@ -225,14 +225,14 @@ def _whole() -> aiohttp.ClientTimeout:
 
 
 @contextmanager
-def _telling(asked: _Asked) -> Iterator[None]:
+def _telling(asked: _Request) -> Iterator[None]:
     try:
         yield
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         raise Unreachable(f"{asked}: {error or type(error).__name__}") from error
 
 
-def _object(text: bytes, asked: _Asked) -> Mapping[str, Any]:
+def _object(text: bytes, asked: _Request) -> Mapping[str, Any]:
     try:
         read = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -242,7 +242,7 @@ def _object(text: bytes, asked: _Asked) -> Mapping[str, Any]:
     return read
 
 
-async def _body(response: aiohttp.ClientResponse, asked: _Asked) -> bytes:
+async def _body(response: aiohttp.ClientResponse, asked: _Request) -> bytes:
     read = bytearray()
     async for chunk in response.content.iter_any():
         read += chunk
@@ -252,7 +252,7 @@ async def _body(response: aiohttp.ClientResponse, asked: _Asked) -> bytes:
     return bytes(read)
 
 
-async def _lines(response: aiohttp.ClientResponse, asked: _Asked) -> AsyncIterator[list[bytes]]:
+async def _lines(response: aiohttp.ClientResponse, asked: _Request) -> AsyncIterator[list[bytes]]:
     chunks, rest = response.content.iter_any(), b""
     while True:
         with _telling(asked):
@@ -264,13 +264,3 @@ async def _lines(response: aiohttp.ClientResponse, asked: _Asked) -> AsyncIterat
             raise Unreachable(f"{asked}: a line of more than {MAX_LINE} bytes")
         if lines:
             yield lines
-
-
-__all__ = [
-    "Connection",
-    "ConnectionSettingsError",
-    "Refused",
-    "RequestFailed",
-    "Unreachable",
-    "user_agent",
-]

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from podtrail_scheduler.cluster.kubernetes.connection import Connection
-from podtrail_scheduler.cluster.kubernetes.election import (
-    ApiLease,
-    Election,
+from podtrail_kubernetes.errors import StatusError, Unreachable
+from podtrail_kubernetes.leader_election import (
     ElectionTiming,
+    LeaderElector,
     LeadershipLost,
     Lease,
+    LeaseLock,
 )
-from podtrail_scheduler.cluster.kubernetes.errors import Refused, Unreachable
+from podtrail_kubernetes.rest_client import RestClient
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
@@ -103,7 +103,7 @@ class View:
         def act() -> Lease:
             held = self._store.lease
             if (held["metadata"]["resourceVersion"] if held else None) != version:
-                raise Refused(409, "Conflict", "changed meanwhile")
+                raise StatusError(409, "Conflict", "changed meanwhile")
             return self._store.write(spec)
 
         written = await self.trouble.around(act)
@@ -111,8 +111,8 @@ class View:
         return written
 
 
-def candidate(store: Store, name: str, seed: int = 0, worst: float = 0.0) -> Election:
-    return Election(
+def candidate(store: Store, name: str, seed: int = 0, worst: float = 0.0) -> LeaderElector:
+    return LeaderElector(
         store.seen_by(Trouble(seed, worst)), name, random.Random(seed), lambda: datetime(2026, 1, 1, tzinfo=UTC)
     )
 
@@ -165,7 +165,7 @@ def test_a_leader_that_is_cut_off_stops_before_another_begins() -> None:
         store, loop = Store(), asyncio.get_running_loop()
         times: dict[str, float] = {}
         view = store.seen_by(Trouble(0, 0.0))
-        first = Election(view, "first", random.Random(0))
+        first = LeaderElector(view, "first", random.Random(0))
 
         async def cut_off() -> None:
             await asyncio.sleep(30)
@@ -229,14 +229,14 @@ def test_on_a_real_api_server_a_crashed_leader_is_followed(control_plane: Any, n
     path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/podtrail-scheduler"
 
     async def test() -> None:
-        connection = await Connection.open(control_plane.kubeconfig, agent="podtrail-tests")
-        store = ApiLease(connection, namespace, "podtrail-scheduler")
+        client = await RestClient.open(control_plane.kubeconfig, agent="podtrail-tests")
+        store = LeaseLock(client, namespace, "podtrail-scheduler")
         # What a process leaves that held the Lease and crashed.
         await store.create({"holderIdentity": "crashed", "leaseDurationSeconds": 15, "leaseTransitions": 3})
-        elections = [Election(store, name, random.Random(name), timing=short) for name in ("first", "second")]
+        elections = [LeaderElector(store, name, random.Random(name), timing=short) for name in ("first", "second")]
         leaders: asyncio.Queue[str] = asyncio.Queue()
 
-        async def lead(election: Election, name: str) -> None:
+        async def lead(election: LeaderElector, name: str) -> None:
             await election.lead(lambda: work(name))
 
         async def work(name: str) -> None:
@@ -248,7 +248,7 @@ def test_on_a_real_api_server_a_crashed_leader_is_followed(control_plane: Any, n
             for name, election in zip(("first", "second"), elections, strict=True)
         }
         leader = await asyncio.wait_for(leaders.get(), 60)
-        lease = await connection.request("GET", path)
+        lease = await client.request("GET", path)
         assert lease["spec"]["holderIdentity"] == leader
         assert lease["spec"]["leaseTransitions"] == 4
         tasks[leader].cancel()
@@ -256,7 +256,7 @@ def test_on_a_real_api_server_a_crashed_leader_is_followed(control_plane: Any, n
         assert follower != leader
         tasks[follower].cancel()
         await asyncio.wait(tasks.values())
-        assert (await connection.request("GET", path))["spec"]["holderIdentity"] == ""
-        await connection.close()
+        assert (await client.request("GET", path))["spec"]["holderIdentity"] == ""
+        await client.close()
 
     asyncio.run(test())

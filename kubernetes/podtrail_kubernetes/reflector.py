@@ -2,7 +2,7 @@
 
     async def take(change: Change) -> None: ...
 
-    reflector = Reflector(connection, Resource("/api/v1/pods", field_selector="spec.nodeName="), random.Random())
+    reflector = Reflector(client, ListWatch("/api/v1/pods", field_selector="spec.nodeName="), random.Random())
     await reflector.run(take)        # until cancelled
 
 `take` first gets one `Listed` with everything there is, then `Added`, `Modified` and `Deleted` as they happen, each
@@ -17,7 +17,7 @@ story of each object: Added, Modified any number of times, Deleted; never twice 
 recreated under its name is Deleted (perhaps inferred) and Added. Intermediate states may be missing.
 
 Failures are told to the log, counted in `counters` and tried again with a jittered exponential back-off, no earlier
-than a Retry-After says. `Refused` by authorization is a failure like any other: RBAC may be mended while we wait.
+than a Retry-After says. `StatusError` by authorization is a failure like any other: RBAC may be mended while we wait.
 Semantics are client-go's (tools/cache.Reflector); sources: KEP-365, KEP-956, the API concepts page.
 """
 
@@ -29,9 +29,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
-from .connection import Connection
-from .errors import Refused, RequestFailed, Unreachable
-from .identity import Identity, Key, Object, identity_of, is_identified, key_of, metadata_of, skeleton
+from .errors import RequestFailed, StatusError, Unreachable
+from .object_meta import NamespacedName, Object, ObjectVersion, is_identified, key_of, metadata_of, skeleton, version_of
+from .rest_client import RestClient
 
 _SHORT_WATCH = 1.0
 """Seconds: a watch that ends sooner, and empty, ended for a reason."""
@@ -39,7 +39,7 @@ _SHORT_WATCH = 1.0
 _log = logging.getLogger(__name__)
 
 
-class Resource(NamedTuple):
+class ListWatch(NamedTuple):
     """What to watch: the path of a collection, all namespaces or one, narrowed by selectors."""
 
     path: str
@@ -75,7 +75,7 @@ class Deleted(NamedTuple):
 Change = Listed | Added | Modified | Deleted
 
 
-class Timing(NamedTuple):
+class ReflectorTiming(NamedTuple):
     """Seconds. The defaults are client-go's, but for `idle`: HTTP/1.1 has no ping, and bookmarks come every minute."""
 
     watch: float = 300.0
@@ -106,22 +106,22 @@ class Reflector:
 
     def __init__(
         self,
-        connection: Connection,
-        resource: Resource,
+        client: RestClient,
+        resource: ListWatch,
         rng: random.Random,
         *,
-        timing: Timing | None = None,
+        timing: ReflectorTiming | None = None,
         page: int = 500,
     ) -> None:
         self.resource = resource
         self.counters = ReflectorCounters()
         self.last_failure: RequestFailed | None = None
         """Why nothing comes at the moment; None while all is well."""
-        self._connection = connection
+        self._client = client
         self._rng = rng
-        self._timing = timing or Timing()
+        self._timing = timing or ReflectorTiming()
         self._page = page
-        self._known: dict[Key, Identity] = {}
+        self._known: dict[NamespacedName, ObjectVersion] = {}
         self._listed = False
         self._failed_in_a_row = 0
 
@@ -144,7 +144,7 @@ class Reflector:
         query = self._selectors() | {"limit": str(self._page)}
         try:
             while True:
-                answer = await self._connection.request("GET", self.resource.path, query=query, retries=0)
+                answer = await self._client.request("GET", self.resource.path, query=query, retries=0)
                 metadata = metadata_of(answer)
                 objects += self._followed(_items(answer, self.resource.path))
                 token = metadata.get("continue")
@@ -162,7 +162,7 @@ class Reflector:
         return objects, str(version)
 
     async def _take_list(self, objects: Sequence[Object], take: Callable[[Change], Awaitable[None]]) -> None:
-        before, self._known = self._known, {key_of(each): identity_of(each) for each in objects}
+        before, self._known = self._known, {key_of(each): version_of(each) for each in objects}
         if not self._listed:
             self._listed = True
             await take(Listed(objects))
@@ -173,7 +173,7 @@ class Reflector:
                 await take(Deleted(skeleton(key, known), inferred=True))
         for each in objects:
             known_before = before.get(key_of(each))
-            now = identity_of(each)
+            now = version_of(each)
             if known_before is None or known_before.uid != now.uid:
                 await take(Added(each))
             elif known_before != now:
@@ -191,13 +191,13 @@ class Reflector:
         }
         start, since, opened = version, asyncio.get_running_loop().time(), False
         try:
-            async with self._connection.stream(self.resource.path, query, idle=self._timing.idle) as batches:
+            async with self._client.stream(self.resource.path, query, idle=self._timing.idle) as batches:
                 opened, self.last_failure = True, None
                 async for lines in batches:
                     for line in filter(None, lines):
                         version = await self._take_event(line, take) or version
                         self._succeeded()
-        except Refused as refused:
+        except StatusError as refused:
             await self._failed("watch", refused)
             return version if refused.code == 429 or (refused.retry_after and not refused.expired) else ""
         except Unreachable as failure:
@@ -218,7 +218,7 @@ class Reflector:
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise Unreachable(f"watch of {self.resource.path}: no watch event: {line[:80]!r}") from error
         if kind == "ERROR":
-            raise Refused.from_status(each if isinstance(each, Mapping) else {})
+            raise StatusError.from_status(each if isinstance(each, Mapping) else {})
         version = str(metadata_of(each).get("resourceVersion") or "")
         if not version:
             raise Unreachable(f"watch of {self.resource.path}: a {kind} event without a resourceVersion")
@@ -237,7 +237,7 @@ class Reflector:
         return followed
 
     async def _take_state(self, each: Object, take: Callable[[Change], Awaitable[None]]) -> None:
-        key, now = key_of(each), identity_of(each)
+        key, now = key_of(each), version_of(each)
         known = self._known.get(key)
         if known == now:
             self.counters.repeated += 1
@@ -252,7 +252,7 @@ class Reflector:
 
     async def _take_deletion(self, each: Object, take: Callable[[Change], Awaitable[None]]) -> None:
         known = self._known.get(key_of(each))
-        if known is None or known.uid != identity_of(each).uid:
+        if known is None or known.uid != version_of(each).uid:
             self.counters.repeated += 1
             return
         del self._known[key_of(each)]
@@ -268,7 +268,7 @@ class Reflector:
 
     async def _failed(self, verb: str, failure: RequestFailed) -> None:
         """Tells and counts it, and waits for as long as is decent."""
-        expired = isinstance(failure, Refused) and failure.expired
+        expired = isinstance(failure, StatusError) and failure.expired
         if expired:
             self.counters.expired += 1
         else:
@@ -281,7 +281,7 @@ class Reflector:
         if expired and not self._failed_in_a_row:
             self._failed_in_a_row = 1  # the first time it is nobody's trouble: list at once
             return
-        await self._pause(failure.retry_after if isinstance(failure, Refused) else None)
+        await self._pause(failure.retry_after if isinstance(failure, StatusError) else None)
 
     async def _pause(self, at_least: float | None) -> None:
         self._failed_in_a_row += 1

@@ -1,4 +1,4 @@
-"""A connection: settings that can't be used are named, errors are types, the server's wishes are kept."""
+"""A REST client: settings that can't be used are named, errors are types, the server's wishes are kept."""
 
 import asyncio
 import base64
@@ -11,14 +11,9 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from podtrail_scheduler.cluster.kubernetes.connection import (
-    Connection,
-    ConnectionSettingsError,
-    Refused,
-    Unreachable,
-    user_agent,
-)
-from podtrail_scheduler.cluster.kubernetes.rate_limiter import RateLimiter, TokenBucket
+from podtrail_kubernetes.errors import RestConfigError, StatusError, Unreachable
+from podtrail_kubernetes.rate_limiter import RateLimiter
+from podtrail_kubernetes.rest_client import RestClient, user_agent
 
 
 def run(test: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -55,11 +50,11 @@ def test_a_refusal_has_the_code_reason_and_message_of_the_status() -> None:
 
     async def test() -> None:
         async with served(handle) as url:
-            connection = await Connection.open(master=url, agent="tests")
-            with pytest.raises(Refused, match=r"^because Conflict$") as refused:
-                await connection.request("POST", "/api/v1/pods", {})
+            client = await RestClient.open(master=url, agent="tests")
+            with pytest.raises(StatusError, match=r"^because Conflict$") as refused:
+                await client.request("POST", "/api/v1/pods", {})
             assert (refused.value.code, refused.value.reason, refused.value.retry_after) == (409, "Conflict", None)
-            await connection.close()
+            await client.close()
 
     run(test)
 
@@ -70,10 +65,10 @@ def test_a_proxys_answer_is_a_refusal_too() -> None:
 
     async def test() -> None:
         async with served(handle) as url:
-            connection = await Connection.open(master=url, agent="tests")
-            with pytest.raises(Refused, match=r"^the server answered with code 502: <h1>Bad gateway</h1>$"):
-                await connection.request("GET", "/api/v1/pods")
-            await connection.close()
+            client = await RestClient.open(master=url, agent="tests")
+            with pytest.raises(StatusError, match=r"^the server answered with code 502: <h1>Bad gateway</h1>$"):
+                await client.request("GET", "/api/v1/pods")
+            await client.close()
 
     run(test)
 
@@ -89,22 +84,22 @@ def test_an_answer_that_says_when_to_come_back_is_waited_for() -> None:
 
     async def test() -> None:
         async with served(handle) as url:
-            connection = await Connection.open(master=url, agent="tests")
+            client = await RestClient.open(master=url, agent="tests")
             start = asyncio.get_running_loop().time()
-            assert await connection.request("POST", "/api/v1/pods", {"a": 1}) == {"kind": "Pod"}
+            assert await client.request("POST", "/api/v1/pods", {"a": 1}) == {"kind": "Pod"}
             assert asyncio.get_running_loop().time() - start > 0.95
             assert [json.loads(text) for text in seen] == [{"a": 1}, {"a": 1}]
-            await connection.close()
+            await client.close()
 
     run(test)
 
 
 def test_a_server_that_is_not_there_is_unreachable() -> None:
     async def test() -> None:
-        connection = await Connection.open(master="http://127.0.0.1:1", agent="tests")
+        client = await RestClient.open(master="http://127.0.0.1:1", agent="tests")
         with pytest.raises(Unreachable, match=r"^GET /api/v1/pods: "):
-            await connection.request("GET", "/api/v1/pods")
-        await connection.close()
+            await client.request("GET", "/api/v1/pods")
+        await client.close()
 
     run(test)
 
@@ -119,10 +114,10 @@ def test_requests_carry_agent_content_type_and_trace_context() -> None:
     async def test() -> None:
         async with served(handle) as url:
             agent = user_agent("podtrail-scheduler", "1.2", "leader-election")
-            connection = await Connection.open(master=url, agent=agent)
+            client = await RestClient.open(master=url, agent=agent)
             trace = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
-            await connection.request("PATCH", "/x", {}, headers=trace, content_type="application/merge-patch+json")
-            await connection.close()
+            await client.request("PATCH", "/x", {}, headers=trace, content_type="application/merge-patch+json")
+            await client.close()
         (headers,) = seen
         assert headers["User-Agent"].startswith("podtrail-scheduler/1.2 (")
         assert headers["User-Agent"].endswith(") leader-election")
@@ -154,8 +149,8 @@ def test_a_kubeconfig_that_cannot_be_used_is_named_with_what_is_wrong(
         path.write_text(text)
 
     async def test() -> None:
-        with pytest.raises(ConnectionSettingsError) as told:
-            await Connection.open(path, agent="tests")
+        with pytest.raises(RestConfigError) as told:
+            await RestClient.open(path, agent="tests")
         assert str(told.value).startswith(f"kubeconfig {path}: ")
         assert said in str(told.value)
 
@@ -171,8 +166,8 @@ def test_certificates_that_are_none_are_named(tmp_path: Path) -> None:
     path.write_text(json.dumps(config | {"users": [{"name": "it", "user": {"token": "t"}}]}))
 
     async def test() -> None:
-        with pytest.raises(ConnectionSettingsError, match=r"^certificates "):
-            await Connection.open(path, agent="tests")
+        with pytest.raises(RestConfigError, match=r"^certificates "):
+            await RestClient.open(path, agent="tests")
 
     run(test)
 
@@ -181,8 +176,8 @@ def test_without_the_kubernetes_client_the_extra_is_named(monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "kubernetes.aio.client", None)
 
     async def test() -> None:
-        with pytest.raises(ConnectionSettingsError, match=r"install podtrail with its extra \[kubernetes\]$"):
-            await Connection.open(master="http://127.0.0.1:1", agent="tests")
+        with pytest.raises(RestConfigError, match=r"install podtrail with its extra \[kubernetes\]$"):
+            await RestClient.open(master="http://127.0.0.1:1", agent="tests")
 
     run(test)
 
@@ -191,8 +186,8 @@ def test_outside_of_a_pod_without_a_kubeconfig_both_ways_are_told(monkeypatch: p
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
 
     async def test() -> None:
-        with pytest.raises(ConnectionSettingsError, match=r"Give --kubeconfig, or run in a Pod\.$"):
-            await Connection.open(agent="tests")
+        with pytest.raises(RestConfigError, match=r"Give --kubeconfig, or run in a Pod\.$"):
+            await RestClient.open(agent="tests")
 
     run(test)
 
@@ -213,23 +208,16 @@ def test_the_environments_proxy_is_used_unless_it_is_to_be_passed_over(
                 monkeypatch.delenv(name, raising=False)
             monkeypatch.setenv("http_proxy", url)
             monkeypatch.setenv("no_proxy", passed_over)
-            connection = await Connection.open(master="http://127.0.0.1:1", agent="tests")
+            client = await RestClient.open(master="http://127.0.0.1:1", agent="tests")
             if proxied:
-                await connection.request("GET", "/api/v1/pods")
+                await client.request("GET", "/api/v1/pods")
             else:
                 with pytest.raises(Unreachable):
-                    await connection.request("GET", "/api/v1/pods")
-            await connection.close()
+                    await client.request("GET", "/api/v1/pods")
+            await client.close()
 
     run(test)
     assert seen == (["http://127.0.0.1:1/api/v1/pods"] if proxied else [])
-
-
-def test_the_bucket_gives_a_burst_and_then_a_token_each_time_it_fills() -> None:
-    bucket = TokenBucket(10.0, 2)
-    assert [bucket.reserve(5.0) for _ in range(4)] == pytest.approx([0.0, 0.0, 0.1, 0.2])
-    assert bucket.reserve(5.3) == pytest.approx(0.0)
-    assert [TokenBucket(-1.0, 1).reserve(0.0) for _ in range(3)] == [0.0] * 3
 
 
 def test_one_users_throttle_does_not_hold_back_another() -> None:
@@ -238,14 +226,14 @@ def test_one_users_throttle_does_not_hold_back_another() -> None:
 
     async def test() -> None:
         async with served(handle) as url:
-            connection = await Connection.open(master=url, agent="tests", limiter=RateLimiter(0.001, 1))
-            await connection.request("GET", "/binding")
-            throttled = asyncio.create_task(connection.request("GET", "/binding"))
-            await connection.request("GET", "/status", limiter=RateLimiter(1.0, 1))
+            client = await RestClient.open(master=url, agent="tests", limiter=RateLimiter(0.001, 1))
+            await client.request("GET", "/binding")
+            throttled = asyncio.create_task(client.request("GET", "/binding"))
+            await client.request("GET", "/status", limiter=RateLimiter(1.0, 1))
             assert not throttled.done()
             throttled.cancel()
             await asyncio.wait([throttled])
-            await connection.close()
+            await client.close()
 
     run(test)
 
@@ -265,16 +253,16 @@ def test_a_certificate_and_a_token_are_accepted_by_the_api_server(
     file.write_text(token())
     with_token = control_plane.write_kubeconfig(tmp_path / "kubeconfig", {"tokenFile": str(file)})
 
-    async def who(connection: Connection) -> str:
+    async def who(client: RestClient) -> str:
         review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
-        answer = await connection.request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", review)
+        answer = await client.request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", review)
         return str(answer["status"]["userInfo"]["username"])
 
     async def test() -> None:
-        admin = await Connection.open(control_plane.kubeconfig, agent="tests")
+        admin = await RestClient.open(control_plane.kubeconfig, agent="tests")
         assert await who(admin) == "admin"
         await admin.close()
-        me = await Connection.open(with_token, agent="tests")
+        me = await RestClient.open(with_token, agent="tests")
         assert await who(me) == f"system:serviceaccount:{namespace}:me"
         await me.close()
 

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from .errors import ConnectionSettingsError
+from .errors import RestConfigError
 
 REFRESH_PERIOD = 60.0
 """Seconds between two looks at tokens and certificates, as in client-go."""
@@ -25,16 +25,16 @@ _log = logging.getLogger(__name__)
 
 
 def library(module: str) -> Any:
-    """Imports a module of the Kubernetes client. Raises ConnectionSettingsError naming the extra it comes with."""
+    """Imports a module of the Kubernetes client. Raises RestConfigError naming the extra it comes with."""
     try:
         return import_module(f"kubernetes.aio.{module}")
     except ImportError as error:
-        raise ConnectionSettingsError(
+        raise RestConfigError(
             f"a real API server needs the Kubernetes client ({error}): install podtrail with its extra [kubernetes]"
         ) from error
 
 
-class Credentials:
+class RestConfig:
     """Keeps one `Configuration` of the client library up to date."""
 
     def __init__(self, kubeconfig: Path | None, master: str | None) -> None:
@@ -52,7 +52,7 @@ class Credentials:
         self._reading = asyncio.Lock()
 
     async def load(self) -> None:
-        """Reads everything for the first time. Raises ConnectionSettingsError."""
+        """Reads everything for the first time. Raises RestConfigError."""
         await self._read()
         if not self.configuration.proxy:
             self.configuration.proxy = _proxy_of_environment(self.configuration.host)
@@ -73,7 +73,7 @@ class Credentials:
             self._read_at = now
             try:
                 await self._read()
-            except ConnectionSettingsError as error:
+            except RestConfigError as error:
                 _log.warning("credentials are kept as they were: %s", error)
                 return
             certificate = self._certificate_now()
@@ -98,7 +98,7 @@ class Credentials:
 
     async def _read_kubeconfig(self, path: Path) -> None:
         if self._loader is None and not _is_file(path):
-            raise ConnectionSettingsError(f"kubeconfig {path}: no such file")
+            raise RestConfigError(f"kubeconfig {path}: no such file")
         config = library("config")
         try:
             if self._loader is None:
@@ -109,16 +109,16 @@ class Credentials:
                 await self._loader.load_and_set(self.configuration)
         except (config.ConfigException, OSError, ValueError, TypeError, KeyError, AttributeError) as error:
             # The library checks little: what is not a mapping or lacks a user shows as one of the last three.
-            raise ConnectionSettingsError(f"kubeconfig {path}: {error}") from error
+            raise RestConfigError(f"kubeconfig {path}: {error}") from error
         except library("config.kube_config").yaml.YAMLError as error:
-            raise ConnectionSettingsError(f"kubeconfig {path}: not YAML: {error}") from error
+            raise RestConfigError(f"kubeconfig {path}: not YAML: {error}") from error
 
     def _read_service_account(self) -> None:
         config = library("config")
         try:
             config.load_incluster_config(client_configuration=self.configuration, try_refresh_token=False)
         except (config.ConfigException, OSError) as error:
-            raise ConnectionSettingsError(
+            raise RestConfigError(
                 f"no kubeconfig given, and no Pod's ServiceAccount to use: {error} Give --kubeconfig, or run in a Pod."
             ) from error
 

@@ -15,8 +15,8 @@ from collections.abc import Callable, Coroutine, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol
 
-from .connection import Connection
-from .errors import Refused, RequestFailed
+from .errors import RequestFailed, StatusError
+from .rest_client import RestClient
 
 _JITTER = 1.2
 _RELEASED_DURATION = 1
@@ -39,8 +39,8 @@ class ElectionTiming(NamedTuple):
     retry_period: float = 2.0
 
 
-class LeaseStore(Protocol):
-    """Where the Lease is kept. All raise RequestFailed; `replace` is Refused when the Lease was changed meanwhile."""
+class ResourceLock(Protocol):
+    """Where the Lease is kept. All raise RequestFailed; `replace` a StatusError when it was changed meanwhile."""
 
     async def get(self) -> Lease | None: ...
 
@@ -49,11 +49,11 @@ class LeaseStore(Protocol):
     async def replace(self, lease: Lease, spec: Mapping[str, Any]) -> Lease: ...
 
 
-class ApiLease:
+class LeaseLock:
     """A Lease on the API server."""
 
-    def __init__(self, connection: Connection, namespace: str, name: str) -> None:
-        self._connection = connection
+    def __init__(self, client: RestClient, namespace: str, name: str) -> None:
+        self._client = client
         self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._path = f"{self._collection}/{name}"
         self._kind = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
@@ -61,27 +61,27 @@ class ApiLease:
 
     async def get(self) -> Lease | None:
         try:
-            return await self._connection.request("GET", self._path, retries=0)
-        except Refused as refused:
+            return await self._client.request("GET", self._path, retries=0)
+        except StatusError as refused:
             if refused.code == 404:
                 return None
             raise
 
     async def create(self, spec: Mapping[str, Any]) -> Lease:
         body = self._kind | {"metadata": self._metadata, "spec": dict(spec)}
-        return await self._connection.request("POST", self._collection, body, retries=0)
+        return await self._client.request("POST", self._collection, body, retries=0)
 
     async def replace(self, lease: Lease, spec: Mapping[str, Any]) -> Lease:
         body = self._kind | {"metadata": dict(lease["metadata"]), "spec": dict(spec)}
-        return await self._connection.request("PUT", self._path, body, retries=0)
+        return await self._client.request("PUT", self._path, body, retries=0)
 
 
-class Election:
+class LeaderElector:
     """One candidate. `wall` gives the time that is written into the Lease; nothing is decided by it."""
 
     def __init__(
         self,
-        store: LeaseStore,
+        store: ResourceLock,
         identity: str,
         rng: random.Random,
         wall: Callable[[], datetime] = lambda: datetime.now(UTC),
