@@ -91,6 +91,18 @@ def test_the_tree_keeps_its_contracts(house: Path) -> None:
             "podtrail_exporters.debug -> google",
         ),
         (
+            "processors/podtrail_processors/filter/processor.py",
+            "import podtrail_processors.tail_sampling.holding",
+            "Processors don't import each other; what several use stands beside them",
+            "podtrail_processors.filter.processor -> podtrail_processors.tail_sampling.holding",
+        ),
+        (
+            "processors/podtrail_processors/tail_sampling/holding/bounds.py",
+            "import podtrail_processors.tail_sampling.leaving.releaser",
+            "The rooms of tail_sampling, from the top",
+            "podtrail_processors.tail_sampling.holding.bounds -> podtrail_processors.tail_sampling.leaving.releaser",
+        ),
+        (
             "scheduler/podtrail_scheduler/framework/status.py",
             "import podtrail_scheduler.queueing.queue",
             "The scheduler's rooms, from the top",

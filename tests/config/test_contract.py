@@ -58,7 +58,7 @@ def fields(root: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
 
 POLICIES = "podtrail_processors.tail_sampling"
 LENIENT = {
-    f"{POLICIES}.config.TopPolicy",
+    f"{POLICIES}.config.sampler.TopPolicy",
     f"{POLICIES}.policies.always_sample.Config",
     f"{POLICIES}.policies.composite.Part",
     f"{POLICIES}.policies.conjunction.Part",
@@ -66,7 +66,7 @@ LENIENT = {
     f"{POLICIES}.policies.trace_flags.Config",
 }
 """Where the Collector passes over keys that it does not know, and pasted configurations may have some."""
-ZERO_WHEN_NULL = {f"{POLICIES}.config.Config.decision_wait", f"{POLICIES}.config.Config.num_traces"}
+ZERO_WHEN_NULL = {f"{POLICIES}.config.sampler.Config.decision_wait", f"{POLICIES}.config.sampler.Config.num_traces"}
 """Where a key without a value means 0 to the Collector."""
 every_factory = pytest.mark.parametrize(
     "factory", FACTORIES, ids=[f"{factory.kind} {factory.type}" for factory in FACTORIES]

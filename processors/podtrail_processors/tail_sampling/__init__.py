@@ -4,7 +4,7 @@ The Collector's processor of that name, decision for decision, with policies for
 """
 
 from podtrail.component import Context, Factory
-from podtrail_processors.tail_sampling.config import Config
+from podtrail_processors.tail_sampling.config.sampler import Config
 from podtrail_processors.tail_sampling.processor import TailSampling
 from podtrail_processors.tail_sampling.shards import Sharded
 from podtrail_processors.tail_sampling.span_ingest import SpanIngest

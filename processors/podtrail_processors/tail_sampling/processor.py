@@ -13,18 +13,18 @@ from podtrail.otlp import Batch, Group
 from podtrail.otlp.columns import column_reader
 from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.evidence.sizes import Meter
-from podtrail_processors.tail_sampling.bounds import Bounds
-from podtrail_processors.tail_sampling.config import Config
-from podtrail_processors.tail_sampling.departures import Departures, Outcome
-from podtrail_processors.tail_sampling.evicted import Evicted
-from podtrail_processors.tail_sampling.held import CHUNK_WEIGHT, FORGOTTEN, Decided, HeldTrace
-from podtrail_processors.tail_sampling.instruments import Instruments
-from podtrail_processors.tail_sampling.judge import Judge, Judgement
-from podtrail_processors.tail_sampling.memory import Memory
-from podtrail_processors.tail_sampling.relief import Relief
-from podtrail_processors.tail_sampling.remembered import TAIL
-from podtrail_processors.tail_sampling.shadow import judge_of
-from podtrail_processors.tail_sampling.timing import DecisionTimer
+from podtrail_processors.tail_sampling.config.sampler import Config
+from podtrail_processors.tail_sampling.holding.bounds import Bounds
+from podtrail_processors.tail_sampling.holding.evicted import Evicted
+from podtrail_processors.tail_sampling.holding.held_trace import CHUNK_WEIGHT, FORGOTTEN, Decided, HeldTrace
+from podtrail_processors.tail_sampling.holding.trace_memory import Memory
+from podtrail_processors.tail_sampling.judging.instruments import Instruments
+from podtrail_processors.tail_sampling.judging.judge import Judge, Judgement
+from podtrail_processors.tail_sampling.judging.shadow import judge_of
+from podtrail_processors.tail_sampling.judging.timing import DecisionTimer
+from podtrail_processors.tail_sampling.leaving.releaser import Departures, Outcome
+from podtrail_processors.tail_sampling.leaving.stress_relief import Relief
+from podtrail_processors.tail_sampling.remembering.decisions import TAIL
 
 _TRACE_COST = 8
 """What deciding a trace costs beside its spans, in spans."""
@@ -347,7 +347,7 @@ def _departures_of(config: Config) -> type[Departures]:
     """Return what lets traces go: what knows of links is loaded only where they count."""
     if not config.linked_traces.keep:
         return Departures
-    from podtrail_processors.tail_sampling.linked.departures import LinkedDepartures
+    from podtrail_processors.tail_sampling.leaving.linked.releaser import LinkedDepartures
 
     return LinkedDepartures
 

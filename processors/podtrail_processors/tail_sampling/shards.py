@@ -10,11 +10,11 @@ from pydantic import BaseModel
 
 from podtrail.component import Context, Taken
 from podtrail.otlp import Batch, Group
-from podtrail_processors.tail_sampling.bucket import burst_of
-from podtrail_processors.tail_sampling.config import Config, DecisionCache, DecisionMemory
-from podtrail_processors.tail_sampling.instruments import Instruments
+from podtrail_processors.tail_sampling.config.sampler import Config, DecisionCache, DecisionMemory
+from podtrail_processors.tail_sampling.judging.instruments import Instruments
 from podtrail_processors.tail_sampling.policies import bytes_limiting, composite, rate_limiting, target_rate
 from podtrail_processors.tail_sampling.processor import Divisible, TailSampling, redistribute
+from podtrail_processors.tail_sampling.voting.token_bucket import burst_of
 
 _MASK = 2**64 - 1
 

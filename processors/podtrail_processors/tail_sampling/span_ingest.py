@@ -12,9 +12,9 @@ from podtrail.component import Taken
 from podtrail.otlp import Batch, Group
 from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.evidence.sizes import Meter
-from podtrail_processors.tail_sampling.departures import Outcome
-from podtrail_processors.tail_sampling.held import CHUNK_WEIGHT, FORGOTTEN, HeldTrace
-from podtrail_processors.tail_sampling.judge import IngestJudge
+from podtrail_processors.tail_sampling.holding.held_trace import CHUNK_WEIGHT, FORGOTTEN, HeldTrace
+from podtrail_processors.tail_sampling.judging.judge import IngestJudge
+from podtrail_processors.tail_sampling.leaving.releaser import Outcome
 from podtrail_processors.tail_sampling.processor import TailSampling
 
 Ingest = Sequence[Group]

@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 from podtrail_processors.evidence.evidence import Evidence, Header, Readers, Reads
 from podtrail_processors.ottl import SPAN, SPAN_EVENT, Condition, SpanData, Telemetry
-from podtrail_processors.tail_sampling.held import UNMEASURED
+from podtrail_processors.tail_sampling.holding.held_trace import UNMEASURED
 
 from podtrail.otlp import (
     Event,

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from opentelemetry.proto.trace.v1 import trace_pb2
 from podtrail_processors.evidence.evidence import Evidence, Header, Readers
 from podtrail_processors.ottl import SPAN, SPAN_EVENT, Condition, EvaluationError, SpanData, Telemetry
-from podtrail_processors.tail_sampling.gates import Gates
-from podtrail_processors.tail_sampling.held import UNMEASURED
+from podtrail_processors.tail_sampling.holding.held_trace import UNMEASURED
+from podtrail_processors.tail_sampling.judging.gates import Gates
 from podtrail_processors.tail_sampling.policies.attribute import AttributePolicy
 from podtrail_processors.tail_sampling.policies.leaves import Leaf
 from podtrail_processors.tail_sampling.policies.ottl_vote import OttlCondition
-from podtrail_processors.tail_sampling.policy import NoVote, Policy
+from podtrail_processors.tail_sampling.voting.policy import NoVote, Policy
 
 from podtrail.otlp import (
     Value,

@@ -10,7 +10,7 @@ from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span, Status, TracesData
 from podtrail_processors.evidence.sizes import Meter, Size
-from podtrail_processors.tail_sampling.bucket import TokenBucket
+from podtrail_processors.tail_sampling.voting.token_bucket import TokenBucket
 
 from podtrail.otlp import read_request, scope_attributes
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from podtrail_processors.tail_sampling.config import DecisionMemory as Settings
-from podtrail_processors.tail_sampling.decision_memory import DecisionMemory
+from podtrail_processors.tail_sampling.config.sampler import DecisionMemory as Settings
+from podtrail_processors.tail_sampling.remembering.decision_memory import DecisionMemory
 
 from podtrail.component import Metrics
 from podtrail.otlp import Status

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from podtrail_processors.tail_sampling.config import TopPolicy
-from podtrail_processors.tail_sampling.policy import Policy
+from podtrail_processors.tail_sampling.config.sampler import TopPolicy
+from podtrail_processors.tail_sampling.voting.policy import Policy
 
 from podtrail.otlp import Decision, PolicyVote, Status
 

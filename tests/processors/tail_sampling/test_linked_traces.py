@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from podtrail_processors.tail_sampling import FACTORY
-from podtrail_processors.tail_sampling.config import Config
+from podtrail_processors.tail_sampling.config.sampler import Config
 from pydantic import ValidationError
 
 from podtrail.otlp import Group, Link, Status, Value, encode_span, frame, resource_header, scope_header

@@ -1,7 +1,7 @@
 """What `podtrail validate` warns of: settings that are legal, as in the Collector, but hardly meant."""
 
 import pytest
-from podtrail_processors.tail_sampling.config import Config
+from podtrail_processors.tail_sampling.config.sampler import Config
 
 from podtrail.config import Document
 from podtrail.config.validation import Validator

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from podtrail_processors.tail_sampling.config import Config
+from podtrail_processors.tail_sampling.config.sampler import Config
 
 from podtrail.config import ConfigError
 from podtrail.config.gates import TAIL_STORAGE

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from podtrail_processors.tail_sampling import FACTORY
-from podtrail_processors.tail_sampling.tries import Tries
+from podtrail_processors.tail_sampling.voting.tries import Tries
 
 from podtrail.component import Context
 from podtrail.otlp import Batch, Value, Verdict, attempt_of

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from podtrail_processors.tail_sampling import FACTORY
-from podtrail_processors.tail_sampling.recent_quantile import RecentQuantile
+from podtrail_processors.tail_sampling.voting.recent_quantile import RecentQuantile
 
 from podtrail.component import Context
 from podtrail.otlp import Batch, Value

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from podtrail_processors.tail_sampling.kinds import general
+from podtrail_processors.tail_sampling.policies.new_reason import general
 
 from podtrail.otlp import Event, Group, Value, encode_span, frame
 from podtrail.testing.attempts import MS, START, MadeAttempt, No, no_room, nodes

@@ -1,7 +1,7 @@
 """Settings of the scheduler policies: mistakes are refused at their place, what is hardly meant is warned of."""
 
 import pytest
-from podtrail_processors.tail_sampling.config import Config
+from podtrail_processors.tail_sampling.config.sampler import Config
 
 from podtrail.config import Document
 from podtrail.config.validation import Validator

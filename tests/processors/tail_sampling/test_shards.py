@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from podtrail_processors.tail_sampling.config import Config
+from podtrail_processors.tail_sampling.config.sampler import Config
 from podtrail_processors.tail_sampling.shards import shard_of, share_of
 
 Make = Callable[..., Any]

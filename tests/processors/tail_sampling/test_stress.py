@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from podtrail_processors.probability import probability_of, randomness_of, read_sampling_state
 from podtrail_processors.tail_sampling import FACTORY
-from podtrail_processors.tail_sampling.stress import Stress, StressRelief
+from podtrail_processors.tail_sampling.config.stress_relief import StressRelief
+from podtrail_processors.tail_sampling.leaving.stress_relief import Stress
 
 from podtrail.otlp import SpanView, Status, split
 

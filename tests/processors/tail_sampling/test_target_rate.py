@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from podtrail_processors.probability import ALWAYS, NEVER, probability_of, randomness_of, read_sampling_state
-from podtrail_processors.tail_sampling.allotment import Demand, allot
-from podtrail_processors.tail_sampling.config import Config
-from podtrail_processors.tail_sampling.throughput import LEAST_BUDGET, MOST_BUDGET, OTHER, Throughput
+from podtrail_processors.tail_sampling.config.sampler import Config
+from podtrail_processors.tail_sampling.voting.allotment import Demand, allot
+from podtrail_processors.tail_sampling.voting.throughput import LEAST_BUDGET, MOST_BUDGET, OTHER, Throughput
 
 from podtrail.otlp import SpanView, Status, split
 

@@ -7,7 +7,7 @@ from pydantic import ConfigDict, model_validator
 
 from podtrail.otlp import Decision
 from podtrail_processors.evidence.evidence import Evidence
-from podtrail_processors.tail_sampling.policy import Block, Policy
+from podtrail_processors.tail_sampling.voting.policy import Block, Policy
 
 
 class AlwaysSample(Policy):

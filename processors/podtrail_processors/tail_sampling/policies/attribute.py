@@ -7,8 +7,8 @@ from podtrail.config.types import WarningPath
 from podtrail.otlp import Decision, SpanFields, Value, read_key_value, resource_attributes
 from podtrail_processors.evidence.evidence import Evidence, Reads
 from podtrail_processors.evidence.sought import Sought
-from podtrail_processors.tail_sampling.policy import Policy
-from podtrail_processors.tail_sampling.words import name_of, shown, some
+from podtrail_processors.tail_sampling.voting.policy import Policy
+from podtrail_processors.tail_sampling.voting.words import name_of, shown, some
 
 READS = Reads(columns=frozenset({"attributes"}), detailed=frozenset({"attributes"}))
 _RESOURCES = 256

@@ -4,7 +4,7 @@ from pydantic import Field
 
 from podtrail.config.types import WarningPath
 from podtrail_processors.tail_sampling.policies.attribute import AttributePolicy, Lookup, keyless
-from podtrail_processors.tail_sampling.policy import Block, Policy
+from podtrail_processors.tail_sampling.voting.policy import Block, Policy
 
 
 class BooleanAttribute(AttributePolicy):

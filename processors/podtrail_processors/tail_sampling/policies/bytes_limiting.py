@@ -4,10 +4,10 @@ from pydantic import Field
 
 from podtrail.config.types import WarningPath
 from podtrail_processors.evidence.evidence import Evidence, Reads
-from podtrail_processors.tail_sampling.bucket import burst_of, nothing_comes_back
-from podtrail_processors.tail_sampling.budget import Budget
-from podtrail_processors.tail_sampling.lenient import Int64
-from podtrail_processors.tail_sampling.policy import Block, Policy
+from podtrail_processors.tail_sampling.policies.lenient import Int64
+from podtrail_processors.tail_sampling.voting.budget import Budget
+from podtrail_processors.tail_sampling.voting.policy import Block, Policy
+from podtrail_processors.tail_sampling.voting.token_bucket import burst_of, nothing_comes_back
 
 
 class BytesLimiting(Budget):

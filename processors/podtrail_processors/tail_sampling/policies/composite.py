@@ -10,10 +10,10 @@ from podtrail.config.mistakes import below, each
 from podtrail.config.types import SECOND, Model, WarningPath
 from podtrail.otlp import Decision
 from podtrail_processors.evidence.evidence import Evidence, Reads
-from podtrail_processors.tail_sampling.lenient import Int64, Texts
 from podtrail_processors.tail_sampling.policies import conjunction
 from podtrail_processors.tail_sampling.policies.leaves import Leaf
-from podtrail_processors.tail_sampling.policy import Block, Named, Policy, inherit
+from podtrail_processors.tail_sampling.policies.lenient import Int64, Texts
+from podtrail_processors.tail_sampling.voting.policy import Block, Named, Policy, inherit
 
 
 @dataclass(slots=True)

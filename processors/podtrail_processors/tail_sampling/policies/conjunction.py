@@ -13,8 +13,8 @@ from podtrail_processors.evidence.sought import Sought
 from podtrail_processors.probability import ALWAYS
 from podtrail_processors.tail_sampling.policies import negation
 from podtrail_processors.tail_sampling.policies.leaves import Leaf
-from podtrail_processors.tail_sampling.policy import Block, Named, Policy, inherit
-from podtrail_processors.tail_sampling.words import some
+from podtrail_processors.tail_sampling.voting.policy import Block, Named, Policy, inherit
+from podtrail_processors.tail_sampling.voting.words import some
 
 
 class Part(Leaf):

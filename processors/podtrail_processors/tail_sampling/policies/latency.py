@@ -8,9 +8,9 @@ from pydantic import Field
 from podtrail.config.types import MILLISECOND, WarningPath
 from podtrail.otlp import Decision, SpanFields
 from podtrail_processors.evidence.evidence import Evidence, Reads
-from podtrail_processors.tail_sampling.lenient import Int64
-from podtrail_processors.tail_sampling.policy import Block, Policy
-from podtrail_processors.tail_sampling.words import milliseconds, name_of
+from podtrail_processors.tail_sampling.policies.lenient import Int64
+from podtrail_processors.tail_sampling.voting.policy import Block, Policy
+from podtrail_processors.tail_sampling.voting.words import milliseconds, name_of
 
 _START, _END = attrgetter("start_time_unix_nano"), attrgetter("end_time_unix_nano")
 _TIMES = frozenset({"start_time_unix_nano", "end_time_unix_nano"})

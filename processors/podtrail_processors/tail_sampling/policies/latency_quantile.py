@@ -15,11 +15,10 @@ from podtrail.config.types import MINUTE, PositiveDuration, WarningPath, format_
 from podtrail.otlp import Attempt
 from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.recent import Recent
-from podtrail_processors.tail_sampling.attempt_words import lasting, times
-from podtrail_processors.tail_sampling.learner import Learner
-from podtrail_processors.tail_sampling.policy import Block, Policy
-from podtrail_processors.tail_sampling.recent_quantile import RecentQuantile
-from podtrail_processors.tail_sampling.words import cut
+from podtrail_processors.tail_sampling.voting.learner import Learner
+from podtrail_processors.tail_sampling.voting.policy import Block, Policy
+from podtrail_processors.tail_sampling.voting.recent_quantile import RecentQuantile
+from podtrail_processors.tail_sampling.voting.words import cut, lasting, times
 
 _LONGEST_PROFILE = 253
 

@@ -34,7 +34,7 @@ from podtrail_processors.tail_sampling.policies.string_attribute import Config a
 from podtrail_processors.tail_sampling.policies.target_rate import Config as TargetRate
 from podtrail_processors.tail_sampling.policies.trace_flags import Config as TraceFlags
 from podtrail_processors.tail_sampling.policies.trace_state import Config as TraceState
-from podtrail_processors.tail_sampling.policy import Block, Policy
+from podtrail_processors.tail_sampling.voting.policy import Block, Policy
 
 
 class Leaf(Model):

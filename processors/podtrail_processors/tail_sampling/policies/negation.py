@@ -9,7 +9,7 @@ from podtrail.config.mistakes import below
 from podtrail.otlp import Decision
 from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.tail_sampling.policies.leaves import Leaf
-from podtrail_processors.tail_sampling.policy import Block, Named, Policy, inherit
+from podtrail_processors.tail_sampling.voting.policy import Block, Named, Policy, inherit
 
 
 class Not(Policy):

@@ -6,7 +6,9 @@ kind, kept once; the first that fails for another reason is kept at once, howeve
 seen for `forget_after` is new again. Attempts that succeed are not looked at.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -17,11 +19,14 @@ from podtrail.otlp import Attempt, Rejection
 from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.evidence.refusals import refusals_in
 from podtrail_processors.recent import Recent
-from podtrail_processors.tail_sampling.attempt_words import lasting, refusals
-from podtrail_processors.tail_sampling.kinds import general
-from podtrail_processors.tail_sampling.learner import Learner
-from podtrail_processors.tail_sampling.policy import Block, Policy
-from podtrail_processors.tail_sampling.words import cut
+from podtrail_processors.tail_sampling.voting.learner import Learner
+from podtrail_processors.tail_sampling.voting.policy import Block, Policy
+from podtrail_processors.tail_sampling.voting.words import cut, lasting, refusals
+
+_LONGEST = 500
+_QUOTED = re.compile(r'"[^"]*"')
+_WORD = re.compile(r"[\w./-]+")
+_PIECE = re.compile(r"\w+")
 
 
 class Reasons(NamedTuple):
@@ -98,3 +103,27 @@ class Config(Block):
     def create(self) -> Policy:
         """Return the policy."""
         return NewReason(self.forget_after, self.max_kinds)
+
+
+def general(reason: str, own: Collection[str]) -> str:
+    """Return a reason in general: what has a digit is `#`, what is quoted or one of `own` names is `…`.
+
+    Only the beginning counts: the first 500 characters.
+    """
+    reason = reason[:_LONGEST]
+    if any(name and name in reason for name in own):
+        reason = _WORD.sub(lambda word: _without(word[0], own), reason)
+    return _general(reason)
+
+
+def _without(word: str, own: Collection[str]) -> str:
+    return "…" if word.rstrip(".") in own else "/".join("…" if part in own else part for part in word.split("/"))
+
+
+@lru_cache(maxsize=1024)
+def _general(reason: str) -> str:
+    return _PIECE.sub(_number, _QUOTED.sub("…", reason))
+
+
+def _number(piece: re.Match[str]) -> str:
+    return "#" if any(map(str.isdigit, piece[0])) else piece[0]

@@ -3,9 +3,9 @@
 from pydantic import Field
 
 from podtrail.config.types import WarningPath
-from podtrail_processors.tail_sampling.lenient import Int64
 from podtrail_processors.tail_sampling.policies.attribute import AttributePolicy, Lookup, keyless
-from podtrail_processors.tail_sampling.policy import Block, Policy
+from podtrail_processors.tail_sampling.policies.lenient import Int64
+from podtrail_processors.tail_sampling.voting.policy import Block, Policy
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
 

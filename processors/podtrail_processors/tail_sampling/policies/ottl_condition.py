@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from podtrail_processors.tail_sampling.lenient import Texts
-from podtrail_processors.tail_sampling.policy import Block, Policy
+from podtrail_processors.tail_sampling.policies.lenient import Texts
+from podtrail_processors.tail_sampling.voting.policy import Block, Policy
 
 
 def _lower(value: Any) -> Any:

@@ -21,8 +21,8 @@ from podtrail_processors.ottl import (
     Telemetry,
 )
 from podtrail_processors.tail_sampling.policies.ottl_condition import ErrorMode
-from podtrail_processors.tail_sampling.policy import NoVote, Policy
-from podtrail_processors.tail_sampling.words import name_of
+from podtrail_processors.tail_sampling.voting.policy import NoVote, Policy
+from podtrail_processors.tail_sampling.voting.words import name_of
 
 _QUIET = MINUTE
 """So long nothing more is logged of a policy whose conditions fail."""

@@ -13,7 +13,7 @@ from podtrail.config.types import WarningPath
 from podtrail.otlp import Decision
 from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.probability import ALWAYS, NEVER, threshold_for
-from podtrail_processors.tail_sampling.policy import Block, Policy
+from podtrail_processors.tail_sampling.voting.policy import Block, Policy
 
 _DEFAULT_SALT = "default-hash-seed"
 _OFFSET, _PRIME, _MASK = 0xCBF29CE484222325, 0x100000001B3, 2**64 - 1

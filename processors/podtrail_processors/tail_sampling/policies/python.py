@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import Field
 
 from podtrail.config.types import MILLISECOND, SECOND, NonNegativeDuration, WarningPath
-from podtrail_processors.tail_sampling.policy import Block, Policy
+from podtrail_processors.tail_sampling.voting.policy import Block, Policy
 
 
 class Config(Block):

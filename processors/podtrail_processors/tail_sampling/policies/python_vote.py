@@ -5,9 +5,8 @@ from podtrail.config.types import MINUTE, format_duration
 from podtrail.otlp import Decision, Group, frame, split
 from podtrail.policy import TraceView
 from podtrail_processors.evidence.evidence import Evidence
-from podtrail_processors.tail_sampling.instruments import label_of
 from podtrail_processors.tail_sampling.policies.python_loading import Loaded, told
-from podtrail_processors.tail_sampling.policy import NoVote, Policy
+from podtrail_processors.tail_sampling.voting.policy import NoVote, Policy
 
 _QUIET, _MOST_QUIET = MINUTE, 60 * MINUTE
 """Between two lines about failures: twice as long each time."""

@@ -10,8 +10,8 @@ from pydantic import Field, model_validator
 from podtrail.config.types import PositiveDuration
 from podtrail.otlp import Attempt, Decision
 from podtrail_processors.evidence.evidence import Evidence
-from podtrail_processors.tail_sampling.attempt_words import NO_ATTEMPT, lasting, pod_of
-from podtrail_processors.tail_sampling.policy import Block, Policy
+from podtrail_processors.tail_sampling.voting.policy import Block, Policy
+from podtrail_processors.tail_sampling.voting.words import NO_ATTEMPT, lasting, pod_of
 
 
 class QueueWait(Policy):

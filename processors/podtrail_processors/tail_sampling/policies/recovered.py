@@ -12,11 +12,10 @@ from pydantic import Field
 from podtrail.config.types import HOUR, PositiveDuration
 from podtrail.otlp import Attempt
 from podtrail_processors.evidence.evidence import Evidence
-from podtrail_processors.tail_sampling.attempt_words import pod_of, times
-from podtrail_processors.tail_sampling.learner import Learner
-from podtrail_processors.tail_sampling.policy import Block, Policy
-from podtrail_processors.tail_sampling.tries import Tries
-from podtrail_processors.tail_sampling.words import cut
+from podtrail_processors.tail_sampling.voting.learner import Learner
+from podtrail_processors.tail_sampling.voting.policy import Block, Policy
+from podtrail_processors.tail_sampling.voting.tries import Tries
+from podtrail_processors.tail_sampling.voting.words import cut, pod_of, times
 
 
 class Ended(NamedTuple):

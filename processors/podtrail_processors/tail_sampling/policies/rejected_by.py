@@ -15,9 +15,8 @@ from pydantic import Field
 from podtrail.otlp import POST_FILTER, Decision, Rejection
 from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.evidence.refusals import refusals_in
-from podtrail_processors.tail_sampling.attempt_words import NO_ATTEMPT, refusals
-from podtrail_processors.tail_sampling.policy import Block, Policy
-from podtrail_processors.tail_sampling.words import cut, some
+from podtrail_processors.tail_sampling.voting.policy import Block, Policy
+from podtrail_processors.tail_sampling.voting.words import NO_ATTEMPT, cut, refusals, some
 
 Point = Literal[
     "preEnqueue", "preFilter", "filter", "postFilter", "preScore", "score", "reserve", "permit", "preBind", "bind"

@@ -6,8 +6,8 @@ from pydantic import Field
 
 from podtrail.otlp import ROOT_NAME, Decision, read_key_value
 from podtrail_processors.evidence.evidence import Evidence, Reads
-from podtrail_processors.tail_sampling.policy import Block, Policy
-from podtrail_processors.tail_sampling.words import shown, some
+from podtrail_processors.tail_sampling.voting.policy import Block, Policy
+from podtrail_processors.tail_sampling.voting.words import shown, some
 
 _KEY = "scheduler.result"
 _KEY_BYTES = _KEY.encode()

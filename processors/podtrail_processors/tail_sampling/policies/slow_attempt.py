@@ -11,8 +11,8 @@ from pydantic import Field
 from podtrail.config.types import MILLISECOND, PositiveDuration, format_duration
 from podtrail.otlp import ROOT_NAME, Decision, SpanFields
 from podtrail_processors.evidence.evidence import Evidence, Reads
-from podtrail_processors.tail_sampling.policy import Block, Policy
-from podtrail_processors.tail_sampling.words import milliseconds, some
+from podtrail_processors.tail_sampling.voting.policy import Block, Policy
+from podtrail_processors.tail_sampling.voting.words import milliseconds, some
 
 _ROOT = ROOT_NAME.encode()
 _PLUGIN_PREFIX = "plugin: "

@@ -5,8 +5,8 @@ from pydantic import Field
 from podtrail.config.types import WarningPath
 from podtrail.otlp import Decision
 from podtrail_processors.evidence.evidence import Evidence
-from podtrail_processors.tail_sampling.lenient import Int32
-from podtrail_processors.tail_sampling.policy import Block, Policy
+from podtrail_processors.tail_sampling.policies.lenient import Int32
+from podtrail_processors.tail_sampling.voting.policy import Block, Policy
 
 
 class SpanCount(Policy):

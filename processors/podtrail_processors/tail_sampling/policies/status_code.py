@@ -8,9 +8,9 @@ from pydantic import Field
 from podtrail.config.mistakes import below, each
 from podtrail.otlp import Decision, SpanView, split, status_code
 from podtrail_processors.evidence.evidence import Evidence, Reads
-from podtrail_processors.tail_sampling.lenient import Texts
-from podtrail_processors.tail_sampling.policy import Block, Policy
-from podtrail_processors.tail_sampling.words import cut, name_of
+from podtrail_processors.tail_sampling.policies.lenient import Texts
+from podtrail_processors.tail_sampling.voting.policy import Block, Policy
+from podtrail_processors.tail_sampling.voting.words import cut, name_of
 
 _UNSET = 0
 _CODES = {"UNSET": _UNSET, "OK": 1, "ERROR": 2}

@@ -7,9 +7,9 @@ from pydantic import Field
 from podtrail.config.mistakes import below
 from podtrail.config.re2 import finder
 from podtrail.config.types import WarningPath
-from podtrail_processors.tail_sampling.lenient import Int64, Texts
 from podtrail_processors.tail_sampling.policies.attribute import AttributePolicy, Lookup, keyless
-from podtrail_processors.tail_sampling.policy import Block, Policy
+from podtrail_processors.tail_sampling.policies.lenient import Int64, Texts
+from podtrail_processors.tail_sampling.voting.policy import Block, Policy
 
 _CACHE_SIZE = 128
 

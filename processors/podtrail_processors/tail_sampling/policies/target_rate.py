@@ -16,11 +16,17 @@ from podtrail.config.types import SECOND, PositiveDuration, WarningPath
 from podtrail.otlp import Decision
 from podtrail_processors.evidence.evidence import Evidence, Reads
 from podtrail_processors.probability import ALWAYS, probability_of
-from podtrail_processors.tail_sampling.instruments import label_of
-from podtrail_processors.tail_sampling.policy import Block, Policy
-from podtrail_processors.tail_sampling.throughput import LEAST_BUDGET, MOST_BUDGET, OTHER, Flow, Share, Throughput
-from podtrail_processors.tail_sampling.throughput_metrics import publish
-from podtrail_processors.tail_sampling.trace_key import TraceKey
+from podtrail_processors.tail_sampling.voting.policy import Block, Policy, label_of
+from podtrail_processors.tail_sampling.voting.throughput import (
+    LEAST_BUDGET,
+    MOST_BUDGET,
+    OTHER,
+    Flow,
+    Share,
+    Throughput,
+)
+from podtrail_processors.tail_sampling.voting.throughput_metrics import publish
+from podtrail_processors.tail_sampling.voting.trace_key import TraceKey
 from podtrail_processors.thresholds import MARK, Before, sampled_before
 
 _MOST_REMEMBERED = 4096

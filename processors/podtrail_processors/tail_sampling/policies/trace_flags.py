@@ -4,7 +4,7 @@ from pydantic import ConfigDict
 
 from podtrail.otlp import Decision
 from podtrail_processors.evidence.evidence import Evidence, Reads
-from podtrail_processors.tail_sampling.policy import Block, Policy
+from podtrail_processors.tail_sampling.voting.policy import Block, Policy
 
 _SAMPLED = 1
 

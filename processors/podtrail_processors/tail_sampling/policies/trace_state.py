@@ -7,9 +7,9 @@ from pydantic import Field
 
 from podtrail.otlp import Decision
 from podtrail_processors.evidence.evidence import Evidence, Reads
-from podtrail_processors.tail_sampling.lenient import Texts
-from podtrail_processors.tail_sampling.policy import Block, Policy
-from podtrail_processors.tail_sampling.words import decoded, shown, some
+from podtrail_processors.tail_sampling.policies.lenient import Texts
+from podtrail_processors.tail_sampling.voting.policy import Block, Policy
+from podtrail_processors.tail_sampling.voting.words import decoded, shown, some
 from podtrail_processors.w3c import read_trace_state
 
 _LONGEST_PAIR = 256

@@ -1,0 +1,63 @@
+"""What is done when memory gets short or decisions come late: the settings of `stress_relief`."""
+
+from typing import Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from podtrail.config.types import SECOND, Model, NonNegativeDuration, WarningPath
+from podtrail_processors.tail_sampling.voting.throughput import LEAST_BUDGET, MOST_BUDGET
+
+
+class StressRelief(Model):
+    """Settings of `stress_relief`."""
+
+    mode: Literal["off", "auto", "always"] = Field(
+        "off",
+        description="`auto`: under stress new traces are not held but decided at once, by their trace id. The level of "
+        "stress is the highest of: what undecided traces take of `maximum_held_mib`, what the process takes of "
+        "`memory_limit_mib`, how late decisions are against `maximum_lag`.",
+    )
+    activate_at_percentage: float = Field(90.0, gt=0, description="Relief begins at this level of stress.")
+    deactivate_at_percentage: float = Field(75.0, ge=0, description="And ends below this one.")
+    minimum_duration: NonNegativeDuration = Field(10 * SECOND, description="But not before so long.")
+    memory_limit_mib: int = Field(
+        0, ge=0, description="Resident memory of the process that makes a level of 100 %, in MiB; 0: not looked at."
+    )
+    maximum_lag: NonNegativeDuration = Field(
+        5 * SECOND, description="Lateness of decisions that makes a level of 100 %; 0: not looked at."
+    )
+    sampling_percentage: float = Field(
+        1.0, ge=0, le=100, description="The share of new traces that is kept under stress, chosen by their trace id."
+    )
+    errors_per_second: float = Field(
+        100.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="About so many traces a second are kept under stress for a span of status ERROR or an attempt that "
+        "did not succeed; of more of them a share. 0: they are treated as any other.",
+    )
+
+    @field_validator("errors_per_second")
+    @classmethod
+    def _can_be_reckoned_with(cls, rate: float) -> float:
+        if rate and not LEAST_BUDGET <= rate <= MOST_BUDGET:
+            raise ValueError(f"must be 0, or from {LEAST_BUDGET:g} to {MOST_BUDGET:g}")
+        return rate
+
+    @model_validator(mode="after")
+    def _off_below_on(self) -> "StressRelief":
+        if self.deactivate_at_percentage > self.activate_at_percentage:
+            raise ValueError("deactivate_at_percentage must not be above activate_at_percentage")
+        return self
+
+    def warnings(self) -> list[tuple[WarningPath, str]]:
+        """Return what is legal but hardly meant."""
+        if self.mode == "always":
+            return [(("mode",), "always: no policy is asked about any trace")]
+        if self.mode == "auto" and not self.memory_limit_mib and not self.maximum_lag:
+            return [(("mode",), "without memory_limit_mib and maximum_lag only maximum_held_mib can bring relief")]
+        return []
+
+    def shared_among(self, shards: int) -> "StressRelief":
+        """Return the settings of one of so many samplers."""
+        return self.model_copy(update={"errors_per_second": self.errors_per_second / shards})

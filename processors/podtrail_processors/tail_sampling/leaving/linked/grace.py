@@ -1,0 +1,158 @@
+"""Traces that no policy kept rest here for a while, for they may yet turn out to be linked with one that is kept."""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from heapq import heapify, heappop, heappush
+from typing import overload
+
+from podtrail.otlp import Group
+from podtrail_processors.evidence.evidence import Header
+from podtrail_processors.tail_sampling.holding.held_trace import HeldTrace
+from podtrail_processors.tail_sampling.judging.judge import Judgement
+from podtrail_processors.tail_sampling.leaving.linked.web import Node
+
+_NODE_BYTES = 1500
+_KEY_BYTES = 300
+_GROUP_BYTES = 100
+_SLACK = 1024
+
+
+class Grace:
+    """Resting traces in the order in which they were decided. It knows how much they weigh and which arrived first."""
+
+    def __init__(self) -> None:
+        self.spans = 0
+        self.bytes = 0
+        """What they take, as estimated: their spans, and what is remembered of each."""
+        self._order: deque[Node] = deque()
+        self._count = 0
+        self._latest = 0
+        self._stragglers: list[tuple[int, int, Node]] = []
+        """Those that arrived before one that was decided earlier, the first of them on top."""
+
+    def __len__(self) -> int:
+        return self._count
+
+    def rest(
+        self, node: Node, trace: HeldTrace, judgement: Judgement, groups: Sequence[Group], at: int | None, size: int
+    ) -> None:
+        """Let a trace rest whose spans have this size, its joins known already; `at`: when it was decided.
+
+        While the trace has its chunks these rest rather than the groups made of them, a copy that nobody may ask for.
+        """
+        node.trace = trace
+        node.judgement = judgement
+        chunks = trace.chunks
+        if chunks and len(groups) == 1:
+            groups = Pieces(trace.header, node.trace_id, chunks, trace.span_count)
+        node.groups = groups
+        node.at = at
+        node.size = size = size + _NODE_BYTES + _KEY_BYTES * len(node.keys) + _GROUP_BYTES * len(groups)
+        self._count += 1
+        self.spans += trace.span_count
+        self.bytes += size
+        self._order.append(node)
+        arrived = trace.arrived
+        if arrived >= self._latest:
+            self._latest = arrived
+        else:
+            heappush(self._stragglers, (arrived, id(node), node))
+
+    def join(self, node: Node, group: Group) -> None:
+        """Add late spans to a resting trace."""
+        assert node.trace is not None, "it rests"
+        node.groups = [*node.groups, group]
+        node.trace.span_count += group.span_count
+        weight = len(group.spans) + _GROUP_BYTES + _KEY_BYTES
+        node.size += weight
+        self.spans += group.span_count
+        self.bytes += weight
+
+    def take(self, node: Node) -> HeldTrace:
+        """Part with a resting trace."""
+        trace = node.trace
+        assert trace is not None, "it rests"
+        node.trace = None
+        self._count -= 1
+        self.spans -= trace.span_count
+        self.bytes -= node.size
+        return trace
+
+    def oldest(self) -> Node | None:
+        """Return the trace that has rested longest."""
+        order = self._order
+        while order:
+            if order[0].trace is not None:
+                return order[0]
+            order.popleft()
+        return None
+
+    def due(self, now: int) -> Iterator[Node]:
+        """Yield the traces whose time is over, the one that has rested longest first; whoever asks takes them."""
+        order = self._order
+        while order and ((node := order[0]).until <= now or node.trace is None):
+            if node.trace is not None:
+                yield node
+            order.popleft()
+
+    def since(self) -> int | None:
+        """Return when the first of them arrived."""
+        oldest = self.oldest()
+        if oldest is None:
+            self._stragglers.clear()
+            return None
+        stragglers = self._stragglers
+        if len(stragglers) > 2 * self._count + _SLACK:
+            stragglers = self._stragglers = [entry for entry in stragglers if entry[2].trace is not None]
+            heapify(stragglers)
+        while stragglers and stragglers[0][2].trace is None:
+            heappop(stragglers)
+        assert oldest.trace is not None, "it rests"
+        return min(stragglers[0][0], oldest.trace.arrived) if stragglers else oldest.trace.arrived
+
+    def take_over(self, other: "Grace") -> None:
+        """Take all that rests with another, with its times."""
+        for node in list(other):
+            trace = other.take(node)
+            self.rest(node, trace, node.judgement, node.groups, node.at, sum(len(group.spans) for group in node.groups))
+        other._order.clear()
+        other._stragglers.clear()
+
+    def __iter__(self) -> Iterator[Node]:
+        """Yield the traces, the one that has rested longest first."""
+        return (node for node in self._order if node.trace is not None)
+
+
+class Pieces(Sequence[Group]):
+    """Spans under one header: one group, put together when somebody looks at it, which of most traces nobody does."""
+
+    __slots__ = ("_groups", "_header", "_pieces", "_span_count", "_trace_id")
+
+    def __init__(self, header: Header, trace_id: bytes, pieces: Sequence[bytes], span_count: int) -> None:
+        self._header = header
+        self._trace_id = trace_id
+        self._pieces = pieces
+        self._span_count = span_count
+        self._groups: tuple[Group, ...] = ()
+
+    def __len__(self) -> int:
+        return 1
+
+    @overload
+    def __getitem__(self, at: int) -> Group: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Group]: ...
+    def __getitem__(self, at: int | slice) -> Group | Sequence[Group]:
+        if not self._groups:
+            resource, scope = self._header
+            self._groups = (Group(resource, scope, self._trace_id, b"".join(self._pieces), self._span_count),)
+            self._pieces = ()
+        return self._groups[at]
+
+    def __iter__(self) -> Iterator[Group]:
+        return iter(self[:])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self[:] == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]

@@ -1,0 +1,238 @@
+"""Traces tied to each other by what they share, and how far each is from one that a policy kept."""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice
+from typing import NamedTuple
+
+from podtrail.otlp import Group
+from podtrail_processors.pod_identity import Sighting
+from podtrail_processors.tail_sampling.holding.held_trace import HeldTrace
+from podtrail_processors.tail_sampling.judging.judge import Judgement
+from podtrail_processors.tail_sampling.leaving.linked.joins import Key
+
+_LOOKED_AT = 8
+"""So many kept traces of one key and distance are asked whether they may keep another, the latest first."""
+
+
+class Founder:
+    """A trace that a policy kept, and how many more may be kept for its sake."""
+
+    __slots__ = ("left", "policy")
+
+    def __init__(self, policy: str, left: int) -> None:
+        self.policy = policy
+        self.left = left
+
+
+class Node:
+    """A trace that is kept and remembered, or that rests."""
+
+    __slots__ = (
+        "at",
+        "founder",
+        "groups",
+        "hop",
+        "judgement",
+        "keys",
+        "nameless",
+        "size",
+        "trace",
+        "trace_id",
+        "until",
+    )
+
+    at: int | None
+    """When that was decided."""
+    judgement: Judgement
+    """On what rests: that it is not kept."""
+    groups: Sequence[Group]
+    """The spans that rest."""
+    size: int
+    """The bytes that it takes while it rests."""
+
+    def __init__(self, trace_id: bytes, keys: dict[Key, None], hop: int, founder: Founder | None, until: int) -> None:
+        self.trace_id = trace_id
+        self.keys = keys
+        """What it can share with others; its own id is one."""
+        self.hop = hop
+        """How many links away from one that a policy kept, 0 for that one itself; more than there may be: unkept."""
+        self.founder = founder
+        """The one that it is kept for; None for one that is not kept."""
+        self.until = until
+        """When it leaves, Unix nanoseconds."""
+        self.nameless: Sequence[Sighting] = ()
+        """Pods of which only the place is known yet."""
+        self.trace: HeldTrace | None = None
+        """What rests; None of one that is kept."""
+
+
+class Tie(NamedTuple):
+    """How a trace is linked with one that is kept."""
+
+    node: Node
+    neighbour: Node
+    key: Key
+    """What both share."""
+
+
+_Levels = list[dict[Node, None]]
+"""Kept traces that share a key, by their hop."""
+
+
+class Web:
+    """All nodes by their keys. Each step costs what it changes, however many share a key."""
+
+    def __init__(self, max_hops: int) -> None:
+        self.max_hops = max_hops
+        self.unkept = max_hops + 1
+        """The hop of what is not kept."""
+        self.nodes: dict[Key, Node] = {}
+        """By the trace's id, which of its keys is the one that stands nowhere else for what is not kept."""
+        self._kept: dict[Key, _Levels] = {}
+        self._unkept: dict[Key, Node | dict[Node, None]] = {}
+        self._apart_from_kept = self._kept.keys().isdisjoint
+
+    def add(self, node: Node) -> bool:
+        """Take a node in; return whether it may keep another, or be kept."""
+        self.nodes[node.trace_id] = node
+        keys = node.keys
+        if node.founder is not None:
+            self._tie_kept(node, keys)
+            return True
+        self._tie_unkept(node, keys)
+        return not self._apart_from_kept(keys)
+
+    def tie(self, node: Node, keys: Iterable[Key]) -> None:
+        """Tie a node that is in to more keys."""
+        news = [key for key in keys if key not in node.keys]
+        node.keys.update(dict.fromkeys(news))
+        self._tie(node, news)
+
+    def _tie(self, node: Node, keys: Iterable[Key]) -> None:
+        if node.founder is not None:
+            self._tie_kept(node, keys)
+        else:
+            self._tie_unkept(node, keys)
+
+    def _tie_kept(self, node: Node, keys: Iterable[Key]) -> None:
+        for key in keys:
+            levels = self._kept.get(key)
+            if levels is None:
+                levels = self._kept[key] = [{} for _ in range(self.unkept)]
+            levels[node.hop][node] = None
+
+    def _tie_unkept(self, node: Node, keys: Iterable[Key]) -> None:
+        unkept, own = self._unkept, node.trace_id
+        for key in keys:
+            if key is own:
+                continue
+            there = unkept.setdefault(key, node)
+            if there is not node:
+                if isinstance(there, Node):
+                    unkept[key] = {there: None, node: None}
+                else:
+                    there[node] = None
+
+    def untie(self, node: Node, key: Key) -> None:
+        """Take a key from a node that has it."""
+        del node.keys[key]
+        self._untie(node, (key,))
+
+    def _untie(self, node: Node, keys: Iterable[Key]) -> None:
+        if node.founder is not None:
+            for key in keys:
+                levels = self._kept[key]
+                del levels[node.hop][node]
+                if not any(levels):
+                    del self._kept[key]
+            return
+        unkept, own = self._unkept, node.trace_id
+        for key in keys:
+            if key is own:
+                continue
+            there = unkept[key]
+            if there is not node:
+                assert not isinstance(there, Node), "what is not tied to it alone is tied to several"
+                del there[node]
+                if there:
+                    continue
+            del unkept[key]
+
+    def remove(self, node: Node) -> None:
+        """Forget a node."""
+        del self.nodes[node.trace_id]
+        self._untie(node, node.keys)
+
+    def sharing(self, key: Key, most: int) -> Sequence[Node]:
+        """Return at most so many nodes that have a key."""
+        kept = (node for level in self._kept.get(key, ()) for node in level)
+        return list(islice(chain(kept, self._unkept_of(key)), most))
+
+    def _unkept_of(self, key: Key) -> Iterable[Node]:
+        own, there = self.nodes.get(key), self._unkept.get(key, ())
+        others = (there,) if isinstance(there, Node) else there
+        return others if own is None or own.founder is not None else chain((own,), others)
+
+    def nearest(self, node: Node) -> tuple[Tie | None, bool]:
+        """Return how an unkept node is tied to the nearest kept one that may keep another; and if one may no more."""
+        best: Tie | None = None
+        limit, spent = self.max_hops, False
+        for key in node.keys:
+            levels = self._kept.get(key)
+            if levels is None:
+                continue
+            for one in [one for level in levels[:limit] if level for one in islice(reversed(level), _LOOKED_AT)]:
+                if one.founder is not None and one.founder.left > 0:
+                    best, limit = Tie(node, one, key), one.hop
+                    break
+                spent = True
+        return best, spent and best is None
+
+    def keep(self, tie: Tie) -> None:
+        """Keep a node for the sake of a neighbour's founder, who has one left."""
+        founder = tie.neighbour.founder
+        assert founder is not None, "the neighbour is kept"
+        founder.left -= 1
+        self._move(tie.node, tie.neighbour.hop + 1, founder)
+
+    def found(self, node: Node, founder: Founder) -> None:
+        """Have an unkept node count as kept by a policy."""
+        self._move(node, 0, founder)
+
+    def spread(self, start: Node) -> tuple[Sequence[Tie], bool]:
+        """Keep all that a kept node reaches, the nearest first; return them, and whether its founder had too few left.
+
+        Kept nodes that are now nearer go on from there.
+        """
+        reached: list[Tie] = []
+        spent = False
+        queue = deque([start])
+        while queue:
+            node = queue.popleft()
+            hop, founder = node.hop + 1, node.founder
+            assert founder is not None, "only what is kept keeps others"
+            if hop > self.max_hops:
+                continue
+            for key in node.keys:
+                for other in self._farther(key, hop, founder.left):
+                    if other.founder is None:
+                        if founder.left <= 0:
+                            spent = True
+                            break
+                        self.keep(Tie(other, node, key))
+                        reached.append(Tie(other, node, key))
+                    else:
+                        self._move(other, hop, founder)
+                    queue.append(other)
+        return reached, spent
+
+    def _farther(self, key: Key, hop: int, most: int) -> Sequence[Node]:
+        """Return the nodes of a key that are farther than `hop`, of those unkept one more than `most` at most."""
+        farther = [node for level in self._kept[key][hop + 1 :] for node in level]
+        return [*farther, *islice(self._unkept_of(key), most + 1)]
+
+    def _move(self, node: Node, hop: int, founder: Founder) -> None:
+        self._untie(node, node.keys)
+        node.hop, node.founder = hop, founder
+        self._tie(node, node.keys)

@@ -1,0 +1,74 @@
+"""A policy with a budget: the first come, or those of highest randomness of all that fall due together."""
+
+from abc import abstractmethod
+from itertools import groupby
+from operator import itemgetter
+
+from podtrail.otlp import Decision
+from podtrail_processors.evidence.evidence import Evidence
+from podtrail_processors.probability import ALWAYS, NEVER, randomness_of
+from podtrail_processors.tail_sampling.voting.policy import Policy
+from podtrail_processors.tail_sampling.voting.token_bucket import TokenBucket
+
+
+class Budget(Policy):
+    """Says yes as long as its bucket has the tokens that a trace costs.
+
+    It charges every trace it says yes to, also one that another policy keeps anyway: so did the Collector's.
+    """
+
+    stateful = True
+    by_tick = True
+
+    def __init__(self, per_second: int, burst: int, unit: str) -> None:
+        self._rate = f"{per_second} {unit} a second"
+        self.reason = f"it is within {self._rate}"
+        self._burst = burst
+        self._bucket = TokenBucket(per_second, burst)
+        self._settled = False
+        self._weighed: dict[bytes, tuple[int, int]] = {}
+        """Randomness and cost of what falls due together, by trace id: a trace may be shown again."""
+
+    @abstractmethod
+    def cost(self, trace: Evidence) -> int:
+        """Return how many tokens a trace takes."""
+
+    def vote(self, trace: Evidence) -> Decision:
+        """Compare the randomness with the threshold where that is settled, or take the tokens."""
+        cost = self.cost(trace)
+        if self._settled:
+            yes = cost <= self._burst and self.threshold <= _randomness(trace)
+        else:
+            yes = self._bucket.take(cost, trace.now)
+        return "sampled" if yes else "not_sampled"
+
+    def weigh(self, trace: Evidence) -> None:
+        """Take note of a trace, unless it can never fit: it is not to stand in the way of others."""
+        if (cost := self.cost(trace)) <= self._burst:
+            self._weighed[trace.trace_id] = _randomness(trace), cost
+
+    def settle(self, now: int) -> None:
+        """Spend the tokens from the highest randomness downwards; the first that does not fit sets the threshold.
+
+        No threshold tells traces of equal randomness apart: they fit together or not at all.
+        """
+        weighed, self._weighed = sorted(self._weighed.values(), reverse=True), {}
+        room, spent = self._bucket.level(now), 0
+        self.threshold, self._settled = ALWAYS, True
+        for randomness, tied in groupby(weighed, itemgetter(0)):
+            cost = sum(cost for _, cost in tied)
+            if spent + cost > room:
+                self.threshold = randomness + 1 if spent else NEVER
+                break
+            spent += cost
+        self._bucket.take(spent, now)
+
+    def take_over(self, predecessor: Policy) -> None:
+        """Go on from what is left of the predecessor's bucket."""
+        assert isinstance(predecessor, Budget)
+        self._bucket.take_over(predecessor._bucket)
+
+
+def _randomness(trace: Evidence) -> int:
+    told = trace.randomness
+    return randomness_of(trace.trace_id) if told is None else told

@@ -1,0 +1,111 @@
+"""Policies that learn from every attempt that is decided, whether they are asked about it or not."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Generic, Protocol, TypeVar
+
+from podtrail.component import Context, Counter
+from podtrail.otlp import Attempt, Decision
+from podtrail_processors.evidence.evidence import Evidence
+from podtrail_processors.tail_sampling.voting.policy import Policy, label_of
+from podtrail_processors.tail_sampling.voting.words import NO_ATTEMPT
+
+_REMEMBERED = 2048
+"""Traces for which findings are remembered, for those who ask why: at most 2 KiB each, mostly a quarter of that."""
+
+
+class Finding(Protocol):
+    """What a learner found about an attempt, in so many bytes however long the attempt's texts are."""
+
+    @property
+    def span_id(self) -> bytes:
+        """The attempt's root."""
+
+    @property
+    def yes(self) -> bool:
+        """Whether it is to be kept."""
+
+
+F = TypeVar("F", bound=Finding)
+
+
+class Learner(Policy, Generic[F]):
+    """Compares each attempt with those before it, then learns from it.
+
+    It is shown every trace ahead of the votes, so that it knows of attempts that it was not asked about: behind the
+    other parts of an `and`, or after a first match. An attempt that is shown twice is learnt from once.
+    """
+
+    stateful = True
+
+    def __init__(self) -> None:
+        self._findings: dict[bytes, tuple[F, ...]] = {}
+        self._forgotten: Counter | None = None
+        self._label = ""
+
+    def attach(self, context: Context, name: str) -> None:
+        """Count what is forgotten."""
+        self._label = label_of(context.id, name)
+        self._forgotten = context.metrics.counter(
+            "otelcol_processor_tail_sampling_policy_forgotten",
+            "What policies no longer remember, each a Pod, a reason or a profile, by why: `ttl` or `full`.",
+            ("policy", "reason"),
+        )
+
+    def forgot(self, _key: object, _value: object, reason: str) -> None:
+        """Take note that something is no longer remembered."""
+        if self._forgotten is not None:
+            self._forgotten.add(1, self._label, reason)
+
+    @abstractmethod
+    def learn(self, attempt: Attempt, trace: Evidence) -> F:
+        """Return what there is to say about an attempt and remember it for those to come."""
+
+    @abstractmethod
+    def told(self, finding: F) -> str:
+        """Return a finding in words."""
+
+    def learners(self) -> Sequence[Callable[[Evidence], None]]:
+        """Return what has to see every trace."""
+        return (self.observe,)
+
+    def observe(self, trace: Evidence) -> None:
+        """Compare and learn, ahead of the vote."""
+        attempts = trace.attempts
+        if not attempts:
+            return
+        findings = self._findings
+        known = findings.get(trace.trace_id, ())
+        seen = [finding.span_id for finding in known]
+        new = [self.learn(attempt, trace) for attempt in attempts if attempt.span_id not in seen]
+        if new:
+            if len(findings) >= _REMEMBERED:
+                del findings[next(iter(findings))]
+            findings[trace.trace_id] = tuple(new)
+
+    def vote(self, trace: Evidence) -> Decision:
+        """Repeat what was found when the trace was shown."""
+        for finding in self._findings.get(trace.trace_id, ()):
+            if finding.yes:
+                return "sampled"
+        return "not_sampled"
+
+    def revote(self, trace: Evidence) -> Decision | None:
+        """Repeat the vote, as long as what it followed from is remembered."""
+        if not trace.attempts:
+            return "not_sampled"
+        return self.vote(trace) if trace.trace_id in self._findings else None
+
+    def because(self, trace: Evidence) -> str:
+        """Tell what was found, as long as that is remembered."""
+        return self._words(trace, yes=True) or self.reason
+
+    def why_not(self, trace: Evidence) -> str:
+        """Tell what was found, as long as that is remembered."""
+        if not trace.attempts:
+            return NO_ATTEMPT
+        return self._words(trace, yes=False) or f"{super().why_not(trace)}; more is no longer known"
+
+    def _words(self, trace: Evidence, *, yes: bool) -> str:
+        found = self._findings.get(trace.trace_id, ())
+        return next((self.told(finding) for finding in found if finding.yes is yes), "")
