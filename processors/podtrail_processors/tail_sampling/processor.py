@@ -11,7 +11,7 @@ from podtrail.component import Context, Taken
 from podtrail.config.types import SECOND
 from podtrail.otlp import Batch, Group
 from podtrail.otlp.columns import column_reader
-from podtrail_processors.evidence.evidence import Evidence
+from podtrail_processors.evidence.evidence import Evidence, Header
 from podtrail_processors.evidence.sizes import Meter
 from podtrail_processors.tail_sampling.config.sampler import Config
 from podtrail_processors.tail_sampling.holding.bounds import Bounds
@@ -36,6 +36,30 @@ _NO_PARENT = bytes(8)
 _TOO_LARGE = Judgement("not_sampled", "", "it is larger than maximum_trace_size_bytes", {})
 _EVICTED = Judgement("dropped", "", "evicted undecided: num_traces", {})
 _PENDING = Judgement("dropped", "", "undecided at shutdown: drop_pending_traces_on_shutdown", {})
+
+
+class _Filing:
+    """What one batch has to be filed: its groups, and what is known of them so far."""
+
+    __slots__ = ("arrived", "due", "followed", "groups", "message", "meter", "now", "opened", "out", "rest")
+
+    def __init__(self, groups: Sequence[Group], arrived: int, due: int, now: int, out: Outcome) -> None:
+        self.groups = iter(groups)
+        """Those that are left."""
+        self.arrived = arrived
+        self.due = due
+        """When traces that begin with it are decided."""
+        self.now = now
+        self.out = out
+        self.message = 0
+        """The number of the ResourceSpans message that is being filed."""
+        self.followed: set[tuple[int, bytes]] = set()
+        """Messages and traces of which late spans have been counted."""
+        self.meter = Meter()
+        self.opened = 0
+        """How many traces began."""
+        self.rest: Sequence[Group] = ()
+        """What there was no room for."""
 
 
 class TailSampling:
@@ -78,62 +102,73 @@ class TailSampling:
         Where `block_on_overflow` is on, spans are left over while all of `num_traces` are undecided.
         """
         out = Outcome([], list(batch.verdicts))
-        arrived, due = batch.arrived, now + self._wait
-        memory, departures, opened, spans, weights = self.memory, self.departures, 0, 0, 0
-        memory.note_arrival(arrived, due)
-        traces, remembered = memory.traces, departures.remembered
-        remembers, kept_tails, other_tails = remembered.any, remembered.kept.tails, remembered.others.tails
-        resource = scope = b""
-        header = self.memory.headers.intern(resource, scope)
-        message, followed, meter = 0, set[tuple[int, bytes]](), Meter()
-        groups, rest = iter(self._relief.take(batch.groups, arrived, now, out) if self._relief else batch.groups), None
-        for group in groups:
-            if remembers:
-                tail = group[2][TAIL]
-                if tail in kept_tails or tail in other_tails:
-                    departures.late_remembered(group, now, out)
-                    continue
-            if group[0] is not resource or group[1] is not scope:
-                message += group[0] is not resource
-                resource, scope = group[0], group[1]
-                header = self.memory.headers.intern(resource, scope)
-            trace = traces.get(group[2])
-            if trace is None:
-                if departures.knows and departures.claims(group, now, out):
-                    continue
-                if len(traces) >= self._room:
-                    if self._blocks and memory.oldest().state is None:
-                        rest = Batch([group, *groups], arrived)
-                        break
-                    self._make_room(now, out)
-                opened += 1
-                trace = memory.open(HeldTrace(group[2], header, arrived, due, now))
-            elif trace.state is not None:
-                departures.late(group, trace.state, now, out)
-                if (message, group[2]) not in followed:
-                    followed.add((message, group[2]))
-                    self._note_late(trace.state, now)
+        memory, arrived = self.memory, batch.arrived
+        memory.note_arrival(arrived, now + self._wait)
+        groups = self._relief.take(batch.groups, arrived, now, out) if self._relief else batch.groups
+        filing = _Filing(groups, arrived, now + self._wait, now, out)
+        self._file(filing)
+        if filing.opened:
+            self._instruments.new_traces.add(filing.opened)
+        if self._bounds.exceeded(memory):
+            self._relieve(now, out)
+        return Taken(out.batches(arrived), Batch(filing.rest, arrived) if filing.rest else None)
+
+    def _file(self, filing: "_Filing") -> None:
+        """Put spans where they belong. What is done for each group stands here, what for a few in methods."""
+        memory, remembered, inspects = self.memory, self.departures.remembered, self._inspects
+        traces, intern = memory.traces, memory.headers.intern
+        remembers, kept, others = remembered.any, remembered.kept.tails, remembered.others.tails
+        under_resource = under_scope = b""
+        header = intern(under_resource, under_scope)
+        spans = weights = 0
+        for group in filing.groups:
+            resource, scope, trace_id, chunk, count = group
+            if remembers and ((tail := trace_id[TAIL]) in kept or tail in others):
+                self.departures.late_remembered(group, filing.now, filing.out)
                 continue
+            if resource is not under_resource or scope is not under_scope:
+                filing.message += resource is not under_resource
+                under_resource, under_scope = resource, scope
+                header = intern(resource, scope)
+            trace = traces.get(trace_id)
+            if trace is None or trace.state is not None:
+                if (trace := self._open(group, header, trace, filing)) is None:
+                    continue
             elif trace.header is not header:
                 memory.turn(trace, header)
-            chunk, count = group[3], group[4]
             weight = len(chunk) + CHUNK_WEIGHT
             trace.chunks.append(chunk)
             trace.span_count += count
             trace.weight += weight
             spans += count
             weights += weight
-            if self._inspects:
-                if self._measures:
-                    trace.size = meter.grown(trace.size, message, group)
-                self._inspect(trace, group, now, out)
+            if inspects:
+                self._inspect(trace, group, filing)
         memory.spans += spans
         memory.bytes += weights
-        if opened:
-            self._instruments.new_traces.add(opened)
-        if self._bounds.exceeded(memory):
-            self._relieve(now, out)
-        return Taken(out.batches(arrived), rest)
+
+    def _open(self, group: Group, header: Header, trace: HeldTrace | None, filing: "_Filing") -> HeldTrace | None:
+        """Return a new trace for spans; None when theirs is decided (`trace`, or a remembered one), or has no room."""
+        if trace is not None:
+            self._follow(group, trace, filing)
+            return None
+        memory, departures = self.memory, self.departures
+        if departures.knows and departures.claims(group, filing.now, filing.out):
+            return None
+        if len(memory.traces) >= self._room and not self._make_room(filing.now, filing.out):
+            filing.rest = [group, *filing.groups]
+            return None
+        filing.opened += 1
+        return memory.open(HeldTrace(group.trace_id, header, filing.arrived, filing.due, filing.now))
+
+    def _follow(self, group: Group, trace: HeldTrace, filing: "_Filing") -> None:
+        """Have late spans follow the decision on their trace; their age counts once for each message."""
+        assert trace.state is not None, "it is decided"
+        state, part = trace.state, (filing.message, group.trace_id)
+        self.departures.late(group, state, filing.now, filing.out)
+        if part not in filing.followed:
+            filing.followed.add(part)
+            self._note_late(state, filing.now)
 
     def expire(self, now: int, limit: int) -> Sequence[Batch]:
         """Judge traces that are due, in the order in which they fell due, until about `limit` spans were looked at."""
@@ -243,23 +278,32 @@ class TailSampling:
                 self._weigh(traces, now)
             yield from traces
 
-    def _make_room(self, now: int, out: Outcome) -> None:
-        """Let go of the oldest trace in memory; if it is undecided, it is lost."""
+    def _make_room(self, now: int, out: Outcome) -> bool:
+        """Let go of the oldest trace in memory; if it is undecided, it is lost, or stays where that is to block.
+
+        Returns:
+            Whether there is room now.
+        """
         oldest = self.memory.oldest()
         if oldest.state is None:
+            if self._blocks:
+                return False
             counted = self._evicted.add(oldest.trace_id, oldest.due, self.memory.traces)
             if counted:
                 self._instruments.too_early.add(counted)
             self.departures.lost(oldest, _EVICTED, "evicted_undecided", now, out)
         self.departures.forget(oldest, now)
+        return True
 
     def _note_late(self, decided: Decided, now: int) -> None:
         if decided.at is not None:
             self._instruments.late_age.observe((now - decided.at) // SECOND)
 
-    def _inspect(self, trace: HeldTrace, group: Group, now: int, out: Outcome) -> None:
+    def _inspect(self, trace: HeldTrace, group: Group, filing: "_Filing") -> None:
         """See whether these spans, just added to their trace, bring its decision nearer."""
-        trace.last = now
+        trace.last, out = (now := filing.now), filing.out
+        if self._measures:
+            trace.size = filing.meter.grown(trace.size, filing.message, group)
         if self._wait_after_root:
             self._advance_at_root(trace, group, now)
         if self._is_too_large(trace):

@@ -54,10 +54,8 @@ class SpanIngest(TailSampling):
         if trace is None:
             if departures.knows and departures.claims(ingest[0], now, out):
                 return len(ingest) == 1 or self._take(ingest[1:], arrived, now, out)
-            if len(memory.traces) >= self._room:
-                if self._blocks and memory.oldest().state is None:
-                    return False
-                self._make_room(now, out)
+            if len(memory.traces) >= self._room and not self._make_room(now, out):
+                return False
             self._instruments.new_traces.add(1)
             header = memory.headers.intern(ingest[0].resource, ingest[0].scope)
             trace = memory.open(HeldTrace(trace_id, header, arrived, now + self._wait, now))
@@ -106,12 +104,12 @@ class SpanIngest(TailSampling):
             self.memory.spans += group.span_count
             self.memory.bytes += weight
 
-    def _make_room(self, now: int, out: Outcome) -> None:
+    def _make_room(self, now: int, out: Outcome) -> bool:
         """Let go of the oldest trace; one that was decided is missed at its deadline, unless it was too large."""
         oldest = self.memory.oldest()
         if oldest.state is not None and oldest.state.decision != "not_sampled" and oldest.due > now:
             self._miss_at_deadline(oldest)
-        super()._make_room(now, out)
+        return super()._make_room(now, out)
 
     def _miss_at_deadline(self, trace: HeldTrace) -> None:
         """Have a trace counted that was decided before its deadline, where the Collector looks for it in vain."""
