@@ -5,9 +5,9 @@ functions are those of opentelemetry-collector-contrib v0.161.0; functions that 
 """
 
 from podtrail_processors.ottl.condition import Condition
-from podtrail_processors.ottl.errors import ConditionError, EvaluationError
 from podtrail_processors.ottl.paths import SPAN, SPAN_EVENT, PathContext
 from podtrail_processors.ottl.telemetry import SpanData, Telemetry
+from podtrail_processors.ottl.values.errors import ConditionError, EvaluationError
 
 __all__ = [
     "SPAN",

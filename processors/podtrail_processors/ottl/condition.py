@@ -5,10 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from podtrail_processors.ottl import syntax
-from podtrail_processors.ottl.arithmetic import calculate, negative
 from podtrail_processors.ottl.certainty import Certainty
-from podtrail_processors.ottl.compare import COMPARATORS, is_nil
-from podtrail_processors.ottl.errors import EvaluationError
 from podtrail_processors.ottl.functions.parameters import Function, Parameter
 from podtrail_processors.ottl.indexing import Key, indexed
 from podtrail_processors.ottl.parser import parse_condition
@@ -16,7 +13,10 @@ from podtrail_processors.ottl.paths import PathContext
 from podtrail_processors.ottl.resolve import Resolver
 from podtrail_processors.ottl.search import Gate, Search
 from podtrail_processors.ottl.telemetry import Getter, Telemetry
-from podtrail_processors.ottl.values import Moment, is_number, kind_of
+from podtrail_processors.ottl.values.arithmetic import calculate, negative
+from podtrail_processors.ottl.values.compare import COMPARATORS, is_nil
+from podtrail_processors.ottl.values.errors import EvaluationError
+from podtrail_processors.ottl.values.types import Moment, is_number, kind_of
 
 Holds = Callable[[Telemetry], bool]
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from podtrail.otlp import Value, read_key_value
-from podtrail_processors.ottl.errors import EvaluationError
 from podtrail_processors.ottl.telemetry import Getter, Pairs, Telemetry
-from podtrail_processors.ottl.values import kind_of
+from podtrail_processors.ottl.values.errors import EvaluationError
+from podtrail_processors.ottl.values.types import kind_of
 
 Maps = Callable[[Telemetry], Mapping[str, Value]]
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from podtrail_processors.ottl import syntax
-from podtrail_processors.ottl.errors import ConditionError
 from podtrail_processors.ottl.tokens import Token, tokens_of, unquoted
+from podtrail_processors.ottl.values.errors import ConditionError
 
 MOST_NESTED = 48
 _LARGEST = 2**63 - 1

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from podtrail.otlp import KINDS, status_code
 from podtrail.otlp.surroundings import resource_fields, scope_fields, status_message
-from podtrail_processors.ottl.errors import EvaluationError
 from podtrail_processors.ottl.indexing import Key, Maps, attribute_of_map, attribute_of_pairs, whole_map
 from podtrail_processors.ottl.telemetry import Getter, Pairs, Telemetry
-from podtrail_processors.ottl.values import Items, Moment, SpanId, TraceId, kind_of, wrapped
+from podtrail_processors.ottl.values.errors import EvaluationError
+from podtrail_processors.ottl.values.types import Items, Moment, SpanId, TraceId, kind_of, wrapped
 from podtrail_processors.w3c import read_trace_state
 
 Column = str

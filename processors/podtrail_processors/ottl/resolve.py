@@ -4,10 +4,10 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 from podtrail_processors.ottl import syntax
-from podtrail_processors.ottl.errors import ConditionError
 from podtrail_processors.ottl.functions import FUNCTIONS
 from podtrail_processors.ottl.functions.parameters import Function, Parameter
 from podtrail_processors.ottl.paths import ENUMS, Field, PathContext
+from podtrail_processors.ottl.values.errors import ConditionError
 
 ROOT_CHECK = "IsRootSpan"
 NOW = "Now"

@@ -13,11 +13,11 @@ from podtrail_processors.evidence.sought import Sought
 from podtrail_processors.ottl import syntax
 from podtrail_processors.ottl.certainty import Certainty
 from podtrail_processors.ottl.demands import Demands
-from podtrail_processors.ottl.errors import EvaluationError
 from podtrail_processors.ottl.functions.times import parse_length
 from podtrail_processors.ottl.resolve import Resolver
 from podtrail_processors.ottl.single import Read, SingleField
 from podtrail_processors.ottl.telemetry import Telemetry
+from podtrail_processors.ottl.values.errors import EvaluationError
 
 
 class Glance(Protocol):

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 from podtrail.otlp.surroundings import encode_status_code
 from podtrail_processors.evidence.sought import Sought
 from podtrail_processors.ottl import syntax
-from podtrail_processors.ottl.errors import EvaluationError
 from podtrail_processors.ottl.paths import Column
 from podtrail_processors.ottl.resolve import Resolver
 from podtrail_processors.ottl.telemetry import Telemetry
+from podtrail_processors.ottl.values.errors import EvaluationError
 
 _AROUND = ("resource", "scope")
 

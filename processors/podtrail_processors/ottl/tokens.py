@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from podtrail_processors.ottl.errors import ConditionError
+from podtrail_processors.ottl.values.errors import ConditionError
 
 MOST_CHARACTERS = 16_384
 

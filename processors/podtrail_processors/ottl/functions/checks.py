@@ -5,8 +5,6 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from podtrail.config.re2 import finder
-from podtrail_processors.ottl.compare import equal
-from podtrail_processors.ottl.errors import EvaluationError
 from podtrail_processors.ottl.functions.parameters import (
     Function,
     Parameter,
@@ -15,7 +13,9 @@ from podtrail_processors.ottl.functions.parameters import (
     text,
     text_like,
 )
-from podtrail_processors.ottl.values import Items, Length, SpanId, TraceId, kind_of
+from podtrail_processors.ottl.values.compare import equal
+from podtrail_processors.ottl.values.errors import EvaluationError
+from podtrail_processors.ottl.values.types import Items, Length, SpanId, TraceId, kind_of
 
 
 @lru_cache(maxsize=64)

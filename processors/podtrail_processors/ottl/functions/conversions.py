@@ -3,7 +3,6 @@
 import math
 import struct
 
-from podtrail_processors.ottl.errors import EvaluationError
 from podtrail_processors.ottl.functions.parameters import (
     Function,
     Parameter,
@@ -16,7 +15,8 @@ from podtrail_processors.ottl.functions.parameters import (
     text,
     text_like,
 )
-from podtrail_processors.ottl.values import SpanId, TraceId, kind_of
+from podtrail_processors.ottl.values.errors import EvaluationError
+from podtrail_processors.ottl.values.types import SpanId, TraceId, kind_of
 
 _BASES = range(2, 37)
 

@@ -6,11 +6,11 @@ import hashlib
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 
-from podtrail_processors.ottl.errors import EvaluationError
 from podtrail_processors.ottl.functions.murmur3 import murmur3_32, murmur3_128
 from podtrail_processors.ottl.functions.parameters import Function, Parameter, anything, text
 from podtrail_processors.ottl.functions.texts import encoded
-from podtrail_processors.ottl.values import kind_of, wrapped
+from podtrail_processors.ottl.values.errors import EvaluationError
+from podtrail_processors.ottl.values.types import kind_of, wrapped
 
 _FNV_OFFSET, _FNV_PRIME = 0xCBF29CE484222325, 0x100000001B3
 _TO_URL, _FROM_URL = bytes.maketrans(b"+/", b"-_"), bytes.maketrans(b"-_+/", b"+/!!")

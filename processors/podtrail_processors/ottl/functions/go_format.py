@@ -4,8 +4,8 @@ import json
 import re
 from collections.abc import Sequence
 
-from podtrail_processors.ottl.errors import EvaluationError
-from podtrail_processors.ottl.values import Length, Moment, SpanId, TraceId
+from podtrail_processors.ottl.values.errors import EvaluationError
+from podtrail_processors.ottl.values.types import Length, Moment, SpanId, TraceId
 
 _VERB = re.compile(r"%([-+# 0]*)(\d{1,4})?(?:\.(\d{0,3}))?(.?)", re.DOTALL)
 _MOST_CHARACTERS = 2**20

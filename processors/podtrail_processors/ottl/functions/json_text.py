@@ -5,8 +5,8 @@ import math
 from base64 import b64encode
 from decimal import Decimal
 
-from podtrail_processors.ottl.errors import EvaluationError
-from podtrail_processors.ottl.values import kind_of
+from podtrail_processors.ottl.values.errors import EvaluationError
+from podtrail_processors.ottl.values.types import kind_of
 
 _ESCAPED = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 

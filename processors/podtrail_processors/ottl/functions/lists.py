@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-from podtrail_processors.ottl.errors import EvaluationError
 from podtrail_processors.ottl.functions.parameters import (
     Function,
     Parameter,
@@ -13,7 +12,8 @@ from podtrail_processors.ottl.functions.parameters import (
     element_text,
     text,
 )
-from podtrail_processors.ottl.values import is_number, kind_of
+from podtrail_processors.ottl.values.errors import EvaluationError
+from podtrail_processors.ottl.values.types import is_number, kind_of
 
 _MISSING = object()
 

@@ -5,10 +5,10 @@ from base64 import b64encode
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from podtrail_processors.ottl.errors import EvaluationError
 from podtrail_processors.ottl.functions.json_text import json_text
 from podtrail_processors.ottl.functions.time_text import format_time
-from podtrail_processors.ottl.values import (
+from podtrail_processors.ottl.values.errors import EvaluationError
+from podtrail_processors.ottl.values.types import (
     LARGEST,
     SMALLEST,
     Length,

@@ -7,9 +7,9 @@ from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
 from podtrail.config.re2 import NamedGroups
-from podtrail_processors.ottl.errors import EvaluationError
 from podtrail_processors.ottl.functions.lists import check_delimiters
 from podtrail_processors.ottl.functions.parameters import Function, Parameter, text
+from podtrail_processors.ottl.values.errors import EvaluationError
 
 _MOST_CHARACTERS = 2**20
 _MOST_NESTED = 64

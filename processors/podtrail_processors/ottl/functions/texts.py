@@ -3,8 +3,6 @@
 import re
 from collections.abc import Mapping
 
-from podtrail_processors.ottl.compare import equal
-from podtrail_processors.ottl.errors import EvaluationError
 from podtrail_processors.ottl.functions.go_format import go_format
 from podtrail_processors.ottl.functions.parameters import (
     Function,
@@ -16,7 +14,9 @@ from podtrail_processors.ottl.functions.parameters import (
     text,
     text_like,
 )
-from podtrail_processors.ottl.values import Items, kind_of
+from podtrail_processors.ottl.values.compare import equal
+from podtrail_processors.ottl.values.errors import EvaluationError
+from podtrail_processors.ottl.values.types import Items, kind_of
 
 _BOUNDARY = re.compile(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _DELIMITERS = re.compile(r"[ _.-]")

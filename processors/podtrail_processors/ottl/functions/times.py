@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
-from podtrail_processors.ottl.errors import EvaluationError
 from podtrail_processors.ottl.functions.parameters import Function, Parameter, integer, length, moment, text
 from podtrail_processors.ottl.functions.time_text import check_format, civil, format_time, parse_time, zone_of
-from podtrail_processors.ottl.values import LARGEST, SMALLEST, Length, Moment
+from podtrail_processors.ottl.values.errors import EvaluationError
+from podtrail_processors.ottl.values.types import LARGEST, SMALLEST, Length, Moment
 
 _MICROSECOND, _MILLISECOND, _SECOND = 1_000, 1_000_000, 1_000_000_000
 _MINUTE, _HOUR = 60 * _SECOND, 3600 * _SECOND

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from podtrail_processors.ottl.values import Length, Moment, is_number
+from podtrail_processors.ottl.values.types import Length, Moment, is_number
 
 Comparator = Callable[[object, object], bool]
 

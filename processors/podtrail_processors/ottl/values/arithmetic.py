@@ -1,7 +1,7 @@
 """Arithmetic on numbers, times and lengths of time."""
 
-from podtrail_processors.ottl.errors import EvaluationError
-from podtrail_processors.ottl.values import Length, Moment, is_number, kind_of, wrapped
+from podtrail_processors.ottl.values.errors import EvaluationError
+from podtrail_processors.ottl.values.types import Length, Moment, is_number, kind_of, wrapped
 
 
 def calculate(left: object, operator: str, right: object) -> object:
