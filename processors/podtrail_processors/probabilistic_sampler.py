@@ -100,7 +100,7 @@ class Config(Model):
         return []
 
 
-class Found(NamedTuple):
+class SpanRandomness(NamedTuple):
     """What a span brings for its decision."""
 
     randomness: int
@@ -115,7 +115,7 @@ class Found(NamedTuple):
 class Sampler(NamedTuple):
     """A way to decide."""
 
-    find: Callable[[bytes, SamplingState], Found]
+    find: Callable[[bytes, SamplingState], SpanRandomness]
     decide: Callable[[SamplingState | None], int]
     """The threshold for a span with such a trace state."""
 
@@ -146,22 +146,22 @@ def _share_of(state: SamplingState | None, ratio: float, precision: int) -> int:
     return NEVER if probability < _LEAST_PROBABILITY else threshold_for(probability, precision)
 
 
-def _find_anything(_trace_id: bytes, state: SamplingState) -> Found:
-    return Found(NEVER - 1, "sampling_priority", state, not state.sound)
+def _find_anything(_trace_id: bytes, state: SamplingState) -> SpanRandomness:
+    return SpanRandomness(NEVER - 1, "sampling_priority", state, not state.sound)
 
 
-def _find_consistent(trace_id: bytes, state: SamplingState) -> Found:
+def _find_consistent(trace_id: bytes, state: SamplingState) -> SpanRandomness:
     if not state.sound:
-        return Found(NEVER - 1, "missing_randomness", None, failed=True)
+        return SpanRandomness(NEVER - 1, "missing_randomness", None, failed=True)
     explicit = state.randomness
     if explicit is None and not any(trace_id):
-        return Found(NEVER - 1, "missing_randomness", state, failed=True)
+        return SpanRandomness(NEVER - 1, "missing_randomness", state, failed=True)
     if explicit is None:
-        return Found(randomness_of(trace_id), "trace_id_w3c", state, failed=False)
-    return Found(explicit, "sampling_randomness", state, failed=False)
+        return SpanRandomness(randomness_of(trace_id), "trace_id_w3c", state, failed=False)
+    return SpanRandomness(explicit, "sampling_randomness", state, failed=False)
 
 
-def _find_hashed(seed: int, trace_id: bytes, state: SamplingState) -> Found:
+def _find_hashed(seed: int, trace_id: bytes, state: SamplingState) -> SpanRandomness:
     """Find the randomness in a hash. Who uses it must not use trace states: what they say would be contradicted."""
     missing = not any(trace_id)
     policy = "missing_randomness" if missing else "trace_id_hash"
@@ -170,9 +170,9 @@ def _find_hashed(seed: int, trace_id: bytes, state: SamplingState) -> Found:
     rest = hashed >> (32 - _BUCKET_BITS)
     randomness = NEVER - 1 if missing else (_BUCKETS - 1 - bucket) << 42 | ((rest ^ rest << 10) << 14) | bucket
     if not state.sound or state.rv or state.th:
-        return Found(randomness, policy, None, failed=True)
+        return SpanRandomness(randomness, policy, None, failed=True)
     state.rv = randomness_text(randomness)
-    return Found(randomness, policy, state, failed=missing)
+    return SpanRandomness(randomness, policy, state, failed=missing)
 
 
 def _hash(data: bytes, state: int = _OFFSET) -> int:
@@ -228,7 +228,7 @@ class ProbabilisticSampler(Passing):
             kept.append(raw if after == before else set_trace_state(raw, after))
         return group._replace(spans=frame(kept), span_count=len(kept)) if kept else None
 
-    def _threshold_for(self, span: SpanFields, found: Found) -> tuple[int, str]:
+    def _threshold_for(self, span: SpanFields, found: SpanRandomness) -> tuple[int, str]:
         state, failed = found.state, found.failed
         if not failed and state is not None and (state.threshold or ALWAYS) > found.randomness:
             # It can't have been sampled at this threshold, so the threshold is of no use.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from podtrail.config.re2 import NamedGroups, finder
 from podtrail.otlp import Value
-from podtrail_processors.attributes.config import Action
+from podtrail_processors.attributes.config import AttributeAction
 from podtrail_processors.ottl import EvaluationError
 from podtrail_processors.ottl.functions.parameters import double_like, element_text, integer_like
 
@@ -36,7 +36,7 @@ Edit = Callable[[Edited], None]
 _Names = Callable[[Collection[str]], Iterable[str]]
 
 
-def edit_of(action: Action) -> Edit:
+def edit_of(action: AttributeAction) -> Edit:
     """Return what carries out an action."""
     match action.action:
         case "delete":
@@ -54,7 +54,7 @@ def edit_of(action: Action) -> Edit:
     return lambda span: _put(span, action)
 
 
-def key_needed(action: Action) -> str:
+def key_needed(action: AttributeAction) -> str:
     """Return the attribute without which an action has no effect; "" when there is none."""
     if action.action == "insert" or (action.pattern and action.action != "extract"):
         return ""
@@ -63,7 +63,7 @@ def key_needed(action: Action) -> str:
     return action.key
 
 
-def _put(span: Edited, action: Action) -> None:
+def _put(span: Edited, action: AttributeAction) -> None:
     value = action.value
     if action.from_attribute:
         value = span.now.get(action.from_attribute)
@@ -89,7 +89,7 @@ def _hash(span: Edited, meant: _Names) -> None:
         span.set(name, _hashed(span.now[name]))
 
 
-def _meant(action: Action) -> _Names:
+def _meant(action: AttributeAction) -> _Names:
     key = action.key
     matches = finder([action.pattern] if action.pattern else [])
     return lambda there: [*([key] if key in there else []), *filter(matches, there)]

@@ -55,7 +55,7 @@ Expression = Annotated[str, AfterValidator(_expression)]
 AttributeValue = Annotated[Any, AfterValidator(_writable)]
 
 
-class Action(Model):
+class AttributeAction(Model):
     """What is done with attributes, in the order of the list."""
 
     key: str = Field("", description="The attribute; `delete` and `hash` may do without it if they have a `pattern`.")
@@ -90,7 +90,7 @@ class Action(Model):
             raise ValueError("is not supported: use value, from_attribute or default_value")
 
     @model_validator(mode="after")
-    def _fits_the_action(self) -> "Action":
+    def _fits_the_action(self) -> "AttributeAction":
         given = {name for name in (*_SOURCES, "pattern", "converted_type") if getattr(self, name) not in (None, "")}
         uses = _USES[self.action]
         if unused := sorted(given - uses):
@@ -208,7 +208,7 @@ class Match(Model):
 class Config(Model):
     """Settings of `attributes`."""
 
-    actions: tuple[Action, ...] = Field((), description="What is done, in this order.")
+    actions: tuple[AttributeAction, ...] = Field((), description="What is done, in this order.")
     include: Match | None = Field(None, description="Only spans that match are changed.")
     exclude: Match | None = Field(None, description="Spans that match are not changed; looked at after `include`.")
 

@@ -17,7 +17,7 @@ Matches = Callable[[str], bool]
 Attributes = Mapping[str, Value]
 
 
-class Wanted(NamedTuple):
+class WantedValue(NamedTuple):
     """An attribute that must be there."""
 
     key: str
@@ -64,13 +64,13 @@ def _any_expression(texts: Sequence[str]) -> Matches:
     return finder(texts) if texts else lambda _: True
 
 
-def _wanted(item: WantedAttribute, match_type: str) -> Wanted:
+def _wanted(item: WantedAttribute, match_type: str) -> WantedValue:
     if item.value is None:
-        return Wanted(item.key, lambda _: True)
+        return WantedValue(item.key, lambda _: True)
     if match_type == "strict":
-        return Wanted(item.key, lambda value: type(value) is type(item.value) and value == item.value)
+        return WantedValue(item.key, lambda value: type(value) is type(item.value) and value == item.value)
     matches = finder([item.value])
-    return Wanted(item.key, lambda value: _plain(value) and matches(_text(value)))
+    return WantedValue(item.key, lambda value: _plain(value) and matches(_text(value)))
 
 
 def _text(value: Value) -> str:
@@ -85,5 +85,5 @@ def _plain(value: Value) -> bool:
     return isinstance(value, str | bool | int | float)
 
 
-def _all_there(wanted: Sequence[Wanted], attributes: Attributes) -> bool:
+def _all_there(wanted: Sequence[WantedValue], attributes: Attributes) -> bool:
     return all(item.key in attributes and item.fits(attributes[item.key]) for item in wanted)

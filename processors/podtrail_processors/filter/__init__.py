@@ -6,13 +6,13 @@ from podtrail.component import Context, Factory
 from podtrail_processors.filter.config import Config
 
 if TYPE_CHECKING:
-    from podtrail_processors.filter.processor import Filter
+    from podtrail_processors.filter.processor import FilterProcessor
 
 
-def _create(config: Config, context: Context) -> "Filter":
-    from podtrail_processors.filter.processor import Filter  # the language takes time to load
+def _create(config: Config, context: Context) -> "FilterProcessor":
+    from podtrail_processors.filter.processor import FilterProcessor  # the language takes time to load
 
-    return Filter(config, context)
+    return FilterProcessor(config, context)
 
 
 __all__ = ["FACTORY", "Config"]

@@ -43,7 +43,7 @@ def _check(conditions: Sequence[str], context: ContextName | None = None) -> Non
         each(partial(compiled, context=meant), conditions)
 
 
-class Traces(Model):
+class TraceConditions(Model):
     """Conditions by what they are about. They are asked in this order; what is dropped is asked nothing more."""
 
     resource: tuple[ResourceCondition, ...] = Field(
@@ -102,7 +102,7 @@ class Config(Model):
         description="When a condition has no answer (a wrong type, a division by zero): `ignore` passes it over and "
         "logs that, `silent` only passes it over, `propagate` drops the batch that it happened in.",
     )
-    traces: Traces = Field(Traces(), description="Conditions by what they are about.")
+    traces: TraceConditions = Field(TraceConditions(), description="Conditions by what they are about.")
     trace_conditions: tuple[Annotated[ConditionGroup, BeforeValidator(_grouped)], ...] = Field(
         (),
         description="Groups of conditions; or conditions alone, whose paths then begin with what they are about "
@@ -148,7 +148,7 @@ class Config(Model):
 
     @model_validator(mode="after")
     def _one_style(self) -> "Config":
-        if self.trace_conditions and self.traces != Traces():
+        if self.trace_conditions and self.traces != TraceConditions():
             raise ValueError("traces and trace_conditions can't be used together")
         return self
 

@@ -54,7 +54,7 @@ def context_of(conditions: Sequence[str]) -> ContextName:
         for node in nodes:
             if isinstance(node, syntax.Path):
                 named.add(_prefix(node, text))
-            elif isinstance(node, syntax.Call) and node.name == ROOT_CHECK:
+            elif isinstance(node, syntax.FunctionCall) and node.name == ROOT_CHECK:
                 named.add("span")
     for name, context in _LOWEST_FIRST.items():
         if name in named:

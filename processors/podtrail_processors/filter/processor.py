@@ -22,7 +22,7 @@ class _Propagated(Exception):
     """A condition had no answer, and its batch is to be dropped for that."""
 
 
-class Filter(Passing):
+class FilterProcessor(Passing):
     """Applies groups of conditions in their order."""
 
     def __init__(self, config: Config, context: Context) -> None:
@@ -100,7 +100,7 @@ class _Stage:
         return False
 
 
-class _Around(_Stage):
+class _HeaderConditions(_Stage):
     """Conditions on resources or scopes."""
 
     def apply(self, groups: Sequence[Group], now: int) -> Sequence[Group]:
@@ -158,7 +158,7 @@ class _OfSpans(_Stage):
         return condition.may_matter(evidence) if errors_matter else condition.may_hold(evidence)
 
 
-class _Spans(_OfSpans):
+class _SpanConditions(_OfSpans):
     """Conditions on spans."""
 
     def _kept(self, group: Group, conditions: Sequence[Condition], evidence: Evidence) -> Group | None:
@@ -169,7 +169,7 @@ class _Spans(_OfSpans):
         return group._replace(spans=frame(kept), span_count=len(kept)) if kept else None
 
 
-class _Events(_OfSpans):
+class _EventConditions(_OfSpans):
     """Conditions on events of spans."""
 
     also_reads = frozenset({"events"})
@@ -207,8 +207,8 @@ def _each(evidence: Evidence) -> Iterator[Telemetry]:
 
 
 _STAGES: dict[ContextName, type[_Stage]] = {
-    "resource": _Around,
-    "scope": _Around,
-    "span": _Spans,
-    "spanevent": _Events,
+    "resource": _HeaderConditions,
+    "scope": _HeaderConditions,
+    "span": _SpanConditions,
+    "spanevent": _EventConditions,
 }

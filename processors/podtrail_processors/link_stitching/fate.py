@@ -7,7 +7,7 @@ from podtrail.otlp import Verdict
 _LONGEST_TEXT = 200
 
 
-class Fate(NamedTuple):
+class TraceFate(NamedTuple):
     """Kept, or not kept for a reason."""
 
     kept: bool
@@ -17,8 +17,8 @@ class Fate(NamedTuple):
     """When the trace happened, by its own clock: the start of a span of it; 0 when unknown. Unix nanoseconds."""
 
 
-def fate_of(verdict: Verdict) -> Fate:
+def fate_of(verdict: Verdict) -> TraceFate:
     """Return what a verdict means for links to the trace."""
     if verdict.decision == "sampled":
-        return Fate(kept=True)
-    return Fate(kept=False, policy=verdict.policy[:_LONGEST_TEXT], reason=verdict.reason[:_LONGEST_TEXT])
+        return TraceFate(kept=True)
+    return TraceFate(kept=False, policy=verdict.policy[:_LONGEST_TEXT], reason=verdict.reason[:_LONGEST_TEXT])

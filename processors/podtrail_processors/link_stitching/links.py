@@ -7,7 +7,7 @@ A link's type names the relation of the two spans. The side that has the link by
 from typing import Final
 
 from podtrail.otlp import Link, SpanView, Value
-from podtrail_processors.link_stitching.fate import Fate
+from podtrail_processors.link_stitching.fate import TraceFate
 from podtrail_processors.link_stitching.neighbours import binding_of, synced_pod
 
 TYPE: Final = "podtrail.link.type"
@@ -55,7 +55,7 @@ def is_back_link(link: Link) -> bool:
     return link.attributes.get(BACK) is True
 
 
-def outcome(fate: Fate | None) -> dict[str, Value]:
+def outcome(fate: TraceFate | None) -> dict[str, Value]:
     """Return the attributes that tell whether a link leads anywhere."""
     if fate is None:
         return {RESOLVED: False, TARGET: "unknown"}
@@ -64,7 +64,7 @@ def outcome(fate: Fate | None) -> dict[str, Value]:
     return {RESOLVED: False, TARGET: "dropped", POLICY: fate.policy, REASON: fate.reason}
 
 
-def forward(target: bytes, kind: str, fate: Fate | None, *, inferred: bool = False) -> Link:
+def forward(target: bytes, kind: str, fate: TraceFate | None, *, inferred: bool = False) -> Link:
     """Return a link of our own to a span."""
     attributes: dict[str, Value] = {TYPE: kind, **outcome(fate)}
     if inferred:

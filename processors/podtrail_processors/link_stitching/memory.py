@@ -8,9 +8,9 @@ from operator import attrgetter
 from podtrail.component import Counter as Metric
 from podtrail.otlp import Attempt, Link, Verdict, attempts_in
 from podtrail_processors.link_stitching.config import Config
-from podtrail_processors.link_stitching.fate import Fate, fate_of
+from podtrail_processors.link_stitching.fate import TraceFate, fate_of
 from podtrail_processors.link_stitching.neighbours import Creation
-from podtrail_processors.link_stitching.numbering import Chain, Known
+from podtrail_processors.link_stitching.numbering import AttemptChain, NumberedAttempt
 from podtrail_processors.pod_identity import Places, sound_place, sound_uid
 from podtrail_processors.recent import Reason, Recent
 
@@ -23,7 +23,7 @@ _MOST_CREATIONS = 4
 """Creations remembered of one place: Pods of a StatefulSet come back under the same name."""
 
 
-class Memory:
+class StitchingMemory:
     """All that is remembered. Times are pipeline time unless said otherwise."""
 
     def __init__(self, config: Config, forgotten: Metric, late: Metric, labels: tuple[str, ...]) -> None:
@@ -31,10 +31,10 @@ class Memory:
         self._metric = forgotten
         self._late = late
         self._labels = labels
-        self._pods: Recent[str, Chain] = Recent(config.max_pods, config.ttl, self._pod_forgotten)
-        self._attempts: dict[bytes, Known] = {}
+        self._pods: Recent[str, AttemptChain] = Recent(config.max_pods, config.ttl, self._pod_forgotten)
+        self._attempts: dict[bytes, NumberedAttempt] = {}
         self._places = Places(config.max_pods)
-        self._fates: Recent[bytes, Fate] = Recent(config.max_traces, config.ttl, partial(self._count, "trace"))
+        self._fates: Recent[bytes, TraceFate] = Recent(config.max_traces, config.ttl, partial(self._count, "trace"))
         self._waiting: Recent[bytes, dict[bytes, Link]] = Recent(
             config.max_waiting_links, config.ttl, self._link_forgotten
         )
@@ -74,7 +74,7 @@ class Memory:
             + len(self._creations) * _CREATIONS_BYTES
         )
 
-    def move_in(self, other: "Memory") -> None:
+    def move_in(self, other: "StitchingMemory") -> None:
         """Take what another remembers, as far as there is room; meant for an empty memory."""
         self._places.take_over(other._places)
         self._attempts = dict(other._attempts)
@@ -104,9 +104,9 @@ class Memory:
 
     def keep_new(self, trace_id: bytes, at: int, now: int) -> None:
         """Remember that the first spans of a trace passed; `at` is the start of one of them."""
-        self._fates.put(trace_id, Fate(kept=True, at=at), now)
+        self._fates.put(trace_id, TraceFate(kept=True, at=at), now)
 
-    def fate(self, trace_id: bytes) -> Fate | None:
+    def fate(self, trace_id: bytes) -> TraceFate | None:
         """Return what became of a trace; None when nothing is known."""
         return self._fates.get(trace_id)
 
@@ -123,7 +123,7 @@ class Memory:
             for attempt in attempts_in(group.spans):
                 self.learn(attempt, fate, now)
 
-    def fate_of(self, span: bytes) -> Fate | None:
+    def fate_of(self, span: bytes) -> TraceFate | None:
         """Return what became of the span with this trace and span id, as far as is known."""
         known = self._attempts.get(span)
         return known.fate if known else self._fates.get(span[:16])
@@ -144,12 +144,12 @@ class Memory:
 
     # Attempts
 
-    def learn(self, attempt: Attempt, fate: Fate, now: int) -> None:
+    def learn(self, attempt: Attempt, fate: TraceFate, now: int) -> None:
         """Remember an attempt that passed or was dropped. One without a Pod's uid is nobody's: it is not remembered."""
         uid = sound_uid(attempt.pod_uid)
         if not uid:
             return
-        chain = self._pods.get(uid) or Chain(uid, sound_place(attempt.namespace, attempt.name))
+        chain = self._pods.get(uid) or AttemptChain(uid, sound_place(attempt.namespace, attempt.name))
         self._pods.put(uid, chain, now)
         if chain.place:
             self._places.note(chain.place, uid, attempt.start)
@@ -160,32 +160,32 @@ class Memory:
         if not chain.reaches(attempt):
             self._late.add(1, *self._labels)
             return
-        known = self._attempts[attempt.trace_id + attempt.span_id] = Known.of(attempt, fate)
+        known = self._attempts[attempt.trace_id + attempt.span_id] = NumberedAttempt.of(attempt, fate)
         if chain.insert(known):
             self._late.add(1, *self._labels)
         for old in chain.trim(self._config.max_attempts_per_pod):
             self._attempt_forgotten(old, "full")
         self._bound()
 
-    def attempt(self, key: bytes) -> Known | None:
+    def attempt(self, key: bytes) -> NumberedAttempt | None:
         """Return the attempt with this trace and span id."""
         return self._attempts.get(key)
 
-    def chain(self, uid: str) -> Chain | None:
+    def chain(self, uid: str) -> AttemptChain | None:
         """Return the attempts of a Pod."""
         return self._pods.get(uid)
 
-    def chain_at(self, place: str, at: int) -> Chain | None:
+    def chain_at(self, place: str, at: int) -> AttemptChain | None:
         """Return the attempts of the Pod that was at `namespace/name` at a time by the clocks of spans."""
         return self._pods.get(self._places.uid_at(place, at))
 
-    def _pod_forgotten(self, uid: str, chain: Chain, reason: Reason) -> None:
+    def _pod_forgotten(self, uid: str, chain: AttemptChain, reason: Reason) -> None:
         self._metric.add(1, *self._labels, "pod", reason)
         for known in chain.attempts:
             self._attempt_forgotten(known, reason)
         self._places.forget(chain.place, uid)
 
-    def _attempt_forgotten(self, known: Known, reason: Reason) -> None:
+    def _attempt_forgotten(self, known: NumberedAttempt, reason: Reason) -> None:
         self._attempts.pop(known.key, None)
         self._metric.add(1, *self._labels, "attempt", reason)
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from podtrail.otlp import Attempt
-from podtrail_processors.link_stitching.fate import Fate
+from podtrail_processors.link_stitching.fate import TraceFate
 
 _MOST_HELD = 500
 
 
 @dataclass(slots=True)
-class Known:
+class NumberedAttempt:
     """An attempt as it is remembered."""
 
     trace_id: bytes
@@ -28,7 +28,7 @@ class Known:
     end: int
     succeeded: bool
     declared: int
-    fate: Fate
+    fate: TraceFate
     number: int = 0
     """1 for the first."""
     left: bool = False
@@ -39,7 +39,7 @@ class Known:
     """Whether its span was told of the kubelet's first `syncPod`."""
 
     @classmethod
-    def of(cls, attempt: Attempt, fate: Fate) -> "Known":
+    def of(cls, attempt: Attempt, fate: TraceFate) -> "NumberedAttempt":
         """Return what is worth remembering of an attempt."""
         return cls(
             trace_id=attempt.trace_id,
@@ -61,14 +61,14 @@ class Known:
 _order = attrgetter("start", "span_id")
 
 
-class Chain:
+class AttemptChain:
     """The remembered attempts of one Pod by start."""
 
     def __init__(self, uid: str, place: str) -> None:
         self.uid = uid
         self.place = place
         """`namespace/name`; "" when unknown."""
-        self._attempts: list[Known] = []
+        self._attempts: list[NumberedAttempt] = []
         self._counted = 0
         self._horizon: tuple[int, bytes] = (-1, b"")
 
@@ -76,7 +76,7 @@ class Chain:
         return len(self._attempts)
 
     @property
-    def attempts(self) -> Sequence[Known]:
+    def attempts(self) -> Sequence[NumberedAttempt]:
         """By start."""
         return self._attempts
 
@@ -84,7 +84,7 @@ class Chain:
         """Say whether there is a place for an attempt: it did not start before those counted but forgotten."""
         return (attempt.start, attempt.span_id) > self._horizon
 
-    def insert(self, known: Known) -> bool:
+    def insert(self, known: NumberedAttempt) -> bool:
         """Give an attempt its place and number; return whether attempts after it had left with theirs already."""
         at = bisect_left(self._attempts, _order(known), key=_order)
         self._attempts.insert(at, known)
@@ -93,7 +93,7 @@ class Chain:
             number = later.number = max(number + 1, later.declared)
         return any(later.left for later in self._attempts[at + 1 :])
 
-    def trim(self, limit: int) -> list[Known]:
+    def trim(self, limit: int) -> list[NumberedAttempt]:
         """Forget the earliest beyond `limit`, but go on counting from them.
 
         Attempts that are still held stay, with the one before the first of them, as far as there are not too many.
@@ -107,24 +107,24 @@ class Chain:
             self._horizon = _order(surplus[-1])
         return surplus
 
-    def before(self, known: Known) -> Known | None:
+    def before(self, known: NumberedAttempt) -> NumberedAttempt | None:
         """Return the attempt before this one; None when it is not known, so also behind a gap."""
         at = bisect_left(self._attempts, _order(known), key=_order)
         previous = self._attempts[at - 1] if at else None
         return previous if previous and previous.number == known.number - 1 else None
 
-    def after(self, known: Known) -> Known | None:
+    def after(self, known: NumberedAttempt) -> NumberedAttempt | None:
         """Return the attempt after this one; None when it is not known, so also before a gap."""
         at = bisect_right(self._attempts, _order(known), key=_order)
         following = self._attempts[at] if at < len(self._attempts) else None
         return following if following and following.number == known.number + 1 else None
 
-    def running_at(self, time: int) -> Known | None:
+    def running_at(self, time: int) -> NumberedAttempt | None:
         """Return the attempt that started last, at `time` or before it."""
         at = bisect_right(self._attempts, time, key=attrgetter("start"))
         return self._attempts[at - 1] if at else None
 
-    def failing_at(self, time: int, slack: int) -> Known | None:
+    def failing_at(self, time: int, slack: int) -> NumberedAttempt | None:
         """Return the attempt under way at `time`, or the one that had just failed then; clocks differ by `slack`.
 
         One that has succeeded writes no status behind its end.
@@ -135,7 +135,7 @@ class Chain:
         following = self.running_at(time + slack)
         return following if following is not latest else None
 
-    def success_before(self, time: int) -> Known | None:
+    def success_before(self, time: int) -> NumberedAttempt | None:
         """Return the last attempt that started before `time` and succeeded."""
         at = bisect_right(self._attempts, time, key=attrgetter("start"))
         return next((known for known in reversed(self._attempts[:at]) if known.succeeded), None)

@@ -8,9 +8,9 @@ from podtrail.component import Context, Taken
 from podtrail.otlp import Batch, Group, attempts_in, span_reader, split
 from podtrail_processors.link_stitching.amendment import amendment_groups
 from podtrail_processors.link_stitching.config import Config
-from podtrail_processors.link_stitching.fate import Fate
+from podtrail_processors.link_stitching.fate import TraceFate
 from podtrail_processors.link_stitching.marks import CREATION_MARK, is_marked
-from podtrail_processors.link_stitching.memory import Memory
+from podtrail_processors.link_stitching.memory import StitchingMemory
 from podtrail_processors.link_stitching.neighbours import creations_in
 from podtrail_processors.link_stitching.stitcher import Stitcher
 from podtrail_processors.link_stitching.waiting_room import WaitingRoom
@@ -35,7 +35,7 @@ class LinkStitching:
         self._config = config
         self._ledger = context.ledger
         self._labels = (context.id,)
-        self._memory = Memory(
+        self._memory = StitchingMemory(
             config,
             metrics.counter(
                 "otelcol_processor_link_stitching_forgotten",
@@ -105,7 +105,7 @@ class LinkStitching:
         return is_marked(group.spans) or self._memory.awaits(group.trace_id)
 
     def _hold(self, group: Group, arrived: int, now: int) -> None:
-        fate = self._memory.fate(group.trace_id) or Fate(kept=True)
+        fate = self._memory.fate(group.trace_id) or TraceFate(kept=True)
         for attempt in attempts_in(group.spans):
             self._memory.learn(attempt, fate, now)
         self._room.put(group, arrived, now + self._config.reorder_wait)

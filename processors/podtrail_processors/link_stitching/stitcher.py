@@ -21,9 +21,9 @@ from podtrail.otlp import (
 from podtrail_processors.link_stitching import links
 from podtrail_processors.link_stitching.amendment import Amendment
 from podtrail_processors.link_stitching.marks import ATTEMPT_MARK, is_neighbour
-from podtrail_processors.link_stitching.memory import Memory
+from podtrail_processors.link_stitching.memory import StitchingMemory
 from podtrail_processors.link_stitching.neighbours import binding_of, status_code_of, status_write_of, synced_pod
-from podtrail_processors.link_stitching.numbering import Known
+from podtrail_processors.link_stitching.numbering import NumberedAttempt
 from podtrail_processors.link_stitching.waiting_room import WaitingRoom
 from podtrail_processors.pod_identity import CLOCK_SLACK
 
@@ -67,7 +67,7 @@ class _Writing:
 class Stitcher:
     """Writes on the spans of groups that leave, and gathers amendments for those that have left."""
 
-    def __init__(self, memory: Memory, room: WaitingRoom, context: Context, *, amend: bool) -> None:
+    def __init__(self, memory: StitchingMemory, room: WaitingRoom, context: Context, *, amend: bool) -> None:
         self._memory = memory
         self._room = room
         self._amend = amend
@@ -200,7 +200,7 @@ class Stitcher:
             attempt.told_sync = True
             self._tell_attempt(attempt, writing.key, links.SCHEDULING, now)
 
-    def _join_creation(self, writing: _Writing, place: str, attempt: Known) -> None:
+    def _join_creation(self, writing: _Writing, place: str, attempt: NumberedAttempt) -> None:
         creation = self._memory.creation_before(place, attempt.start + CLOCK_SLACK)
         if creation is None or any(link.trace_id == creation.key[:16] for link in writing.links):
             return
@@ -230,12 +230,12 @@ class Stitcher:
         self._link(writing, attempt, kind, inferred=True)
         self._tell_attempt(attempt, writing.key, kind, now, answered)
 
-    def _link(self, writing: _Writing, attempt: Known, kind: str, *, inferred: bool) -> None:
+    def _link(self, writing: _Writing, attempt: NumberedAttempt, kind: str, *, inferred: bool) -> None:
         writing.add(links.forward(attempt.key, kind, attempt.fate, inferred=inferred))
         self._count(kind, attempt.fate.kept)
 
     def _tell_attempt(
-        self, attempt: Known, source: bytes, kind: str, now: int, told: Mapping[str, Value] = _NOTHING
+        self, attempt: NumberedAttempt, source: bytes, kind: str, now: int, told: Mapping[str, Value] = _NOTHING
     ) -> None:
         link = links.backward(source, kind, inferred=True)
         link = link._replace(attributes={**link.attributes, **told})

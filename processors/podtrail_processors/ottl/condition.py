@@ -7,16 +7,16 @@ from functools import partial
 from podtrail_processors.ottl import syntax
 from podtrail_processors.ottl.certainty import Certainty
 from podtrail_processors.ottl.functions.parameters import Function, Parameter
-from podtrail_processors.ottl.indexing import Key, indexed
+from podtrail_processors.ottl.indexing import IndexKey, indexed
 from podtrail_processors.ottl.parser import parse_condition
 from podtrail_processors.ottl.paths import PathContext
 from podtrail_processors.ottl.resolve import Resolver
-from podtrail_processors.ottl.search import Gate, Search
+from podtrail_processors.ottl.search import TraceGate, TraceSearch
 from podtrail_processors.ottl.telemetry import Getter, Telemetry
 from podtrail_processors.ottl.values.arithmetic import calculate, negative
 from podtrail_processors.ottl.values.compare import COMPARATORS, is_nil
 from podtrail_processors.ottl.values.errors import EvaluationError
-from podtrail_processors.ottl.values.types import Moment, is_number, kind_of
+from podtrail_processors.ottl.values.types import PointInTime, is_number, kind_of
 
 Holds = Callable[[Telemetry], bool]
 
@@ -25,7 +25,7 @@ _EXACT = 2**53
 _MIRRORED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _ORDERS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 _NO_CONSTANT = object()
-_OPEN = Gate(lambda _: True, None)
+_OPEN = TraceGate(lambda _: True, None)
 
 
 class Condition:
@@ -43,7 +43,9 @@ class Condition:
         """The fields of a span, under OTLP's names, that `Telemetry.span` must have."""
         self.never_fails = Certainty(resolver).never_fails(parsed)
         """Whether it has an answer on every span."""
-        lenient, strict = (Search(resolver, _Compiler(resolver).boolean, errors_count=count) for count in (False, True))
+        lenient, strict = (
+            TraceSearch(resolver, _Compiler(resolver).boolean, errors_count=count) for count in (False, True)
+        )
         gate = lenient.gate(parsed) or _OPEN
         closer = gate if self.never_fails else strict.gate(parsed) or _OPEN
         self.may_hold = gate.is_open
@@ -63,69 +65,69 @@ class _Compiler:
         self.reads: set[str] = set()
         self._resolver = resolver
 
-    def boolean(self, node: syntax.Node) -> Holds:
+    def boolean(self, node: syntax.SyntaxNode) -> Holds:
         holds, truth = self._asked(node), self._truth(node)
         return holds if truth is None else lambda _: truth
 
-    def _truth(self, node: syntax.Node) -> bool | None:
+    def _truth(self, node: syntax.SyntaxNode) -> bool | None:
         """Return the answer that constants give, whatever fails beside them, as in the Collector; None without one."""
         match node:
-            case syntax.Literal(value=bool() as value):
+            case syntax.Constant(value=bool() as value):
                 return value
-            case syntax.Not():
+            case syntax.Opposite():
                 truth = self._truth(node.operand)
                 return None if truth is None else not truth
-            case syntax.Or() | syntax.And():
-                decisive = isinstance(node, syntax.Or)
+            case syntax.AnyOf() | syntax.AllOf():
+                decisive = isinstance(node, syntax.AnyOf)
                 truths = [self._truth(operand) for operand in node.operands]
                 return decisive if decisive in truths else None if None in truths else not decisive
-            case syntax.Comparison():
+            case syntax.Comparing():
                 left, right = self._constant(node.left), self._constant(node.right)
                 return None if _NO_CONSTANT in (left, right) else COMPARATORS[node.operator](left, right)
         return None
 
-    def _asked(self, node: syntax.Node) -> Holds:
+    def _asked(self, node: syntax.SyntaxNode) -> Holds:
         match node:
-            case syntax.Or():
+            case syntax.AnyOf():
                 return _any([self.boolean(operand) for operand in node.operands])
-            case syntax.And():
+            case syntax.AllOf():
                 return _all([self.boolean(operand) for operand in node.operands])
-            case syntax.Not():
+            case syntax.Opposite():
                 opposite = self.boolean(node.operand)
                 return lambda telemetry: not opposite(telemetry)
-            case syntax.Comparison():
+            case syntax.Comparing():
                 return self._comparison(node)
-            case syntax.Call(keys=()) if self._resolver.is_root_check(node):
+            case syntax.FunctionCall(keys=()) if self._resolver.is_root_check(node):
                 return self._root_check(node)
         return _checked(self._value(node))
 
-    def _value(self, node: syntax.Node) -> Getter:
+    def _value(self, node: syntax.SyntaxNode) -> Getter:
         constant = self._constant(node)
         return self._computed(node) if constant is _NO_CONSTANT else _always(constant)
 
-    def _constant(self, node: syntax.Node) -> object:
+    def _constant(self, node: syntax.SyntaxNode) -> object:
         """Return the value of what is the same for every span, else `_NO_CONSTANT`."""
         match node:
-            case syntax.Literal():
+            case syntax.Constant():
                 return node.value
             case syntax.Enum():
                 return self._resolver.enum(node)
-            case syntax.ListOf():
+            case syntax.ListDisplay():
                 items = [self._constant(item) for item in node.items]
                 return _NO_CONSTANT if _NO_CONSTANT in items else items
         return _NO_CONSTANT
 
-    def _computed(self, node: syntax.Node) -> Getter:
+    def _computed(self, node: syntax.SyntaxNode) -> Getter:
         match node:
             case syntax.Path():
                 return self._path(node)
-            case syntax.Call():
+            case syntax.FunctionCall():
                 found = self._call(node)
                 return indexed(found, self._keys(node.keys)) if node.keys else found
-            case syntax.ListOf():
+            case syntax.ListDisplay():
                 items = [self._value(item) for item in node.items]
                 return lambda telemetry: [item(telemetry) for item in items]
-            case syntax.MapOf():
+            case syntax.MapDisplay():
                 pairs = [(key, self._value(item)) for key, item in node.items]
                 return lambda telemetry: {key: item(telemetry) for key, item in pairs}
             case syntax.Arithmetic():
@@ -141,11 +143,11 @@ class _Compiler:
             self.reads.add(field.reads)
         return field.keyed(self._keys(keys)) if keys and field.keyed else field.get
 
-    def _keys(self, keys: Sequence[syntax.Node]) -> list[Key]:
+    def _keys(self, keys: Sequence[syntax.SyntaxNode]) -> list[IndexKey]:
         found = []
         for key in keys:
             constant = self._constant(key)
-            found.append(Key(self._value(key), None if constant is _NO_CONSTANT else constant))
+            found.append(IndexKey(self._value(key), None if constant is _NO_CONSTANT else constant))
         return found
 
     def _arithmetic(self, node: syntax.Arithmetic) -> Getter:
@@ -163,7 +165,7 @@ class _Compiler:
 
         return compute
 
-    def _comparison(self, node: syntax.Comparison) -> Holds:
+    def _comparison(self, node: syntax.Comparing) -> Holds:
         left, right = self._constant(node.left), self._constant(node.right)
         if right is not _NO_CONSTANT:
             return _compared(self._value(node.left), node.operator, right)
@@ -172,7 +174,7 @@ class _Compiler:
         get, other, compare = self._value(node.left), self._value(node.right), COMPARATORS[node.operator]
         return lambda telemetry: compare(get(telemetry), other(telemetry))
 
-    def _call(self, call: syntax.Call) -> Getter:
+    def _call(self, call: syntax.FunctionCall) -> Getter:
         if self._resolver.is_root_check(call):
             return self._root_check(call)
         if self._resolver.is_clock(call):
@@ -199,18 +201,18 @@ class _Compiler:
         }
         return _applied(function, getters)
 
-    def _clock(self, call: syntax.Call) -> Getter:
+    def _clock(self, call: syntax.FunctionCall) -> Getter:
         if call.arguments:
             raise self._resolver.fail(f"{call.name} takes no arguments", call.at)
-        return lambda telemetry: Moment(telemetry.now)
+        return lambda telemetry: PointInTime(telemetry.now)
 
-    def _root_check(self, call: syntax.Call) -> Holds:
+    def _root_check(self, call: syntax.FunctionCall) -> Holds:
         if call.arguments:
             raise self._resolver.fail(f"{call.name} takes no arguments", call.at)
         self.reads.add("parent_span_id")
         return lambda telemetry: not any(telemetry.span.parent_span_id)
 
-    def _taken(self, parameter: Parameter, node: syntax.Node, constant: object) -> object:
+    def _taken(self, parameter: Parameter, node: syntax.SyntaxNode, constant: object) -> object:
         try:
             return parameter.read(constant)
         except EvaluationError as error:

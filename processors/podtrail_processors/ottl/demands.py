@@ -9,10 +9,10 @@ from podtrail_processors.ottl.resolve import Resolver
 
 _NIL_STAYS = {"Bool", "Double", "Hex", "Int", "String"}
 _FALSE_FOR_NIL = {"IsBool", "IsDouble", "IsInt", "IsList", "IsMap", "IsMatch", "IsString"}
-_NONE: "frozenset[Demand]" = frozenset()
+_NONE: "frozenset[Needed]" = frozenset()
 
 
-class Demand(NamedTuple):
+class Needed(NamedTuple):
     """An attribute that has a value, or a text that stands in an event."""
 
     key: str
@@ -36,18 +36,18 @@ class Demands:
     def __init__(self, resolver: Resolver) -> None:
         self._resolver = resolver
 
-    def of(self, node: syntax.Node) -> frozenset[Demand]:
+    def of(self, node: syntax.SyntaxNode) -> frozenset[Needed]:
         """Return what is there where a part is true of a span or event."""
         match node:
-            case syntax.Comparison():
+            case syntax.Comparing():
                 return self._of_comparison(node)
-            case syntax.Call(name=name) if name in _FALSE_FOR_NIL:
+            case syntax.FunctionCall(name=name) if name in _FALSE_FOR_NIL:
                 return self._of_value(node.arguments[0].value)
-            case syntax.Call():
+            case syntax.FunctionCall():
                 return self._of_value(node)
         return _NONE
 
-    def _of_comparison(self, node: syntax.Comparison) -> frozenset[Demand]:
+    def _of_comparison(self, node: syntax.Comparing) -> frozenset[Needed]:
         if node.operator == "!=":
             return _NONE
         if node.operator in ("<", ">"):
@@ -55,32 +55,34 @@ class Demands:
         for one, other in ((node.left, node.right), (node.right, node.left)):
             if isinstance(one, syntax.Enum):
                 return self._of_value(other)
-            if isinstance(one, syntax.Literal) and one.value is not None:
+            if isinstance(one, syntax.Constant) and one.value is not None:
                 return self._of_value(other) | self._stored_text(node, one, other)
         return _NONE
 
-    def _stored_text(self, node: syntax.Comparison, literal: syntax.Literal, other: syntax.Node) -> frozenset[Demand]:
+    def _stored_text(
+        self, node: syntax.Comparing, literal: syntax.Constant, other: syntax.SyntaxNode
+    ) -> frozenset[Needed]:
         """Return the text that stands in an event that this is true of."""
         if node.operator != "==" or not isinstance(literal.value, str) or not isinstance(other, syntax.Path):
             return _NONE
         field, keys = self._resolver.path(other)
         stored = field.reads == "events" and field.searchable and len(keys) == (field.keyed is not None)
-        return frozenset([Demand(literal.value, of_spans=False)]) if stored else _NONE
+        return frozenset([Needed(literal.value, of_spans=False)]) if stored else _NONE
 
-    def _of_value(self, node: syntax.Node) -> frozenset[Demand]:
+    def _of_value(self, node: syntax.SyntaxNode) -> frozenset[Needed]:
         """Return what is there where this has a value that is not nil."""
         match node:
             case syntax.Path():
                 field, keys = self._resolver.path(node)
                 match keys[:1]:
-                    case (syntax.Literal(value=str() as key),) if field.searchable:
-                        return frozenset([Demand(key, of_spans=field.reads == "attributes")])
+                    case (syntax.Constant(value=str() as key),) if field.searchable:
+                        return frozenset([Needed(key, of_spans=field.reads == "attributes")])
             case syntax.Arithmetic():
                 operands = (node.first, *(step.operand for step in node.steps))
                 return _NONE.union(*map(self._of_value, operands))
-            case syntax.Call() if self._resolver.is_root_check(node) or self._resolver.is_clock(node):
+            case syntax.FunctionCall() if self._resolver.is_root_check(node) or self._resolver.is_clock(node):
                 return _NONE
-            case syntax.Call(name=name):
+            case syntax.FunctionCall(name=name):
                 arguments = self._resolver.arguments(self._resolver.function(node), node)
                 demanding = (a for p, a in arguments.items() if name in _NIL_STAYS or rejects_nil(p))
                 return _NONE.union(*map(self._of_value, demanding))

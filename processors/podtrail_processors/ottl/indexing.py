@@ -10,7 +10,7 @@ from podtrail_processors.ottl.values.types import kind_of
 Maps = Callable[[Telemetry], Mapping[str, Value]]
 
 
-class Key:
+class IndexKey:
     """What stands in brackets: a constant or a computed value."""
 
     def __init__(self, get: Getter, constant: object = None) -> None:
@@ -24,7 +24,7 @@ def whole_map(pairs: Sequence[bytes]) -> dict[str, Value]:
     return dict(map(read_key_value, reversed(pairs)))
 
 
-def attribute_of_pairs(pairs: Pairs, keys: Sequence[Key]) -> Getter:
+def attribute_of_pairs(pairs: Pairs, keys: Sequence[IndexKey]) -> Getter:
     """Return what gets an attribute out of its encoded form, reading no other; nil when it is not there."""
     first = keys[0].constant
     if not isinstance(first, str):
@@ -42,7 +42,7 @@ def attribute_of_pairs(pairs: Pairs, keys: Sequence[Key]) -> Getter:
     return _descending(get, keys[1:]) if len(keys) > 1 else get
 
 
-def attribute_of_map(attributes: Maps, keys: Sequence[Key]) -> Getter:
+def attribute_of_map(attributes: Maps, keys: Sequence[IndexKey]) -> Getter:
     """Return what gets an attribute; nil when it is not there."""
     first = keys[0]
 
@@ -58,7 +58,7 @@ def attribute_of_map(attributes: Maps, keys: Sequence[Key]) -> Getter:
 _MISSING = object()
 
 
-def _descending(get: Getter, keys: Sequence[Key]) -> Getter:
+def _descending(get: Getter, keys: Sequence[IndexKey]) -> Getter:
     """Return what follows the keys below an attribute. What is missing is nil, and so is what is below it."""
 
     def descend(telemetry: Telemetry) -> object:
@@ -78,7 +78,7 @@ def _attribute_or_missing(get: Getter, telemetry: Telemetry) -> object:
     return _MISSING if value is None else value
 
 
-def indexed(get: Getter, keys: Sequence[Key]) -> Getter:
+def indexed(get: Getter, keys: Sequence[IndexKey]) -> Getter:
     """Return what follows keys into a function's value. What is missing there is an error."""
 
     def descend(telemetry: Telemetry) -> object:

@@ -12,19 +12,19 @@ MOST_NESTED = 48
 _LARGEST = 2**63 - 1
 
 
-def parse_condition(text: str) -> syntax.Node:
+def parse_condition(text: str) -> syntax.SyntaxNode:
     """Return the parts of a condition. ConditionError says what is wrong with it, and where."""
-    return _Parser(text).condition()
+    return _ConditionParser(text).condition()
 
 
-class _Parser:
+class _ConditionParser:
     def __init__(self, text: str) -> None:
         self._text = text
         self._tokens = tokens_of(text)
         self._at = 0
         self._depth = 0
 
-    def condition(self) -> syntax.Node:
+    def condition(self) -> syntax.SyntaxNode:
         found = self._any()
         if self._next.kind != "end":
             self._fail("'and', 'or' or the end")
@@ -56,7 +56,7 @@ class _Parser:
         found = "the end" if token.kind == "end" else repr(token.text)
         raise ConditionError(f"expected {expected}, found {found}", self._text, token.at)
 
-    def _nested(self, parse: Callable[[], syntax.Node]) -> syntax.Node:
+    def _nested(self, parse: Callable[[], syntax.SyntaxNode]) -> syntax.SyntaxNode:
         if self._depth >= MOST_NESTED:
             raise ConditionError(f"nested deeper than {MOST_NESTED}", self._text, self._next.at)
         self._depth += 1
@@ -64,25 +64,25 @@ class _Parser:
         self._depth -= 1
         return found
 
-    def _any(self) -> syntax.Node:
+    def _any(self) -> syntax.SyntaxNode:
         at, operands = self._next.at, [self._all()]
         while self._takes("or"):
             operands.append(self._all())
-        return syntax.Or(at, tuple(operands)) if len(operands) > 1 else operands[0]
+        return syntax.AnyOf(at, tuple(operands)) if len(operands) > 1 else operands[0]
 
-    def _all(self) -> syntax.Node:
+    def _all(self) -> syntax.SyntaxNode:
         at, operands = self._next.at, [self._boolean()]
         while self._takes("and"):
             operands.append(self._boolean())
-        return syntax.And(at, tuple(operands)) if len(operands) > 1 else operands[0]
+        return syntax.AllOf(at, tuple(operands)) if len(operands) > 1 else operands[0]
 
-    def _boolean(self) -> syntax.Node:
+    def _boolean(self) -> syntax.SyntaxNode:
         at = self._next.at
         if self._takes("not"):
-            return syntax.Not(at, self._plain_boolean())
+            return syntax.Opposite(at, self._plain_boolean())
         return self._plain_boolean()
 
-    def _plain_boolean(self) -> syntax.Node:
+    def _plain_boolean(self) -> syntax.SyntaxNode:
         """Read a comparison, `true`, `false`, a function or a condition in parentheses.
 
         A parenthesis may open arithmetic as well: that is tried first.
@@ -91,9 +91,11 @@ class _Parser:
         try:
             left = self._value()
             if self._next.kind == "compare":
-                return syntax.Comparison(left.at, left, self._take().text, self._value())
+                return syntax.Comparing(left.at, left, self._take().text, self._value())
             if self._tokens[start].text != "(":
-                if isinstance(left, syntax.Call) or (isinstance(left, syntax.Literal) and isinstance(left.value, bool)):
+                if isinstance(left, syntax.FunctionCall) or (
+                    isinstance(left, syntax.Constant) and isinstance(left.value, bool)
+                ):
                     return left
                 self._fail("a comparison")
         except ConditionError as error:
@@ -110,13 +112,13 @@ class _Parser:
             raise _further(error, compared) from None
         return found
 
-    def _value(self) -> syntax.Node:
+    def _value(self) -> syntax.SyntaxNode:
         token = self._next
         if token.kind in ("string", "bytes"):
             return self._text_or_bytes()
         if token.text in ("nil", "true", "false"):
             self._take()
-            return syntax.Literal(token.at, None if token.text == "nil" else token.text == "true")
+            return syntax.Constant(token.at, None if token.text == "nil" else token.text == "true")
         if token.text == "{":
             return self._nested(self._map)
         if token.text == "[":
@@ -126,26 +128,26 @@ class _Parser:
             return syntax.Enum(token.at, token.text)
         return self._sum()
 
-    def _text_or_bytes(self) -> syntax.Literal:
+    def _text_or_bytes(self) -> syntax.Constant:
         token = self._take()
         if token.kind == "string":
-            return syntax.Literal(token.at, unquoted(token, self._text))
+            return syntax.Constant(token.at, unquoted(token, self._text))
         if len(token.text) % 2:
             raise ConditionError("bytes take an even number of hexadecimal digits", self._text, token.at)
-        return syntax.Literal(token.at, bytes.fromhex(token.text[2:]))
+        return syntax.Constant(token.at, bytes.fromhex(token.text[2:]))
 
-    def _list(self) -> syntax.Node:
+    def _list(self) -> syntax.SyntaxNode:
         at = self._take().at
-        items: list[syntax.Node] = []
+        items: list[syntax.SyntaxNode] = []
         while not self._takes("]"):
             if items:
                 self._expect(",")
             items.append(self._value())
-        return syntax.ListOf(at, tuple(items))
+        return syntax.ListDisplay(at, tuple(items))
 
-    def _map(self) -> syntax.Node:
+    def _map(self) -> syntax.SyntaxNode:
         at = self._take().at
-        items: list[tuple[str, syntax.Node]] = []
+        items: list[tuple[str, syntax.SyntaxNode]] = []
         while not self._takes("}"):
             if self._next.kind != "string":
                 self._fail("a key in quotes or '}'")
@@ -153,23 +155,23 @@ class _Parser:
             self._expect(":")
             items.append((key, self._value()))
             self._takes(",")
-        return syntax.MapOf(at, tuple(items))
+        return syntax.MapDisplay(at, tuple(items))
 
-    def _sum(self) -> syntax.Node:
+    def _sum(self) -> syntax.SyntaxNode:
         return self._steps("sign", self._product)
 
-    def _product(self) -> syntax.Node:
+    def _product(self) -> syntax.SyntaxNode:
         return self._steps("scale", self._signed)
 
-    def _steps(self, kind: str, operand: Callable[[], syntax.Node]) -> syntax.Node:
+    def _steps(self, kind: str, operand: Callable[[], syntax.SyntaxNode]) -> syntax.SyntaxNode:
         first = operand()
         steps = []
         while self._next.kind == kind:
             token = self._take()
-            steps.append(syntax.Step(token.at, token.text, operand()))
+            steps.append(syntax.OperatorStep(token.at, token.text, operand()))
         return syntax.Arithmetic(first.at, first, tuple(steps)) if steps else first
 
-    def _signed(self) -> syntax.Node:
+    def _signed(self) -> syntax.SyntaxNode:
         sign = self._take() if self._next.kind == "sign" else None
         if self._takes("("):
             operand = self._nested(self._sum)
@@ -178,11 +180,11 @@ class _Parser:
             operand = self._operand()
         if sign is None or sign.text == "+":
             return operand
-        if isinstance(operand, syntax.Literal) and isinstance(operand.value, int | float):
-            return syntax.Literal(sign.at, -operand.value)
+        if isinstance(operand, syntax.Constant) and isinstance(operand.value, int | float):
+            return syntax.Constant(sign.at, -operand.value)
         return syntax.Negative(sign.at, operand)
 
-    def _operand(self) -> syntax.Node:
+    def _operand(self) -> syntax.SyntaxNode:
         token = self._next
         if token.kind == "int":
             return self._integer()
@@ -190,22 +192,22 @@ class _Parser:
             number = float(self._take().text)
             if math.isinf(number):
                 raise ConditionError("the number is too large", self._text, token.at)
-            return syntax.Literal(token.at, number)
+            return syntax.Constant(token.at, number)
         if token.kind != "word" or token.text in ("and", "or", "not"):
             self._fail("a value")
         if token.text[0].isupper():
             return self._nested(self._call)
         return self._path()
 
-    def _integer(self) -> syntax.Literal:
+    def _integer(self) -> syntax.Constant:
         token = self._take()
         # The digits are bounded before they are converted: conversion takes the square of their number.
         digits = token.text.lstrip("0") or "0"
         if len(digits) > len(str(_LARGEST)) or int(digits) > _LARGEST:
             raise ConditionError("the number does not fit 64 bits", self._text, token.at)
-        return syntax.Literal(token.at, int(digits))
+        return syntax.Constant(token.at, int(digits))
 
-    def _call(self) -> syntax.Node:
+    def _call(self) -> syntax.SyntaxNode:
         name = self._take()
         if not self._takes("("):
             self._fail(f"'(' after the function {name.text}")
@@ -214,7 +216,7 @@ class _Parser:
             if arguments:
                 self._expect(",")
             arguments.append(self._argument())
-        return syntax.Call(name.at, name.text, tuple(arguments), self._keys())
+        return syntax.FunctionCall(name.at, name.text, tuple(arguments), self._keys())
 
     def _argument(self) -> syntax.Argument:
         token, name = self._next, ""
@@ -240,8 +242,8 @@ class _Parser:
         self._take()
         return syntax.Segment(token.at, token.text, self._keys())
 
-    def _keys(self) -> tuple[syntax.Node, ...]:
-        keys: list[syntax.Node] = []
+    def _keys(self) -> tuple[syntax.SyntaxNode, ...]:
+        keys: list[syntax.SyntaxNode] = []
         while self._takes("["):
             keys.append(self._text_or_bytes() if self._next.kind == "string" else self._nested(self._sum))
             self._expect("]")

@@ -11,16 +11,16 @@ from typing import NamedTuple
 
 from podtrail.otlp import KINDS, status_code
 from podtrail.otlp.surroundings import resource_fields, scope_fields, status_message
-from podtrail_processors.ottl.indexing import Key, Maps, attribute_of_map, attribute_of_pairs, whole_map
+from podtrail_processors.ottl.indexing import IndexKey, Maps, attribute_of_map, attribute_of_pairs, whole_map
 from podtrail_processors.ottl.telemetry import Getter, Pairs, Telemetry
 from podtrail_processors.ottl.values.errors import EvaluationError
-from podtrail_processors.ottl.values.types import Items, Moment, SpanId, TraceId, kind_of, wrapped
+from podtrail_processors.ottl.values.types import Items, PointInTime, SpanId, TraceId, kind_of, wrapped
 from podtrail_processors.w3c import read_trace_state
 
 Column = str
 """A field of spans that has few values, be they many spans, `resource` or `scope`; "" for none."""
 
-WithKeys = Callable[[Sequence[Key]], Getter]
+WithKeys = Callable[[Sequence[IndexKey]], Getter]
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def _deprecated_kind_string(kind: int) -> str:
     return f"SPAN_KIND_{KINDS[kind].upper()}" if 0 <= kind < len(KINDS) else ""
 
 
-def _trace_state_entry(keys: Sequence[Key]) -> Getter:
+def _trace_state_entry(keys: Sequence[IndexKey]) -> Getter:
     key, *more = keys
     read = lru_cache(maxsize=256)(read_trace_state)
 
@@ -99,7 +99,7 @@ _SPAN: Mapping[str, Field] = {
     "dropped_attributes_count": Field(lambda t: t.span.dropped_attributes_count, "dropped_attributes_count"),
     "dropped_events_count": Field(lambda t: t.span.dropped_events_count, "dropped_events_count"),
     "dropped_links_count": Field(lambda t: t.span.dropped_links_count, "dropped_links_count"),
-    "end_time": Field(lambda t: Moment(t.span.end_time_unix_nano), "end_time_unix_nano"),
+    "end_time": Field(lambda t: PointInTime(t.span.end_time_unix_nano), "end_time_unix_nano"),
     "end_time_unix_nano": Field(lambda t: wrapped(t.span.end_time_unix_nano), "end_time_unix_nano"),
     "events": Field(lambda t: Items(len(t.span.events)), "events"),
     "flags": Field(attrgetter("span.flags"), "flags", column="flags"),
@@ -112,7 +112,7 @@ _SPAN: Mapping[str, Field] = {
     "parent_span_id.string": Field(lambda t: _id(t.span.parent_span_id, 8).hex(), "parent_span_id"),
     "span_id": Field(lambda t: SpanId(_id(t.span.span_id, 8)), "span_id"),
     "span_id.string": Field(lambda t: _id(t.span.span_id, 8).hex(), "span_id"),
-    "start_time": Field(lambda t: Moment(t.span.start_time_unix_nano), "start_time_unix_nano"),
+    "start_time": Field(lambda t: PointInTime(t.span.start_time_unix_nano), "start_time_unix_nano"),
     "start_time_unix_nano": Field(lambda t: wrapped(t.span.start_time_unix_nano), "start_time_unix_nano"),
     "status.code": Field(lambda t: status_code(t.span.status), "status", column="status"),
     "status.message": Field(lambda t: status_message(t.span.status), "status"),
@@ -141,7 +141,7 @@ _EVENT: Mapping[str, Field] = {
     "dropped_attributes_count": Field(lambda t: t.event.dropped_attributes_count, "events"),
     "event_index": Field(_event_index, fails=True),
     "name": Field(lambda t: t.event.name.decode(), "events", searchable=True),
-    "time": Field(lambda t: Moment(t.event.time_unix_nano), "events"),
+    "time": Field(lambda t: PointInTime(t.event.time_unix_nano), "events"),
     "time_unix_nano": Field(lambda t: wrapped(t.event.time_unix_nano), "events"),
 }
 

@@ -18,7 +18,7 @@ class Resolved(NamedTuple):
     """A path, and the keys into what it leads to."""
 
     field: Field
-    keys: tuple[syntax.Node, ...]
+    keys: tuple[syntax.SyntaxNode, ...]
 
 
 class Resolver:
@@ -64,15 +64,15 @@ class Resolver:
             raise self.fail(f"unknown name {enum.name!r}; there are {', '.join(ENUMS)}", enum.at)
         return ENUMS[enum.name]
 
-    def is_root_check(self, node: syntax.Node) -> bool:
+    def is_root_check(self, node: syntax.SyntaxNode) -> bool:
         """Say whether a node asks if the span is a root."""
-        return isinstance(node, syntax.Call) and node.name == ROOT_CHECK and self._context.has_roots
+        return isinstance(node, syntax.FunctionCall) and node.name == ROOT_CHECK and self._context.has_roots
 
-    def is_clock(self, node: syntax.Node) -> bool:
+    def is_clock(self, node: syntax.SyntaxNode) -> bool:
         """Say whether a node asks for the time."""
-        return isinstance(node, syntax.Call) and node.name == NOW
+        return isinstance(node, syntax.FunctionCall) and node.name == NOW
 
-    def function(self, call: syntax.Call) -> Function:
+    def function(self, call: syntax.FunctionCall) -> Function:
         """Return the function that a call names."""
         function = FUNCTIONS.get(call.name)
         if function is None:
@@ -80,10 +80,10 @@ class Resolver:
             raise self.fail(f"unknown function {call.name!r}; there are {', '.join(known)}", call.at)
         return function
 
-    def arguments(self, function: Function, call: syntax.Call) -> dict[Parameter, syntax.Node]:
+    def arguments(self, function: Function, call: syntax.FunctionCall) -> dict[Parameter, syntax.SyntaxNode]:
         """Return a call's arguments by parameter, in the order of the parameters."""
         by_name = {_bare(parameter.name): parameter for parameter in function.parameters}
-        given: dict[Parameter, syntax.Node] = {}
+        given: dict[Parameter, syntax.SyntaxNode] = {}
         named = False
         for index, argument in enumerate(call.arguments):
             if argument.name:
@@ -102,7 +102,7 @@ class Resolver:
             raise self._wrong_number(function, call)
         return {parameter: given[parameter] for parameter in function.parameters if parameter in given}
 
-    def _wrong_number(self, function: Function, call: syntax.Call) -> ConditionError:
+    def _wrong_number(self, function: Function, call: syntax.FunctionCall) -> ConditionError:
         takes = ", ".join(f"[{p.name}]" if p.optional else p.name for p in function.parameters)
         return self.fail(f"{function.name}({takes}) is given {len(call.arguments)} arguments", call.at)
 

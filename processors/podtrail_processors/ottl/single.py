@@ -29,19 +29,23 @@ class SingleField:
     """Tells which parts of a condition read one field only, and what makes them true."""
 
     def __init__(
-        self, resolver: Resolver, compiled: Callable[[syntax.Node], Callable[[Telemetry], bool]], *, errors_count: bool
+        self,
+        resolver: Resolver,
+        compiled: Callable[[syntax.SyntaxNode], Callable[[Telemetry], bool]],
+        *,
+        errors_count: bool,
     ) -> None:
         """`errors_count`: whether a part that fails is as good as true."""
         self._resolver = resolver
         self._compile = compiled
         self._errors_count = errors_count
 
-    def read(self, node: syntax.Node) -> Read | None:
+    def read(self, node: syntax.SyntaxNode) -> Read | None:
         """Return the one field that a part reads; None when it reads several or none."""
         reads = {self._read(part) for part in syntax.within(node)} - {_NOTHING}
         return reads.pop() if len(reads) == 1 else None
 
-    def sought(self, node: syntax.Node) -> Sought | None:
+    def sought(self, node: syntax.SyntaxNode) -> Sought | None:
         """Return the question to the field's values; None when a part is true without the field, too."""
         read = self.read(node)
         if read is None:
@@ -53,7 +57,7 @@ class SingleField:
             return None
         return Sought("attributes", lambda pair: self._is_true(holds, "attributes", (pair,)), read.key)
 
-    def _read(self, node: syntax.Node) -> Read | None:
+    def _read(self, node: syntax.SyntaxNode) -> Read | None:
         """Return what a node itself reads; None when that is no single field."""
         if self._resolver.is_root_check(node) or self._resolver.is_clock(node):
             return None
@@ -62,7 +66,7 @@ class SingleField:
         field, keys = self._resolver.path(node)
         if field.column == "attributes":
             match keys[:1]:
-                case (syntax.Literal(value=str() as key),):
+                case (syntax.Constant(value=str() as key),):
                     return Read("attributes", key)
             return None
         return Read(field.column) if field.column else None

@@ -5,36 +5,36 @@ from dataclasses import dataclass, fields
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class SyntaxNode:
     """A part of a condition, and where it starts in the text."""
 
     at: int
 
 
 @dataclass(frozen=True, slots=True)
-class Literal(Node):
+class Constant(SyntaxNode):
     """A value that stands there: a text, a number, true, false, nil or bytes."""
 
     value: str | int | float | bool | bytes | None
 
 
 @dataclass(frozen=True, slots=True)
-class Enum(Node):
+class Enum(SyntaxNode):
     """A name for a number: `STATUS_CODE_ERROR`."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Segment(Node):
+class Segment(SyntaxNode):
     """A part of a path: `attributes["a"][0]`."""
 
     name: str
-    keys: tuple[Node, ...]
+    keys: tuple[SyntaxNode, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Path(Node):
+class Path(SyntaxNode):
     """A path to a field: `resource.attributes["a"]`."""
 
     segments: tuple[Segment, ...]
@@ -45,98 +45,98 @@ class Path(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Argument(Node):
+class Argument(SyntaxNode):
     """An argument of a function, perhaps with its name."""
 
     name: str
-    value: Node
+    value: SyntaxNode
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Node):
+class FunctionCall(SyntaxNode):
     """A function's value, perhaps a part of it: `ParseJSON(name)["a"]`."""
 
     name: str
     arguments: tuple[Argument, ...]
-    keys: tuple[Node, ...]
+    keys: tuple[SyntaxNode, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ListOf(Node):
+class ListDisplay(SyntaxNode):
     """A list of values."""
 
-    items: tuple[Node, ...]
+    items: tuple[SyntaxNode, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class MapOf(Node):
+class MapDisplay(SyntaxNode):
     """Values by their names."""
 
-    items: tuple[tuple[str, Node], ...]
+    items: tuple[tuple[str, SyntaxNode], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Step(Node):
+class OperatorStep(SyntaxNode):
     """An operator, and what is at its right."""
 
     operator: str
-    operand: Node
+    operand: SyntaxNode
 
 
 @dataclass(frozen=True, slots=True)
-class Arithmetic(Node):
+class Arithmetic(SyntaxNode):
     """Operators of one precedence, from left to right."""
 
-    first: Node
-    steps: tuple[Step, ...]
+    first: SyntaxNode
+    steps: tuple[OperatorStep, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Negative(Node):
+class Negative(SyntaxNode):
     """The negative of a number."""
 
-    operand: Node
+    operand: SyntaxNode
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison(Node):
+class Comparing(SyntaxNode):
     """Two values and what must hold between them."""
 
-    left: Node
+    left: SyntaxNode
     operator: str
-    right: Node
+    right: SyntaxNode
 
 
 @dataclass(frozen=True, slots=True)
-class Not(Node):
+class Opposite(SyntaxNode):
     """The opposite."""
 
-    operand: Node
+    operand: SyntaxNode
 
 
 @dataclass(frozen=True, slots=True)
-class And(Node):
+class AllOf(SyntaxNode):
     """All of these."""
 
-    operands: tuple[Node, ...]
+    operands: tuple[SyntaxNode, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Or(Node):
+class AnyOf(SyntaxNode):
     """Any of these."""
 
-    operands: tuple[Node, ...]
+    operands: tuple[SyntaxNode, ...]
 
 
-def within(node: Node) -> Iterator[Node]:
+def within(node: SyntaxNode) -> Iterator[SyntaxNode]:
     """Yield a node and all nodes in it."""
     yield node
     for field in fields(node):
         yield from _nodes_of(getattr(node, field.name))
 
 
-def _nodes_of(value: object) -> Iterator[Node]:
-    if isinstance(value, Node):
+def _nodes_of(value: object) -> Iterator[SyntaxNode]:
+    if isinstance(value, SyntaxNode):
         yield from within(value)
     elif isinstance(value, tuple):
         for item in value:

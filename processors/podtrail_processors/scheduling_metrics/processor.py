@@ -20,7 +20,7 @@ from podtrail.otlp import (
 from podtrail_processors.passing import Passing
 from podtrail_processors.scheduling_metrics.config import Config
 from podtrail_processors.scheduling_metrics.series import Series
-from podtrail_processors.scheduling_metrics.tally import Tally
+from podtrail_processors.scheduling_metrics.tally import AttemptTally
 
 _ROOT = ROOT_NAME.encode()
 _ATTEMPT_LABELS = ("profile", "result")
@@ -64,7 +64,7 @@ class SchedulingMetrics(Passing):
         )
         self._by_result = Series(config.max_series)
         self._by_plugin = Series(config.max_series)
-        self._tally = Tally(config.remembered_attempts, self._count_rejection)
+        self._tally = AttemptTally(config.remembered_attempts, self._count_rejection)
 
     def add(self, batch: Batch, now: int) -> Taken:  # noqa: ARG002 - nothing here depends on the time
         """Count, and pass the batch on."""

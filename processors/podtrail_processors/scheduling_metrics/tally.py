@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
-class Known:
+class SeenAttempt:
     """An attempt of which something has been seen."""
 
     profile: str | None = None
@@ -18,7 +18,7 @@ Tell = Callable[[str, str, int], None]
 """Takes profile, plugin and number of nodes."""
 
 
-class Tally:
+class AttemptTally:
     """Puts plugins and roots together. The attempts seen longest ago are forgotten first.
 
     What is forgotten before its root came is told without a profile.
@@ -27,7 +27,7 @@ class Tally:
     def __init__(self, most: int, tell: Tell) -> None:
         self._most = most
         self._tell = tell
-        self._attempts: dict[bytes, Known] = {}
+        self._attempts: dict[bytes, SeenAttempt] = {}
 
     def note_refusals(self, trace_id: bytes, refused: Mapping[str, int]) -> None:
         """Take the plugins that said no in an attempt, with their numbers of nodes."""
@@ -52,9 +52,9 @@ class Tally:
         self._forget_surplus()
         return True
 
-    def _known(self, trace_id: bytes) -> Known:
+    def _known(self, trace_id: bytes) -> SeenAttempt:
         """Return what is known of an attempt, which is the one seen last from now on."""
-        known = self._attempts.pop(trace_id, None) or Known()
+        known = self._attempts.pop(trace_id, None) or SeenAttempt()
         self._attempts[trace_id] = known
         return known
 
@@ -67,12 +67,12 @@ class Tally:
         while self._attempts:
             self._forget(self._attempts.pop(next(iter(self._attempts))))
 
-    def _forget(self, known: Known) -> None:
+    def _forget(self, known: SeenAttempt) -> None:
         if known.profile is None:
             for plugin, nodes in known.refused.items():
                 self._tell("", plugin, nodes)
 
-    def take_over(self, other: "Tally") -> None:
+    def take_over(self, other: "AttemptTally") -> None:
         """Take what another one remembers."""
         self._attempts, other._attempts = other._attempts, self._attempts
         self._forget_surplus()

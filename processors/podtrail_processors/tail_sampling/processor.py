@@ -16,14 +16,14 @@ from podtrail_processors.evidence.sizes import Meter
 from podtrail_processors.tail_sampling.config.sampler import Config
 from podtrail_processors.tail_sampling.holding.bounds import Bounds
 from podtrail_processors.tail_sampling.holding.evicted import Evicted
-from podtrail_processors.tail_sampling.holding.held_trace import CHUNK_WEIGHT, FORGOTTEN, Decided, HeldTrace
-from podtrail_processors.tail_sampling.holding.trace_memory import Memory
+from podtrail_processors.tail_sampling.holding.held_trace import CHUNK_WEIGHT, FORGOTTEN, FinalDecision, HeldTrace
+from podtrail_processors.tail_sampling.holding.trace_memory import TraceMemory
 from podtrail_processors.tail_sampling.judging.instruments import Instruments
 from podtrail_processors.tail_sampling.judging.judge import Judge, Judgement
 from podtrail_processors.tail_sampling.judging.shadow import judge_of
 from podtrail_processors.tail_sampling.judging.timing import DecisionTimer
-from podtrail_processors.tail_sampling.leaving.releaser import Departures, Outcome
-from podtrail_processors.tail_sampling.leaving.stress_relief import Relief
+from podtrail_processors.tail_sampling.leaving.releaser import Released, Releaser
+from podtrail_processors.tail_sampling.leaving.stress_relief import StressRelief
 from podtrail_processors.tail_sampling.remembering.decisions import TAIL
 
 _TRACE_COST = 8
@@ -43,7 +43,7 @@ class _Filing:
 
     __slots__ = ("arrived", "due", "followed", "groups", "message", "meter", "now", "opened", "out", "rest")
 
-    def __init__(self, groups: Sequence[Group], arrived: int, due: int, now: int, out: Outcome) -> None:
+    def __init__(self, groups: Sequence[Group], arrived: int, due: int, now: int, out: Released) -> None:
         self.groups = iter(groups)
         """Those that are left."""
         self.arrived = arrived
@@ -87,35 +87,35 @@ class TailSampling:
         """What falls due by then is weighed."""
         self._measures = bool(config.maximum_trace_size_bytes or self._judge.measures)
         self._inspects = bool(self._wait_after_root or self._measures or config.decision_idle or self._bounds.watches)
-        self.memory = Memory(idle=config.decision_idle, weighs_headers=bool(config.maximum_held_mib))
+        self.memory = TraceMemory(idle=config.decision_idle, weighs_headers=bool(config.maximum_held_mib))
         weighs = self._judge.weighs or self._judge.dynamic
-        self.departures = _departures_of(config)(config, context, self._instruments, self.memory, weighs=weighs)
-        self.departures.weighs_late = self._judge.dynamic
+        self.releaser = _releaser_of(config)(config, context, self._instruments, self.memory, weighs=weighs)
+        self.releaser.weighs_late = self._judge.dynamic
         self._evicted = Evicted(max(self._room, _LEAST_EVICTED))
-        self._relief: Relief | None = None
+        self._stress_relief: StressRelief | None = None
         if config.stress_relief.mode != "off":
-            self._relief = Relief(config, context, self._instruments, self.departures, weighs=weighs)
+            self._stress_relief = StressRelief(config, context, self._instruments, self.releaser, weighs=weighs)
 
     def add(self, batch: Batch, now: int) -> Taken:
         """File spans under their traces. Late spans of kept traces leave at once, so do verdicts on evicted ones.
 
         Where `block_on_overflow` is on, spans are left over while all of `num_traces` are undecided.
         """
-        out = Outcome([], list(batch.verdicts))
+        out = Released([], list(batch.verdicts))
         memory, arrived = self.memory, batch.arrived
         memory.note_arrival(arrived, now + self._wait)
-        groups = self._relief.take(batch.groups, arrived, now, out) if self._relief else batch.groups
+        groups = self._stress_relief.take(batch.groups, arrived, now, out) if self._stress_relief else batch.groups
         filing = _Filing(groups, arrived, now + self._wait, now, out)
         self._file(filing)
         if filing.opened:
             self._instruments.new_traces.add(filing.opened)
         if self._bounds.exceeded(memory):
-            self._relieve(now, out)
+            self._decide_to_fit(now, out)
         return Taken(out.batches(arrived), Batch(filing.rest, arrived) if filing.rest else None)
 
     def _file(self, filing: "_Filing") -> None:
         """Put spans where they belong. What is done for each group stands here, what for a few in methods."""
-        memory, remembered, inspects = self.memory, self.departures.remembered, self._inspects
+        memory, remembered, inspects = self.memory, self.releaser.remembered, self._inspects
         traces, intern = memory.traces, memory.headers.intern
         remembers, kept, others = remembered.any, remembered.kept.tails, remembered.others.tails
         under_resource = under_scope = b""
@@ -124,7 +124,7 @@ class TailSampling:
         for group in filing.groups:
             resource, scope, trace_id, chunk, count = group
             if remembers and ((tail := trace_id[TAIL]) in kept or tail in others):
-                self.departures.late_remembered(group, filing.now, filing.out)
+                self.releaser.late_remembered(group, filing.now, filing.out)
                 continue
             if resource is not under_resource or scope is not under_scope:
                 filing.message += resource is not under_resource
@@ -152,8 +152,8 @@ class TailSampling:
         if trace is not None:
             self._follow(group, trace, filing)
             return None
-        memory, departures = self.memory, self.departures
-        if departures.knows and departures.claims(group, filing.now, filing.out):
+        memory, releaser = self.memory, self.releaser
+        if releaser.knows and releaser.claims(group, filing.now, filing.out):
             return None
         if len(memory.traces) >= self._room and not self._make_room(filing.now, filing.out):
             filing.rest = [group, *filing.groups]
@@ -165,17 +165,17 @@ class TailSampling:
         """Have late spans follow the decision on their trace; their age counts once for each message."""
         assert trace.state is not None, "it is decided"
         state, part = trace.state, (filing.message, group.trace_id)
-        self.departures.late(group, state, filing.now, filing.out)
+        self.releaser.late(group, state, filing.now, filing.out)
         if part not in filing.followed:
             filing.followed.add(part)
             self._note_late(state, filing.now)
 
     def expire(self, now: int, limit: int) -> Sequence[Batch]:
         """Judge traces that are due, in the order in which they fell due, until about `limit` spans were looked at."""
-        out = Outcome([], [])
+        out = Released([], [])
         began = self._timer.begin()
-        if self._relief:
-            self._relief.observe(now)
+        if self._stress_relief:
+            self._stress_relief.observe(now)
         counted = self._evicted.settle(now, self.memory.traces) if self._evicted else None
         if counted:
             self._instruments.too_early.add(counted)
@@ -185,10 +185,10 @@ class TailSampling:
             work += trace.span_count + _TRACE_COST
             arrived = min(arrived, trace.arrived)
             self._decide(trace, now, out)
-        departing = self.departures.deadline()
+        departing = self.releaser.deadline()
         if work < limit and departing is not None and departing <= now:
-            arrived = min(arrived, self.departures.held_since() or now)
-            work += self.departures.expire(now, limit - work, out)
+            arrived = min(arrived, self.releaser.held_since() or now)
+            work += self.releaser.expire(now, limit - work, out)
         if not work:
             return () if counted is None else (Batch((), now),)
         self._judge.report()
@@ -200,7 +200,7 @@ class TailSampling:
         due = self.memory.waiting.deadline()
         if due is not None:
             due = self._tick_of(due)
-        for other in (self._evicted.deadline(), self.departures.deadline()):
+        for other in (self._evicted.deadline(), self.releaser.deadline()):
             if other is not None and (due is None or other < due):
                 due = other
         return due
@@ -210,11 +210,11 @@ class TailSampling:
 
     def held(self) -> int:
         """Return the number of spans inside."""
-        return self.memory.spans + self.departures.held()
+        return self.memory.spans + self.releaser.held()
 
     def held_since(self) -> int | None:
         """Return the arrival of the oldest span inside, or an earlier time if arrivals were out of order."""
-        sinces = (self.memory.held_since(), self.departures.held_since())
+        sinces = (self.memory.held_since(), self.releaser.held_since())
         return min((since for since in sinces if since is not None), default=None)
 
     def parts(self) -> "Sequence[TailSampling]":
@@ -229,9 +229,9 @@ class TailSampling:
             return
         (other,) = others
         self._judge.take_over(other._judge)
-        if self._relief and other._relief:
-            self._relief.take_over(other._relief)
-        self.departures.take_over([other.departures], lambda _: True, now)
+        if self._stress_relief and other._stress_relief:
+            self._stress_relief.take_over(other._stress_relief)
+        self.releaser.take_over([other.releaser], lambda _: True, now)
         self.memory.take_over(other.memory)
         self._evicted, other._evicted = other._evicted, self._evicted
         self._forget_surplus(now)
@@ -239,25 +239,25 @@ class TailSampling:
     def _forget_surplus(self, now: int) -> None:
         memory = self.memory
         while len(memory.traces) > self._room and memory.oldest().state is not None:
-            self.departures.forget(memory.oldest(), now)
+            self.releaser.forget(memory.oldest(), now)
 
     def drain(self, now: int) -> Sequence[Batch]:
         """Judge everything on what is there, or lose it where `drop_pending_traces_on_shutdown` says so."""
         batches: list[Batch] = []
         pending = self._config.drop_pending_traces_on_shutdown
-        out, arrived, work = Outcome([], []), now, 0
+        out, arrived, work = Released([], []), now, 0
         for trace in self._remaining(now):
             arrived = min(arrived, trace.arrived)
             work += trace.span_count + _TRACE_COST
             if pending:
-                self.departures.lost(trace, _PENDING, "undecided_at_shutdown", now, out)
+                self.releaser.lost(trace, _PENDING, "undecided_at_shutdown", now, out)
                 trace.close(FORGOTTEN)
             else:
                 self._decide(trace, now, out)
             if work >= _SLICE:
                 batches += out.batches(arrived)
-                out, arrived, work = Outcome([], []), now, 0
-        self.departures.drain(now, out)
+                out, arrived, work = Released([], []), now, 0
+        self.releaser.drain(now, out)
         batches += out.batches(arrived)
         evicted = self._evicted.settle_all(self.memory.traces)
         if evicted and not pending:
@@ -278,7 +278,7 @@ class TailSampling:
                 self._weigh(traces, now)
             yield from traces
 
-    def _make_room(self, now: int, out: Outcome) -> bool:
+    def _make_room(self, now: int, out: Released) -> bool:
         """Let go of the oldest trace in memory; if it is undecided, it is lost, or stays where that is to block.
 
         Returns:
@@ -291,11 +291,11 @@ class TailSampling:
             counted = self._evicted.add(oldest.trace_id, oldest.due, self.memory.traces)
             if counted:
                 self._instruments.too_early.add(counted)
-            self.departures.lost(oldest, _EVICTED, "evicted_undecided", now, out)
-        self.departures.forget(oldest, now)
+            self.releaser.lost(oldest, _EVICTED, "evicted_undecided", now, out)
+        self.releaser.forget(oldest, now)
         return True
 
-    def _note_late(self, decided: Decided, now: int) -> None:
+    def _note_late(self, decided: FinalDecision, now: int) -> None:
         if decided.at is not None:
             self._instruments.late_age.observe((now - decided.at) // SECOND)
 
@@ -322,12 +322,12 @@ class TailSampling:
         most = self._config.maximum_trace_size_bytes
         return bool(most) and trace.size.messages > most
 
-    def _refuse(self, trace: HeldTrace, decided_at: int | None, now: int, out: Outcome) -> None:
+    def _refuse(self, trace: HeldTrace, decided_at: int | None, now: int, out: Released) -> None:
         """Let go of a trace that is too large, without a vote."""
         self._instruments.too_large.add(1)
-        self.departures.refused(trace, _TOO_LARGE, decided_at, now, out)
+        self.releaser.refused(trace, _TOO_LARGE, decided_at, now, out)
 
-    def _relieve(self, now: int, out: Outcome) -> None:
+    def _decide_to_fit(self, now: int, out: Released) -> None:
         """Decide traces until the rest stays within the bound."""
         early = 0
         while (trace := self._bounds.next_to_go(self.memory)) is not None:
@@ -336,7 +336,7 @@ class TailSampling:
         self._instruments.decided_early.add(early)
         self._judge.report()
 
-    def _decide_early(self, trace: HeldTrace, now: int, out: Outcome) -> None:
+    def _decide_early(self, trace: HeldTrace, now: int, out: Released) -> None:
         """Decide on a trace before its time, weighed alone. If a tick is left half-way, its rest is weighed anew."""
         if self._judge.by_tick:
             self._unweighed.clear()
@@ -367,11 +367,11 @@ class TailSampling:
         if settles:
             self._judge.settle(now)
 
-    def _decide(self, trace: HeldTrace, now: int, out: Outcome) -> None:
+    def _decide(self, trace: HeldTrace, now: int, out: Released) -> None:
         chunks = trace.chunks
         joined = chunks[0] if len(chunks) == 1 else b"".join(chunks)
         evidence = self._evidence(trace, joined, now)
-        self.departures.decided(trace, self._judge.judge(evidence), evidence, trace.groups(joined), now, out)
+        self.releaser.decided(trace, self._judge.judge(evidence), evidence, trace.groups(joined), now, out)
 
     def _evidence(self, trace: HeldTrace, joined: bytes, now: int) -> Evidence:
         """Return what a trace says. `joined`: its chunks put together."""
@@ -387,13 +387,13 @@ class TailSampling:
         )
 
 
-def _departures_of(config: Config) -> type[Departures]:
+def _releaser_of(config: Config) -> type[Releaser]:
     """Return what lets traces go: what knows of links is loaded only where they count."""
     if not config.linked_traces.keep:
-        return Departures
-    from podtrail_processors.tail_sampling.leaving.linked.releaser import LinkedDepartures
+        return Releaser
+    from podtrail_processors.tail_sampling.leaving.linked.releaser import LinkedReleaser
 
-    return LinkedDepartures
+    return LinkedReleaser
 
 
 def _whole_seconds(duration: int) -> int:
@@ -409,25 +409,32 @@ class Divisible(Protocol):
 
 
 def redistribute(
-    others: Sequence[TailSampling], heirs: Sequence[TailSampling], heir_of: Callable[[bytes], int], now: int
+    before: Sequence[TailSampling], after: Sequence[TailSampling], place_of: Callable[[bytes], int], now: int
 ) -> None:
-    """Deal out by their ids what samplers hold; every heir remembers all decisions that it has room for."""
-    estates = [other.memory.release() for other in others]
-    dealt: list[list[HeldTrace]] = [[] for _ in heirs]
-    for estate in estates:
-        for trace in estate.traces:
-            dealt[heir_of(trace.trace_id)].append(trace)
-    missed = {key: due for other in others for key, due in other._evicted.release().items()}
-    reliefs = [other._relief for other in others if other._relief]
-    for at, heir in enumerate(heirs):
-        heir._judge.take_over(others[at % len(others)]._judge)
-        if heir._relief:
-            heir._relief.inherit(reliefs, partial(_is_heir, heir_of, at))
-        heir.departures.take_over([other.departures for other in others], partial(_is_heir, heir_of, at), now)
-        heir.memory.inherit(estates, dealt[at])
-        heir._evicted.inherit({key: due for key, due in missed.items() if heir_of(key[1]) == at})
-        heir._forget_surplus(now)
+    """Deal out by their ids what samplers hold; every one of the new remembers all decisions that it has room for.
+
+    Args:
+        before: The samplers that part with everything.
+        after: Those that take it.
+        place_of: Tells by a trace's id which of them is to have it.
+        now: Pipeline time, Unix nanoseconds.
+    """
+    contents = [one.memory.release() for one in before]
+    dealt: list[list[HeldTrace]] = [[] for _ in after]
+    for trace in (trace for part in contents for trace in part.traces):
+        dealt[place_of(trace.trace_id)].append(trace)
+    missed = {key: due for one in before for key, due in one._evicted.release().items()}
+    stress = [one._stress_relief for one in before if one._stress_relief]
+    for at, sampler in enumerate(after):
+        mine = partial(_is_at, at, place_of)
+        sampler._judge.take_over(before[at % len(before)]._judge)
+        if sampler._stress_relief:
+            sampler._stress_relief.inherit(stress, mine)
+        sampler.releaser.take_over([one.releaser for one in before], mine, now)
+        sampler.memory.inherit(contents, dealt[at])
+        sampler._evicted.inherit({key: due for key, due in missed.items() if place_of(key[1]) == at})
+        sampler._forget_surplus(now)
 
 
-def _is_heir(heir_of: Callable[[bytes], int], at: int, trace_id: bytes) -> bool:
-    return heir_of(trace_id) == at
+def _is_at(at: int, place_of: Callable[[bytes], int], trace_id: bytes) -> bool:
+    return place_of(trace_id) == at

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from podtrail.component import Context, Taken
 from podtrail.otlp import Batch, Group
-from podtrail_processors.tail_sampling.config.sampler import Config, DecisionCache, DecisionMemory
+from podtrail_processors.tail_sampling.config.sampler import Config, DecisionCacheConfig, DecisionMemoryConfig
 from podtrail_processors.tail_sampling.judging.instruments import Instruments
 from podtrail_processors.tail_sampling.policies import bytes_limiting, composite, rate_limiting, target_rate
 from podtrail_processors.tail_sampling.processor import Divisible, TailSampling, redistribute
@@ -93,11 +93,11 @@ def share_of(config: Config) -> Config:
         update={
             "num_traces": max(1, config.num_traces // shards),
             "maximum_held_mib": _share(config.maximum_held_mib, shards),
-            "decision_cache": DecisionCache(
+            "decision_cache": DecisionCacheConfig(
                 sampled_cache_size=_share(caches.sampled_cache_size, shards),
                 non_sampled_cache_size=_share(caches.non_sampled_cache_size, shards),
             ),
-            "decision_memory": DecisionMemory(
+            "decision_memory": DecisionMemoryConfig(
                 kept=_share(memory.kept, shards), not_kept=_share(memory.not_kept, shards)
             ),
             "stress_relief": config.stress_relief.shared_among(shards),

@@ -14,7 +14,7 @@ from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.evidence.sizes import Meter
 from podtrail_processors.tail_sampling.holding.held_trace import CHUNK_WEIGHT, FORGOTTEN, HeldTrace
 from podtrail_processors.tail_sampling.judging.judge import IngestJudge
-from podtrail_processors.tail_sampling.leaving.releaser import Outcome
+from podtrail_processors.tail_sampling.leaving.releaser import Released
 from podtrail_processors.tail_sampling.processor import TailSampling
 
 Ingest = Sequence[Group]
@@ -28,10 +28,12 @@ class SpanIngest(TailSampling):
 
     def add(self, batch: Batch, now: int) -> Taken:
         """Judge spans as they come."""
-        out = Outcome([], list(batch.verdicts))
+        out = Released([], list(batch.verdicts))
         memory = self.memory
         memory.note_arrival(batch.arrived, now + self._wait)
-        groups = self._relief.take(batch.groups, batch.arrived, now, out) if self._relief else batch.groups
+        groups = (
+            self._stress_relief.take(batch.groups, batch.arrived, now, out) if self._stress_relief else batch.groups
+        )
         ingests, rest = _ingests(groups), None
         for ingest in ingests:
             if not self._take(ingest, batch.arrived, now, out):
@@ -39,20 +41,20 @@ class SpanIngest(TailSampling):
                 break
         self._judge.report()
         if self._bounds.exceeded(memory):
-            self._relieve(now, out)
+            self._decide_to_fit(now, out)
         return Taken(out.batches(batch.arrived), rest)
 
-    def _take(self, ingest: Ingest, arrived: int, now: int, out: Outcome) -> bool:
+    def _take(self, ingest: Ingest, arrived: int, now: int, out: Released) -> bool:
         """Take a part of a trace; return whether there was room for it."""
         trace_id, memory = ingest[0].trace_id, self.memory
-        departures = self.departures
-        if departures.remembered.recalls(trace_id):
+        releaser = self.releaser
+        if releaser.remembered.recalls(trace_id):
             for group in ingest:
-                departures.late_remembered(group, now, out)
+                releaser.late_remembered(group, now, out)
             return True
         trace = memory.traces.get(trace_id)
         if trace is None:
-            if departures.knows and departures.claims(ingest[0], now, out):
+            if releaser.knows and releaser.claims(ingest[0], now, out):
                 return len(ingest) == 1 or self._take(ingest[1:], arrived, now, out)
             if len(memory.traces) >= self._room and not self._make_room(now, out):
                 return False
@@ -61,13 +63,13 @@ class SpanIngest(TailSampling):
             trace = memory.open(HeldTrace(trace_id, header, arrived, now + self._wait, now))
         elif trace.state is not None:
             for group in ingest:
-                departures.late(group, trace.state, now, out)
+                releaser.late(group, trace.state, now, out)
             self._note_late(trace.state, now)
             return True
         self._judge_part(trace, ingest, now, out)
         return True
 
-    def _judge_part(self, trace: HeldTrace, ingest: Ingest, now: int, out: Outcome) -> None:
+    def _judge_part(self, trace: HeldTrace, ingest: Ingest, now: int, out: Released) -> None:
         """Add a part to its trace and see whether that decides it."""
         meter, first = Meter(), not trace.span_count
         trace.last = now
@@ -86,9 +88,9 @@ class SpanIngest(TailSampling):
         self._append(trace, ingest)
         if judgement.decision == "not_sampled":
             if self._bounds.watches and self._bounds.outgrown(trace):
-                self.departures.refused(trace, self._judge.never_matched, now, now, out)
+                self.releaser.refused(trace, self._judge.never_matched, now, now, out)
             return
-        self.departures.decided(trace, judgement, evidence, ingest, now, out, earlier)
+        self.releaser.decided(trace, judgement, evidence, ingest, now, out, earlier)
         if trace.state is FORGOTTEN:
             self._miss_at_deadline(trace)
 
@@ -104,7 +106,7 @@ class SpanIngest(TailSampling):
             self.memory.spans += group.span_count
             self.memory.bytes += weight
 
-    def _make_room(self, now: int, out: Outcome) -> bool:
+    def _make_room(self, now: int, out: Released) -> bool:
         """Let go of the oldest trace; one that was decided is missed at its deadline, unless it was too large."""
         oldest = self.memory.oldest()
         if oldest.state is not None and oldest.state.decision != "not_sampled" and oldest.due > now:
@@ -115,12 +117,12 @@ class SpanIngest(TailSampling):
         """Have a trace counted that was decided before its deadline, where the Collector looks for it in vain."""
         self._instruments.too_early.add(self._evicted.add(trace.trace_id, trace.due, self.memory.traces))
 
-    def _decide(self, trace: HeldTrace, now: int, out: Outcome) -> None:
+    def _decide(self, trace: HeldTrace, now: int, out: Released) -> None:
         """Let go of a trace that nothing has matched; without a cache it would start anew."""
         self._instruments.decided.add(1, "false", "not_sampled")
-        self.departures.refused(trace, self._judge.never_matched, now, now, out)
+        self.releaser.refused(trace, self._judge.never_matched, now, now, out)
         if trace.state is not FORGOTTEN:
-            self.departures.forget(trace, now)
+            self.releaser.forget(trace, now)
 
 
 def _ingests(groups: Sequence[Group]) -> Iterator[Ingest]:

@@ -11,10 +11,10 @@ from podtrail_processors.evidence.evidence import Evidence, Header, Readers
 from podtrail_processors.ottl import SPAN, SPAN_EVENT, Condition, EvaluationError, SpanData, Telemetry
 from podtrail_processors.tail_sampling.holding.held_trace import UNMEASURED
 from podtrail_processors.tail_sampling.judging.gates import Gates
-from podtrail_processors.tail_sampling.policies.attribute import AttributePolicy
+from podtrail_processors.tail_sampling.policies.attribute import AttributeEvaluator
 from podtrail_processors.tail_sampling.policies.leaves import Leaf
 from podtrail_processors.tail_sampling.policies.ottl_vote import OttlCondition
-from podtrail_processors.tail_sampling.voting.policy import NoVote, Policy
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, NoVote
 
 from podtrail.otlp import (
     Value,
@@ -148,7 +148,7 @@ def asked_one_by_one(trace: Trace, of_spans: Sequence[Condition], of_events: Seq
     return "not_sampled"
 
 
-def voted(policy: Policy, readers: Readers, gates: Gates, trace: Trace) -> str | None:
+def voted(policy: Evaluator, readers: Readers, gates: Gates, trace: Trace) -> str | None:
     evidence = trace.seen_with(readers)
     try:
         return policy.vote(evidence) if gates.open_for(evidence) else "not_sampled"
@@ -218,7 +218,7 @@ def test_an_attribute_is_looked_up_on_every_span(
     kind: str, block: dict[str, object], on_span: Meets, on_resource: Meets, inverted: bool, several: Sequence[Trace]
 ) -> None:
     policy = Leaf.model_validate({"name": "p", "type": kind, kind: {**block, "invert_match": inverted}}).create()
-    assert isinstance(policy, AttributePolicy)
+    assert isinstance(policy, AttributeEvaluator)
     readers = Readers(policy.reads)
     gates = Gates([policy], readers)
     for trace in several:

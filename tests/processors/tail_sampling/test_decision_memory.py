@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from podtrail_processors.tail_sampling.config.sampler import DecisionMemory as Settings
+from podtrail_processors.tail_sampling.config.sampler import DecisionMemoryConfig as Settings
 from podtrail_processors.tail_sampling.remembering.decision_memory import DecisionMemory
 
 from podtrail.component import Metrics

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from podtrail_processors.tail_sampling.config.sampler import TopPolicy
-from podtrail_processors.tail_sampling.voting.policy import Policy
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator
 
 from podtrail.otlp import Decision, PolicyVote, Status
 
@@ -223,7 +223,7 @@ LEAST_SETTINGS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("type", sorted(TopPolicy.types() - {"always_sample"} - UNTRIED))
 def test_every_type_of_policy_has_words_of_its_own_for_a_no(type: str, policy: Make) -> None:
     made = TopPolicy.model_validate(policy(type, **LEAST_SETTINGS.get(type, {}))).create()
-    assert made.__class__.why_not is not Policy.why_not
+    assert made.__class__.why_not is not Evaluator.why_not
 
 
 def parts(*policies: dict[str, object], of: str) -> dict[str, object]:

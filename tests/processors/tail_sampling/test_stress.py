@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from podtrail_processors.probability import probability_of, randomness_of, read_sampling_state
 from podtrail_processors.tail_sampling import FACTORY
-from podtrail_processors.tail_sampling.config.stress_relief import StressRelief
+from podtrail_processors.tail_sampling.config.stress_relief import StressReliefConfig
 from podtrail_processors.tail_sampling.leaving.stress_relief import Stress
 
 from podtrail.otlp import SpanView, Status, split
@@ -282,7 +282,7 @@ def test_a_lower_mark_above_the_upper_one_is_an_error(sampler: Make) -> None:
     ],
 )
 def test_warns_of_a_mode_that_is_hardly_meant(settings: dict[str, object], warned: list[str]) -> None:
-    assert [text for _, text in StressRelief.model_validate(settings).warnings()] == warned
+    assert [text for _, text in StressReliefConfig.model_validate(settings).warnings()] == warned
 
 
 @given(

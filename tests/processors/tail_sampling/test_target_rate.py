@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from podtrail_processors.probability import ALWAYS, NEVER, probability_of, randomness_of, read_sampling_state
 from podtrail_processors.tail_sampling.config.sampler import Config
-from podtrail_processors.tail_sampling.voting.allotment import Demand, allot
+from podtrail_processors.tail_sampling.voting.allotment import SampledAmounts, allot
 from podtrail_processors.tail_sampling.voting.throughput import LEAST_BUDGET, MOST_BUDGET, OTHER, Throughput
 
 from podtrail.otlp import SpanView, Status, split
@@ -195,7 +195,7 @@ def test_shares_add_up_to_the_budget_unless_all_is_kept(
 ) -> None:
     wanted = []
     for rate, sampled in rates:
-        demand = Demand()
+        demand = SampledAmounts()
         demand.add(rate, sampled)
         wanted.append(demand)
     probabilities = allot(wanted, [rate for rate, _ in rates], [1] * len(rates), budget, least)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 
 from podtrail_processors.ottl.values.errors import EvaluationError
-from podtrail_processors.ottl.values.types import Length, Moment, SpanId, TraceId
+from podtrail_processors.ottl.values.types import Length, PointInTime, SpanId, TraceId
 
 _VERB = re.compile(r"%([-+# 0]*)(\d{1,4})?(?:\.(\d{0,3}))?(.?)", re.DOTALL)
 _MOST_CHARACTERS = 2**20
@@ -97,7 +97,7 @@ def _plain(value: object, sign: str = "") -> str:
             return f"[{' '.join(map(str, value))}]"
         case TraceId() | SpanId():
             return value.raw.hex()
-        case Moment() | Length():
+        case PointInTime() | Length():
             raise EvaluationError("a time is formatted by FormatTime, a duration by its number")
     return str(value)
 

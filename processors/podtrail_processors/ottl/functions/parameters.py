@@ -12,7 +12,7 @@ from podtrail_processors.ottl.values.types import (
     LARGEST,
     SMALLEST,
     Length,
-    Moment,
+    PointInTime,
     SpanId,
     TraceId,
     kind_of,
@@ -65,7 +65,7 @@ integer = _of(int, name="an integer")
 boolean = _of(bool, name="a boolean")
 a_list = _of(list, name="a list")
 a_map = _of(dict, name="a map")
-moment = _of(Moment, name="a time")
+moment = _of(PointInTime, name="a time")
 length = _of(Length, name="a duration")
 
 
@@ -80,7 +80,7 @@ def text_like(value: object) -> str | None:
             return value.raw.hex()
         case Length():
             return str(value.nanoseconds)
-        case Moment():
+        case PointInTime():
             return json_text(_rfc3339(value.nanoseconds))
     return json_text(value)
 

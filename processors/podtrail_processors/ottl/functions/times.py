@@ -7,7 +7,7 @@ from datetime import datetime
 from podtrail_processors.ottl.functions.parameters import Function, Parameter, integer, length, moment, text
 from podtrail_processors.ottl.functions.time_text import check_format, civil, format_time, parse_time, zone_of
 from podtrail_processors.ottl.values.errors import EvaluationError
-from podtrail_processors.ottl.values.types import LARGEST, SMALLEST, Length, Moment
+from podtrail_processors.ottl.values.types import LARGEST, SMALLEST, Length, PointInTime
 
 _MICROSECOND, _MILLISECOND, _SECOND = 1_000, 1_000_000, 1_000_000_000
 _MINUTE, _HOUR = 60 * _SECOND, 3600 * _SECOND
@@ -43,16 +43,16 @@ def parse_length(written: str) -> Length:
     return Length(sign * nanoseconds)
 
 
-def _time(target: str, form: str, location: str | None = None, locale: str | None = None) -> Moment:
+def _time(target: str, form: str, location: str | None = None, locale: str | None = None) -> PointInTime:
     if locale not in (None, "", "en", "en_US", "en-US"):
         raise EvaluationError(f"the locale {locale!r} is not known: names are read in English")
     try:
-        return Moment(parse_time(target, form, location))
+        return PointInTime(parse_time(target, form, location))
     except ValueError as error:
         raise EvaluationError(str(error)) from None
 
 
-def _format_time(time: Moment, form: str) -> str:
+def _format_time(time: PointInTime, form: str) -> str:
     try:
         return format_time(time.nanoseconds, form)
     except ValueError as error:
@@ -69,9 +69,9 @@ def _check_format(constants: Mapping[str, object]) -> None:
         zone_of(location)
 
 
-def _truncate(time: Moment, to: Length) -> Moment:
+def _truncate(time: PointInTime, to: Length) -> PointInTime:
     step = to.nanoseconds
-    return time if step <= 0 else Moment(time.nanoseconds - (time.nanoseconds - _ZERO_TIME) % step)
+    return time if step <= 0 else PointInTime(time.nanoseconds - (time.nanoseconds - _ZERO_TIME) % step)
 
 
 def _whole(unit: int) -> Callable[[Length], int]:
@@ -91,12 +91,12 @@ def _fractional(unit: int) -> Callable[[Length], float]:
     return count
 
 
-def _since_1970(unit: int) -> Callable[[Moment], int]:
+def _since_1970(unit: int) -> Callable[[PointInTime], int]:
     return lambda time: time.nanoseconds // unit
 
 
-def _calendar(part: Callable[[datetime], int]) -> Callable[[Moment], int]:
-    def read(value: Moment) -> int:
+def _calendar(part: Callable[[datetime], int]) -> Callable[[PointInTime], int]:
+    def read(value: PointInTime) -> int:
         try:
             return part(civil(value.nanoseconds))
         except ValueError as error:
@@ -134,7 +134,7 @@ FUNCTIONS = (
     Function(
         "Unix",
         (Parameter("seconds", integer), Parameter("nanoseconds", integer, True)),
-        lambda seconds, nanoseconds=0: Moment(seconds * _SECOND + nanoseconds),
+        lambda seconds, nanoseconds=0: PointInTime(seconds * _SECOND + nanoseconds),
     ),
     Function("UnixMicro", _OF_TIME, _since_1970(_MICROSECOND)),
     Function("UnixMilli", _OF_TIME, _since_1970(_MILLISECOND)),

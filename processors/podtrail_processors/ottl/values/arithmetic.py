@@ -1,7 +1,7 @@
 """Arithmetic on numbers, times and lengths of time."""
 
 from podtrail_processors.ottl.values.errors import EvaluationError
-from podtrail_processors.ottl.values.types import Length, Moment, is_number, kind_of, wrapped
+from podtrail_processors.ottl.values.types import Length, PointInTime, is_number, kind_of, wrapped
 
 
 def calculate(left: object, operator: str, right: object) -> object:
@@ -55,10 +55,10 @@ def _times(left: object, operator: str, right: object) -> object:
     if operator not in ("+", "-"):
         return None
     sign = 1 if operator == "+" else -1
-    if isinstance(right, Length) and isinstance(left, Moment | Length):
+    if isinstance(right, Length) and isinstance(left, PointInTime | Length):
         return type(left)(left.nanoseconds + sign * right.nanoseconds)
-    if isinstance(left, Moment) and isinstance(right, Moment) and operator == "-":
+    if isinstance(left, PointInTime) and isinstance(right, PointInTime) and operator == "-":
         return Length(left.nanoseconds - right.nanoseconds)
-    if isinstance(left, Length) and isinstance(right, Moment) and operator == "+":
-        return Moment(left.nanoseconds + right.nanoseconds)
+    if isinstance(left, Length) and isinstance(right, PointInTime) and operator == "+":
+        return PointInTime(left.nanoseconds + right.nanoseconds)
     return None

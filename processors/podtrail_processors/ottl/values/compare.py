@@ -7,11 +7,11 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from podtrail_processors.ottl.values.types import Length, Moment, is_number
+from podtrail_processors.ottl.values.types import Length, PointInTime, is_number
 
 Comparator = Callable[[object, object], bool]
 
-_ORDERED = (str, bytes, int, float, bool, Moment, Length)
+_ORDERED = (str, bytes, int, float, bool, PointInTime, Length)
 
 
 def is_nil(value: object) -> bool:

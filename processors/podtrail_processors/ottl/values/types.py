@@ -11,7 +11,7 @@ SMALLEST, LARGEST = -(2**63), 2**63 - 1
 
 
 @dataclass(frozen=True, order=True, slots=True)
-class Moment:
+class PointInTime:
     """A point in time, Unix nanoseconds."""
 
     nanoseconds: int
@@ -64,7 +64,7 @@ _NAMES = {
     bytes: "bytes",
     list: "a list",
     dict: "a map",
-    Moment: "a time",
+    PointInTime: "a time",
     Length: "a duration",
     TraceId: "a trace id",
     SpanId: "a span id",

@@ -13,7 +13,7 @@ _MOST_JOINS: Final = 8
 _LONGEST_KEY: Final = 120
 
 
-class LinkedTraces(Model):
+class LinkedTracesConfig(Model):
     """Settings of `linked_traces`."""
 
     keep: bool = Field(

@@ -16,8 +16,8 @@ from podtrail.config.gates import TAIL_STORAGE
 from podtrail.config.ids import parse_id
 from podtrail.config.mistakes import Mistake, Mistakes
 from podtrail.config.types import SECOND, Duration, Model, WarningPath
-from podtrail_processors.tail_sampling.config.linked_traces import LinkedTraces
-from podtrail_processors.tail_sampling.config.stress_relief import StressRelief
+from podtrail_processors.tail_sampling.config.linked_traces import LinkedTracesConfig
+from podtrail_processors.tail_sampling.config.stress_relief import StressReliefConfig
 from podtrail_processors.tail_sampling.policies import conjunction, negation
 from podtrail_processors.tail_sampling.policies.composite import Config as Composite
 from podtrail_processors.tail_sampling.policies.leaves import Leaf
@@ -35,13 +35,15 @@ class TopPolicy(Leaf):
     plain: ClassVar[frozenset[str]] = Leaf.plain | {"shadow"}
 
     shadow: bool = Field(False, description="Only try it: it votes and is counted, and changes nothing.")
-    and_: conjunction.And = Field(conjunction.And(), alias="and", description="Traces that several policies agree on.")
+    and_: conjunction.AndConfig = Field(
+        conjunction.AndConfig(), alias="and", description="Traces that several policies agree on."
+    )
     not_: negation.Config = Field(negation.Config(), alias="not", description="The opposite of one policy.")
     composite: Composite = Field(
         Composite(), description="Several policies in order, each with its share of so many spans a second."
     )
-    drop: conjunction.Drop = Field(
-        conjunction.Drop(), description="Traces that several policies agree on are dropped, whatever others say."
+    drop: conjunction.DropConfig = Field(
+        conjunction.DropConfig(), description="Traces that several policies agree on are dropped, whatever others say."
     )
 
     @model_validator(mode="after")
@@ -52,7 +54,7 @@ class TopPolicy(Leaf):
         return self
 
 
-class DecisionMemory(Model):
+class DecisionMemoryConfig(Model):
     """How many decided traces are remembered by little more than their ids, beside the caches or instead of them."""
 
     kept: Uint64 = Field(
@@ -74,7 +76,7 @@ class DecisionMemory(Model):
         return traces
 
 
-class DecisionCache(Model):
+class DecisionCacheConfig(Model):
     """How many decided traces are remembered, so that late spans follow them after the trace itself is forgotten."""
 
     sampled_cache_size: Int64 = Field(0, description="How many kept traces are remembered; 0: no cache.")
@@ -116,9 +118,11 @@ class Config(Model):
     record_reason: bool = Field(
         False, description="Write on the root span of kept traces which policy decided, and why."
     )
-    decision_cache: DecisionCache = Field(DecisionCache(), description="Remembers decisions for late spans.")
-    decision_memory: DecisionMemory = Field(
-        DecisionMemory(), description="Remembers decisions on millions of traces for late spans."
+    decision_cache: DecisionCacheConfig = Field(
+        DecisionCacheConfig(), description="Remembers decisions for late spans."
+    )
+    decision_memory: DecisionMemoryConfig = Field(
+        DecisionMemoryConfig(), description="Remembers decisions on millions of traces for late spans."
     )
     rescue_late_errors: bool = Field(
         False,
@@ -147,9 +151,11 @@ class Config(Model):
     block_on_overflow: bool = Field(
         False, description="Take nothing in while `num_traces` are undecided, instead of losing the oldest."
     )
-    linked_traces: LinkedTraces = Field(LinkedTraces(), description="Keeps together traces that are linked.")
-    stress_relief: StressRelief = Field(
-        StressRelief(), description="What is done when memory gets short or decisions come late."
+    linked_traces: LinkedTracesConfig = Field(
+        LinkedTracesConfig(), description="Keeps together traces that are linked."
+    )
+    stress_relief: StressReliefConfig = Field(
+        StressReliefConfig(), description="What is done when memory gets short or decisions come late."
     )
     tail_storage: str | None = Field(
         None, description="Accepted from the Collector; traces are held in memory, which `maximum_held_mib` bounds."

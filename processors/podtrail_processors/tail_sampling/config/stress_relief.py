@@ -8,7 +8,7 @@ from podtrail.config.types import SECOND, Model, NonNegativeDuration, WarningPat
 from podtrail_processors.tail_sampling.voting.throughput import LEAST_BUDGET, MOST_BUDGET
 
 
-class StressRelief(Model):
+class StressReliefConfig(Model):
     """Settings of `stress_relief`."""
 
     mode: Literal["off", "auto", "always"] = Field(
@@ -45,7 +45,7 @@ class StressRelief(Model):
         return rate
 
     @model_validator(mode="after")
-    def _off_below_on(self) -> "StressRelief":
+    def _off_below_on(self) -> "StressReliefConfig":
         if self.deactivate_at_percentage > self.activate_at_percentage:
             raise ValueError("deactivate_at_percentage must not be above activate_at_percentage")
         return self
@@ -58,6 +58,6 @@ class StressRelief(Model):
             return [(("mode",), "without memory_limit_mib and maximum_lag only maximum_held_mib can bring relief")]
         return []
 
-    def shared_among(self, shards: int) -> "StressRelief":
+    def shared_among(self, shards: int) -> "StressReliefConfig":
         """Return the settings of one of so many samplers."""
         return self.model_copy(update={"errors_per_second": self.errors_per_second / shards})

@@ -3,7 +3,7 @@
 from podtrail.component import Metrics
 from podtrail_processors.tail_sampling.config.sampler import Config
 from podtrail_processors.tail_sampling.holding.held_trace import HeldTrace
-from podtrail_processors.tail_sampling.holding.trace_memory import Memory
+from podtrail_processors.tail_sampling.holding.trace_memory import TraceMemory
 
 _KIB, _MIB = 2**10, 2**20
 
@@ -33,11 +33,11 @@ class Bounds:
         self._decided_large.add(1)
         return True
 
-    def exceeded(self, memory: Memory) -> bool:
+    def exceeded(self, memory: TraceMemory) -> bool:
         """Say whether more is held than there is room for."""
         return bool(self._room) and memory.bytes > self._room
 
-    def next_to_go(self, memory: Memory) -> HeldTrace | None:
+    def next_to_go(self, memory: TraceMemory) -> HeldTrace | None:
         """Return the trace to be decided to make room: the oldest, unless one alone takes over half of the room."""
         if not self.exceeded(memory):
             return None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from podtrail_processors.tail_sampling.holding.held_trace import HeldTrace
 
 
-class Waiting:
+class DueQueue:
     """A queue in order of arrival, which is the order in which traces fall due but for those in the heap beside it.
 
     Nothing is searched for, and nothing is moved when a span comes: a trace that was decided another way is passed over
@@ -95,7 +95,7 @@ class Waiting:
     def _due(self, trace: HeldTrace) -> int:
         return min(trace.due, trace.last + self._idle) if self._idle else trace.due
 
-    def take_over(self, other: "Waiting") -> None:
+    def take_over(self, other: "DueQueue") -> None:
         """Take all that waits in another queue, each for its time."""
         self._arrivals, other._arrivals = other._arrivals, deque()
         self._out_of_turn, other._out_of_turn = other._out_of_turn, []

@@ -17,7 +17,7 @@ TURN_WEIGHT = 160
 """About what another header takes beside its own bytes."""
 
 
-class Decided(NamedTuple):
+class FinalDecision(NamedTuple):
     """What became of a trace that is remembered for its late spans."""
 
     decision: Decision
@@ -28,7 +28,7 @@ class Decided(NamedTuple):
 
 
 UNMEASURED = Size()
-FORGOTTEN = Decided("not_sampled", None)
+FORGOTTEN = FinalDecision("not_sampled", None)
 """The state of a trace that nobody asks for any more, while a queue still holds it."""
 
 
@@ -70,7 +70,7 @@ class HeldTrace:
         """About what it takes in memory without its headers, bytes."""
         self.header = header
         """The header of the last chunk."""
-        self.state: Decided | None = None
+        self.state: FinalDecision | None = None
         """None while it is undecided."""
         self.size = UNMEASURED
         """As the Collector measures it, if somebody asked."""
@@ -108,7 +108,7 @@ class HeldTrace:
             at = last
         return groups
 
-    def close(self, state: Decided) -> None:
+    def close(self, state: FinalDecision) -> None:
         """Let go of its spans."""
         self.state = state
         self.chunks = []

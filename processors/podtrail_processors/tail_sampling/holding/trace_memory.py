@@ -5,14 +5,14 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from podtrail_processors.evidence.evidence import Header
-from podtrail_processors.tail_sampling.holding.due_queue import Waiting
+from podtrail_processors.tail_sampling.holding.due_queue import DueQueue
 from podtrail_processors.tail_sampling.holding.held_trace import FORGOTTEN, TURN_WEIGHT, HeldTrace
 
 _MOST_HEADERS = 4096
 _MOST_BYTES = 2**22
 
 
-class Estate(NamedTuple):
+class MemoryContents(NamedTuple):
     """What a memory leaves behind."""
 
     traces: Sequence[HeldTrace]
@@ -20,12 +20,12 @@ class Estate(NamedTuple):
     newest: int
 
 
-class Memory:
+class TraceMemory:
     """Finds traces by their id, knows the oldest, and how much the undecided ones weigh."""
 
     def __init__(self, *, idle: int = 0, weighs_headers: bool = False) -> None:
         self.traces: dict[bytes, HeldTrace] = {}
-        self.waiting = Waiting(idle)
+        self.waiting = DueQueue(idle)
         self.headers = Headers()
         self.spans = 0
         """Spans of undecided traces."""
@@ -77,17 +77,17 @@ class Memory:
         trace.turn_to(header)
         self.bytes += TURN_WEIGHT
 
-    def release(self) -> Estate:
+    def release(self) -> MemoryContents:
         """Part with everything."""
-        estate = Estate(list(self.traces.values()), list(self._stragglers), self._newest)
+        part = MemoryContents(list(self.traces.values()), list(self._stragglers), self._newest)
         self.traces = {}
-        self.waiting.take_over(Waiting())
+        self.waiting.take_over(DueQueue())
         self._order.clear()
         self._stragglers.clear()
         self._weigh()
-        return estate
+        return part
 
-    def take_over(self, other: "Memory") -> None:
+    def take_over(self, other: "TraceMemory") -> None:
         """Take all that another memory has, as it is."""
         self.traces, other.traces = other.traces, {}
         self.waiting.take_over(other.waiting)
@@ -97,12 +97,12 @@ class Memory:
         self._weigh()
         other._weigh()
 
-    def inherit(self, estates: Sequence[Estate], traces: Iterable[HeldTrace]) -> None:
+    def inherit(self, contents: Sequence[MemoryContents], traces: Iterable[HeldTrace]) -> None:
         """Take traces in that other memories have parted with."""
         for trace in sorted(traces, key=lambda trace: trace.arrived):
             self.open(trace)
-        self._newest = max(estate.newest for estate in estates)
-        self._stragglers = deque(sorted(straggler for estate in estates for straggler in estate.stragglers))
+        self._newest = max(part.newest for part in contents)
+        self._stragglers = deque(sorted(straggler for part in contents for straggler in part.stragglers))
         self._weigh()
 
     def _weigh(self) -> None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from podtrail.otlp import Decision, Group, PolicyVote, Shadow, Verdict
 from podtrail_processors.evidence.evidence import Evidence, Readers, Reads
 from podtrail_processors.evidence.sizes import Meter, Size
-from podtrail_processors.tail_sampling.voting.policy import NoVote, Policy
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, NoVote
 from podtrail_processors.tail_sampling.voting.words import cut
 
 _LONGEST = 2000
@@ -18,7 +18,7 @@ class Asked(NamedTuple):
 
     name: str
     type: str
-    policy: Policy
+    policy: Evaluator
 
 
 class Explanations:
@@ -61,7 +61,7 @@ class Explanations:
             for at, (one, vote) in enumerate(zip(self._asked, votes, strict=True))
         ]
 
-    def _why(self, policy: Policy, vote: Decision | None, trace: Evidence | None, *, asked: bool) -> str:
+    def _why(self, policy: Evaluator, vote: Decision | None, trace: Evidence | None, *, asked: bool) -> str:
         if not asked:
             return "it was not asked: another policy had the last word before"
         if trace is None:
@@ -77,7 +77,7 @@ class Explanations:
         return Evidence.of(groups, self._readers, verdict.decided_at, size)
 
 
-def why(policy: Policy, vote: Decision | None, trace: Evidence) -> str:
+def why(policy: Evaluator, vote: Decision | None, trace: Evidence) -> str:
     """Return why a policy gave this vote; None: it gave none."""
     try:
         again = policy.revote(trace)

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from podtrail_processors.evidence.evidence import Evidence, Readers
 from podtrail_processors.evidence.sought import Sought
-from podtrail_processors.tail_sampling.voting.policy import Policy
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator
 
 
 class Gates:
     """Knows what each policy of a list seeks."""
 
-    def __init__(self, policies: Sequence[Policy], readers: Readers) -> None:
+    def __init__(self, policies: Sequence[Evaluator], readers: Readers) -> None:
         self.always = tuple(at for at, policy in enumerate(policies) if policy.gates is None)
         """The places of the policies that have to be asked about every trace."""
         self.guarded = len(policies) - len(self.always)

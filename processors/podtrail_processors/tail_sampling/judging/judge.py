@@ -16,7 +16,7 @@ from podtrail_processors.tail_sampling.judging.explanations import Asked, Explan
 from podtrail_processors.tail_sampling.judging.gates import Gates
 from podtrail_processors.tail_sampling.judging.instruments import Instruments, sampled
 from podtrail_processors.tail_sampling.judging.timing import EVERY, PolicyTimes
-from podtrail_processors.tail_sampling.voting.policy import Named, NoVote, Policy, inherit, label_of
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, NamedEvaluator, NoVote, carry_over, label_of
 
 _MOST_ROWS = 4096
 _NOTHING = Reads()
@@ -40,12 +40,12 @@ class Judgement(NamedTuple):
     """Who can say why each policy voted as it did; None where none was asked."""
 
 
-class _Outcome:
+class _RowOutcome:
     """What follows from a row of votes, and how often it did since the last report."""
 
     __slots__ = ("bytes", "judgement", "spans", "times", "unsettled", "winner")
 
-    def __init__(self, judgement: Judgement, winner: Policy | None) -> None:
+    def __init__(self, judgement: Judgement, winner: Evaluator | None) -> None:
         self.judgement = judgement
         self.winner = winner
         self.times = self.spans = self.bytes = 0
@@ -95,7 +95,7 @@ class Judge:
         self._last_words: tuple[Decision, ...] = (
             ("dropped", "sampled") if config.sample_on_first_match else ("dropped",)
         )
-        self._outcomes: dict[Row, _Outcome] = {}
+        self._outcomes: dict[Row, _RowOutcome] = {}
         self.dynamic = any(policy.dynamic for policy in self._policies)
         """Whether policies choose with probabilities of their own making, which kept spans should tell."""
         self._by_tick = [policy for policy in self._policies if policy.by_tick and self.weighs]
@@ -168,20 +168,20 @@ class Judge:
             )
         return Judgement(decision, policy, outcome.winner.because(trace), known, threshold, explainer)
 
-    def _learn(self, votes: Row) -> _Outcome:
+    def _learn(self, votes: Row) -> _RowOutcome:
         if len(self._outcomes) >= _MOST_ROWS:
             self.report()
             self._settle_times()
             self._outcomes.clear()
         known = MappingProxyType({name: vote for name, vote in zip(self._names, votes, strict=False) if vote})
         nobody = Judgement("not_sampled", "", self._nobody_said_yes(votes), known, ALWAYS, self.explanations)
-        outcome = _Outcome(nobody, None)
+        outcome = _RowOutcome(nobody, None)
         for decision in ("dropped", "sampled"):
             if decision in votes:
                 first = votes.index(decision)
                 lowest = min(p.threshold for p, vote in zip(self._policies, votes, strict=False) if vote == decision)
                 judgement = Judgement(decision, self._names[first], "", known, lowest, self.explanations)
-                outcome = _Outcome(judgement, self._policies[first])
+                outcome = _RowOutcome(judgement, self._policies[first])
                 break
         self._outcomes[votes] = outcome
         return outcome
@@ -197,13 +197,13 @@ class Judge:
         failed = [name for name, vote in zip(self._names, votes, strict=False) if vote is None]
         return "no policy said yes" + (f"; without a vote, for they failed: {', '.join(failed)}" if failed else "")
 
-    def named(self) -> Sequence[Named]:
+    def named(self) -> Sequence[NamedEvaluator]:
         """Return the policies."""
-        return [Named(name, policy) for name, policy in zip(self._names, self._policies, strict=True)]
+        return [NamedEvaluator(name, policy) for name, policy in zip(self._names, self._policies, strict=True)]
 
     def take_over(self, other: "Judge") -> None:
         """On reload: have policies go on from what those of the same name and kind remember."""
-        inherit(self.named(), other.named())
+        carry_over(self.named(), other.named())
 
     def report(self) -> None:
         """Count what was judged since the last report."""

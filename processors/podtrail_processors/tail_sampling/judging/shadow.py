@@ -18,7 +18,7 @@ from podtrail_processors.tail_sampling.judging.explanations import Asked, Explan
 from podtrail_processors.tail_sampling.judging.instruments import PREFIX, Instruments
 from podtrail_processors.tail_sampling.judging.judge import Judge, Judgement, asked_for
 from podtrail_processors.tail_sampling.judging.timing import EVERY, PolicyTimes
-from podtrail_processors.tail_sampling.voting.policy import Named, label_of
+from podtrail_processors.tail_sampling.voting.evaluator import NamedEvaluator, label_of
 
 
 def judge_of(kind: type[Judge], config: Config, instruments: Instruments, context: Context) -> Judge:
@@ -118,9 +118,9 @@ class ShadowedJudge(Judge):
         if self._alternative and isinstance(other, ShadowedJudge) and other._alternative:
             self._alternative.take_over(other._alternative)
 
-    def named(self) -> Sequence[Named]:
+    def named(self) -> Sequence[NamedEvaluator]:
         """Return the policies of the list, shadows included."""
-        return [*super().named(), *(Named(one.name, one.policy) for one in self._shadows)]
+        return [*super().named(), *(NamedEvaluator(one.name, one.policy) for one in self._shadows)]
 
 
 class _Explained(NamedTuple):

@@ -1,6 +1,6 @@
 """What leaves the sampler: the one place where traces are kept or let go, told of and remembered.
 
-`Departures` lets go at once. A kind of them that has second thoughts overrides `decided` (to let a trace rest instead),
+`Releaser` lets go at once. A kind of them that has second thoughts overrides `decided` (to let a trace rest instead),
 `claims` and `late_unkept` (late spans of what rests) and the four methods at the end, and ends with `conclude`.
 """
 
@@ -13,8 +13,8 @@ from podtrail.config.types import SECOND
 from podtrail.otlp import ROOT_NAME, Batch, Group, Verdict
 from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.tail_sampling.config.sampler import Config
-from podtrail_processors.tail_sampling.holding.held_trace import FORGOTTEN, Decided, HeldTrace
-from podtrail_processors.tail_sampling.holding.trace_memory import Memory
+from podtrail_processors.tail_sampling.holding.held_trace import FORGOTTEN, FinalDecision, HeldTrace
+from podtrail_processors.tail_sampling.holding.trace_memory import TraceMemory
 from podtrail_processors.tail_sampling.judging.instruments import Instruments
 from podtrail_processors.tail_sampling.judging.judge import Judgement
 from podtrail_processors.tail_sampling.leaving.failures import failure_in
@@ -29,7 +29,7 @@ _RESCUER = "rescue_late_errors"
 
 
 @dataclass(slots=True)
-class Outcome:
+class Released:
     """What leaves."""
 
     groups: list[Group]
@@ -54,7 +54,7 @@ class Resting(NamedTuple):
     """When it was decided."""
 
 
-class Departures:
+class Releaser:
     """Lets traces and late spans go, keeps the ledger, and remembers decisions for late spans.
 
     A trace that was let go may stay in memory, emptied, with its decision as its `state`; or be forgotten there and
@@ -62,7 +62,7 @@ class Departures:
     """
 
     def __init__(
-        self, config: Config, context: Context, instruments: Instruments, memory: Memory, *, weighs: bool
+        self, config: Config, context: Context, instruments: Instruments, memory: TraceMemory, *, weighs: bool
     ) -> None:
         """Let traces of this memory go. `weighs`: kept spans tell with what probability they were kept."""
         self.ledger = context.ledger
@@ -88,7 +88,7 @@ class Departures:
         evidence: Evidence,
         groups: Sequence[Group],
         now: int,
-        out: Outcome,
+        out: Released,
         earlier: Sequence[Group] = (),
     ) -> None:
         """Let an undecided trace go that was voted on. `earlier`: groups that stand before those it was decided on."""
@@ -98,7 +98,7 @@ class Departures:
         self.memory.let_go(trace)
         self.conclude(trace, judgement, groups, now, now, out)
 
-    def refused(self, trace: HeldTrace, judgement: Judgement, at: int | None, now: int, out: Outcome) -> None:
+    def refused(self, trace: HeldTrace, judgement: Judgement, at: int | None, now: int, out: Released) -> None:
         """Let an undecided trace go that is not kept, without a vote on all of it.
 
         `at`: when that was decided; None when not by policies.
@@ -107,7 +107,7 @@ class Departures:
         self.memory.let_go(trace)
         self.conclude(trace, judgement, groups, at, now, out)
 
-    def lost(self, trace: HeldTrace, judgement: Judgement, reason: str, now: int, out: Outcome) -> None:
+    def lost(self, trace: HeldTrace, judgement: Judgement, reason: str, now: int, out: Released) -> None:
         """Lose an undecided trace. It is not remembered, and stays in memory until it is forgotten there."""
         groups = trace.groups(b"".join(trace.chunks))
         self.memory.let_go(trace)
@@ -117,7 +117,7 @@ class Departures:
             self.ledger.drop(reason, trace.span_count)
         self._tell(trace.trace_id, judgement, groups, trace.span_count, trace.arrived, now, out)
 
-    def late(self, group: Group, decided: Decided, now: int, out: Outcome) -> None:
+    def late(self, group: Group, decided: FinalDecision, now: int, out: Released) -> None:
         """Have late spans follow the decision on a trace that is still in memory."""
         if decided.decision == "sampled":
             out.groups.append(self._late_told(group, decided.threshold))
@@ -126,7 +126,7 @@ class Departures:
         else:
             self.late_unkept(group, now, out)
 
-    def late_remembered(self, group: Group, now: int, out: Outcome) -> None:
+    def late_remembered(self, group: Group, now: int, out: Released) -> None:
         """Have late spans follow the decision that a cache remembers."""
         policy = self.remembered.kept.get(group.trace_id)
         if policy is not None:
@@ -139,7 +139,7 @@ class Departures:
         else:
             self.late_unkept(group, now, out)
 
-    def claims(self, group: Group, now: int, out: Outcome) -> bool:
+    def claims(self, group: Group, now: int, out: Released) -> bool:
         """Take spans of a trace that is not in memory, if it is known here all the same; return whether it was."""
         compact = self.remembered.compact
         decision = None if compact is None else compact.get(group.trace_id)
@@ -163,11 +163,11 @@ class Departures:
         self.instruments.unparseable.add(told.unparseable)
         return told.group
 
-    def _follow_kept(self, group: Group, policy: str, out: Outcome) -> None:
+    def _follow_kept(self, group: Group, policy: str, out: Released) -> None:
         out.groups.append(marked(group, policy, cached=True) if self._records else group)
         self.instruments.from_cache.add(group.span_count, "true")
 
-    def late_unkept(self, group: Group, now: int, out: Outcome) -> Judgement | None:
+    def late_unkept(self, group: Group, now: int, out: Released) -> Judgement | None:
         """Let late spans of a trace go that no policy kept; or rescue it by them, and return with what judgement."""
         rescue = self.rescue_by(group)
         if rescue is None:
@@ -182,7 +182,7 @@ class Departures:
             trace.state = trace.state._replace(decision="sampled")
         return rescue
 
-    def kept_unheld(self, trace_id: bytes, policy: str, groups: Sequence[Group], now: int, out: Outcome) -> None:
+    def kept_unheld(self, trace_id: bytes, policy: str, groups: Sequence[Group], now: int, out: Released) -> None:
         """Take note of a trace that a policy kept without its being held; of others that leave with it, too."""
 
     def rescue_by(self, group: Group) -> Judgement | None:
@@ -195,7 +195,7 @@ class Departures:
         self._rescued.add(1)
         return Judgement("sampled", _RESCUER, f"late error: {failure}", {})
 
-    def _let_go_late(self, group: Group, late: Judgement, now: int, out: Outcome) -> None:
+    def _let_go_late(self, group: Group, late: Judgement, now: int, out: Released) -> None:
         """Let late spans go. A late root of an attempt is told of once more: who numbers attempts has not seen it."""
         if self._passes_all:
             out.groups.extend(spared([group], late, late=True))
@@ -205,7 +205,7 @@ class Departures:
             self._tell(group.trace_id, late, [group], group.span_count, now, now, out)
 
     def conclude(
-        self, trace: HeldTrace, judgement: Judgement, groups: Sequence[Group], at: int | None, now: int, out: Outcome
+        self, trace: HeldTrace, judgement: Judgement, groups: Sequence[Group], at: int | None, now: int, out: Released
     ) -> None:
         """Let a trace go for good: book it, pass it on if it is kept, tell of it, and remember the decision."""
         if judgement.decision == "sampled":
@@ -225,7 +225,7 @@ class Departures:
         spans: int,
         arrived: int,
         now: int,
-        out: Outcome,
+        out: Released,
     ) -> None:
         decision, policy, reason, votes, _, explainer = judgement
         dry = self._passes_all
@@ -243,7 +243,7 @@ class Departures:
         if cached:
             self.forget(trace, now)
         else:
-            trace.close(Decided(decision, at, threshold))
+            trace.close(FinalDecision(decision, at, threshold))
 
     def forget(self, trace: HeldTrace, now: int) -> None:
         """Forget a trace that is in memory."""
@@ -262,7 +262,7 @@ class Departures:
             groups = reasoned(groups, judgement)
         return groups
 
-    def take_over(self, others: "Sequence[Departures]", mine: Callable[[bytes], bool], now: int) -> None:
+    def take_over(self, others: "Sequence[Releaser]", mine: Callable[[bytes], bool], now: int) -> None:
         """Remember what others remember, and take from them what rests there of the traces whose id is `mine`."""
         for other in others:
             self.remembered.take_over(other.remembered)
@@ -287,11 +287,11 @@ class Departures:
         """Return when `expire` next has work to do."""
         return self._left_over_due if self._left_over else None
 
-    def expire(self, now: int, limit: int, out: Outcome) -> int:  # noqa: ARG002 - one who lets much rest heeds it
+    def expire(self, now: int, limit: int, out: Released) -> int:  # noqa: ARG002 - one who lets much rest heeds it
         """Let go what is due, about `limit` spans of it; return how many, at least 1 if anything was done."""
         return self.drain(now, out)
 
-    def drain(self, now: int, out: Outcome) -> int:
+    def drain(self, now: int, out: Released) -> int:
         """Let go of everything; return how many spans that were."""
         left, self._left_over = self._left_over, []
         for one in left:

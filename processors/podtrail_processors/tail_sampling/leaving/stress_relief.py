@@ -21,7 +21,7 @@ from podtrail_processors.tail_sampling.holding.held_trace import FORGOTTEN, Held
 from podtrail_processors.tail_sampling.judging.instruments import Instruments
 from podtrail_processors.tail_sampling.judging.judge import Judgement
 from podtrail_processors.tail_sampling.leaving.failures import failure_in
-from podtrail_processors.tail_sampling.leaving.releaser import Departures, Outcome
+from podtrail_processors.tail_sampling.leaving.releaser import Released, Releaser
 from podtrail_processors.tail_sampling.voting.throughput import Throughput
 from podtrail_processors.thresholds import MARK, Before, sampled_before, weighed
 
@@ -71,7 +71,7 @@ class Stress:
         return True
 
 
-class Relief:
+class StressRelief:
     """Decides new traces at once while there is stress, and remembers them for a while."""
 
     def __init__(
@@ -79,18 +79,18 @@ class Relief:
         config: Config,
         context: Context,
         instruments: Instruments,
-        departures: Departures,
+        releaser: Releaser,
         *,
         weighs: bool,
     ) -> None:
-        """Relieve the sampler with these departures. `weighs`: they write thresholds themselves."""
+        """Relieve the sampler with these releaser. `weighs`: they write thresholds themselves."""
         settings = config.stress_relief
         self._settings = settings
         self._room = config.maximum_held_mib * _MIB
         self._memory_used, self._lag, self._log = context.memory_used, context.lag, context.log
         self._instruments = instruments
-        self._memory = departures.memory
-        self._departures = departures
+        self._memory = releaser.memory
+        self._releaser = releaser
         self._weighs = weighs
         self._stress = Stress(
             settings.activate_at_percentage, settings.deactivate_at_percentage, settings.minimum_duration
@@ -117,7 +117,7 @@ class Relief:
             _PREFIX + "traces_decided_under_stress", "Traces decided at once by stress_relief.", ("decision",)
         )
 
-    def take(self, groups: Sequence[Group], arrived: int, now: int, out: Outcome) -> Sequence[Group]:
+    def take(self, groups: Sequence[Group], arrived: int, now: int, out: Released) -> Sequence[Group]:
         """Decide what is new, if there is stress; return what takes its usual way."""
         self.observe(now)
         stressed = self._stress.since is not None
@@ -133,9 +133,9 @@ class Relief:
                 out.groups.extend(self._told([group], self._kept[trace_id]))
             elif trace_id in self._others:
                 self._follow_other(group, arrived, now, out)
-            elif not stressed or trace_id in self._memory.traces or self._departures.remembered.recalls(trace_id):
+            elif not stressed or trace_id in self._memory.traces or self._releaser.remembered.recalls(trace_id):
                 usual.append(group)
-            elif not (self._departures.knows and self._departures.claims(group, now, out)):
+            elif not (self._releaser.knows and self._releaser.claims(group, now, out)):
                 new.setdefault(trace_id, []).append(group)
         for trace_id, of_trace in new.items():
             self._instruments.new_traces.add(1)
@@ -159,7 +159,7 @@ class Relief:
             self._remembers_until = now + self._wait
             self._log.warning("stress relief ends: %d traces were decided at once, %d of them kept", *self._times)
 
-    def take_over(self, predecessor: "Relief") -> None:
+    def take_over(self, predecessor: "StressRelief") -> None:
         """Go on where another was."""
         self._stress.since = predecessor._stress.since
         self._times, self._remembers_until = predecessor._times, predecessor._remembers_until
@@ -168,7 +168,7 @@ class Relief:
         if self._errors and predecessor._errors:
             self._errors.take_over(predecessor._errors)
 
-    def inherit(self, others: "Sequence[Relief]", mine: Callable[[bytes], bool]) -> None:
+    def inherit(self, others: "Sequence[StressRelief]", mine: Callable[[bytes], bool]) -> None:
         """Go on where several others were, with those of the traces they remember that are `mine`."""
         began = [other._stress.since for other in others if other._stress.since is not None]
         self._stress.since = min(began, default=None)
@@ -195,26 +195,26 @@ class Relief:
             levels.append(Level(100 * lag / settings.maximum_lag, f"decisions are {lag / SECOND:.1f} s late"))
         return max(levels)
 
-    def _follow_other(self, group: Group, arrived: int, now: int, out: Outcome) -> None:
+    def _follow_other(self, group: Group, arrived: int, now: int, out: Released) -> None:
         """Let late spans of a trace go that was not kept, unless there is an error among them."""
         judgement = self._judged(group.trace_id, [group], now) if self._errors and self._failure_in(group) else None
         if judgement is None or judgement.decision != "sampled":
-            judgement = self._departures.rescue_by(group)
+            judgement = self._releaser.rescue_by(group)
         if judgement is None:
-            self._departures.late_unkept(group, now, out)
+            self._releaser.late_unkept(group, now, out)
         else:
-            self._departures.remembered.rescue(group.trace_id, judgement.policy)
+            self._releaser.remembered.rescue(group.trace_id, judgement.policy)
             self._leave([group], judgement, arrived, now, out)
 
-    def _leave(self, groups: Sequence[Group], judgement: Judgement, arrived: int, now: int, out: Outcome) -> None:
+    def _leave(self, groups: Sequence[Group], judgement: Judgement, arrived: int, now: int, out: Released) -> None:
         """Let a trace go that was never held."""
         first, sampled = groups[0], judgement.decision == "sampled"
         trace = HeldTrace(first.trace_id, Header(first.resource, first.scope), arrived, now, now)
         trace.span_count = sum(group.span_count for group in groups)
         trace.close(FORGOTTEN)
         if sampled:
-            self._departures.kept_unheld(first.trace_id, judgement.policy, groups, now, out)
-        self._departures.conclude(trace, judgement, self._told(groups, judgement) if sampled else groups, now, now, out)
+            self._releaser.kept_unheld(first.trace_id, judgement.policy, groups, now, out)
+        self._releaser.conclude(trace, judgement, self._told(groups, judgement) if sampled else groups, now, now, out)
         self._instruments.decided.add(1, "true" if sampled else "false", judgement.decision)
         self._decided.add(1, judgement.decision)
         self._times[0] += 1
@@ -250,7 +250,7 @@ class Relief:
 
     def _told(self, groups: Sequence[Group], judgement: Judgement) -> Sequence[Group]:
         """Return kept groups with their threshold."""
-        groups = self._departures.inscribed(groups, judgement)
+        groups = self._releaser.inscribed(groups, judgement)
         if self._weighs:
             return groups
         told = [weighed(group, judgement.threshold) for group in groups]

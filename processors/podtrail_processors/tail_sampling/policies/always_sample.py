@@ -7,10 +7,10 @@ from pydantic import ConfigDict, model_validator
 
 from podtrail.otlp import Decision
 from podtrail_processors.evidence.evidence import Evidence
-from podtrail_processors.tail_sampling.voting.policy import Block, Policy
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig
 
 
-class AlwaysSample(Policy):
+class AlwaysSample(Evaluator):
     """Says yes to everything."""
 
     reason = "everything is kept"
@@ -20,7 +20,7 @@ class AlwaysSample(Policy):
         return "sampled"
 
 
-class Config(Block):
+class Config(PolicyConfig):
     """Has no settings; what stands there is passed over, as in the Collector."""
 
     model_config = ConfigDict(extra="ignore")
@@ -32,6 +32,6 @@ class Config(Block):
             raise ValueError("must be a map")
         return data
 
-    def create(self) -> Policy:
+    def create(self) -> Evaluator:
         """Return the policy."""
         return AlwaysSample()

@@ -12,8 +12,8 @@ from pydantic import Field
 from podtrail.config.types import HOUR, PositiveDuration, WarningPath
 from podtrail.otlp import Attempt
 from podtrail_processors.evidence.evidence import Evidence
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig
 from podtrail_processors.tail_sampling.voting.learner import Learner
-from podtrail_processors.tail_sampling.voting.policy import Block, Policy
 from podtrail_processors.tail_sampling.voting.tries import Tries
 from podtrail_processors.tail_sampling.voting.words import pod_of
 
@@ -47,13 +47,13 @@ class Attempts(Learner[Tried]):
             return f"attempt {finding.number} of {finding.pod}; kept from attempt {self._at_least} on"
         return f"attempt {finding.number} of {finding.pod}, fewer than {self._at_least}"
 
-    def take_over(self, predecessor: Policy) -> None:
+    def take_over(self, predecessor: Evaluator) -> None:
         """Go on counting."""
         assert isinstance(predecessor, Attempts)
         self._tries.move_in(predecessor._tries)
 
 
-class Config(Block):
+class Config(PolicyConfig):
     """Settings of `attempts`."""
 
     min_attempts: int = Field(0, ge=0, description="From which attempt of a Pod on its attempts are kept.")
@@ -62,7 +62,7 @@ class Config(Block):
         HOUR, description="After how long without an attempt a Pod is forgotten, so that it counts from one again."
     )
 
-    def create(self) -> Policy:
+    def create(self) -> Evaluator:
         """Return the policy. ValueError without a number."""
         if not self.min_attempts:
             raise ValueError("min_attempts must be given, at least 1")

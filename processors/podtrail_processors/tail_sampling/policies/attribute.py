@@ -7,7 +7,7 @@ from podtrail.config.types import WarningPath
 from podtrail.otlp import Decision, SpanFields, Value, read_key_value, resource_attributes
 from podtrail_processors.evidence.evidence import Evidence, Reads
 from podtrail_processors.evidence.sought import Sought
-from podtrail_processors.tail_sampling.voting.policy import Policy
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator
 from podtrail_processors.tail_sampling.voting.words import name_of, shown, some
 
 READS = Reads(columns=frozenset({"attributes"}), detailed=frozenset({"attributes"}))
@@ -81,7 +81,7 @@ class Lookup:
         return name == self._key and not self._meets(value)
 
 
-class AttributePolicy(Policy):
+class AttributeEvaluator(Evaluator):
     """Says yes when an attribute meets something somewhere, or `inverted`, when it does nowhere."""
 
     reads = READS

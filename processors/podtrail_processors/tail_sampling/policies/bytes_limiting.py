@@ -5,12 +5,12 @@ from pydantic import Field
 from podtrail.config.types import WarningPath
 from podtrail_processors.evidence.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.policies.lenient import Int64
-from podtrail_processors.tail_sampling.voting.budget import Budget
-from podtrail_processors.tail_sampling.voting.policy import Block, Policy
+from podtrail_processors.tail_sampling.voting.budget import Budgeted
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig
 from podtrail_processors.tail_sampling.voting.token_bucket import burst_of, nothing_comes_back
 
 
-class BytesLimiting(Budget):
+class BytesLimiting(Budgeted):
     """Says yes as long as the bucket has a token for each byte of the trace, as one message of the Collector's.
 
     The first come get them. With the gate `usetracestate`, traces that fall due within a second are judged together at
@@ -35,7 +35,7 @@ class BytesLimiting(Budget):
         return f"there was no room for its {self.cost(trace)} bytes or so within {self._rate}"
 
 
-class Config(Block):
+class Config(PolicyConfig):
     """Settings of `bytes_limiting`."""
 
     bytes_per_second: Int64 = Field(0, description="How many bytes are kept a second.")
@@ -43,7 +43,7 @@ class Config(Block):
         0, description="How many may be kept at once, and in a single trace; 0: twice `bytes_per_second`."
     )
 
-    def create(self) -> Policy:
+    def create(self) -> Evaluator:
         """Return the policy."""
         return BytesLimiting(self.bytes_per_second, burst_of(self.burst_capacity, self.bytes_per_second))
 

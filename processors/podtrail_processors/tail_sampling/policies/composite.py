@@ -13,7 +13,7 @@ from podtrail_processors.evidence.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.policies import conjunction
 from podtrail_processors.tail_sampling.policies.leaves import Leaf
 from podtrail_processors.tail_sampling.policies.lenient import Int64, Texts
-from podtrail_processors.tail_sampling.voting.policy import Block, Named, Policy, inherit
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, NamedEvaluator, PolicyConfig, carry_over
 
 
 @dataclass(slots=True)
@@ -21,12 +21,12 @@ class Allotted:
     """A policy with what it may keep in a second."""
 
     name: str
-    policy: Policy
+    policy: Evaluator
     spans_per_second: int
     spent: int = 0
 
 
-class Composite(Policy):
+class Composite(Evaluator):
     """Asks its policies in order; the first that says yes decides, as long as its budget of this second lasts.
 
     As in the Collector there is no falling through to the next one when it does not, a trace that is too large for
@@ -102,17 +102,17 @@ class Composite(Policy):
         for part in self._parts:
             part.policy.attach(context, f"{name}.{part.name}")
 
-    def take_over(self, predecessor: Policy) -> None:
+    def take_over(self, predecessor: Evaluator) -> None:
         """Go on from what the predecessor's policies remember and have spent."""
         assert isinstance(predecessor, Composite)
-        inherit(self._named(), predecessor._named())
+        carry_over(self._named(), predecessor._named())
         spent = {part.name: part.spent for part in predecessor._parts}
         self._second = predecessor._second
         for part in self._parts:
             part.spent = spent.get(part.name, 0)
 
-    def _named(self) -> Sequence[Named]:
-        return [Named(part.name, part.policy) for part in self._parts]
+    def _named(self) -> Sequence[NamedEvaluator]:
+        return [NamedEvaluator(part.name, part.policy) for part in self._parts]
 
     def _first_yes(self, trace: Evidence) -> Allotted | None:
         """Return the policy that said yes, as far as that can be found out."""
@@ -123,37 +123,41 @@ class Composite(Policy):
         return None
 
 
-class Part(Leaf):
+class CompositePart(Leaf):
     """A policy within `composite`."""
 
-    and_: conjunction.And = Field(conjunction.And(), alias="and", description="Traces that several policies agree on.")
+    and_: conjunction.AndConfig = Field(
+        conjunction.AndConfig(), alias="and", description="Traces that several policies agree on."
+    )
 
 
-class Share(Model):
+class RateAllocation(Model):
     """What one of the policies may keep."""
 
     policy: str = Field("", description="The name of the policy.")
     percent: Int64 = Field(0, description="Its share of the total; 0: as much as any other.")
 
 
-class Config(Block):
+class Config(PolicyConfig):
     """Settings of `composite`."""
 
     max_total_spans_per_second: Int64 = Field(0, description="How many spans are kept a second.")
     policy_order: Texts = Field(
         (), description="Accepted from the Collector, where nothing depends on it: `composite_sub_policy` is the order."
     )
-    composite_sub_policy: tuple[Part, ...] = Field((), description="The policies, the first to be asked first.")
-    rate_allocation: tuple[Share, ...] = Field(
+    composite_sub_policy: tuple[CompositePart, ...] = Field(
+        (), description="The policies, the first to be asked first."
+    )
+    rate_allocation: tuple[RateAllocation, ...] = Field(
         (), description="The shares of the policies; those left out have as much as any other."
     )
 
-    def create(self) -> Policy:
+    def create(self) -> Evaluator:
         """Return the policy. ValueError when a part can't be made."""
         total = self.max_total_spans_per_second
         percents = {share.policy: share.percent for share in self.rate_allocation}
 
-        def allotted(part: Part) -> Allotted:
+        def allotted(part: CompositePart) -> Allotted:
             percent = percents.get(part.name, 0)
             budget = percent / 100 * total if percent > 0 else total / len(self.composite_sub_policy)
             return Allotted(part.name, part.create(), int(budget))

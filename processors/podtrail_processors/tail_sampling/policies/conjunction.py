@@ -13,20 +13,20 @@ from podtrail_processors.evidence.sought import Sought
 from podtrail_processors.probability import ALWAYS
 from podtrail_processors.tail_sampling.policies import negation
 from podtrail_processors.tail_sampling.policies.leaves import Leaf
-from podtrail_processors.tail_sampling.voting.policy import Block, Named, Policy, inherit
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, NamedEvaluator, PolicyConfig, carry_over
 from podtrail_processors.tail_sampling.voting.words import some
 
 
-class Part(Leaf):
+class ConjunctionPart(Leaf):
     """A policy within `and` or `drop`."""
 
     not_: negation.Config = Field(negation.Config(), alias="not", description="The opposite of one policy.")
 
 
-class All(Policy):
+class All(Evaluator):
     """Gives its decision when all of its policies say yes; without policies, always."""
 
-    def __init__(self, parts: Sequence[Named], decision: Decision) -> None:
+    def __init__(self, parts: Sequence[NamedEvaluator], decision: Decision) -> None:
         policies = [part.policy for part in parts]
         self.reads = Reads.union(policy.reads for policy in policies)
         self.threshold = max((policy.threshold for policy in policies), default=ALWAYS)
@@ -64,7 +64,7 @@ class All(Policy):
 
     def why_not(self, trace: Evidence) -> str:
         """Tell which of them said no, and why; of those that can't be asked again, that it was one of them."""
-        unsure: list[Named] = []
+        unsure: list[NamedEvaluator] = []
         for part in self._parts:
             again = part.policy.revote(trace)
             if again == "not_sampled":
@@ -95,13 +95,13 @@ class All(Policy):
         for part in self._parts:
             part.policy.attach(context, f"{name}.{part.name}")
 
-    def take_over(self, predecessor: Policy) -> None:
+    def take_over(self, predecessor: Evaluator) -> None:
         """Have its policies go on from the memory of those before."""
         assert isinstance(predecessor, All)
-        inherit(self._parts, predecessor._parts)
+        carry_over(self._parts, predecessor._parts)
 
 
-def _first_gates(policies: Sequence[Policy]) -> frozenset[Sought] | None:
+def _first_gates(policies: Sequence[Evaluator]) -> frozenset[Sought] | None:
     """Return what it takes for one of the policies, if those before it may as well not be asked."""
     for policy in policies:
         if policy.gates is not None:
@@ -111,16 +111,16 @@ def _first_gates(policies: Sequence[Policy]) -> frozenset[Sought] | None:
     return None
 
 
-def _named(part: Part) -> Named:
-    return Named(part.name, part.create())
+def _named(part: ConjunctionPart) -> NamedEvaluator:
+    return NamedEvaluator(part.name, part.create())
 
 
-class And(Block):
+class AndConfig(PolicyConfig):
     """Settings of `and`."""
 
-    and_sub_policy: tuple[Part, ...] = Field((), description="The policies that must all say yes.")
+    and_sub_policy: tuple[ConjunctionPart, ...] = Field((), description="The policies that must all say yes.")
 
-    def create(self) -> Policy:
+    def create(self) -> Evaluator:
         """Return the policy. ValueError when a part can't be made."""
         with below("and_sub_policy"):
             return All(each(_named, self.and_sub_policy), "sampled")
@@ -130,12 +130,12 @@ class And(Block):
         return [] if self.and_sub_policy else [(("and_sub_policy",), "without policies it keeps everything")]
 
 
-class Drop(Block):
+class DropConfig(PolicyConfig):
     """Settings of `drop`."""
 
-    drop_sub_policy: tuple[Part, ...] = Field((), description="The policies that must all say yes.")
+    drop_sub_policy: tuple[ConjunctionPart, ...] = Field((), description="The policies that must all say yes.")
 
-    def create(self) -> Policy:
+    def create(self) -> Evaluator:
         """Return the policy. ValueError when a part can't be made."""
         with below("drop_sub_policy"):
             return All(each(_named, self.drop_sub_policy), "dropped")

@@ -9,14 +9,14 @@ from podtrail.config.types import MILLISECOND, WarningPath
 from podtrail.otlp import Decision, SpanFields
 from podtrail_processors.evidence.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.policies.lenient import Int64
-from podtrail_processors.tail_sampling.voting.policy import Block, Policy
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig
 from podtrail_processors.tail_sampling.voting.words import milliseconds, name_of
 
 _START, _END = attrgetter("start_time_unix_nano"), attrgetter("end_time_unix_nano")
 _TIMES = frozenset({"start_time_unix_nano", "end_time_unix_nano"})
 
 
-class Latency(Policy):
+class Latency(Evaluator):
     """Says yes when, after any span in order of arrival, the trace so far took long enough but not too long.
 
     As in the Collector, whole milliseconds are compared (cut off towards zero), the lower bound is exclusive, the upper
@@ -86,13 +86,13 @@ def _shortest(milliseconds: int) -> int:
     return milliseconds * MILLISECOND if milliseconds > 0 else (milliseconds - 1) * MILLISECOND + 1
 
 
-class Config(Block):
+class Config(PolicyConfig):
     """Settings of `latency`."""
 
     threshold_ms: Int64 = Field(0, description="Keep traces that took longer than this, in milliseconds.")
     upper_threshold_ms: Int64 = Field(0, description="But not longer than this, in milliseconds; 0: no limit.")
 
-    def create(self) -> Policy:
+    def create(self) -> Evaluator:
         """Return the policy."""
         return Latency(self.threshold_ms, self.upper_threshold_ms)
 

@@ -15,8 +15,8 @@ from podtrail.config.types import MINUTE, PositiveDuration, WarningPath, format_
 from podtrail.otlp import Attempt
 from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.recent import Recent
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig
 from podtrail_processors.tail_sampling.voting.learner import Learner
-from podtrail_processors.tail_sampling.voting.policy import Block, Policy
 from podtrail_processors.tail_sampling.voting.recent_quantile import RecentQuantile
 from podtrail_processors.tail_sampling.voting.words import cut, lasting, times
 
@@ -78,7 +78,7 @@ class LatencyQuantile(Learner[Compared]):
         longer = "longer than" if finding.yes else "no longer than"
         return f"it took {lasting(finding.took)}, {longer} {self._share} of {others} {who}: {lasting(finding.limit)}"
 
-    def take_over(self, predecessor: Policy) -> None:
+    def take_over(self, predecessor: Evaluator) -> None:
         """Go on from what is known of the profiles, if the question is the same."""
         assert isinstance(predecessor, LatencyQuantile)
         if predecessor._recent.args == self._recent.args:
@@ -86,7 +86,7 @@ class LatencyQuantile(Learner[Compared]):
                 self._of.put(profile, others.copy(), seen)
 
 
-class Config(Block):
+class Config(PolicyConfig):
     """Settings of `latency_quantile`."""
 
     quantile: float = Field(0.99, gt=0, lt=1, description="Keep attempts slower than this share of the others.")
@@ -98,7 +98,7 @@ class Config(Block):
         64, ge=1, le=100_000, description="How many profiles are remembered, at about 60 KiB each; the latest."
     )
 
-    def create(self) -> Policy:
+    def create(self) -> Evaluator:
         """Return the policy."""
         return LatencyQuantile(self.quantile, self.window, self.min_attempts, self.max_profiles)
 

@@ -34,7 +34,7 @@ from podtrail_processors.tail_sampling.policies.string_attribute import Config a
 from podtrail_processors.tail_sampling.policies.target_rate import Config as TargetRate
 from podtrail_processors.tail_sampling.policies.trace_flags import Config as TraceFlags
 from podtrail_processors.tail_sampling.policies.trace_state import Config as TraceState
-from podtrail_processors.tail_sampling.voting.policy import Block, Policy
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig
 
 
 class Leaf(Model):
@@ -116,7 +116,7 @@ class Leaf(Model):
         names = {field.alias or name for name, field in cls.model_fields.items()}
         return frozenset(names - cls.plain)
 
-    def create(self) -> Policy:
+    def create(self) -> Evaluator:
         """Return the policy. ValueError when its type is unknown here or its settings can't be met."""
         types = self.types()
         if self.type not in types:
@@ -145,11 +145,11 @@ class Leaf(Model):
                 if isinstance(part, Leaf):
                     yield from part.leaves()
 
-    def _block(self) -> Block:
+    def _block(self) -> PolicyConfig:
         for name, field in type(self).model_fields.items():
             if (field.alias or name) == self.type:
                 block = getattr(self, name)
-                assert isinstance(block, Block)
+                assert isinstance(block, PolicyConfig)
                 return block
         raise AssertionError(self.type)
 

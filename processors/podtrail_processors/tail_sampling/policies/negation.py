@@ -9,13 +9,13 @@ from podtrail.config.mistakes import below
 from podtrail.otlp import Decision
 from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.tail_sampling.policies.leaves import Leaf
-from podtrail_processors.tail_sampling.voting.policy import Block, Named, Policy, inherit
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, NamedEvaluator, PolicyConfig, carry_over
 
 
-class Not(Policy):
+class Negation(Evaluator):
     """Says yes when its policy says no."""
 
-    def __init__(self, name: str, policy: Policy) -> None:
+    def __init__(self, name: str, policy: Evaluator) -> None:
         self._name = name
         self.reads = policy.reads
         self.stateful = policy.stateful
@@ -48,18 +48,18 @@ class Not(Policy):
         """Attach the policy, under its own name below this one's."""
         self._policy.attach(context, f"{name}.{self._name}")
 
-    def take_over(self, predecessor: Policy) -> None:
+    def take_over(self, predecessor: Evaluator) -> None:
         """Have the policy go on from the memory of the one before."""
-        assert isinstance(predecessor, Not)
-        inherit([Named(self._name, self._policy)], [Named(predecessor._name, predecessor._policy)])
+        assert isinstance(predecessor, Negation)
+        carry_over([NamedEvaluator(self._name, self._policy)], [NamedEvaluator(predecessor._name, predecessor._policy)])
 
 
-class Config(Block):
+class Config(PolicyConfig):
     """Settings of `not`."""
 
     not_sub_policy: Leaf = Field(Leaf(), description="The policy to turn round.")
 
-    def create(self) -> Policy:
+    def create(self) -> Evaluator:
         """Return the policy. ValueError when its part can't be made."""
         with below("not_sub_policy"):
-            return Not(self.not_sub_policy.name, self.not_sub_policy.create())
+            return Negation(self.not_sub_policy.name, self.not_sub_policy.create())

@@ -19,8 +19,8 @@ from podtrail.otlp import Attempt, Rejection
 from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.evidence.refusals import refusals_in
 from podtrail_processors.recent import Recent
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig
 from podtrail_processors.tail_sampling.voting.learner import Learner
-from podtrail_processors.tail_sampling.voting.policy import Block, Policy
 from podtrail_processors.tail_sampling.voting.words import cut, lasting, refusals
 
 _LONGEST = 500
@@ -69,7 +69,7 @@ class NewReason(Learner[Reasons]):
             return "it did not fail, or does not tell why"
         return f"last seen {lasting(finding.ago)} before: {finding.reasons}"
 
-    def take_over(self, predecessor: Policy) -> None:
+    def take_over(self, predecessor: Evaluator) -> None:
         """Go on remembering."""
         assert isinstance(predecessor, NewReason)
         self._seen.move_in(predecessor._seen)
@@ -90,7 +90,7 @@ def _kind(told: Sequence[Rejection], attempt: Attempt) -> bytes:
     return blake2b("\n".join(sorted(kinds)).encode(), digest_size=16).digest()
 
 
-class Config(Block):
+class Config(PolicyConfig):
     """Settings of `new_reason`."""
 
     forget_after: PositiveDuration = Field(
@@ -100,7 +100,7 @@ class Config(Block):
         10_000, ge=1, le=10_000_000, description="How many kinds of failure are remembered, the latest."
     )
 
-    def create(self) -> Policy:
+    def create(self) -> Evaluator:
         """Return the policy."""
         return NewReason(self.forget_after, self.max_kinds)
 

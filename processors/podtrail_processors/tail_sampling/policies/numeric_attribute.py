@@ -3,14 +3,14 @@
 from pydantic import Field
 
 from podtrail.config.types import WarningPath
-from podtrail_processors.tail_sampling.policies.attribute import AttributePolicy, Lookup, keyless
+from podtrail_processors.tail_sampling.policies.attribute import AttributeEvaluator, Lookup, keyless
 from podtrail_processors.tail_sampling.policies.lenient import Int64
-from podtrail_processors.tail_sampling.voting.policy import Block, Policy
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
-class NumericAttribute(AttributePolicy):
+class NumericAttribute(AttributeEvaluator):
     """Says yes when the attribute lies between the bounds somewhere; a value that is no integer counts as 0."""
 
     def __init__(self, key: str, least: int, most: int, inverted: bool) -> None:
@@ -20,7 +20,7 @@ class NumericAttribute(AttributePolicy):
         super().__init__(reason, lookup, inverted)
 
 
-class Config(Block):
+class Config(PolicyConfig):
     """Settings of `numeric_attribute`. A bound of 0 counts as absent, as in the Collector."""
 
     key: str = Field("", description="The attribute, of a resource or a span.")
@@ -28,7 +28,7 @@ class Config(Block):
     max_value: Int64 = Field(0, description="The largest value, inclusive; 0: no bound.")
     invert_match: bool = Field(False, description="Keep the traces in which it lies within the bounds nowhere.")
 
-    def create(self) -> Policy:
+    def create(self) -> Evaluator:
         """Return the policy. ValueError without any bound."""
         if not self.min_value and not self.max_value:
             raise ValueError("min_value or max_value must be given, and not as 0")

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from podtrail_processors.tail_sampling.policies.lenient import Texts
-from podtrail_processors.tail_sampling.voting.policy import Block, Policy
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig
 
 
 def _lower(value: Any) -> Any:
@@ -15,7 +15,7 @@ def _lower(value: Any) -> Any:
 ErrorMode = Annotated[Literal["ignore", "silent", "propagate"] | None, BeforeValidator(_lower)]
 
 
-class Config(Block):
+class Config(PolicyConfig):
     """Settings of `ottl_condition`."""
 
     error_mode: ErrorMode = Field(
@@ -27,7 +27,7 @@ class Config(Block):
     span: Texts = Field((), description="Conditions on spans: a trace is kept when one holds for one span.")
     spanevent: Texts = Field((), description="Conditions on events of spans: kept when one holds for one event.")
 
-    def create(self) -> Policy:
+    def create(self) -> Evaluator:
         """Return the policy. ValueError without conditions, and for those that can't be read: which, where and why."""
         if not self.span and not self.spanevent:
             raise ValueError("expected at least one condition under span or spanevent")

@@ -21,7 +21,7 @@ from podtrail_processors.ottl import (
     Telemetry,
 )
 from podtrail_processors.tail_sampling.policies.ottl_condition import ErrorMode
-from podtrail_processors.tail_sampling.voting.policy import NoVote, Policy
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, NoVote
 from podtrail_processors.tail_sampling.voting.words import name_of
 
 _QUIET = MINUTE
@@ -38,7 +38,7 @@ class _Failed(NamedTuple):
     error: EvaluationError
 
 
-class _Held(NamedTuple):
+class _Holding(NamedTuple):
     """A condition that holds, and the span on which it does, or on an event of which."""
 
     condition: Condition
@@ -48,7 +48,7 @@ class _Held(NamedTuple):
 _Note = Callable[[_Failed], None]
 
 
-class OttlCondition(Policy):
+class OttlCondition(Evaluator):
     """Says yes when one of its conditions holds for one span or event; conditions on different spans do not add up.
 
     On each span its conditions are asked before those on its events, each in its order, and the first that holds
@@ -111,7 +111,7 @@ class OttlCondition(Policy):
         unsure = f"; {failed[0].condition.text} has no answer: {failed[0].error}" if failed else ""
         return f"no span or event meets {texts}{unsure}"
 
-    def _first_that_holds(self, trace: Evidence, errors_matter: bool, note: _Note | None = None) -> _Held | None:
+    def _first_that_holds(self, trace: Evidence, errors_matter: bool, note: _Note | None = None) -> _Holding | None:
         """Return the condition that decides, with its span. NoVote when one has no answer and that is to be told."""
         spans = _worth_asking(self._spans, trace, errors_matter)
         events = _worth_asking(self._events, trace, errors_matter)
@@ -120,13 +120,13 @@ class OttlCondition(Policy):
         for telemetry in _spans_of(trace):
             held = self._holding(spans, telemetry, note)
             if held:
-                return _Held(held, cast("SpanFields", telemetry.span))
+                return _Holding(held, cast("SpanFields", telemetry.span))
             if events:
                 for event in telemetry.span.events:
                     telemetry.event = read_event(event)
                     held = self._holding(events, telemetry, note)
                     if held:
-                        return _Held(held, cast("SpanFields", telemetry.span))
+                        return _Holding(held, cast("SpanFields", telemetry.span))
         return None
 
     def _holding(self, conditions: Sequence[Condition], telemetry: Telemetry, note: _Note | None) -> Condition | None:

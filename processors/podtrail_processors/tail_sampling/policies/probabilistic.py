@@ -13,7 +13,7 @@ from podtrail.config.types import WarningPath
 from podtrail.otlp import Decision
 from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.probability import ALWAYS, NEVER, threshold_for
-from podtrail_processors.tail_sampling.voting.policy import Block, Policy
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig
 
 _DEFAULT_SALT = "default-hash-seed"
 _OFFSET, _PRIME, _MASK = 0xCBF29CE484222325, 0x100000001B3, 2**64 - 1
@@ -39,7 +39,7 @@ def threshold(percentage: float) -> int:
     return int(round(share * scale) / scale)
 
 
-class Probabilistic(Policy):
+class Probabilistic(Evaluator):
     """Says yes by the hash of the trace id, or by the randomness that spans tell of where that counts."""
 
     def __init__(self, percentage: float, salt: str) -> None:
@@ -73,13 +73,13 @@ def _consistent(ratio: float) -> int:
     return threshold_for(ratio) if ratio >= 1 / NEVER else NEVER
 
 
-class Config(Block):
+class Config(PolicyConfig):
     """Settings of `probabilistic`."""
 
     hash_salt: str = Field("", description="Samplers with the same salt choose the same traces.")
     sampling_percentage: float = Field(0.0, description="The share of traces to keep, in percent.")
 
-    def create(self) -> Policy:
+    def create(self) -> Evaluator:
         """Return the policy. ValueError when the percentage is not a number."""
         if math.isnan(self.sampling_percentage):
             raise ValueError("sampling_percentage is not a number")

@@ -16,10 +16,10 @@ from typing import Any
 from pydantic import Field
 
 from podtrail.config.types import MILLISECOND, SECOND, NonNegativeDuration, WarningPath
-from podtrail_processors.tail_sampling.voting.policy import Block, Policy
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig
 
 
-class Config(Block):
+class Config(PolicyConfig):
     """Settings of `python`."""
 
     policy: str = Field(
@@ -40,14 +40,14 @@ class Config(Block):
         "take less pay back.",
     )
 
-    def create(self) -> Policy:
+    def create(self) -> Evaluator:
         """Return the policy. ValueError when there is no such object, or when it can't vote: what there is instead."""
         if not self.policy:
             raise ValueError("policy must name what votes: module:object, or an entry point of podtrail.policies")
         from podtrail_processors.tail_sampling.policies.python_loading import load
-        from podtrail_processors.tail_sampling.policies.python_vote import PythonPolicy
+        from podtrail_processors.tail_sampling.policies.python_vote import PythonEvaluator
 
-        return PythonPolicy(self.policy, load(self.policy, self.args), self.budget, self.overdraft)
+        return PythonEvaluator(self.policy, load(self.policy, self.args), self.budget, self.overdraft)
 
     def lints(self) -> list[tuple[WarningPath, str]]:
         """Return what is hardly meant."""

@@ -6,14 +6,14 @@ from podtrail.otlp import Decision, Group, frame, split
 from podtrail.policy import TraceView
 from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.tail_sampling.policies.python_loading import Loaded, told
-from podtrail_processors.tail_sampling.voting.policy import NoVote, Policy
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, NoVote, label_of
 
 _QUIET, _MOST_QUIET = MINUTE, 60 * MINUTE
 """Between two lines about failures: twice as long each time."""
 _LONGEST_REASON = 500
 
 
-class PythonPolicy(Policy):
+class PythonEvaluator(Evaluator):
     """Asks the function, or the method `vote` of the object; what is neither bool, text nor None is no vote."""
 
     may_fail = True

@@ -10,11 +10,11 @@ from pydantic import Field, model_validator
 from podtrail.config.types import PositiveDuration
 from podtrail.otlp import Attempt, Decision
 from podtrail_processors.evidence.evidence import Evidence
-from podtrail_processors.tail_sampling.voting.policy import Block, Policy
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig
 from podtrail_processors.tail_sampling.voting.words import NO_ATTEMPT, lasting, pod_of
 
 
-class QueueWait(Policy):
+class QueueWait(Evaluator):
     """Says yes when the wait of an attempt's Pod lies above the threshold, and not above the upper one."""
 
     def __init__(self, threshold: int, upper: int | None) -> None:
@@ -51,7 +51,7 @@ def _waited(attempt: Attempt) -> str:
     return f"{pod_of(attempt)} waited {lasting(attempt.queue_wait or 0)} in the queue"
 
 
-class Config(Block):
+class Config(PolicyConfig):
     """Settings of `queue_wait`."""
 
     threshold: PositiveDuration | None = Field(None, description="Keep attempts whose Pod waited longer than this.")
@@ -63,7 +63,7 @@ class Config(Block):
             raise ValueError("upper_threshold must be longer than threshold")
         return self
 
-    def create(self) -> Policy:
+    def create(self) -> Evaluator:
         """Return the policy. ValueError without a threshold."""
         if self.threshold is None:
             raise ValueError("threshold must be given")

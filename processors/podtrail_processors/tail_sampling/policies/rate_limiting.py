@@ -5,12 +5,12 @@ from pydantic import Field
 from podtrail.config.types import WarningPath
 from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.tail_sampling.policies.lenient import Int64
-from podtrail_processors.tail_sampling.voting.budget import Budget
-from podtrail_processors.tail_sampling.voting.policy import Block, Policy
+from podtrail_processors.tail_sampling.voting.budget import Budgeted
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig
 from podtrail_processors.tail_sampling.voting.token_bucket import burst_of, nothing_comes_back
 
 
-class RateLimiting(Budget):
+class RateLimiting(Budgeted):
     """Says yes as long as the bucket has a token for each span of the trace.
 
     The first come get them. With the gate `usetracestate`, traces that fall due within a second are judged together at
@@ -33,7 +33,7 @@ class RateLimiting(Budget):
         return f"there was no room for its {self.cost(trace)} spans within {self._rate}"
 
 
-class Config(Block):
+class Config(PolicyConfig):
     """Settings of `rate_limiting`."""
 
     spans_per_second: Int64 = Field(0, description="How many spans are kept a second.")
@@ -41,7 +41,7 @@ class Config(Block):
         0, description="How many may be kept at once, and in a single trace; 0: twice `spans_per_second`."
     )
 
-    def create(self) -> Policy:
+    def create(self) -> Evaluator:
         """Return the policy."""
         return RateLimiting(self.spans_per_second, burst_of(self.burst_capacity, self.spans_per_second))
 

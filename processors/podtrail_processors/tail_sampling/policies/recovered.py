@@ -12,13 +12,13 @@ from pydantic import Field
 from podtrail.config.types import HOUR, PositiveDuration
 from podtrail.otlp import Attempt
 from podtrail_processors.evidence.evidence import Evidence
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig
 from podtrail_processors.tail_sampling.voting.learner import Learner
-from podtrail_processors.tail_sampling.voting.policy import Block, Policy
 from podtrail_processors.tail_sampling.voting.tries import Tries
 from podtrail_processors.tail_sampling.voting.words import cut, pod_of, times
 
 
-class Ended(NamedTuple):
+class Recovery(NamedTuple):
     """How an attempt ended, and how many had failed before it."""
 
     span_id: bytes
@@ -28,7 +28,7 @@ class Ended(NamedTuple):
     failures: int
 
 
-class Recovered(Learner[Ended]):
+class Recovered(Learner[Recovery]):
     """Says yes to a Pod's first success after enough failures."""
 
     def __init__(self, min_failures: int, max_pods: int, forget_after: int) -> None:
@@ -37,13 +37,13 @@ class Recovered(Learner[Ended]):
         self._min_failures = min_failures
         self._tries = Tries(max_pods, forget_after, self.forgot)
 
-    def learn(self, attempt: Attempt, trace: Evidence) -> Ended:
+    def learn(self, attempt: Attempt, trace: Evidence) -> Recovery:
         """Count it, if it failed."""
         failures = self._tries.count(attempt, trace.now) - 1
         yes = attempt.result == "Success" and failures >= self._min_failures
-        return Ended(attempt.span_id, yes, pod_of(attempt), cut(attempt.result), failures)
+        return Recovery(attempt.span_id, yes, pod_of(attempt), cut(attempt.result), failures)
 
-    def told(self, finding: Ended) -> str:
+    def told(self, finding: Recovery) -> str:
         """Tell how often it had failed."""
         if finding.result != "Success":
             return f"{finding.pod} has no node yet: the attempt ended {finding.result or 'without a result'}"
@@ -51,13 +51,13 @@ class Recovered(Learner[Ended]):
         fewer = "" if finding.yes else f", fewer than {self._min_failures}"
         return f"{finding.pod} got a node {after}{fewer}"
 
-    def take_over(self, predecessor: Policy) -> None:
+    def take_over(self, predecessor: Evaluator) -> None:
         """Go on counting."""
         assert isinstance(predecessor, Recovered)
         self._tries.move_in(predecessor._tries)
 
 
-class Config(Block):
+class Config(PolicyConfig):
     """Settings of `recovered`."""
 
     min_failures: int = Field(1, ge=1, description="How many attempts must have failed before the one that succeeded.")
@@ -66,6 +66,6 @@ class Config(Block):
         HOUR, description="After how long without an attempt a Pod and its failures are forgotten."
     )
 
-    def create(self) -> Policy:
+    def create(self) -> Evaluator:
         """Return the policy."""
         return Recovered(self.min_failures, self.max_pods, self.forget_after)

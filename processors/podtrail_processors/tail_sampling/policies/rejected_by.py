@@ -15,7 +15,7 @@ from pydantic import Field
 from podtrail.otlp import POST_FILTER, Decision, Rejection
 from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.evidence.refusals import refusals_in
-from podtrail_processors.tail_sampling.voting.policy import Block, Policy
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig
 from podtrail_processors.tail_sampling.voting.words import NO_ATTEMPT, cut, refusals, some
 
 Point = Literal[
@@ -23,7 +23,7 @@ Point = Literal[
 ]
 
 
-class RejectedBy(Policy):
+class RejectedBy(Evaluator):
     """Says yes when the refusals of one plugin that are asked for come to enough nodes."""
 
     def __init__(self, plugins: frozenset[str], min_nodes: int, points: frozenset[str], reason: str) -> None:
@@ -80,7 +80,7 @@ class RejectedBy(Policy):
         return []
 
 
-class Config(Block):
+class Config(PolicyConfig):
     """Settings of `rejected_by`."""
 
     plugins: tuple[str, ...] = Field((), description="The plugins, one of which must have said no; none: any plugin.")
@@ -92,7 +92,7 @@ class Config(Block):
     )
     reason: str = Field("", description="What must stand in its reason, for instance `Insufficient nvidia.com/gpu`.")
 
-    def create(self) -> Policy:
+    def create(self) -> Evaluator:
         """Return the policy. ValueError when nothing is asked for."""
         if not (self.plugins or self.min_nodes or self.extension_points or self.reason):
             raise ValueError("plugins, min_nodes, extension_points or reason must be given")

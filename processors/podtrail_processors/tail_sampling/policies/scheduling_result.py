@@ -6,7 +6,7 @@ from pydantic import Field
 
 from podtrail.otlp import ROOT_NAME, Decision, read_key_value
 from podtrail_processors.evidence.evidence import Evidence, Reads
-from podtrail_processors.tail_sampling.voting.policy import Block, Policy
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig
 from podtrail_processors.tail_sampling.voting.words import shown, some
 
 _KEY = "scheduler.result"
@@ -14,7 +14,7 @@ _KEY_BYTES = _KEY.encode()
 _ROOT = ROOT_NAME.encode()
 
 
-class SchedulingResult(Policy):
+class SchedulingResult(Evaluator):
     """Says yes when a `SchedulePod` span has one of the results."""
 
     reads = Reads(detailed=frozenset({"name", "attributes"}))
@@ -62,14 +62,14 @@ class SchedulingResult(Policy):
         return ""
 
 
-class Config(Block):
+class Config(PolicyConfig):
     """Settings of `scheduling_result`."""
 
     results: tuple[Literal["Success", "Unschedulable", "Error"], ...] = Field(
         (), description="The results to keep: Success, Unschedulable, Error; at least one."
     )
 
-    def create(self) -> Policy:
+    def create(self) -> Evaluator:
         """Return the policy. ValueError without any result."""
         if not self.results:
             raise ValueError("results must name at least one of Success, Unschedulable, Error")

@@ -11,7 +11,7 @@ from pydantic import Field
 from podtrail.config.types import MILLISECOND, PositiveDuration, format_duration
 from podtrail.otlp import ROOT_NAME, Decision, SpanFields
 from podtrail_processors.evidence.evidence import Evidence, Reads
-from podtrail_processors.tail_sampling.voting.policy import Block, Policy
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig
 from podtrail_processors.tail_sampling.voting.words import milliseconds, some
 
 _ROOT = ROOT_NAME.encode()
@@ -19,7 +19,7 @@ _PLUGIN_PREFIX = "plugin: "
 _TIMES = frozenset({"start_time_unix_nano", "end_time_unix_nano"})
 
 
-class SlowAttempt(Policy):
+class SlowAttempt(Evaluator):
     """Says yes when a span of a given name took longer than its limit. Nothing is said about traces without a root.
 
     Spans without start or end, or that end before they start, have no length and are passed over.
@@ -77,7 +77,7 @@ class SlowAttempt(Policy):
         return f"{span.name.decode()} took {took // MILLISECOND} ms, longer than {format_duration(limit)}"
 
 
-class SlowQueue(Policy):
+class SlowQueue(Evaluator):
     """Says yes when the Pod of a `SchedulePod` waited in the queue longer than the limit, or when `also` says yes."""
 
     def __init__(self, limit: int, also: SlowAttempt | None) -> None:
@@ -113,7 +113,7 @@ class SlowQueue(Policy):
         return max((attempt.queue_wait or 0 for attempt in trace.attempts), default=0)
 
 
-class Config(Block):
+class Config(PolicyConfig):
     """Settings of `slow_attempt`."""
 
     threshold: PositiveDuration | None = Field(None, description="Keep attempts that took longer than this.")
@@ -127,7 +127,7 @@ class Config(Block):
         None, description="Keep attempts whose Pod had waited in the scheduling queue longer than this."
     )
 
-    def create(self) -> Policy:
+    def create(self) -> Evaluator:
         """Return the policy. ValueError without any limit."""
         limits = dict(self.phases) | {_PLUGIN_PREFIX + name: limit for name, limit in self.plugins.items()}
         if self.threshold is not None:

@@ -6,10 +6,10 @@ from podtrail.config.types import WarningPath
 from podtrail.otlp import Decision
 from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.tail_sampling.policies.lenient import Int32
-from podtrail_processors.tail_sampling.voting.policy import Block, Policy
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig
 
 
-class SpanCount(Policy):
+class SpanCount(Evaluator):
     """Says yes when the number of spans lies between the bounds, both inclusive."""
 
     def __init__(self, least: int, most: int) -> None:
@@ -45,13 +45,13 @@ class SpanCount(Policy):
         return f"{spans}, at least {self._least}" + (f" and at most {self._most}" if self._most else "")
 
 
-class Config(Block):
+class Config(PolicyConfig):
     """Settings of `span_count`."""
 
     min_spans: Int32 = Field(0, description="Keep traces of at least so many spans.")
     max_spans: Int32 = Field(0, description="And of at most so many; 0: no limit.")
 
-    def create(self) -> Policy:
+    def create(self) -> Evaluator:
         """Return the policy."""
         return SpanCount(self.min_spans, self.max_spans)
 

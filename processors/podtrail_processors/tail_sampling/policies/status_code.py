@@ -9,7 +9,7 @@ from podtrail.config.mistakes import below, each
 from podtrail.otlp import Decision, SpanView, split, status_code
 from podtrail_processors.evidence.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.policies.lenient import Texts
-from podtrail_processors.tail_sampling.voting.policy import Block, Policy
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig
 from podtrail_processors.tail_sampling.voting.words import cut, name_of
 
 _UNSET = 0
@@ -17,7 +17,7 @@ _CODES = {"UNSET": _UNSET, "OK": 1, "ERROR": 2}
 _NAMES = {code: name for name, code in _CODES.items()}
 
 
-class StatusCode(Policy):
+class StatusCode(Evaluator):
     """Says yes when any span has one of the codes."""
 
     reads = Reads(columns=frozenset({"status"}))
@@ -60,12 +60,12 @@ def _known(name: str) -> None:
         raise ValueError(f"unknown status code {name!r}; there are OK, ERROR and UNSET")
 
 
-class Config(Block):
+class Config(PolicyConfig):
     """Settings of `status_code`."""
 
     status_codes: Texts = Field((), description="The statuses to keep: OK, ERROR, UNSET; at least one.")
 
-    def create(self) -> Policy:
+    def create(self) -> Evaluator:
         """Return the policy. ValueError for no status or an unknown one."""
         if not self.status_codes:
             raise ValueError("status_codes must name at least one of OK, ERROR, UNSET")

@@ -7,14 +7,14 @@ from pydantic import Field
 from podtrail.config.mistakes import below
 from podtrail.config.re2 import finder
 from podtrail.config.types import WarningPath
-from podtrail_processors.tail_sampling.policies.attribute import AttributePolicy, Lookup, keyless
+from podtrail_processors.tail_sampling.policies.attribute import AttributeEvaluator, Lookup, keyless
 from podtrail_processors.tail_sampling.policies.lenient import Int64, Texts
-from podtrail_processors.tail_sampling.voting.policy import Block, Policy
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig
 
 _CACHE_SIZE = 128
 
 
-class StringAttribute(AttributePolicy):
+class StringAttribute(AttributeEvaluator):
     """Says yes when the attribute matches somewhere; a value that is no text counts as empty.
 
     An empty text never matches on a span; on a resource a regular expression may match it, as in the Collector.
@@ -29,7 +29,7 @@ class StringAttribute(AttributePolicy):
         super().__init__(reason, lookup, inverted)
 
 
-class Config(Block):
+class Config(PolicyConfig):
     """Settings of `string_attribute`."""
 
     key: str = Field("", description="The attribute, of a resource or a span.")
@@ -38,7 +38,7 @@ class Config(Block):
     cache_max_size: Int64 = Field(0, description="How many answers of regular expressions are remembered; 0: 128.")
     invert_match: bool = Field(False, description="Keep the traces in which no value matches.")
 
-    def create(self) -> Policy:
+    def create(self) -> Evaluator:
         """Return the policy. ValueError for a regular expression that is none."""
         if self.enabled_regex_matching:
             with below("values"):

@@ -16,13 +16,13 @@ from podtrail.config.types import SECOND, PositiveDuration, WarningPath
 from podtrail.otlp import Decision
 from podtrail_processors.evidence.evidence import Evidence, Reads
 from podtrail_processors.probability import ALWAYS, probability_of
-from podtrail_processors.tail_sampling.voting.policy import Block, Policy, label_of
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig, label_of
 from podtrail_processors.tail_sampling.voting.throughput import (
     LEAST_BUDGET,
     MOST_BUDGET,
     OTHER,
     Flow,
-    Share,
+    FlowShare,
     Throughput,
 )
 from podtrail_processors.tail_sampling.voting.throughput_metrics import publish
@@ -42,7 +42,7 @@ def _nobody() -> None:
     return
 
 
-class TargetRate(Policy):
+class TargetRate(Evaluator):
     """Says yes by chance, with a probability that keeps what it says yes to near the target.
 
     What another policy keeps anyway counts as well, as it does for `rate_limiting`; within `and`, only what the parts
@@ -60,7 +60,7 @@ class TargetRate(Policy):
         self._throughput = throughput
         self._key = key
         self._threshold = ALWAYS
-        self._chosen: OrderedDict[bytes, Share] = OrderedDict()
+        self._chosen: OrderedDict[bytes, FlowShare] = OrderedDict()
         """By what share a trace was decided, of those last decided."""
         self._count_folded: Callable[[], None] = _nobody
 
@@ -68,7 +68,7 @@ class TargetRate(Policy):
         """Show its keys in metrics."""
         self._count_folded = publish(self._throughput, self._unit, context.metrics, label_of(context.id, name))
 
-    def take_over(self, predecessor: Policy) -> None:
+    def take_over(self, predecessor: Evaluator) -> None:
         """Keep to the rates that were measured, if they are of the same keys in the same unit."""
         assert isinstance(predecessor, TargetRate)
         if (predecessor._unit, predecessor._key.names) == (self._unit, self._key.names):
@@ -138,7 +138,7 @@ def _round(number: float) -> str:
     return f"{number:.0f}" if number >= 100 else f"{number:.2g}"
 
 
-class Config(Block):
+class Config(PolicyConfig):
     """Settings of `target_rate`."""
 
     spans_per_second: float | None = Field(None, gt=0, allow_inf_nan=False, description="Keep about so many spans.")
@@ -187,7 +187,7 @@ class Config(Block):
         given = {unit: getattr(self, f"{unit}_per_second") for unit in _amounts}
         return {unit: target for unit, target in given.items() if target is not None}
 
-    def create(self) -> Policy:
+    def create(self) -> Evaluator:
         """Return the policy. ValueError without a target."""
         if not (targets := self._targets()):
             raise ValueError("spans_per_second, bytes_per_second or traces_per_second must be given")

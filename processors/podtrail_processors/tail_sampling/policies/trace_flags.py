@@ -4,12 +4,12 @@ from pydantic import ConfigDict
 
 from podtrail.otlp import Decision
 from podtrail_processors.evidence.evidence import Evidence, Reads
-from podtrail_processors.tail_sampling.voting.policy import Block, Policy
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig
 
 _SAMPLED = 1
 
 
-class TraceFlags(Policy):
+class TraceFlags(Evaluator):
     """Says yes when a span's flags have the sampled bit."""
 
     reads = Reads(columns=frozenset({"flags"}))
@@ -24,11 +24,11 @@ class TraceFlags(Policy):
         return f"none of its {trace.span_count} spans carries the sampled flag"
 
 
-class Config(Block):
+class Config(PolicyConfig):
     """Has no settings; what stands there is passed over, as in the Collector."""
 
     model_config = ConfigDict(extra="ignore")
 
-    def create(self) -> Policy:
+    def create(self) -> Evaluator:
         """Return the policy."""
         return TraceFlags()

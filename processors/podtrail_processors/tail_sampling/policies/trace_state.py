@@ -8,7 +8,7 @@ from pydantic import Field
 from podtrail.otlp import Decision
 from podtrail_processors.evidence.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.policies.lenient import Texts
-from podtrail_processors.tail_sampling.voting.policy import Block, Policy
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig
 from podtrail_processors.tail_sampling.voting.words import decoded, shown, some
 from podtrail_processors.w3c import read_trace_state
 
@@ -16,7 +16,7 @@ _LONGEST_PAIR = 256
 _read = lru_cache(maxsize=1024)(read_trace_state)
 
 
-class TraceState(Policy):
+class TraceState(Evaluator):
     """Says yes when a span's trace state has the key with one of the values, exactly.
 
     As in the Collector, a trace state that breaks the W3C's rules anywhere matches nothing.
@@ -61,12 +61,12 @@ class TraceState(Policy):
         return ""
 
 
-class Config(Block):
+class Config(PolicyConfig):
     """Settings of `trace_state`."""
 
     key: str = Field("", description="The key in the trace state.")
     values: Texts = Field((), description="The values to keep, exact.")
 
-    def create(self) -> Policy:
+    def create(self) -> Evaluator:
         """Return the policy."""
         return TraceState(self.key, self.values)

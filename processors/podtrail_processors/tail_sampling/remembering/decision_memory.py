@@ -12,7 +12,7 @@ from hashlib import blake2b
 
 from podtrail.component import Metrics
 from podtrail.otlp import Decision
-from podtrail_processors.tail_sampling.config.sampler import DecisionMemory as Settings
+from podtrail_processors.tail_sampling.config.sampler import DecisionMemoryConfig as Settings
 
 _BUCKET = 128
 """Places in a bucket; the one that was written first is written over."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
-class Demand:
+class SampledAmounts:
     """Amounts (spans, bytes or traces; a second or in all) by how thinly they had been sampled before they came.
 
     A class takes in what came with a probability between two powers of 2: it holds at most 57 of them. What was never
@@ -47,9 +47,9 @@ class Demand:
             kept -= came
         return 1.0
 
-    def mixed(self, new: "Demand", seconds: float, share: float, least: float) -> "Demand":
+    def mixed(self, new: "SampledAmounts", seconds: float, share: float, least: float) -> "SampledAmounts":
         """Return rates of which `share` is that of `new` in so many seconds; classes below `least` are left out."""
-        mixed = Demand()
+        mixed = SampledAmounts()
         for at in self.came.keys() | new.came.keys():
             came = (1 - share) * self.came.get(at, 0.0) + share * new.came.get(at, 0.0) / seconds
             if came >= least:
@@ -58,17 +58,17 @@ class Demand:
                 mixed.stands_for[at] = (1 - share) * self.stands_for.get(at, 0.0) + share * stands_for
         return mixed
 
-    def plus(self, other: "Demand", times: float) -> "Demand":
+    def plus(self, other: "SampledAmounts", times: float) -> "SampledAmounts":
         """Return these amounts and `times` those of another."""
-        both = Demand(dict(self.came), dict(self.stands_for))
+        both = SampledAmounts(dict(self.came), dict(self.stands_for))
         for at, came in other.came.items() if times else ():
             both.came[at] = both.came.get(at, 0.0) + times * came
             both.stands_for[at] = both.stands_for.get(at, 0.0) + times * other.stands_for[at]
         return both
 
-    def raised(self, new: "Demand", seconds: float) -> "Demand":
+    def raised(self, new: "SampledAmounts", seconds: float) -> "SampledAmounts":
         """Return rates that are those of `new` in so many seconds where these are higher."""
-        raised = Demand(dict(self.came), dict(self.stands_for))
+        raised = SampledAmounts(dict(self.came), dict(self.stands_for))
         for at, came in new.came.items():
             if came / seconds > raised.came.get(at, 0.0):
                 raised.came[at], raised.stands_for[at] = came / seconds, new.stands_for[at] / seconds
@@ -76,7 +76,7 @@ class Demand:
 
 
 def allot(
-    demands: Sequence[Demand], traces: Sequence[float], keys: Sequence[int], budget: float, least: float
+    demands: Sequence[SampledAmounts], traces: Sequence[float], keys: Sequence[int], budget: float, least: float
 ) -> list[float]:
     """Return the probability for each demand, so that what is kept of all adds up to the budget.
 

@@ -7,11 +7,11 @@ from operator import itemgetter
 from podtrail.otlp import Decision
 from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.probability import ALWAYS, NEVER, randomness_of
-from podtrail_processors.tail_sampling.voting.policy import Policy
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator
 from podtrail_processors.tail_sampling.voting.token_bucket import TokenBucket
 
 
-class Budget(Policy):
+class Budgeted(Evaluator):
     """Says yes as long as its bucket has the tokens that a trace costs.
 
     It charges every trace it says yes to, also one that another policy keeps anyway: so did the Collector's.
@@ -63,9 +63,9 @@ class Budget(Policy):
             spent += cost
         self._bucket.take(spent, now)
 
-    def take_over(self, predecessor: Policy) -> None:
+    def take_over(self, predecessor: Evaluator) -> None:
         """Go on from what is left of the predecessor's bucket."""
-        assert isinstance(predecessor, Budget)
+        assert isinstance(predecessor, Budgeted)
         self._bucket.take_over(predecessor._bucket)
 
 

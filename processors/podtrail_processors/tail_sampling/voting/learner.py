@@ -7,7 +7,7 @@ from typing import Generic, Protocol, TypeVar
 from podtrail.component import Context, Counter
 from podtrail.otlp import Attempt, Decision
 from podtrail_processors.evidence.evidence import Evidence
-from podtrail_processors.tail_sampling.voting.policy import Policy, label_of
+from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, label_of
 from podtrail_processors.tail_sampling.voting.words import NO_ATTEMPT
 
 _REMEMBERED = 2048
@@ -29,7 +29,7 @@ class Finding(Protocol):
 F = TypeVar("F", bound=Finding)
 
 
-class Learner(Policy, Generic[F]):
+class Learner(Evaluator, Generic[F]):
     """Compares each attempt with those before it, then learns from it.
 
     It is shown every trace ahead of the votes, so that it knows of attempts that it was not asked about: behind the

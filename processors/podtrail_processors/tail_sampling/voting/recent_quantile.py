@@ -15,7 +15,7 @@ _STALE = 100
 
 
 @dataclass(slots=True)
-class Part:
+class WindowPart:
     """The numbers of a part of the window."""
 
     ends: int
@@ -34,7 +34,7 @@ class RecentQuantile:
         self._quantile = quantile
         self._window = window
         self._length = max(1, window // _PARTS)
-        self._parts: deque[Part] = deque()
+        self._parts: deque[WindowPart] = deque()
         self._settled: TDigest | None = None
         """The parts before the last one, put together."""
         self.count = 0
@@ -63,7 +63,7 @@ class RecentQuantile:
     def copy(self) -> "RecentQuantile":
         """Return another that knows the same and learns for itself."""
         twin = RecentQuantile(self._quantile, self._window)
-        twin._parts.extend(Part(part.ends, part.sketch.copy(), part.count) for part in self._parts)
+        twin._parts.extend(WindowPart(part.ends, part.sketch.copy(), part.count) for part in self._parts)
         twin._settled, twin.count = self._settled, self.count
         return twin
 
@@ -75,7 +75,7 @@ class RecentQuantile:
         # Imported when there is a number: a configuration is checked, and a sampler made, without it.
         from fastdigest import TDigest
 
-        parts.append(Part((now // self._length + 1) * self._length, TDigest(_CENTROIDS)))
+        parts.append(WindowPart((now // self._length + 1) * self._length, TDigest(_CENTROIDS)))
         while parts[0].ends - self._length + self._window <= now:
             self.count -= parts.popleft().count
         self._settled = None

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from podtrail.config.types import SECOND
 from podtrail_processors.probability import ALWAYS, NEVER, probability_of, threshold_for
-from podtrail_processors.tail_sampling.voting.allotment import Demand, allot
+from podtrail_processors.tail_sampling.voting.allotment import SampledAmounts, allot
 
 _PRECISION = 4
 """Hexadecimal digits of a threshold."""
@@ -33,7 +33,7 @@ OTHER = "(other)"
 """The label of all keys beyond the most that are told apart."""
 
 
-class Share(NamedTuple):
+class FlowShare(NamedTuple):
     """What a key has of the budget until the next plan."""
 
     label: str
@@ -51,20 +51,20 @@ class Flow:
 
     def __init__(self, label: str) -> None:
         self.label = label
-        self.demand = Demand()
+        self.demand = SampledAmounts()
         """A second, smoothed."""
-        self.seen = Demand()
+        self.seen = SampledAmounts()
         """In this window."""
         self.kept = self.kept_rate = 0.0
         self.known = False
         """Whether it came in the last window, so that it may be reckoned with in this one."""
         self.set(1.0, self.demand)
 
-    def set(self, probability: float, expected: Demand) -> None:
+    def set(self, probability: float, expected: SampledAmounts) -> None:
         """Keep it with this probability from here on. `expected`: what is to come of it a second."""
         self.threshold = threshold_for(max(probability, 1 / NEVER), _PRECISION) if probability < 1 else ALWAYS
         self.probability = probability_of(self.threshold)
-        self.share = Share(self.label, self.threshold, expected.total(), expected.kept_at(self.probability))
+        self.share = FlowShare(self.label, self.threshold, expected.total(), expected.kept_at(self.probability))
 
 
 class Throughput:
@@ -86,7 +86,7 @@ class Throughput:
         """Over what time the rates were measured, at most an interval."""
         self._others = Flow("")
         """Keys that are not known: what is seen are the first traces of each, to which `_later` ones come."""
-        self._later = Demand()
+        self._later = SampledAmounts()
         self._other_keys = 1
         self._planned = 0
         """How many traces have come since the last plan."""
@@ -146,9 +146,9 @@ class Throughput:
         self._slack = self._allowance()
         for flow in self.flows.values():
             flow.known = bool(flow.seen.came)
-            flow.seen, flow.kept = Demand(), 0.0
+            flow.seen, flow.kept = SampledAmounts(), 0.0
         self._plan({key: flow.demand for key, flow in self.flows.items() if flow.known}, self._others.demand)
-        self._others.seen, self._later, self._other_keys = Demand(), Demand(), 0
+        self._others.seen, self._later, self._other_keys = SampledAmounts(), SampledAmounts(), 0
         self._pace = self._others.share.kept + sum(flow.share.kept for flow in self.flows.values() if flow.known)
 
     def _allowance(self) -> float:
@@ -199,7 +199,7 @@ class Throughput:
         mean = self._amount / self._traces if self._traces else 0.0
         least = _FORGOTTEN * mean * SECOND / self._interval
         self._amount, self._traces = self._amount / 2, self._traces / 2
-        first = Demand().mixed(self._others.seen, seconds, 1.0, 0.0)
+        first = SampledAmounts().mixed(self._others.seen, seconds, 1.0, 0.0)
         # Keys that stay are known from now on; where they don't, others like them are to be expected.
         self._others.demand = first.plus(self._later, self._gone() / seconds)
         for key, flow in list(self.flows.items()):
@@ -215,7 +215,7 @@ class Throughput:
         total = sum(flow.demand.total() for flow in known)
         return sum(flow.demand.total() for flow in known if not flow.seen.came) / total if total else 0.0
 
-    def _plan(self, known: dict[Hashable, Demand], others: Demand) -> None:
+    def _plan(self, known: dict[Hashable, SampledAmounts], others: SampledAmounts) -> None:
         """Set the probabilities for what is to be expected of the known keys, and of all others."""
         self._planned = 0
         mean = self._amount / self._traces if self._traces else 1.0

@@ -9,7 +9,7 @@ from podtrail.otlp import Group
 from podtrail_processors.evidence.evidence import Header
 from podtrail_processors.tail_sampling.holding.held_trace import HeldTrace
 from podtrail_processors.tail_sampling.judging.judge import Judgement
-from podtrail_processors.tail_sampling.leaving.linked.web import Node
+from podtrail_processors.tail_sampling.leaving.linked.web import LinkedTrace
 
 _NODE_BYTES = 1500
 _KEY_BYTES = 300
@@ -24,17 +24,23 @@ class Grace:
         self.spans = 0
         self.bytes = 0
         """What they take, as estimated: their spans, and what is remembered of each."""
-        self._order: deque[Node] = deque()
+        self._order: deque[LinkedTrace] = deque()
         self._count = 0
         self._latest = 0
-        self._stragglers: list[tuple[int, int, Node]] = []
+        self._stragglers: list[tuple[int, int, LinkedTrace]] = []
         """Those that arrived before one that was decided earlier, the first of them on top."""
 
     def __len__(self) -> int:
         return self._count
 
     def rest(
-        self, node: Node, trace: HeldTrace, judgement: Judgement, groups: Sequence[Group], at: int | None, size: int
+        self,
+        node: LinkedTrace,
+        trace: HeldTrace,
+        judgement: Judgement,
+        groups: Sequence[Group],
+        at: int | None,
+        size: int,
     ) -> None:
         """Let a trace rest whose spans have this size, its joins known already; `at`: when it was decided.
 
@@ -58,7 +64,7 @@ class Grace:
         else:
             heappush(self._stragglers, (arrived, id(node), node))
 
-    def join(self, node: Node, group: Group) -> None:
+    def join(self, node: LinkedTrace, group: Group) -> None:
         """Add late spans to a resting trace."""
         assert node.trace is not None, "it rests"
         node.groups = [*node.groups, group]
@@ -68,7 +74,7 @@ class Grace:
         self.spans += group.span_count
         self.bytes += weight
 
-    def take(self, node: Node) -> HeldTrace:
+    def take(self, node: LinkedTrace) -> HeldTrace:
         """Part with a resting trace."""
         trace = node.trace
         assert trace is not None, "it rests"
@@ -78,7 +84,7 @@ class Grace:
         self.bytes -= node.size
         return trace
 
-    def oldest(self) -> Node | None:
+    def oldest(self) -> LinkedTrace | None:
         """Return the trace that has rested longest."""
         order = self._order
         while order:
@@ -87,7 +93,7 @@ class Grace:
             order.popleft()
         return None
 
-    def due(self, now: int) -> Iterator[Node]:
+    def due(self, now: int) -> Iterator[LinkedTrace]:
         """Yield the traces whose time is over, the one that has rested longest first; whoever asks takes them."""
         order = self._order
         while order and ((node := order[0]).until <= now or node.trace is None):
@@ -118,7 +124,7 @@ class Grace:
         other._order.clear()
         other._stragglers.clear()
 
-    def __iter__(self) -> Iterator[Node]:
+    def __iter__(self) -> Iterator[LinkedTrace]:
         """Yield the traces, the one that has rested longest first."""
         return (node for node in self._order if node.trace is not None)
 

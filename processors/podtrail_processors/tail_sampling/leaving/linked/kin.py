@@ -9,7 +9,7 @@ from podtrail.component import Counter
 from podtrail.otlp import Group
 from podtrail_processors.pod_identity import CREATE, Places, Sighting
 from podtrail_processors.tail_sampling.leaving.linked.joins import PLACE, JoinReader, Joins, Key, uid_key
-from podtrail_processors.tail_sampling.leaving.linked.web import Founder, Node, Tie, Web
+from podtrail_processors.tail_sampling.leaving.linked.web import Founder, LinkedTrace, Tie, Web
 
 _MOST_PLACES: Final = 20_000
 _NEVER: Final = 1 << 63
@@ -30,7 +30,7 @@ class Kin:
         self.web = Web(max_hops)
         self._reader = reader
         self._places = Places(_MOST_PLACES)
-        self._kept: deque[Node] = deque()
+        self._kept: deque[LinkedTrace] = deque()
         self.due = _NEVER
         """When the first of the kept traces is to be forgotten."""
         self.kept_keys = 0
@@ -43,11 +43,11 @@ class Kin:
         self._asked = False
         """Whether there was ever a trace that told a Pod's place without its uid."""
 
-    def node(self, trace_id: bytes) -> Node | None:
+    def node(self, trace_id: bytes) -> LinkedTrace | None:
         """Return what is known of a trace."""
         return self.web.nodes.get(trace_id)
 
-    def enter(self, node: Node, nameless: Sequence[Sighting], spans: bytes) -> Sequence[Tie]:
+    def enter(self, node: LinkedTrace, nameless: Sequence[Sighting], spans: bytes) -> Sequence[Tie]:
         """Take a trace in; return who is kept as it is now known, itself included."""
         if node.trace_id in self.web.nodes:
             self._forget(self.web.nodes[node.trace_id])
@@ -56,7 +56,7 @@ class Kin:
             return self._settle(node, nameless, spans)
         return self._settled(node) if shares else ()
 
-    def extend(self, node: Node, joins: Joins, spans: bytes) -> Sequence[Tie]:
+    def extend(self, node: LinkedTrace, joins: Joins, spans: bytes) -> Sequence[Tie]:
         """Take in what late spans of a trace say; return who is kept as it is now known."""
         before = len(node.keys)
         was_kept = node.founder is not None
@@ -67,8 +67,8 @@ class Kin:
             self.kept_keys += len(node.keys) - before
         return ties
 
-    def _settle(self, node: Node, nameless: Sequence[Sighting], spans: bytes) -> Sequence[Tie]:
-        named: Sequence[Node] = ()
+    def _settle(self, node: LinkedTrace, nameless: Sequence[Sighting], spans: bytes) -> Sequence[Tie]:
+        named: Sequence[LinkedTrace] = ()
         if nameless:
             if not self._asked:
                 self._begin_to_ask()
@@ -81,9 +81,9 @@ class Kin:
             return self._settled(node)
         return [tie for one in [*named, node] for tie in self._settled(one)]
 
-    def _learn(self, node: Node, spans: bytes) -> Sequence[Node]:
+    def _learn(self, node: LinkedTrace, spans: bytes) -> Sequence[LinkedTrace]:
         """Learn which Pods were where; return the traces that this gave a Pod's uid."""
-        named: list[Node] = []
+        named: list[LinkedTrace] = []
         for pod in self._reader.pods(node.trace_id, spans):
             if self._places.note(pod.place, pod.uid, pod.at):
                 sharing = self.web.sharing((PLACE, pod.place), _MOST_NAMED)
@@ -97,7 +97,7 @@ class Kin:
             if node.trace is not None:
                 self._learn(node, b"".join([group.spans for group in node.groups]))
 
-    def _name(self, node: Node) -> bool:
+    def _name(self, node: LinkedTrace) -> bool:
         """Tie a trace to the Pods that it is about; return whether to any by its uid."""
         uids: list[Key] = []
         unknown: list[Sighting] = []
@@ -116,7 +116,7 @@ class Kin:
         self.web.tie(node, [*uids, *places])
         return bool(uids)
 
-    def _settled(self, node: Node) -> Sequence[Tie]:
+    def _settled(self, node: LinkedTrace) -> Sequence[Tie]:
         """Keep a trace that has a kept neighbour, and from a kept one whom it reaches; return whom that kept."""
         tie: Tie | None = None
         if node.founder is None:
@@ -131,12 +131,12 @@ class Kin:
             self._refused.add(1)
         return reached if tie is None else [tie, *reached]
 
-    def found(self, node: Node, founder: Founder) -> Sequence[Tie]:
+    def found(self, node: LinkedTrace, founder: Founder) -> Sequence[Tie]:
         """Have a resting trace count as one that a policy kept; return who is kept with it."""
         self.web.found(node, founder)
         return self._settled(node)
 
-    def remember(self, node: Node, groups: Sequence[Group]) -> None:
+    def remember(self, node: LinkedTrace, groups: Sequence[Group]) -> None:
         """Remember a kept trace, of which these groups are known, until its time, or until there are too many."""
         if not self._asked and self._placed.isdisjoint(node.keys):
             if len(self._placed) >= _MOST_PLACES:
@@ -163,7 +163,7 @@ class Kin:
         if self.web.nodes.get(node.trace_id) is node:
             self._forget(node)
 
-    def _forget(self, node: Node) -> None:
+    def _forget(self, node: LinkedTrace) -> None:
         self.kept_keys -= len(node.keys)
         self.web.remove(node)
 

@@ -1,4 +1,4 @@
-"""Departures where linked traces are kept together: what no policy kept rests, and is rescued or let go."""
+"""Leaving where linked traces are kept together: what no policy kept rests, and is rescued or let go."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -7,16 +7,16 @@ from podtrail.component import Context
 from podtrail.otlp import Group
 from podtrail_processors.evidence.evidence import Evidence, headers_of
 from podtrail_processors.tail_sampling.config.sampler import Config
-from podtrail_processors.tail_sampling.holding.held_trace import Decided, HeldTrace
-from podtrail_processors.tail_sampling.holding.trace_memory import Memory
+from podtrail_processors.tail_sampling.holding.held_trace import FinalDecision, HeldTrace
+from podtrail_processors.tail_sampling.holding.trace_memory import TraceMemory
 from podtrail_processors.tail_sampling.judging.instruments import Instruments
 from podtrail_processors.tail_sampling.judging.judge import Judgement
 from podtrail_processors.tail_sampling.leaving.linked.grace import Grace
 from podtrail_processors.tail_sampling.leaving.linked.instruments import LinkInstruments
 from podtrail_processors.tail_sampling.leaving.linked.joins import LINK, JoinReader, join_of
 from podtrail_processors.tail_sampling.leaving.linked.kin import Kin
-from podtrail_processors.tail_sampling.leaving.linked.web import Founder, Node, Tie
-from podtrail_processors.tail_sampling.leaving.releaser import Departures, Outcome, Resting
+from podtrail_processors.tail_sampling.leaving.linked.web import Founder, LinkedTrace, Tie
+from podtrail_processors.tail_sampling.leaving.releaser import Released, Releaser, Resting
 
 POLICY: Final = "linked_traces"
 """What a verdict names in place of a policy."""
@@ -26,7 +26,7 @@ _STEPS = 64
 """What rests leaves at times that are this part of `grace_period` apart, many at once."""
 
 
-class LinkedDepartures(Departures):
+class LinkedReleaser(Releaser):
     """Keeps with a trace what is linked with it.
 
     A trace that no policy kept looks for one that is kept; finding none it rests, nothing of it told or remembered,
@@ -35,9 +35,9 @@ class LinkedDepartures(Departures):
     """
 
     def __init__(
-        self, config: Config, context: Context, instruments: Instruments, memory: Memory, *, weighs: bool
+        self, config: Config, context: Context, instruments: Instruments, memory: TraceMemory, *, weighs: bool
     ) -> None:
-        """Let traces of this memory go, as `Departures` does."""
+        """Let traces of this memory go, as `Releaser` does."""
         super().__init__(config, context, instruments, memory, weighs=weighs)
         self._compact = self.knows
         self.knows = True
@@ -65,7 +65,7 @@ class LinkedDepartures(Departures):
         evidence: Evidence,
         groups: Sequence[Group],
         now: int,
-        out: Outcome,
+        out: Released,
         earlier: Sequence[Group] = (),
     ) -> None:
         """Let a trace go with those that it rescues, or let it rest."""
@@ -79,9 +79,9 @@ class LinkedDepartures(Departures):
         keys, nameless = self._reader.read(trace_id, raw, evidence.headers, evidence.links)
         until = now + self._period
         if decision == "sampled":
-            node = Node(trace_id, keys, 0, Founder(judgement.policy, self._quota), until)
+            node = LinkedTrace(trace_id, keys, 0, Founder(judgement.policy, self._quota), until)
         else:
-            node = Node(trace_id, keys, self._unkept, None, until - until % -self._together)
+            node = LinkedTrace(trace_id, keys, self._unkept, None, until - until % -self._together)
         ties = kin.enter(node, nameless, raw)
         if ties:
             own = next((tie for tie in ties if tie.node is node), None)
@@ -99,11 +99,11 @@ class LinkedDepartures(Departures):
         if self._caches:
             self.forget(trace, now)
         else:
-            trace.close(Decided(decision, now))
+            trace.close(FinalDecision(decision, now))
         if grace.bytes > self._most_bytes:
             self._bound(now, out)
 
-    def _rescue(self, ties: Sequence[Tie], now: int, out: Outcome) -> None:
+    def _rescue(self, ties: Sequence[Tie], now: int, out: Released) -> None:
         """Let go traces that rested and are kept now, in order of their arrival."""
         rescued = [(self._grace.take(tie.node), tie) for tie in ties]
         rescued.sort(key=lambda one: one[0].arrived)
@@ -111,53 +111,53 @@ class LinkedDepartures(Departures):
             self._counted.kept_by(tie)
             self._keep(trace, tie.node, linked(tie.node.judgement, tie), now, out)
 
-    def _keep(self, trace: HeldTrace, node: Node, judgement: Judgement, now: int, out: Outcome) -> None:
+    def _keep(self, trace: HeldTrace, node: LinkedTrace, judgement: Judgement, now: int, out: Released) -> None:
         node.until = now + self._period
         self._kin.remember(node, node.groups)
         out.since = min(out.since, trace.arrived)
         groups, node.groups = node.groups, ()
         self.conclude(trace, judgement, self.inscribed(groups, judgement), node.at, now, out)
 
-    def _bound(self, now: int, out: Outcome) -> None:
+    def _bound(self, now: int, out: Released) -> None:
         while self._grace.bytes > self._most_bytes and (node := self._grace.oldest()) is not None:
             self._counted.pushed_out.add(1)
             self._let_go(node, now, out)
 
-    def _let_go(self, node: Node, now: int, out: Outcome) -> int:
+    def _let_go(self, node: LinkedTrace, now: int, out: Released) -> int:
         trace = self._grace.take(node)
         self._kin.web.remove(node)
         self.conclude(trace, node.judgement, node.groups, node.at, now, out)
         return trace.span_count
 
-    def late(self, group: Group, decided: Decided, now: int, out: Outcome) -> None:
+    def late(self, group: Group, decided: FinalDecision, now: int, out: Released) -> None:
         """Have late spans follow the decision, or rest with their trace; they may link it with others."""
         if not self._joined(group, now, out):
             super().late(group, decided, now, out)
 
-    def late_remembered(self, group: Group, now: int, out: Outcome) -> None:
+    def late_remembered(self, group: Group, now: int, out: Released) -> None:
         """Have late spans follow the remembered decision; they may link their trace with others."""
         node = self._kin.node(group.trace_id)
         if node is not None and node.trace is None:
             self._learn(node, group, now, out)
         super().late_remembered(group, now, out)
 
-    def late_unkept(self, group: Group, now: int, out: Outcome) -> Judgement | None:
+    def late_unkept(self, group: Group, now: int, out: Released) -> Judgement | None:
         """Let late spans of a trace go that rests no more; if they rescue it, they rescue those linked with it, too."""
         rescue = super().late_unkept(group, now, out)
         if rescue is not None:
             self.kept_unheld(group.trace_id, rescue.policy, [group], now, out)
         return rescue
 
-    def kept_unheld(self, trace_id: bytes, policy: str, groups: Sequence[Group], now: int, out: Outcome) -> None:
+    def kept_unheld(self, trace_id: bytes, policy: str, groups: Sequence[Group], now: int, out: Released) -> None:
         """Let go what rests and is linked with a trace that was kept of which no more than this is known."""
         spans = b"".join([group.spans for group in groups])
         keys, nameless = self._reader.read(trace_id, spans, headers_of(groups))
-        node = Node(trace_id, keys, 0, Founder(policy, self._quota), now + self._period)
+        node = LinkedTrace(trace_id, keys, 0, Founder(policy, self._quota), now + self._period)
         self._kin.forget_until(now)
         self._rescue(self._kin.enter(node, nameless, spans), now, out)
         self._kin.remember(node, groups)
 
-    def claims(self, group: Group, now: int, out: Outcome) -> bool:
+    def claims(self, group: Group, now: int, out: Released) -> bool:
         """Take late spans of a trace that rests, or that is remembered here alone."""
         if group.trace_id not in self._kin.web.nodes:
             return self._compact and super().claims(group, now, out)
@@ -168,7 +168,7 @@ class LinkedDepartures(Departures):
         out.groups.append(group)
         return True
 
-    def _joined(self, group: Group, now: int, out: Outcome) -> bool:
+    def _joined(self, group: Group, now: int, out: Released) -> bool:
         """Learn from late spans, and let them rest with their trace if it does; return whether they did."""
         node = self._kin.node(group.trace_id)
         if node is None:
@@ -183,23 +183,23 @@ class LinkedDepartures(Departures):
         self._bound(now, out)
         return rests
 
-    def _rescue_by_policy(self, node: Node, rescue: Judgement, now: int, out: Outcome) -> None:
+    def _rescue_by_policy(self, node: LinkedTrace, rescue: Judgement, now: int, out: Released) -> None:
         """Keep a resting trace for what came late, as one that a policy kept."""
         trace = self._grace.take(node)
         self._rescue(self._kin.found(node, Founder(rescue.policy, self._quota)), now, out)
         self._keep(trace, node, rescue, now, out)
 
-    def _learn(self, node: Node, group: Group, now: int, out: Outcome) -> None:
+    def _learn(self, node: LinkedTrace, group: Group, now: int, out: Released) -> None:
         self._kin.forget_until(now)
         if self._kin.node(node.trace_id) is not node:
             return
         joins = self._reader.read(group.trace_id, group.spans, headers_of([group]))
         self._rescue(self._kin.extend(node, joins, group.spans), now, out)
 
-    def take_over(self, others: "Sequence[Departures]", mine: Callable[[bytes], bool], now: int) -> None:
+    def take_over(self, others: "Sequence[Releaser]", mine: Callable[[bytes], bool], now: int) -> None:
         """Take what rests with others and what they remember. Times stay as they were, bounds are these."""
         for other in others:
-            if isinstance(other, LinkedDepartures):
+            if isinstance(other, LinkedReleaser):
                 self._kin.take_over(other._kin)
                 self._grace.take_over(other._grace)
         super().take_over(others, mine, now)
@@ -228,7 +228,7 @@ class LinkedDepartures(Departures):
         oldest = self._grace.oldest()
         return None if oldest is None else oldest.until
 
-    def expire(self, now: int, limit: int, out: Outcome) -> int:
+    def expire(self, now: int, limit: int, out: Released) -> int:
         """Let go of what has rested for long enough, about `limit` spans of it; return how many."""
         spans = super().expire(now, limit, out) if super().deadline() is not None else 0
         for node in self._grace.due(now):
@@ -237,7 +237,7 @@ class LinkedDepartures(Departures):
             spans += self._let_go(node, now, out)
         return spans
 
-    def drain(self, now: int, out: Outcome) -> int:
+    def drain(self, now: int, out: Released) -> int:
         """Let go of everything; return how many spans that were."""
         spans = super().drain(now, out)
         for node in self._grace.due(_EVER):

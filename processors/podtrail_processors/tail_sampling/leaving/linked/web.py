@@ -25,7 +25,7 @@ class Founder:
         self.left = left
 
 
-class Node:
+class LinkedTrace:
     """A trace that is kept and remembered, or that rests."""
 
     __slots__ = (
@@ -70,13 +70,13 @@ class Node:
 class Tie(NamedTuple):
     """How a trace is linked with one that is kept."""
 
-    node: Node
-    neighbour: Node
+    node: LinkedTrace
+    neighbour: LinkedTrace
     key: Key
     """What both share."""
 
 
-_Levels = list[dict[Node, None]]
+_Levels = list[dict[LinkedTrace, None]]
 """Kept traces that share a key, by their hop."""
 
 
@@ -87,13 +87,13 @@ class Web:
         self.max_hops = max_hops
         self.unkept = max_hops + 1
         """The hop of what is not kept."""
-        self.nodes: dict[Key, Node] = {}
+        self.nodes: dict[Key, LinkedTrace] = {}
         """By the trace's id, which of its keys is the one that stands nowhere else for what is not kept."""
         self._kept: dict[Key, _Levels] = {}
-        self._unkept: dict[Key, Node | dict[Node, None]] = {}
+        self._unkept: dict[Key, LinkedTrace | dict[LinkedTrace, None]] = {}
         self._apart_from_kept = self._kept.keys().isdisjoint
 
-    def add(self, node: Node) -> bool:
+    def add(self, node: LinkedTrace) -> bool:
         """Take a node in; return whether it may keep another, or be kept."""
         self.nodes[node.trace_id] = node
         keys = node.keys
@@ -103,43 +103,43 @@ class Web:
         self._tie_unkept(node, keys)
         return not self._apart_from_kept(keys)
 
-    def tie(self, node: Node, keys: Iterable[Key]) -> None:
+    def tie(self, node: LinkedTrace, keys: Iterable[Key]) -> None:
         """Tie a node that is in to more keys."""
         news = [key for key in keys if key not in node.keys]
         node.keys.update(dict.fromkeys(news))
         self._tie(node, news)
 
-    def _tie(self, node: Node, keys: Iterable[Key]) -> None:
+    def _tie(self, node: LinkedTrace, keys: Iterable[Key]) -> None:
         if node.founder is not None:
             self._tie_kept(node, keys)
         else:
             self._tie_unkept(node, keys)
 
-    def _tie_kept(self, node: Node, keys: Iterable[Key]) -> None:
+    def _tie_kept(self, node: LinkedTrace, keys: Iterable[Key]) -> None:
         for key in keys:
             levels = self._kept.get(key)
             if levels is None:
                 levels = self._kept[key] = [{} for _ in range(self.unkept)]
             levels[node.hop][node] = None
 
-    def _tie_unkept(self, node: Node, keys: Iterable[Key]) -> None:
+    def _tie_unkept(self, node: LinkedTrace, keys: Iterable[Key]) -> None:
         unkept, own = self._unkept, node.trace_id
         for key in keys:
             if key is own:
                 continue
             there = unkept.setdefault(key, node)
             if there is not node:
-                if isinstance(there, Node):
+                if isinstance(there, LinkedTrace):
                     unkept[key] = {there: None, node: None}
                 else:
                     there[node] = None
 
-    def untie(self, node: Node, key: Key) -> None:
+    def untie(self, node: LinkedTrace, key: Key) -> None:
         """Take a key from a node that has it."""
         del node.keys[key]
         self._untie(node, (key,))
 
-    def _untie(self, node: Node, keys: Iterable[Key]) -> None:
+    def _untie(self, node: LinkedTrace, keys: Iterable[Key]) -> None:
         if node.founder is not None:
             for key in keys:
                 levels = self._kept[key]
@@ -153,28 +153,28 @@ class Web:
                 continue
             there = unkept[key]
             if there is not node:
-                assert not isinstance(there, Node), "what is not tied to it alone is tied to several"
+                assert not isinstance(there, LinkedTrace), "what is not tied to it alone is tied to several"
                 del there[node]
                 if there:
                     continue
             del unkept[key]
 
-    def remove(self, node: Node) -> None:
+    def remove(self, node: LinkedTrace) -> None:
         """Forget a node."""
         del self.nodes[node.trace_id]
         self._untie(node, node.keys)
 
-    def sharing(self, key: Key, most: int) -> Sequence[Node]:
+    def sharing(self, key: Key, most: int) -> Sequence[LinkedTrace]:
         """Return at most so many nodes that have a key."""
         kept = (node for level in self._kept.get(key, ()) for node in level)
         return list(islice(chain(kept, self._unkept_of(key)), most))
 
-    def _unkept_of(self, key: Key) -> Iterable[Node]:
+    def _unkept_of(self, key: Key) -> Iterable[LinkedTrace]:
         own, there = self.nodes.get(key), self._unkept.get(key, ())
-        others = (there,) if isinstance(there, Node) else there
+        others = (there,) if isinstance(there, LinkedTrace) else there
         return others if own is None or own.founder is not None else chain((own,), others)
 
-    def nearest(self, node: Node) -> tuple[Tie | None, bool]:
+    def nearest(self, node: LinkedTrace) -> tuple[Tie | None, bool]:
         """Return how an unkept node is tied to the nearest kept one that may keep another; and if one may no more."""
         best: Tie | None = None
         limit, spent = self.max_hops, False
@@ -196,11 +196,11 @@ class Web:
         founder.left -= 1
         self._move(tie.node, tie.neighbour.hop + 1, founder)
 
-    def found(self, node: Node, founder: Founder) -> None:
+    def found(self, node: LinkedTrace, founder: Founder) -> None:
         """Have an unkept node count as kept by a policy."""
         self._move(node, 0, founder)
 
-    def spread(self, start: Node) -> tuple[Sequence[Tie], bool]:
+    def spread(self, start: LinkedTrace) -> tuple[Sequence[Tie], bool]:
         """Keep all that a kept node reaches, the nearest first; return them, and whether its founder had too few left.
 
         Kept nodes that are now nearer go on from there.
@@ -227,12 +227,12 @@ class Web:
                     queue.append(other)
         return reached, spent
 
-    def _farther(self, key: Key, hop: int, most: int) -> Sequence[Node]:
+    def _farther(self, key: Key, hop: int, most: int) -> Sequence[LinkedTrace]:
         """Return the nodes of a key that are farther than `hop`, of those unkept one more than `most` at most."""
         farther = [node for level in self._kept[key][hop + 1 :] for node in level]
         return [*farther, *islice(self._unkept_of(key), most + 1)]
 
-    def _move(self, node: Node, hop: int, founder: Founder) -> None:
+    def _move(self, node: LinkedTrace, hop: int, founder: Founder) -> None:
         self._untie(node, node.keys)
         node.hop, node.founder = hop, founder
         self._tie(node, node.keys)

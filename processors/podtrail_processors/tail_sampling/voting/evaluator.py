@@ -1,4 +1,4 @@
-"""What a policy is: a block of the configuration that makes a voter."""
+"""The base of all policies: settings (`PolicyConfig`) that make what votes on traces (`Evaluator`)."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ class NoVote(Exception):
     """A policy can't vote on a trace; the text says why."""
 
 
-class Policy(ABC):
+class Evaluator(ABC):
     """Votes on traces. Deterministic: the same traces at the same pipeline times get the same votes."""
 
     reads: Reads = Reads()
@@ -43,7 +43,7 @@ class Policy(ABC):
     def attach(self, context: Context, name: str) -> None:  # noqa: B027 - most need nothing
         """Take what it needs of the sampler it votes in; called once, before the first vote. `name`: its own there."""
 
-    def take_over(self, predecessor: "Policy") -> None:  # noqa: B027 - most remember nothing
+    def take_over(self, predecessor: "Evaluator") -> None:  # noqa: B027 - most remember nothing
         """On reload: take what `predecessor` remembers, a policy of the same class with perhaps other settings."""
 
     def learners(self) -> Sequence[Callable[[Evidence], None]]:
@@ -86,27 +86,27 @@ class Policy(ABC):
         return self.threshold
 
 
-class Named(NamedTuple):
+class NamedEvaluator(NamedTuple):
     """A policy under the name it has in a list."""
 
     name: str
-    policy: Policy
+    policy: Evaluator
 
 
-def inherit(heirs: Sequence[Named], estates: Sequence[Named]) -> None:
+def carry_over(after: Sequence[NamedEvaluator], before: Sequence[NamedEvaluator]) -> None:
     """On reload: have policies go on from what those of the same name and class remember."""
-    before = dict(estates)
-    for name, policy in heirs:
-        predecessor = before.get(name)
+    predecessors = dict(before)
+    for name, policy in after:
+        predecessor = predecessors.get(name)
         if type(predecessor) is type(policy):
             policy.take_over(predecessor)
 
 
-class Block(Model):
+class PolicyConfig(Model):
     """The settings of one policy type, under the type's name in the policy."""
 
     @abstractmethod
-    def create(self) -> Policy:
+    def create(self) -> Evaluator:
         """Return the policy with these settings. ValueError when they can't be met."""
 
     def lints(self) -> list[tuple[WarningPath, str]]:
