@@ -21,7 +21,11 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data"
 PODTRAIL = Path(sys.executable).parent / "podtrail"
-EXAMPLES = sorted(path for path in (ROOT / "examples").glob("**/*.yaml") if not path.stem.endswith("_test"))
+EXAMPLES = sorted(
+    path
+    for path in (ROOT / "examples").glob("**/*.yaml")
+    if not path.stem.endswith("_test") and path.stem != "cluster"  # Kubernetes objects
+)
 OTHERS = [ROOT / "pipeline.yaml", *(ROOT / "docker" / name for name in ("sidecar.yaml", "backend.yaml"))]
 OTHERS.append(ROOT / "docker" / "scheduler.yaml")
 NEEDED = {

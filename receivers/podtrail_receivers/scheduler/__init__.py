@@ -5,15 +5,20 @@ scheduler (KEP-5927) runs in process; its spans go through a provider of its own
 to it. Either waits for the pipelines, so none of its spans is lost.
 """
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from podtrail_scheduler.workload import Workload
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from podtrail.component import Context, Factory
-from podtrail.config.types import Model
+from podtrail.config.beside import file_beside
+from podtrail.config.types import Model, WarningPath
 from podtrail_receivers.scheduler.kube_scheduler.config import KubeSchedulerConfig
+
+if TYPE_CHECKING:
+    from podtrail_scheduler.plugins.selection import Selection
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NANOSECONDS = 1_000
@@ -33,9 +38,25 @@ class Config(Model):
         description="When simulated time begins, such as 2026-01-01T00:00:00Z: the same seed and start give the same "
         "spans. Empty: so that it ends about now.",
     )
+    config: str | dict[str, Any] | None = Field(
+        None,
+        description="The simulated scheduler's profiles: a KubeSchedulerConfiguration, here or the path of one. What "
+        "it says of API servers means nothing here. Absent: the default profile, with all of `plugins`.",
+    )
+    plugins: dict[str, str] = Field(
+        {},
+        description="Plugins that profiles may enable, by name: `module:Class`, of a module that Python can import or "
+        "that lies beside the configuration file. Those of installed packages need not be named.",
+    )
+    measure_plugins: bool = Field(
+        True,
+        description="Whether the time that plugins of others take is added to simulated time. `false`: their work is "
+        "free, and the same seed and start give the same spans again.",
+    )
     workload: Workload = Field(
         default_factory=Workload, description="The cluster, the Pods that come to it, and what goes wrong."
     )
+    _selection: "Selection | None" = PrivateAttr(None)
 
     @field_validator("start")
     @classmethod
@@ -46,10 +67,37 @@ class Config(Model):
 
     @model_validator(mode="after")
     def _check_one_source(self) -> Self:
-        simulated = self.model_fields_set & {"speed", "start", "workload"}
+        simulated = self.model_fields_set - {"kube_scheduler"}
         if self.kube_scheduler is not None and simulated:
             raise ValueError(f"{', '.join(sorted(simulated))}: a simulation's, of no use with kube_scheduler")
+        if self.kube_scheduler is None and (self.config is not None or self.plugins):
+            from podtrail_receivers.scheduler.profiles import selected
+
+            self._selection = selected(self.config, self.plugins, self.workload)
         return self
+
+    @field_validator("workload", mode="before")
+    @classmethod
+    def _find_files(cls, data: Any) -> Any:
+        """Look for the workload's files beside the configuration, too."""
+        objects = data.get("objects") if isinstance(data, Mapping) else None
+        if not isinstance(objects, Mapping) or not isinstance(files := objects.get("files"), list):
+            return data
+        found = [file_beside(file) if isinstance(file, str) else file for file in files]
+        return {**data, "objects": {**objects, "files": found}}
+
+    def warnings(self) -> list[tuple[WarningPath, str]]:
+        """Return which plugins are named for nothing."""
+        if self._selection is None:
+            return []
+        from podtrail_receivers.scheduler.profiles import unused
+
+        return [(("plugins", name), "no profile enables it") for name in unused(self._selection, self.plugins)]
+
+    @property
+    def selection(self) -> "Selection | None":
+        """The profiles; None: the default one."""
+        return self._selection
 
     @property
     def begins(self) -> int | None:
@@ -74,7 +122,7 @@ def _create(config: Config, context: Context) -> Any:
         return KubeSchedulerReceiver(config.kube_scheduler, context)
     from podtrail_receivers.scheduler.source import SchedulerSource
 
-    return SchedulerSource(config.workload, config.speed, config.begins, context)
+    return SchedulerSource(config, context)
 
 
 FACTORY = Factory(kind="receiver", type="scheduler", Config=Config, create=_create, finite=True)

@@ -1,18 +1,42 @@
 """Runs the simulation beside the pipelines, at its own pace or at theirs."""
 
 import asyncio
+import logging
 import time
 from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
-from podtrail_scheduler import TracedSimulation, Workload
+from podtrail_scheduler import TracedSimulation
 
 from podtrail.component import Consumer, Context, GatedPod
 from podtrail.otlp import Batch, read_request
 from podtrail_receivers.handing_over import HandingOver
+from podtrail_receivers.scheduler import Config
 
 _NANOSECONDS = 1_000_000_000
+
+_PLUGINS = logging.getLogger("podtrail_scheduler.framework")
+"""Where the scheduler logs what plugins raise."""
+
+
+class _Once(logging.Filter):
+    """Shows each exception of a plugin once: in a simulation hundreds of attempts may fail in a second for one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shown: set[tuple[str, str]] = set()
+        self.hidden = 0
+        """How many were not shown."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Say whether a record is to be shown."""
+        told = record.getMessage(), repr(record.exc_info[1]) if record.exc_info else ""
+        if told in self._shown:
+            self.hidden += 1
+            return False
+        self._shown.add(told)
+        return True
 
 
 class SchedulerSource:
@@ -20,14 +44,9 @@ class SchedulerSource:
 
     finite = True
 
-    def __init__(self, workload: Workload, speed: float, begins: int | None, context: Context) -> None:
-        """Run `workload` at `speed` simulated seconds a second, 0 for as fast as it goes.
-
-        Simulated time begins at `begins`, Unix nanoseconds, or so that it ends about now.
-        """
-        self._workload = workload
-        self._speed = speed
-        self._begins = begins
+    def __init__(self, config: Config, context: Context) -> None:
+        """Simulate as configured."""
+        self._config = config
         self._log = context.log
         self._tell = context.tell
         self._gated: dict[str, GatedPod] = {}
@@ -42,16 +61,32 @@ class SchedulerSource:
         return None
 
     async def run(self, consume: Consumer) -> None:
-        """Simulates the workload to its end and hands over its spans, at `speed` times real time (0: at once)."""
-        simulated_from = time.time_ns() - self._workload.length if self._begins is None else self._begins
-        simulation = TracedSimulation(self._workload, start=simulated_from)
+        """Run the workload; end when it is through."""
+        once = _Once()
+        _PLUGINS.addFilter(once)
+        try:
+            await self._simulate(consume)
+        finally:
+            _PLUGINS.removeFilter(once)
+        if once.hidden:
+            self._log.warning("plugins raised the same %d times more", once.hidden)
+
+    async def _simulate(self, consume: Consumer) -> None:
+        workload, speed, begins = self._config.workload, self._config.speed, self._config.begins
+        simulated_from = time.time_ns() - workload.length if begins is None else begins
+        simulation = TracedSimulation(
+            workload,
+            start=simulated_from,
+            selection=self._config.selection,
+            stopwatch=time.perf_counter_ns if self._config.measure_plugins else None,
+        )
         began = time.monotonic()
         for delivery in simulation.run():
             for request in delivery.requests:
                 await self._hand_over(Batch(read_request(request).groups, arrived=0), consume)
             self._tell_gated(simulation)
-            if self._speed:
-                due = began + (delivery.now - simulated_from) / _NANOSECONDS / self._speed
+            if speed:
+                due = began + (delivery.now - simulated_from) / _NANOSECONDS / speed
                 await asyncio.sleep(max(0.0, due - time.monotonic()))
             else:
                 await asyncio.sleep(0)

@@ -13,11 +13,12 @@ import click
 
 from podtrail_scheduler.configuration.encoding import encode
 from podtrail_scheduler.configuration.errors import ConfigurationError
+from podtrail_scheduler.plugins.selection import Selection
 
 from .flags import shown
 from .logs import set_up, structured, verbosity
 from .options import Flags, with_options
-from .preparation import Preparation, prepare
+from .preparation import prepare
 
 KUBERNETES = "v1.37.1"
 """The release whose decisions are followed."""
@@ -64,7 +65,7 @@ def _write(file: str, text: str) -> None:
     _log.info("%s", structured("Wrote configuration", file=file))
 
 
-def _run(flags: Flags, prepared: Preparation) -> None:
+def _run(flags: Flags, prepared: Selection) -> None:
     from .running import RunningFailed, run_until_signalled
 
     try:

@@ -2,34 +2,22 @@
 
 import logging
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from podtrail_scheduler.configuration.defaults import default_plugins
 from podtrail_scheduler.configuration.errors import ConfigurationError, ConfigurationProblem
-from podtrail_scheduler.configuration.expansion import ProfileConfiguration, resolve
 from podtrail_scheduler.configuration.features import FeatureGates, parse_feature_gates
-from podtrail_scheduler.configuration.load import ConfigurationSource, check, default_configuration, load
+from podtrail_scheduler.configuration.load import ConfigurationSource, default_configuration, load
 from podtrail_scheduler.configuration.types import KubeSchedulerConfiguration
-from podtrail_scheduler.plugins.registry import Make, PluginNotFoundError, available, extension_points
+from podtrail_scheduler.plugins.registry import Make, PluginNotFoundError, available
+from podtrail_scheduler.plugins.selection import Selection, select
 
 from .options import Flags
 
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Preparation:
-    """Everything that is decided before anything runs."""
-
-    configuration: KubeSchedulerConfiguration
-    profiles: tuple[ProfileConfiguration, ...]
-    makers: Mapping[str, Make]
-    features: FeatureGates
-
-
-def prepare(flags: Flags) -> Preparation:
+def prepare(flags: Flags) -> Selection:
     """Raises ConfigurationError with everything that is wrong. Warnings are logged."""
     features = parse_feature_gates(flags.feature_gates)
     if flags.config is not None:
@@ -37,15 +25,11 @@ def prepare(flags: Flags) -> Preparation:
     else:
         configuration, source = _from_flags(flags, features), ConfigurationSource()
     configuration = _elected(configuration, flags)
-    for warning in check(configuration, features, source):
-        _log.warning("%s", warning)
-    makers = _makers(flags)
-    serves = dict(extension_points(makers))
-    for plugin in default_plugins(features):
-        if plugin.name not in serves:
-            _log.warning('default plugin "%s" does not exist here and is left out', plugin.name)
-            serves[plugin.name] = frozenset()
-    return Preparation(configuration, resolve(configuration, serves, features, source), makers, features)
+    return select(configuration, source, features, lambda: _makers(flags), _warn)
+
+
+def _warn(text: str) -> None:
+    _log.warning("%s", text)
 
 
 def _from_flags(flags: Flags, features: FeatureGates) -> KubeSchedulerConfiguration:

@@ -15,10 +15,10 @@ from podtrail_scheduler.cluster.kubernetes.assembly import SchedulerPlan
 from podtrail_scheduler.cluster.kubernetes.service import SchedulerSettings, run
 from podtrail_scheduler.cluster.kubernetes.serving import Serving
 from podtrail_scheduler.extenders import ExtenderChain, ExtenderError, HTTPExtender, WatchedManifests
+from podtrail_scheduler.plugins.selection import Selection
 
 from .logs import structured
 from .options import Flags
-from .preparation import Preparation
 
 _log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ class RunningFailed(Exception):
     """The scheduler could not start, or had to end; the text says why."""
 
 
-def run_until_signalled(flags: Flags, prepared: Preparation) -> None:
+def run_until_signalled(flags: Flags, prepared: Selection) -> None:
     """Returns when a signal has ended it. Raises RunningFailed."""
     try:
         asyncio.run(_serve(flags, prepared))
@@ -53,7 +53,7 @@ def _leaves(group: ExceptionGroup[Exception]) -> Iterator[Exception]:
             yield each
 
 
-async def _serve(flags: Flags, prepared: Preparation) -> None:
+async def _serve(flags: Flags, prepared: Selection) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

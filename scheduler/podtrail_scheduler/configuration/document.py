@@ -4,7 +4,8 @@ Where Go's YAML takes a plain scalar for something else than PyYAML (`y`, `1e3`,
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,7 @@ from .errors import ConfigurationError, ConfigurationProblem
 
 _MERGE = "tag:yaml.org,2002:merge"
 _ONE_LETTER = {"y": True, "Y": True, "n": False, "N": False}
+_DEEPEST = 200
 _FLOAT = re.compile(r"[-+]?(\.\d+|\d+(\.\d*)?)[eE][-+]?\d+")
 
 
@@ -85,16 +87,42 @@ def is_plain_text(text: str) -> bool:
 
 def parse(text: str, file: str) -> tuple[Located, list[Repeated]]:
     """The document and the keys that are repeated in it; raises ConfigurationError when it is not YAML."""
+    with _refusing(file):
+        return _located(yaml.compose(text, Loader=yaml.SafeLoader), text, file)
+
+
+def parse_all(text: str, file: str) -> list[tuple[Located, list[Repeated]]]:
+    """The documents of a file that may be large, each as `parse` gives it; read in C where there is a library for it.
+
+    Raises ConfigurationError when it is not YAML.
+    """
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    with _refusing(file):
+        _check_depth(text, loader)
+        nodes = list(yaml.compose_all(text, Loader=loader))
+        return [_located(node, text, file) for node in nodes]
+
+
+def _check_depth(text: str, loader: Any) -> None:
+    """Raises RecursionError where the library in C would overflow its stack, which ends the process."""
+    depth = 0
+    for event in yaml.parse(text, Loader=loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > _DEEPEST:
+                raise RecursionError
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+@contextmanager
+def _refusing(file: str) -> Iterator[None]:
+    """Turns what PyYAML raises into what is to be said."""
     try:
-        return _read(text, file)
+        yield
     except RecursionError:
         message = "yaml: exceeded max depth"
         raise ConfigurationError(message, [ConfigurationProblem(message)], file) from None
-
-
-def _read(text: str, file: str) -> tuple[Located, list[Repeated]]:
-    try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
@@ -103,6 +131,9 @@ def _read(text: str, file: str) -> tuple[Located, list[Repeated]]:
     except yaml.reader.ReaderError as error:
         message = f"yaml: {error.reason}"
         raise ConfigurationError(message, [ConfigurationProblem(message)], file) from error
+
+
+def _located(node: yaml.Node | None, text: str, file: str) -> tuple[Located, list[Repeated]]:
     if node is None:
         return Located(None, 1, 1), []
     reader = _Reader(text, file)

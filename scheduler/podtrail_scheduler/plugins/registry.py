@@ -7,6 +7,7 @@ plugin's) or named as `module:Class`; each is made with its handle and its args,
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
+from types import ModuleType
 
 from podtrail_scheduler.configuration.defaults import default_plugins
 from podtrail_scheduler.configuration.expansion import ProfileConfiguration
@@ -94,13 +95,18 @@ class PluginNotFoundError(Exception):
     """A plugin that was named could not be imported; the text says which and why."""
 
 
-def available(named: Mapping[str, str] | None = None) -> dict[str, Make]:
-    """Every plugin by name: the default ones, those of installed packages, and those `named` as `module:Class`."""
+def available(
+    named: Mapping[str, str] | None = None, find: Callable[[str], ModuleType] = import_module
+) -> dict[str, Make]:
+    """Every plugin by name: the default ones, those of installed packages, and those `named` as `module:Class`.
+
+    `find` imports the modules of those that are named. Raises PluginNotFoundError.
+    """
     found = dict(IN_TREE)
     for entry_point in entry_points(group=GROUP):
         found[entry_point.name] = _imported(entry_point.name, entry_point.value)
     for name, reference in (named or {}).items():
-        found[name] = _imported(name, reference)
+        found[name] = _imported(name, reference, find)
     return found
 
 
@@ -113,11 +119,16 @@ def extension_points(makers: Mapping[str, Make]) -> dict[str, frozenset[str]]:
 
 
 def make_profile(
-    handle: Handle, configuration: ProfileConfiguration, makers: Mapping[str, Make], others: Handle | None = None
+    handle: Handle,
+    configuration: ProfileConfiguration,
+    makers: Mapping[str, Make],
+    others: Handle | None = None,
+    additional: Sequence[Plugin] = (),
 ) -> Profile:
     """The profile of a configuration; ValueError when a plugin does not take its args or calls itself otherwise.
 
-    Plugins that do not come with the scheduler are given the handle `others`, by default the same.
+    Plugins that do not come with the scheduler are given the handle `others`, by default the same. `additional` plugins
+    stand behind the configured ones at all points they serve, weight 1.
     """
     enabled = []
     for name in configuration.plugins:
@@ -135,6 +146,11 @@ def make_profile(
         point: [name for name in getattr(configuration.points, point) if hasattr(makers[name], method)]
         for point, method in _METHODS.items()
     }
+    for plugin in additional:
+        enabled.append(Enabled(plugin))
+        for point, method in _METHODS.items():
+            if hasattr(plugin, method):
+                points[point].append(plugin.name)
     return Profile(configuration.scheduler_name, enabled, points, configuration.percentage_of_nodes_to_score)
 
 
@@ -144,12 +160,12 @@ def default_profile(handle: Handle, additional: Sequence[Plugin] = ()) -> Profil
     return Profile(DEFAULT_SCHEDULER, [*enabled, *map(Enabled, additional)])
 
 
-def _imported(name: str, reference: str) -> Make:
+def _imported(name: str, reference: str, find: Callable[[str], ModuleType] = import_module) -> Make:
     module, _, attribute = reference.partition(":")
     if not attribute:
         raise PluginNotFoundError(f"plugin {name}: {reference!r} is no module:Class")
     try:
-        found: Make = getattr(import_module(module), attribute)
+        found: Make = getattr(find(module), attribute)
     except (ImportError, AttributeError) as missing:
         raise PluginNotFoundError(f"plugin {name}: {reference}: {missing}") from missing
     except Exception as raised:

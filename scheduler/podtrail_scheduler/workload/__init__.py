@@ -4,14 +4,17 @@ Chance, from the seed, decides when Pods arrive and of which kind they are, and 
 never what becomes of them. `{}` is a small cluster on which every kind of result occurs.
 """
 
-from typing import cast
+from collections.abc import Mapping
+from typing import Any, cast
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic_core import PydanticKnownError
 
-from podtrail_scheduler.objects.durations import Duration, parse_duration
+from podtrail_scheduler.objects.durations import Duration, format_duration, parse_duration
 
 from .faults import Faults, SlowPlugin, SomeNodes, SomePods
 from .nodes import NodeGroup
+from .objects import ObjectFiles, Objects
 from .pods import PodAffinityConfig, PodKind
 from .values import Section
 
@@ -20,6 +23,8 @@ __all__ = [
     "ApiServerConfig",
     "Faults",
     "NodeGroup",
+    "ObjectFiles",
+    "Objects",
     "PodAffinityConfig",
     "PodKind",
     "SlowPlugin",
@@ -110,6 +115,11 @@ class Workload(Section):
     arrival_rate: float = Field(
         default=1.0, gt=0, le=100_000, description="Pods created a simulated second, on average (Poisson)."
     )
+    objects: ObjectFiles | None = Field(
+        default=None,
+        description="A cluster that was written down. With it `nodes`, `pods` and `faults` are empty unless they are "
+        "named; what they say comes in addition.",
+    )
     nodes: list[NodeGroup] = Field(
         default=cast("list[NodeGroup]", _DEFAULT_NODES),
         validate_default=True,
@@ -118,7 +128,6 @@ class Workload(Section):
     pods: list[PodKind] = Field(
         default=cast("list[PodKind]", _DEFAULT_PODS),
         validate_default=True,
-        min_length=1,
         description="What is created.",
     )
     faults: Faults = Field(
@@ -127,6 +136,46 @@ class Workload(Section):
         description="What goes wrong.",
     )
     api_server: ApiServerConfig = Field(default=ApiServerConfig(), description="The API server.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _objects_in_place_of_examples(cls, data: Any) -> Any:
+        if isinstance(data, Mapping) and data.get("objects") is not None:
+            given = {key: value for key, value in data.items() if value is not None}
+            return {"nodes": [], "pods": [], "faults": {}, **given}
+        return data
+
+    @field_validator("pods")
+    @classmethod
+    def _something_is_created(cls, pods: list[PodKind], info: ValidationInfo) -> list[PodKind]:
+        if not pods and info.data.get("objects", pods) is None:
+            raise PydanticKnownError("too_short", {"field_type": "List", "min_length": 1, "actual_length": 0})
+        return pods
+
+    @property
+    def written(self) -> Objects:
+        """What `objects` holds."""
+        return Objects() if self.objects is None else self.objects.found
+
+    @model_validator(mode="after")
+    def _there_is_a_cluster_and_time_for_it(self) -> "Workload":
+        if self.objects is None:
+            return self
+        if not self.nodes and not self.written.nodes:
+            raise ValueError(
+                "objects has no Node; add a file that kubectl get nodes -o yaml wrote, or say what the nodes are"
+            )
+        if not self.pods and not self.written.pending:
+            raise ValueError(
+                "objects has no Pod that waits for a node; add such Pods, say what the pods are, or reschedule: true"
+            )
+        needed = self.objects.interval * len(self.written.pending)
+        if needed > self.length:
+            raise ValueError(
+                f"objects has {len(self.written.pending)} Pods, which take {format_duration(needed)} to come; "
+                "raise length or lower interval"
+            )
+        return self
 
     @model_validator(mode="after")
     def _names_are_known_and_unique(self) -> "Workload":

@@ -53,6 +53,11 @@ class PodKind(Section):
         default=1.0, gt=0, allow_inf_nan=False, description="How often it occurs, relative to the other kinds."
     )
     namespace: Name = Field(default="default", description="The namespace.")
+    scheduler_name: str = Field(
+        default="default-scheduler", min_length=1, description="The profile that schedules them."
+    )
+    labels: dict[str, str] = Field(default={}, description="Labels, besides `app`.")
+    annotations: dict[str, str] = Field(default={}, description="Annotations.")
     requests: Quantities = Field(default={"cpu": "500m", "memory": "512Mi"}, description="Resources asked for.")
     priority: int = Field(default=0, ge=-(2**31), le=2_000_001_000, description="Higher goes first and may preempt.")
     preemption_policy: Literal["PreemptLowerPriority", "Never"] = Field(

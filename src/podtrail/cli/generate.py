@@ -14,7 +14,8 @@ from podtrail.cli.options import reporting
 from podtrail.cli.presets import PRESETS
 from podtrail.cli.progress import interrupted, shown
 from podtrail.cli.reading import Failed, in_words
-from podtrail.cli.workloads import chosen_workload, receiver_config, simulated_scheduler
+from podtrail.cli.workloads import chosen_workload, folders_of, receiver_config, simulated_scheduler
+from podtrail.config.beside import configured_in
 from podtrail.config.types import format_duration, parse_duration
 from podtrail.otlp import Group, read_request
 from podtrail.recording import RecordingWriter
@@ -123,7 +124,7 @@ def command(**given: Any) -> None:
         "length": None if options.length is None else format_duration(options.length),
         "arrival_rate": options.pods_per_second,
     }
-    with reporting():
+    with reporting(), configured_in(folders_of(options.workload, options.config)):
         chosen = chosen_workload(options.like, options.workload, options.config)
         config = receiver_config(chosen, workload, options.nodes, options.start or _START)
     try:

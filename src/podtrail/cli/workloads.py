@@ -1,6 +1,6 @@
 """Which workload `podtrail generate` runs: by name, from a file, of a configuration; and what options change of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,7 +27,10 @@ def receiver_config(chosen: Node, workload: Mapping[str, Any], nodes: int | None
     """
     changed = {key: value for key, value in workload.items() if value is not None}
     if nodes is not None:
-        first, *others = _read(chosen).workload.model_dump()["nodes"]
+        groups = _read(chosen).workload.model_dump()["nodes"]
+        if not groups:
+            raise ConfigError([Problem(chosen.position, ("workload", "nodes"), "is empty", "leave --nodes out")])
+        first, *others = groups
         changed["nodes"] = [{**first, "count": nodes}, *others]
     above = {"speed": 0.0, "start": start, "workload": changed}
     return _read(merge(chosen, Document.from_mapping(above, "options").root))
@@ -54,6 +57,12 @@ def chosen_workload(like: str | None, file: Path | None, config: tuple[str, ...]
     if like is not None:
         return Document.from_mapping({"workload": PRESETS[like]}, f"--like {like}").root
     return MapNode({}, Position(Source("options")))
+
+
+def folders_of(file: Path | None, config: Sequence[str]) -> Sequence[Path]:
+    """Return where the files lie that `chosen_workload` reads: what they name may lie beside them."""
+    files = [Path(source.removeprefix("file:")) for source in config] + ([file] if file is not None else [])
+    return [path.absolute().parent for path in files]
 
 
 def _of_configuration(root: MapNode) -> Node:

@@ -1,4 +1,4 @@
-"""Modules that lie beside a configuration file: found after all others, and only while one is asked for."""
+"""What lies beside a configuration file: modules and files, found after all others, while it is read."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -13,12 +13,18 @@ _folders: ContextVar[Sequence[Path]] = ContextVar("folders of the configuration'
 
 @contextmanager
 def configured_in(folders: Sequence[Path]) -> Iterator[None]:
-    """Let `import_beside` look in these folders, too."""
+    """Let `import_beside` and `file_beside` look in these folders, too."""
     token = _folders.set((*_folders.get(), *folders))
     try:
         yield
     finally:
         _folders.reset(token)
+
+
+def file_beside(path: str) -> str:
+    """Return where a file is: as it is named, or if it isn't there beside the configuration's files."""
+    places = (str(folder / path) for folder in _folders.get())
+    return path if Path(path).exists() else next((place for place in places if Path(place).exists()), path)
 
 
 def import_beside(name: str) -> ModuleType:

@@ -23,6 +23,7 @@ from podtrail_scheduler.objects import (
 )
 from podtrail_scheduler.objects.quantities import parse_resources
 from podtrail_scheduler.workload import NodeGroup, PodAffinityConfig, PodKind, Workload
+from podtrail_scheduler.workload.faults import BindRefused
 
 from .api_server import PodPlan
 
@@ -64,12 +65,54 @@ def make_arrivals(workload: Workload, start: int) -> Iterator[PodArrival]:
     traced = Random(f"{workload.seed}/traced")  # noqa: S311
     makers = [_Maker(kind, workload) for kind in workload.pods]
     weights = [kind.weight for kind in workload.pods]
+    if not makers:
+        return
     elapsed = when.expovariate(workload.arrival_rate)
     while (offset := int(elapsed * SECOND)) < workload.length:
         [maker] = what.choices(makers, weights)
         is_traced = traced.random() < workload.api_server.traced
         yield maker.make(start + offset, _uid(uids), is_traced)
         elapsed += when.expovariate(workload.arrival_rate)
+
+
+def written_arrivals(workload: Workload, start: int) -> Iterator[PodArrival]:
+    """The Pods of the workload's files that wait for a node, one after the other."""
+    interval = 0 if workload.objects is None else workload.objects.interval
+    traced = Random(f"{workload.seed}/traced in files")  # noqa: S311
+    for number, pod in enumerate(workload.written.pending):
+        is_traced = traced.random() < workload.api_server.traced
+        yield PodArrival(start + number * interval, _identified(pod), written_plan(pod, workload), None, is_traced)
+
+
+def written_placed(workload: Workload) -> Iterator[tuple[Pod, PodPlan]]:
+    """The Pods of the workload's files that run from the start."""
+    for pod in workload.written.placed:
+        yield _identified(pod), written_plan(pod, workload)
+
+
+def written_plan(pod: Pod, workload: Workload) -> PodPlan:
+    """What becomes of a Pod of a file: it runs for ever, unless it is preempted or refused."""
+    refusals = workload.faults.bind_refused
+    return PodPlan(None, pod.termination_grace_period * SECOND, *_refusal(refusals, *kind_and_number(pod.name)))
+
+
+def kind_and_number(name: str) -> tuple[str, int]:
+    """What faults know a Pod by: `web-7` is the 7th of `web`; what has no number is the first of its name."""
+    kind, _, number = name.rpartition("-")
+    return (kind, int(number)) if number.isdecimal() else (name, 0)
+
+
+def _identified(pod: Pod) -> Pod:
+    """The Pod with a uid, if it was written down without."""
+    return pod if pod.uid else pod.changed(uid=_uid(Random(f"{pod.key}/uid")))  # noqa: S311
+
+
+def _refusal(refusals: Sequence[BindRefused], kind: str, number: int) -> tuple[int, str]:
+    """How often the Pod's binding is refused, and in which words."""
+    refusal = next((fault for fault in refusals if fault.concerns(kind, number)), None)
+    if refusal is None:
+        return 0, ""
+    return refusal.times if refusal.times is not None else 2**62, refusal.message
 
 
 class _Maker:
@@ -82,7 +125,9 @@ class _Maker:
         self._template = Pod(
             name=kind.name,
             namespace=kind.namespace,
-            labels={"app": kind.name},
+            labels={"app": kind.name, **kind.labels},
+            annotations=kind.annotations,
+            scheduler_name=kind.scheduler_name,
             requests=parse_resources(kind.requests),
             node_selector=kind.node_selector,
             tolerations=tuple(
@@ -100,10 +145,7 @@ class _Maker:
         number = self._made
         self._made += 1
         pod = self._template.named(f"{self._kind.name}-{number}", uid)
-        refusal = next((fault for fault in self._refusals if fault.concerns(self._kind.name, number)), None)
-        times = 0 if refusal is None else refusal.times if refusal.times is not None else 2**62
-        message = "" if refusal is None else refusal.message
-        plan = PodPlan(self._kind.lifetime, self._kind.grace, times, message)
+        plan = PodPlan(self._kind.lifetime, self._kind.grace, *_refusal(self._refusals, self._kind.name, number))
         return PodArrival(at, pod, plan, self._kind.gates_lifted_after, traced)
 
 

@@ -36,8 +36,8 @@ class Creator:
         """The request arrives now; the Pod exists when it has been handled."""
         self.created += 1
         done = self._timeline.now() + self._takes
-        annotations = inject_context({}, self._trace(arrival, done)) if arrival.traced else {}
-        pod = arrival.pod.changed(creation_timestamp=done, annotations=annotations)
+        told = inject_context({}, self._trace(arrival, done)) if arrival.traced else {}
+        pod = arrival.pod.changed(creation_timestamp=done, annotations={**arrival.pod.annotations, **told})
         self._timeline.at(done, lambda: self._api_server.create_pod(pod, arrival.plan))
         if pod.scheduling_gates and arrival.gates_lifted_after is not None:
             self._timeline.at(done + arrival.gates_lifted_after, lambda: self._api_server.lift_gates(pod.uid))

@@ -8,6 +8,7 @@ from podtrail_scheduler.objects import Pod
 from podtrail_scheduler.plugins.slow import SlowPermit, SlowPreBind, SlowScore, Takes
 from podtrail_scheduler.workload import SlowPlugin
 
+from .arrivals import kind_and_number
 from .timeline import Timeline
 
 
@@ -28,7 +29,6 @@ def _make(fault: SlowPlugin, handle: Handle, timeline: Timeline) -> Plugin:
 
 def _takes(fault: SlowPlugin) -> Takes:
     def takes(pod: Pod) -> int:
-        kind, _, number = pod.name.rpartition("-")
-        return fault.takes if fault.concerns(kind, int(number)) else 0
+        return fault.takes if fault.concerns(*kind_and_number(pod.name)) else 0
 
     return takes

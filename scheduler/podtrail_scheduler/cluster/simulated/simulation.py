@@ -1,28 +1,36 @@
 """Runs a workload: cluster, scheduler and time together."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from opentelemetry.trace import TracerProvider
 from podtrail_instrumentation import Log
 
+from podtrail_scheduler.configuration.types import KubeSchedulerConfiguration
 from podtrail_scheduler.cycles.attempt import AttemptRecord
 from podtrail_scheduler.cycles.cache import Cache
 from podtrail_scheduler.cycles.scheduler import Scheduler
+from podtrail_scheduler.framework.aside import IN_PLACE
+from podtrail_scheduler.framework.extension_points import Plugin
 from podtrail_scheduler.framework.handle import Handle
+from podtrail_scheduler.framework.trial import FilterTrial
 from podtrail_scheduler.objects import Node
 from podtrail_scheduler.objects.durations import SECOND
-from podtrail_scheduler.plugins.registry import default_profile
+from podtrail_scheduler.plugins.registry import default_profile, make_profile
+from podtrail_scheduler.plugins.selection import Selection
+from podtrail_scheduler.queueing.queue import SchedulingQueueSettings
+from podtrail_scheduler.runtime.profile import Profile
 from podtrail_scheduler.workload import NodeGroup, Workload
 
 from .api_faults import ApiFaults
 from .api_server import SimulatedApiServer
-from .arrivals import PodArrival, make_arrivals, make_nodes
+from .arrivals import PodArrival, kind_and_number, make_arrivals, make_nodes, written_arrivals, written_placed
 from .creator import Creator
 from .disruptions import Disruptions
 from .faults import make_slow_plugins
+from .measured import MeasuredInPlace
 from .summary import Summary, Totals, pending_pods
 from .timeline import Timeline
 
@@ -39,6 +47,20 @@ _SILENT.setLevel(logging.CRITICAL + 1)
 
 def _say_nothing(text: str) -> None:
     """Drops the text about a long attempt."""
+
+
+def _profiles(selection: Selection, shared: Handle, slow: Sequence[Plugin]) -> Iterator[tuple[Profile, Handle]]:
+    """Each profile with its handle: what the cluster is made of is `shared`, trials are its own."""
+    for profile in selection.profiles:
+        handle = replace(shared, trial=FilterTrial())
+        yield make_profile(handle, profile, selection.makers, additional=slow), handle
+
+
+def _backoff(configuration: KubeSchedulerConfiguration) -> SchedulingQueueSettings:
+    return SchedulingQueueSettings(
+        initial_backoff=configuration.pod_initial_backoff_seconds * SECOND,
+        max_backoff=configuration.pod_max_backoff_seconds * SECOND,
+    )
 
 
 class Moment(NamedTuple):
@@ -60,10 +82,23 @@ class Simulation:
         creator_provider: TracerProvider | None = None,
         start: int = DEFAULT_START,
         log: Log = _say_nothing,
+        selection: Selection | None = None,
+        stopwatch: Callable[[], int] | None = None,
     ) -> None:
         """Without `tracer_provider` the feature gate `SchedulerTracing` is off.
 
-        `creator_provider` gets the spans of the Pods' creation, `log` the texts about attempts that took long.
+        Args:
+            workload: The cluster and what happens in it.
+            tracer_provider: Gets the scheduler's spans.
+            creator_provider: Gets the spans of the Pods' creation.
+            start: Unix nanoseconds.
+            log: Told the texts about attempts that took long.
+            selection: The profiles; None: the default one.
+            stopwatch: Nanoseconds since any moment. With it what plugins of others take is added to simulated time,
+                which then differs a little from run to run.
+
+        Raises:
+            ValueError: A plugin can't be made.
         """
         self._workload = workload
         self._start = start
@@ -77,11 +112,15 @@ class Simulation:
         slow = make_slow_plugins(workload.faults.slow_plugins, self._handle, self.timeline)
         tracer = None if tracer_provider is None else tracer_provider.get_tracer(SCOPE)
         self.scheduler = Scheduler(
-            [(default_profile(self._handle, slow), self._handle)],
+            [(default_profile(self._handle, slow), self._handle)]
+            if selection is None
+            else list(_profiles(selection, self._handle, slow)),
             cache,
+            settings=None if selection is None else _backoff(selection.configuration),
             seed=f"{seed}/draws",
             tracer=tracer,
             on_attempt=self._attempt_over,
+            aside=IN_PLACE if stopwatch is None else MeasuredInPlace(self.timeline, stopwatch),
             log=log,
             logger=_SILENT,
         )
@@ -100,6 +139,7 @@ class Simulation:
         """
         self._plan_nodes()
         Disruptions(self._workload, self.timeline, self.api_server).plan()
+        self._plan_arrival(written_arrivals(self._workload, self._start))
         self._plan_arrival(make_arrivals(self._workload, self._start))
         self.timeline.spawn(self.scheduler.run(until=self._end))
         self.timeline.spawn(self._tick())
@@ -140,6 +180,13 @@ class Simulation:
         for group in self._workload.nodes:
             for node in make_nodes(group):
                 self._plan_node(group, node)
+        written = self._workload.written
+        for node in written.nodes:
+            self.api_server.add_node(node)
+        for each in written.others:
+            self.api_server.objects.put(each)
+        for pod, plan in written_placed(self._workload):
+            self.api_server.create_pod(pod, plan)
 
     def _plan_node(self, group: NodeGroup, node: Node) -> None:
         joins = self._start + group.joins_after
@@ -167,14 +214,14 @@ class Simulation:
     def _plan_interference(self, arrival: PodArrival) -> None:
         """What others do to the Pod."""
         faults, uid = self._workload.faults, arrival.pod.uid
-        kind, _, number = arrival.pod.name.rpartition("-")
+        kind, number = kind_and_number(arrival.pod.name)
         created = self.timeline.now() + self._workload.api_server.create_takes
         for deletion in faults.pods_deleted:
-            if deletion.concerns(kind, int(number)):
+            if deletion.concerns(kind, number):
                 self.timeline.at(created + deletion.after, lambda: self.api_server.delete(uid))
         for binding in faults.bound_by_another:
-            if binding.concerns(kind, int(number)):
-                self.timeline.at(created + binding.after, lambda: self._bind_elsewhere(uid, int(number)))
+            if binding.concerns(kind, number):
+                self.timeline.at(created + binding.after, lambda: self._bind_elsewhere(uid, number))
 
     def _bind_elsewhere(self, uid: str, number: int) -> None:
         nodes = self.api_server.nodes()

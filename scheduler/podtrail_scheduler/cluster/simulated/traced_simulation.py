@@ -1,6 +1,6 @@
 """A simulation with a tracer provider of its own, and its spans as OTLP requests: what a host runs in its process."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from opentelemetry.sdk.resources import Resource
@@ -8,6 +8,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.sampling import Sampler
 from podtrail_instrumentation import Log, provider_around
 
+from podtrail_scheduler.plugins.selection import Selection
 from podtrail_scheduler.workload import Workload
 
 from .collecting import CollectingSpanProcessor, encode
@@ -39,15 +40,28 @@ class TracedSimulation:
         start: int = DEFAULT_START,
         sampler: Sampler | None = None,
         log: Log | None = None,
+        selection: Selection | None = None,
+        stopwatch: Callable[[], int] | None = None,
     ) -> None:
-        """`start` is unix nanoseconds, `sampler` decides on the scheduler's roots (default: all)."""
+        """`start` is unix nanoseconds, `sampler` decides on the scheduler's roots (default: all).
+
+        The others are `Simulation`'s.
+        """
         self._collector = CollectingSpanProcessor()
         creator = None
         if workload.api_server.spans:
             creator = self._provider("apiserver", workload.seed, None)
         scheduler = self._provider("kube-scheduler", workload.seed, sampler)
         logging = {} if log is None else {"log": log}
-        self._simulation = Simulation(workload, scheduler, creator_provider=creator, start=start, **logging)
+        self._simulation = Simulation(
+            workload,
+            scheduler,
+            creator_provider=creator,
+            start=start,
+            selection=selection,
+            stopwatch=stopwatch,
+            **logging,
+        )
 
     def run(self) -> Iterator[Delivery]:
         """Yields every simulated second, sooner when many spans have ended, and at the end with all that is left.

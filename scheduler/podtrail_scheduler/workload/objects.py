@@ -1,0 +1,89 @@
+"""A cluster that was written down, as a workload: which files it stands in, and what comes of its Pods."""
+
+from collections.abc import Sequence
+from typing import Annotated, NamedTuple
+
+from pydantic import AfterValidator, Field, PrivateAttr, model_validator
+
+from podtrail_scheduler.objects import ApiObject, Node, Pod
+from podtrail_scheduler.objects.durations import Duration, parse_duration
+
+from .values import Section
+
+_MIRROR = "kubernetes.io/config.mirror"
+"""The annotation of a Pod that a kubelet runs from a file: no scheduler ever sees it without its node."""
+
+
+class Objects(NamedTuple):
+    """What files hold, in their order."""
+
+    nodes: Sequence[Node] = ()
+    placed: Sequence[Pod] = ()
+    """Pods that are there from the start, on their nodes."""
+    pending: Sequence[Pod] = ()
+    """Pods that come, in the order in which they were created."""
+    others: Sequence[ApiObject] = ()
+    """Volumes, claims, budgets and whatever else plugins look at."""
+
+
+class _File(str):
+    """The path of a file, and what was in it when it was read."""
+
+    __slots__ = ("objects",)
+    objects: Sequence[ApiObject]
+
+
+def _read(path: str) -> _File:
+    from .manifests import read_objects
+
+    file = _File(path)
+    file.objects = read_objects(path)
+    return file
+
+
+class ObjectFiles(Section):
+    """A cluster that was written down."""
+
+    files: list[Annotated[str, AfterValidator(_read)]] = Field(
+        min_length=1,
+        description="YAML or JSON as `kubectl get nodes,pods -A -o yaml` writes it, or manifests one behind the other. "
+        "What is not found from where podtrail was started is looked for beside the configuration file.",
+    )
+    reschedule: bool = Field(
+        default=False,
+        description="Whether Pods that have a node lose it, and come to be scheduled as those without one; false: they "
+        "run on it from the start. Pods that have ended or are being deleted are left out.",
+    )
+    interval: Duration = Field(
+        default=parse_duration("100ms"),
+        description="How long after each other Pods come, in the order in which they were created.",
+    )
+    _found: Objects = PrivateAttr(default=Objects())
+
+    @property
+    def found(self) -> Objects:
+        """What the files held when they were read."""
+        return self._found
+
+    @model_validator(mode="after")
+    def _sort(self) -> "ObjectFiles":
+        objects: dict[tuple[type, str], ApiObject] = {}
+        for file in self.files:
+            for each in file.objects if isinstance(file, _File) else ():
+                if (type(each), each.key) in objects:
+                    raise ValueError(f"files have {type(each).__name__} {each.key} twice; name each object once")
+                objects[type(each), each.key] = each
+        nodes = [each for each in objects.values() if isinstance(each, Node)]
+        names = {node.name for node in nodes}
+        placed, pending = [], []
+        for pod in objects.values():
+            if not isinstance(pod, Pod) or pod.terminated or pod.deletion_timestamp is not None:
+                continue
+            if pod.node_name and (_MIRROR in pod.annotations or not self.reschedule):
+                if pod.node_name in names:
+                    placed.append(pod)
+            else:
+                pending.append(pod.changed(node_name="", nominated_node_name="", phase="Pending", conditions={}))
+        others = [each for each in objects.values() if not isinstance(each, Node | Pod)]
+        self._found = Objects(nodes, placed, sorted(pending, key=lambda pod: pod.creation_timestamp), others)
+        return self
