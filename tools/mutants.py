@@ -1,7 +1,7 @@
 """What can be changed in a module, one small thing at a time, so that a test that bites would notice.
 
-Texts are not judged: no string, no f-string, no line of the log. Neither are annotations, decorators and asserts, which
-the type checker and the reader have.
+Texts are not judged: no string, no f-string, no line of the log. Neither are the numbers that a module or class sets,
+which a test could only repeat, nor annotations, decorators and asserts, which the type checker and the reader have.
 """
 
 import ast
@@ -146,7 +146,10 @@ def _variants(site: _Site) -> Iterator[ast.expr | ast.stmt]:
         if not (site.scope.endswith("__init__") and isinstance(site.node, ast.Assign | ast.AnnAssign)):
             yield from _statements(site.node)
     else:
-        yield from _expressions(site.node, site.scope)
+        is_bool = isinstance(site.node, ast.Constant) and isinstance(site.node.value, bool)
+        if not site.in_function and isinstance(site.node, ast.BinOp | ast.Constant | ast.UnaryOp) and not is_bool:
+            return
+        yield from _expressions(site.node)
         tested = site.field in ("test", "ifs") and not isinstance(site.node, ast.Compare | ast.BoolOp | ast.UnaryOp)
         if tested and not isinstance(site.node, ast.Constant):
             yield ast.UnaryOp(ast.Not(), site.node)
@@ -173,7 +176,7 @@ def _statements(node: ast.stmt) -> Iterator[ast.stmt]:
             yield ast.copy_location(ast.Break(), node)
 
 
-def _expressions(node: ast.expr, scope: str) -> Iterator[ast.expr]:
+def _expressions(node: ast.expr) -> Iterator[ast.expr]:
     match node:
         case ast.Compare(ops=operators):
             for index, operator in enumerate(operators):
@@ -183,8 +186,7 @@ def _expressions(node: ast.expr, scope: str) -> Iterator[ast.expr]:
         case ast.UnaryOp(op=ast.Not() | ast.USub(), operand=operand):
             yield operand
         case ast.BinOp(op=operator, left=left) if type(operator) in _BINARY:
-            # Outside of functions `|` joins types, and `%` and `+` of a text make a text.
-            if not (isinstance(operator, ast.BitOr) and not scope) and not isinstance(left, ast.JoinedStr):
+            if not isinstance(left, ast.JoinedStr):
                 yield _with(node, op=_BINARY[type(operator)]())
         case ast.Call(func=ast.Name(id=called) as function) if called in _CALLED:
             yield _with(node, func=_with(function, id=_CALLED[called]))
