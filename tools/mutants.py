@@ -1,7 +1,7 @@
 """What can be changed in a module, one small thing at a time, so that a test that bites would notice.
 
-Texts are not judged: no string, no f-string, no line of the log. Neither are the numbers that a module or class sets,
-which a test could only repeat, nor annotations, decorators and asserts, which the type checker and the reader have.
+Functions are judged. What a module or class sets is not, which a test could only repeat; neither are texts (strings,
+f-strings, lines of the log), nor annotations, decorators and asserts, which the type checker and the reader have.
 """
 
 import ast
@@ -55,7 +55,6 @@ class Mutant:
         name: What it is, wherever the lines move: `Class.function: before -> after`, numbered if there are several.
         site: Which place in the module, in the order of the text.
         variant: Which of the changes possible there.
-        in_function: Whether it runs when called, rather than when imported.
     """
 
     path: Path
@@ -64,7 +63,6 @@ class Mutant:
     name: str
     site: int
     variant: int
-    in_function: bool
 
     def code(self) -> CodeType:
         """Return the module's code with the change made."""
@@ -83,12 +81,12 @@ def mutants(path: Path) -> Iterator[Mutant]:
     seen: dict[str, int] = {}
     for number, site in enumerate(_sites(ast.parse(path.read_bytes()))):
         for variant, changed in enumerate(_variants(site)):
-            name = f"{site.scope or 'module'}: {_shown(site.node)} -> {_shown(changed)}"
+            name = f"{site.scope}: {_shown(site.node)} -> {_shown(changed)}"
             seen[name] = seen.get(name, 0) + 1
             if seen[name] > 1:
                 name += f" #{seen[name]}"
             last = site.node.end_lineno or site.node.lineno
-            yield Mutant(path, site.node.lineno, last, name, number, variant, site.in_function)
+            yield Mutant(path, site.node.lineno, last, name, number, variant)
 
 
 @dataclass
@@ -96,7 +94,6 @@ class _Site:
     node: ast.expr | ast.stmt
     field: str
     scope: str
-    in_function: bool
     put: Callable[[ast.AST], None]
 
 
@@ -111,8 +108,8 @@ def _sites(parent: ast.AST, scope: str = "", in_function: bool = False) -> Itera
         for index, node in enumerate(value if isinstance(value, list) else [value]):
             if not isinstance(node, ast.AST) or _is_unjudged(node):
                 continue
-            if isinstance(node, ast.expr | ast.stmt):
-                yield _Site(node, field, scope, within, _putting(parent, field, index))
+            if within and isinstance(node, ast.expr | ast.stmt):
+                yield _Site(node, field, scope, _putting(parent, field, index))
             yield from _sites(node, scope, within)
 
 
@@ -146,9 +143,6 @@ def _variants(site: _Site) -> Iterator[ast.expr | ast.stmt]:
         if not (site.scope.endswith("__init__") and isinstance(site.node, ast.Assign | ast.AnnAssign)):
             yield from _statements(site.node)
     else:
-        is_bool = isinstance(site.node, ast.Constant) and isinstance(site.node.value, bool)
-        if not site.in_function and isinstance(site.node, ast.BinOp | ast.Constant | ast.UnaryOp) and not is_bool:
-            return
         yield from _expressions(site.node)
         tested = site.field in ("test", "ifs") and not isinstance(site.node, ast.Compare | ast.BoolOp | ast.UnaryOp)
         if tested and not isinstance(site.node, ast.Constant):
@@ -185,9 +179,8 @@ def _expressions(node: ast.expr) -> Iterator[ast.expr]:
             yield _with(node, op=ast.Or() if isinstance(operator, ast.And) else ast.And())
         case ast.UnaryOp(op=ast.Not() | ast.USub(), operand=operand):
             yield operand
-        case ast.BinOp(op=operator, left=left) if type(operator) in _BINARY:
-            if not isinstance(left, ast.JoinedStr):
-                yield _with(node, op=_BINARY[type(operator)]())
+        case ast.BinOp(op=operator, left=left) if type(operator) in _BINARY and not isinstance(left, ast.JoinedStr):
+            yield _with(node, op=_BINARY[type(operator)]())
         case ast.Call(func=ast.Name(id=called) as function) if called in _CALLED:
             yield _with(node, func=_with(function, id=_CALLED[called]))
         case ast.Constant(value=bool() as value):

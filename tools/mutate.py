@@ -4,9 +4,9 @@
 
 ROOM is a folder or module as the tests name it (`pipeline/sending`, `link_stitching`, `scheduler/cache`) or a path. Its
 tests are those that mirror it. They run once with a tracer, to learn which lines each of them runs, and once as they
-will be run with a change; only then each change is tried in a process of its own that has everything imported that is
-not ours. Only the test files with a test that runs the changed line are run, the tests that do first, the quickest
-first, until one fails. What doesn't end in time or eats all memory is killed as well.
+will be run with a change; only then each change is tried, in a fork of the process that has imported everything. Only
+the test files with a test that runs the changed line are run, the tests that do first, the quickest first, until one
+fails. What doesn't end in time or eats all memory is killed as well.
 
 Survivors are printed as they are found. Changes that no test can tell from the original, because they do the same, are
 listed in `equivalents.toml` with the reason, and count neither way.
@@ -56,7 +56,6 @@ class Room:
             raise SystemExit(f"mutate: {name} is {known}; one room, please")
         self.root = root
         self.path, mirror = found[0]
-        self.packages = {package.name for package in packages}
         self.tests = tests or _tests_of(root, mirror)
 
     def files(self) -> list[Path]:
@@ -121,22 +120,28 @@ def main() -> int:
     os.nice(max(0, 15 - os.nice(0)))
     room = Room(Path.cwd(), asked.room, asked.tests)
     chosen = list(_chosen(room, asked.sample, asked.seed))
-    print(f"{len(chosen)} changes of {room.path.relative_to(room.root)}", flush=True)
-    trial = Trial(room.root, room.tests, room.files(), room.packages | {"tests", "conftest"}, asked.patience)
-    counts = {"test": 0, "time": 0, "": 0}
-    for mutant, is_equivalent in chosen:
-        if is_equivalent:
-            continue
-        end = trial.killed_by(mutant)
-        counts[end] += 1
-        if not end:
-            why = "" if trial.tests_of(mutant) else " (no test runs it)"
-            print(f"{mutant.path.relative_to(room.root)}:{mutant.line}: {mutant.name}{why}", flush=True)
-    killed, tried = counts["test"] + counts["time"], sum(counts.values())
+    counts = {"test": 0, "time": 0, "": 0, "untried": 0}
+    with open(os.dup(1), "w", buffering=1, encoding="utf-8") as out:  # beside what pytest says
+        print(f"{len(chosen)} changes of {room.path.relative_to(room.root)}", file=out)
+
+        def conduct(trial: Trial) -> None:
+            for mutant, is_equivalent in chosen:
+                if is_equivalent:
+                    continue
+                end = trial.killed_by(mutant)
+                counts[end] += 1
+                if not end:
+                    why = "" if trial.tests_of(mutant) else " (no test runs it)"
+                    print(f"{mutant.path.relative_to(room.root)}:{mutant.line}: {mutant.name}{why}", file=out)
+
+        Trial(room.files(), asked.patience, conduct).run(room.tests)
+    killed = counts["test"] + counts["time"]
+    tried = killed + counts[""]
     rate = 100 * killed / tried if tried else 100.0
+    untried = f", {counts['untried']} that can't be tried" if counts["untried"] else ""
     print(
         f"{killed} of {tried} killed ({rate:.1f} %), {counts['time']} of them by time; "
-        f"{len(chosen) - tried} left out as equivalent"
+        f"{len(chosen) - tried - counts['untried']} left out as equivalent{untried}"
     )
     return int(rate < asked.at_least)
 

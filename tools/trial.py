@@ -1,8 +1,6 @@
-"""Trying a change of a room: its tests in a process of their own, the likeliest to notice first."""
+"""Trying changes of a room: its tests in a process of their own each, the likeliest to notice first."""
 
 import gc
-import importlib
-import importlib.machinery
 import json
 import os
 import resource
@@ -13,112 +11,171 @@ import threading
 import time
 import traceback
 from collections import defaultdict
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
-from math import ceil
+from math import inf
 from pathlib import Path
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
+import _pytest.main
 import hypothesis
+import psutil
 import pytest
 
 from tools.mutants import Mutant
 
 _MEMORY = 4 << 30  # bytes that a change may have its tests take
-_UNSEEN = 71  # the exit status when the change was not imported
-_CPU, _WALL = 3, 10  # a change may take so many times what its tests take of the processor without it
-
-_Lines = set[tuple[str, int]]
+_TIMES = 3  # a change may take so many times what its tests take of the processor without it
+_ALIVE = 0.02  # seconds of the processor that what is not stuck takes while patience lasts
+_UNTRIED = 70  # the exit status when a change can't be put in place
 
 
 class Trial:
-    """What is known of a room's tests, and the way to try a change on them."""
+    """A pytest plugin that runs the tests that were collected again and again, in a fork of this process each time.
 
-    def __init__(self, root: Path, tests: list[str], files: list[Path], ours: set[str], patience: float) -> None:
-        """Run the tests twice: to see the lines they run, and to see them pass in the order of their durations.
+    So everything is imported once, and no change outlives its process.
+    """
+
+    def __init__(self, files: list[Path], patience: float, conduct: "Callable[[Trial], None]") -> None:
+        """Prepare.
 
         Args:
-            root: The checkout.
-            tests: Paths of the room's tests.
             files: The room's modules.
-            ours: The packages that are imported anew for each change.
-            patience: Seconds of processor time that a change may take beyond what is usual.
+            patience: Seconds of the processor that a change may take beyond what is usual, and that it may do nothing.
+            conduct: What is to be done with the trial when the tests are there.
         """
+        self.failure = ""
+        """Why it came to nothing."""
+        self._files = {str(path) for path in files}
         self._patience = patience
-        self._root = root
-        self._nowhere = os.open(os.devnull, os.O_WRONLY)
-        traced = _observed(tests, _Run(None, {str(path) for path in files}))
-        self._warm(traced.modules, ours)
-        order = sorted(traced.durations, key=traced.durations.__getitem__)
-        self._durations = _observed(tests, _Run(order, set())).durations
+        self._conduct = conduct
+        self._functions: list[FunctionType] = []
+        self._durations: dict[str, float] = {}
         self._runners: dict[tuple[str, int], set[str]] = defaultdict(set)
-        for test, lines in traced.lines.items():
-            for line in lines:
-                self._runners[line].add(test)
+        self._nowhere = os.open(os.devnull, os.O_WRONLY)
 
-    @staticmethod
-    def _warm(modules: list[str], ours: set[str]) -> None:
-        """Import what is not ours, for all processes to come."""
-        for name in modules:
-            if name.split(".")[0] not in ours and "pytest" not in name and name not in sys.modules:
-                with suppress(Exception):
-                    importlib.import_module(name)
+    def run(self, tests: list[str]) -> None:
+        """Collect tests and try changes on them.
+
+        Args:
+            tests: Their paths.
+
+        Raises:
+            SystemExit: They fail without any change.
+        """
+        kept = os.dup(1), os.dup(2)
+        with tempfile.TemporaryFile("w+") as said:
+            os.dup2(said.fileno(), 1)
+            os.dup2(said.fileno(), 2)
+            # (That hypothesis was imported before pytest could rewrite its asserts is as meant.)
+            quiet = [
+                "-W",
+                "ignore::pytest.PytestAssertRewriteWarning",
+                "-p",
+                "no:cacheprovider",
+                "-p",
+                "no:faulthandler",
+            ]
+            try:
+                pytest.main([*tests, "-x", "-s", *quiet], plugins=[self])
+            finally:
+                sys.stdout.flush()
+                os.dup2(kept[0], 1)
+                os.dup2(kept[1], 2)
+            if self.failure:
+                said.seek(0)
+                raise SystemExit(f"{said.read()}\nmutate: {self.failure}")
+
+    def pytest_collection(self) -> None:
+        """Have properties stop at the first example that fails: no smaller one, no explanation."""
+        phases = [hypothesis.Phase.explicit, hypothesis.Phase.generate]
+        hypothesis.settings.register_profile("mutate", hypothesis.settings(), phases=phases)
+        hypothesis.settings.load_profile("mutate")
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Run the tests twice: to see which lines each runs, and to see them pass in the order of their durations."""
+        self._session = session
         gc.collect()
-        gc.freeze()
+        functions = [some for some in gc.get_objects() if isinstance(some, FunctionType)]
+        self._functions = [function for function in functions if function.__code__.co_filename in self._files]
+        seen = self._observed([item.nodeid for item in session.items], self._files)
+        for test, places in (seen.lines if seen else {}).items():
+            for path, line in places:
+                self._runners[path, line].add(test)
+        again = self._observed(sorted(seen.durations, key=seen.durations.__getitem__), set()) if seen else None
+        if session.testsfailed or not again:
+            self.failure = "the tests fail without any change"
+        else:
+            self._durations = again.durations
+            self._conduct(self)
+        return True
 
     def tests_of(self, mutant: Mutant) -> list[str]:
         """Return the tests to run for a change, in order; none if no test runs the line."""
         runners: set[str] = set()
         for line in range(mutant.line, mutant.last + 1):
             runners |= self._runners.get((str(mutant.path), line), set())
-        if not mutant.in_function:
-            runners = set(self._durations)
         files = {test.partition("::")[0] for test in runners}
         chosen = (test for test in self._durations if test.partition("::")[0] in files)
         return sorted(chosen, key=lambda test: (test not in runners, self._durations[test]))
 
     def killed_by(self, mutant: Mutant) -> str:
-        """Return what kills a change: `test`, `time` or nothing."""
+        """Return what kills a change: `test`, `time`, or nothing; `untried` if it can't be put in place."""
         tests = self.tests_of(mutant)
         if not tests:
             return ""
-        paths = sorted({str(self._root / test.partition("::")[0]) for test in tests})
         usual = sum(self._durations[test] for test in tests)
 
         def work() -> int:
             resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
-            resource.setrlimit(resource.RLIMIT_CPU, (ceil(_CPU * usual + self._patience),) * 2)
-            placed = _put_in_place(mutant.path, mutant.code())
-            return _pytest(paths, _Run(tests, set())) or (0 if placed else _UNSEEN)
+            if not _is_put_in_place(mutant, self._functions):
+                return _UNTRIED
+            return self._run(tests)
 
-        status = _forked(work, self._nowhere, _WALL * usual + 3 * self._patience)
-        if status == _UNSEEN and mutant.in_function:
-            raise SystemExit(f"mutate: no test imports {mutant.path} as this tool expects it")
-        return "time" if status is None else "" if status in (0, _UNSEEN) else "test"
+        status = _forked(work, self._nowhere, _TIMES * usual + self._patience, self._patience)
+        return {None: "time", 0: "", _UNTRIED: "untried"}.get(status, "test")
+
+    def _run(self, tests: list[str]) -> int:
+        """Run tests in this order until one fails; return the exit status."""
+        places = {name: place for place, name in enumerate(tests)}
+        items = [item for item in self._session.items if item.nodeid in places]
+        self._session.items = sorted(items, key=lambda item: places[item.nodeid])
+        try:
+            _pytest.main.pytest_runtestloop(self._session)
+        except pytest.Session.Failed:
+            return 1
+        return int(self._session.testsfailed > 0)
+
+    def _observed(self, tests: list[str], traced: set[str]) -> "_Watch | None":
+        """Run tests without any change; return what was seen, None if they fail."""
+        watch = _Watch(traced)
+        with tempfile.TemporaryFile("w+") as told:
+
+            def work() -> int:
+                self._session.config.pluginmanager.register(watch)
+                status = self._run(tests)
+                json.dump((watch.durations, {test: list(lines) for test, lines in watch.lines.items()}), told)
+                told.flush()
+                return status
+
+            if _forked(work, 1) != 0:
+                return None
+            told.seek(0)
+            watch.durations, lines = json.load(told)
+            watch.lines = {test: {(path, line) for path, line in places} for test, places in lines.items()}
+        return watch
 
 
-class _Run:
-    """A pytest plugin: the tests chosen in the order chosen, and what each of them took and ran."""
+class _Watch:
+    """A pytest plugin that notes what each test took, and which lines it ran."""
 
-    def __init__(self, order: list[str] | None, traced: set[str]) -> None:
+    def __init__(self, traced: set[str]) -> None:
         self.durations: dict[str, float] = {}
-        self.lines: dict[str, _Lines] = {}
-        self.modules: list[str] = []
-        self._order = order
+        self.lines: dict[str, set[tuple[str, int]]] = {}
         self._traced = traced
-        self._now: _Lines = set()
-
-    def pytest_collection(self) -> None:
-        # The first example that fails is enough: no smaller one, no explanation.
-        phases = [hypothesis.Phase.explicit, hypothesis.Phase.generate]
-        hypothesis.settings.register_profile("mutate", hypothesis.settings(), phases=phases)
-        hypothesis.settings.load_profile("mutate")
-
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        if self._order is not None:
-            places = {name: place for place, name in enumerate(self._order)}
-            items[:] = sorted((item for item in items if item.nodeid in places), key=lambda item: places[item.nodeid])
+        self._now: set[tuple[str, int]] = set()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
@@ -133,9 +190,6 @@ class _Run:
             sys.settrace(None)
             self.durations[item.nodeid] = time.process_time() - started
 
-    def pytest_unconfigure(self) -> None:
-        self.modules = list(sys.modules)
-
     def _trace(self, frame: FrameType, _event: str, _argument: object) -> Callable[..., Any] | None:
         file = frame.f_code.co_filename
         if file not in self._traced:
@@ -146,39 +200,26 @@ class _Run:
             now.add((file, frame.f_lineno))
             return line
 
-        now.add((file, frame.f_lineno))
-        return line
+        return line(frame, "", None)
 
 
-def _put_in_place(path: Path, code: CodeType) -> list[str]:
-    """Have this process import a module with other code than its file's; return where it puts the name when it does."""
-    placed: list[str] = []
-    get_code = importlib.machinery.SourceFileLoader.get_code
-
-    def changed(loader: importlib.machinery.SourceFileLoader, name: str) -> CodeType | None:
-        if loader.path != str(path):
-            return get_code(loader, name)
-        placed.append(name)
-        return code
-
-    importlib.machinery.SourceFileLoader.get_code = changed  # type: ignore[method-assign, assignment]
-    return placed
-
-
-def _forked(work: Callable[[], int], output: int, limit: float = 0) -> int | None:
+def _forked(work: Callable[[], int], output: int, limit: float = inf, patience: float = inf) -> int | None:
     """Do work in a process of its own.
 
     Args:
         work: Returns the exit status.
         output: The descriptor that takes what it prints.
-        limit: Seconds it may take; 0: as long as it likes.
+        limit: Seconds of the processor that it may take.
+        patience: Seconds in which it must do something.
 
     Returns:
         Its exit status, or None if it was out of time.
     """
+    sys.stdout.flush()
+    sys.stderr.flush()
     child = os.fork()
     if child == 0:
-        status = 70
+        status = 1
         try:
             os.setsid()
             os.dup2(output, 1)
@@ -187,37 +228,53 @@ def _forked(work: Callable[[], int], output: int, limit: float = 0) -> int | Non
         except BaseException:  # noqa: BLE001 -- nothing may leave the child
             traceback.print_exc()
         finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
             os._exit(status)
-    signal.signal(signal.SIGALRM, lambda *_: os.killpg(child, signal.SIGKILL))
-    signal.setitimer(signal.ITIMER_REAL, limit)
-    _, status = os.waitpid(child, 0)
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    with suppress(ProcessLookupError):
-        os.killpg(child, signal.SIGKILL)  # what its tests started and left behind
-    return None if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+    try:
+        return _waited(child, limit, patience)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)  # what its tests started and left behind
 
 
-def _pytest(paths: list[str], run: _Run) -> int:
-    # Asserts as they stand: pytest would import what it rewrites (its plugins, so all of ours) past the change.
-    quiet = ["--assert=plain", "-p", "no:cacheprovider", "-p", "no:faulthandler"]
-    return int(pytest.main([*paths, "-x", *quiet], plugins=[run]))
+def _waited(child: int, limit: float, patience: float) -> int | None:
+    """Return the exit status of a process; None if it was killed, because it was out of time or by itself."""
+    process = psutil.Process(child)
+    pause, active, moved = 0.005, 0.0, time.monotonic()
+    while True:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return None if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+        used = process.cpu_times()
+        if used.user + used.system > active + _ALIVE:
+            active, moved = used.user + used.system, time.monotonic()
+        if active > limit or time.monotonic() > moved + patience:
+            process.kill()
+        time.sleep(pause)
+        pause = min(2 * pause, 0.2)
 
 
-def _observed(paths: list[str], run: _Run) -> _Run:
-    """Run tests without any change in a process of their own and return what was seen."""
-    with tempfile.TemporaryFile("w+") as file, tempfile.TemporaryFile("w+") as output:
+def _is_put_in_place(mutant: Mutant, functions: list[FunctionType]) -> bool:
+    """Give the functions that come from a changed piece of text the changed code; say whether there are any."""
+    changed: dict[tuple[str, int], list[CodeType]] = defaultdict(list)
+    for code in _codes(mutant.code()):
+        changed[code.co_qualname, code.co_firstlineno].append(code)
+    placed = 0
+    for function in functions:
+        old = function.__code__
+        codes = changed[old.co_qualname, old.co_firstlineno]
+        if old.co_filename == str(mutant.path) and len(codes) == 1 and codes[0] != old:
+            try:
+                function.__code__ = codes[0]
+            except ValueError:  # it needs other variables of the functions around it
+                return False
+            placed += 1
+    return placed > 0
 
-        def work() -> int:
-            status = _pytest(paths, run)
-            seen = [run.durations, {test: list(lines) for test, lines in run.lines.items()}, run.modules]
-            file.write(json.dumps(seen))
-            file.flush()
-            return status
 
-        if _forked(work, output.fileno()) != 0:
-            output.seek(0)
-            raise SystemExit(f"{output.read()}\nmutate: the tests fail without any change")
-        file.seek(0)
-        run.durations, lines, run.modules = json.load(file)
-        run.lines = {test: {(path, line) for path, line in places} for test, places in lines.items()}
-    return run
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
