@@ -4,7 +4,7 @@ import pytest
 
 from podtrail.backtest import parse_budget, size
 from podtrail.backtest.keeping import parse_wish
-from podtrail.backtest.proposal import Wish
+from podtrail.backtest.proposal import KeepWish
 
 
 @pytest.mark.parametrize(
@@ -39,8 +39,8 @@ def test_bytes_are_told_in_three_digits() -> None:
 
 
 def test_wishes_add_up() -> None:
-    assert parse_wish(["failed", "p99 latency"]) == Wish(failed=True, quantile=0.99)
-    assert parse_wish(["Slower than 1.5s"]) == Wish(failed=False, threshold=1_500_000_000)
+    assert parse_wish(["failed", "p99 latency"]) == KeepWish(failed=True, quantile=0.99)
+    assert parse_wish(["Slower than 1.5s"]) == KeepWish(failed=False, threshold=1_500_000_000)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 import yaml
 from podtrail_scheduler import TracedSimulation, Workload
 
-from podtrail.backtest import Comparison, Contender, Frame, Report, summarize
+from podtrail.backtest import Backtest, Contender, Report, ReportContext, summarize
 from podtrail.backtest.gates import Expectations
 from podtrail.otlp import Batch, read_request, write_request
 from podtrail.pipeline.settings import Settings, read_settings
@@ -39,11 +39,11 @@ def settings(name: str) -> Settings:
 
 def backtest(arrivals: Arrivals, baseline: Settings | None, candidate: Settings) -> Report:
     before = Contender("baseline", "old", baseline) if baseline else None
-    comparison = Comparison(before, Contender("candidate", "new", candidate), slow=1_000_000_000)
+    comparison = Backtest(before, Contender("candidate", "new", candidate), slow=1_000_000_000)
     for at, (arrival, request) in enumerate(arrivals):
         comparison.add(Record(arrival, read_request(request), Position("made", at, "line"), timed=True))
     comparison.finish()
-    return summarize(comparison, Frame(["made"], "as told", None, None), Expectations())
+    return summarize(comparison, ReportContext(["made"], "as told", None, None), Expectations())
 
 
 @pytest.mark.parametrize("candidate", ["cost-capped.yaml", "platform-default.yaml"])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podtrail.backtest.weight import Probabilities, Share, Total, probability_of, wilson
+from podtrail.backtest.weight import Probabilities, WeightedShare, WeightedTotal, probability_of, wilson
 from podtrail.otlp import Group, frame, set_trace_state, split
 from podtrail.testing.attempts import MadeAttempt
 
@@ -44,7 +44,7 @@ def test_what_is_noted_of_a_trace_goes_before_what_is_said_of_all() -> None:
 
 
 def test_where_nothing_was_left_out_there_is_no_interval() -> None:
-    share, total = Share(), Total()
+    share, total = WeightedShare(), WeightedTotal()
     for at in range(10):
         share.add(1.0, within=at < 3)
         total.add(5, 1.0)
@@ -53,7 +53,7 @@ def test_where_nothing_was_left_out_there_is_no_interval() -> None:
 
 
 def test_none_of_a_small_sample_is_not_none_of_all() -> None:
-    share = Share()
+    share = WeightedShare()
     for _ in range(20):
         share.add(0.05, within=False)
     assert share.interval is not None
@@ -74,7 +74,7 @@ def test_intervals_of_samples_hold_the_truth_about_95_times_in_100() -> None:
     truth, spans = 0.2, sum(size for size, _ in population)
     held = summed = 0
     for _ in range(200):
-        share, total = Share(), Total()
+        share, total = WeightedShare(), WeightedTotal()
         for size, kept in population:
             if chance.random() < 0.05:
                 share.add(0.05, within=kept)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from podtrail.cli.summary import as_json, print_summary
 from podtrail.otlp import Link, Value
-from podtrail.story import LedgerLine, Stories, Summary, summarize
+from podtrail.story import LedgerLine, RunSummary, Stories, summarize
 from podtrail.testing.attempts import MadeAttempt, no_room
 
 PAGE = "http://localhost:15927/"
@@ -16,7 +16,9 @@ FULL = LedgerLine("file", 9_840, 0, 7_001, 2_815, 0, {}, 24, 0)
 WRITTEN = ("out/kept.jsonl", "out/decisions.jsonl")
 
 
-def run(*, page: str = "", ledger: LedgerLine = FULL, name: str = "web-0", written: Sequence[str] = WRITTEN) -> Summary:
+def run(
+    *, page: str = "", ledger: LedgerLine = FULL, name: str = "web-0", written: Sequence[str] = WRITTEN
+) -> RunSummary:
     stories = Stories()
     link = Link(
         b"t" * 16,
@@ -28,7 +30,7 @@ def run(*, page: str = "", ledger: LedgerLine = FULL, name: str = "web-0", writt
     return summarize(stories, took=6_800_000_000, ledgers=[ledger], written=written, page=page)
 
 
-def printed(summary: Summary, *, colour: bool | None = None, serving: bool = False) -> str:
+def printed(summary: RunSummary, *, colour: bool | None = None, serving: bool = False) -> str:
     out = io.StringIO()
     print_summary(summary, out, serving=serving, colour=colour)
     return out.getvalue()

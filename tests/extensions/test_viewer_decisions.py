@@ -9,11 +9,11 @@ from contextlib import AbstractAsyncContextManager
 import pytest
 from aiohttp import ClientSession
 from podtrail_extensions.viewer.extension import Viewer
-from podtrail_extensions.viewer.measures import Measures
+from podtrail_extensions.viewer.measures import SamplerMetrics
 
 from podtrail.component import Metrics
 from podtrail.otlp import Batch, Decision, Link, PolicyVote, Verdict
-from podtrail.story import Cost
+from podtrail.story import PolicyCost
 from podtrail.testing.attempts import START, MadeAttempt, no_room
 
 Viewing = Callable[..., AbstractAsyncContextManager[tuple[Viewer, ClientSession]]]
@@ -187,15 +187,15 @@ def test_decisions_are_held_within_their_own_bound(viewing: Viewing) -> None:
 def test_costs_errors_and_the_undecided_come_from_the_samplers_metrics() -> None:
     metrics = Metrics()
     prefix = "otelcol_processor_tail_sampling_"
-    assert Measures(metrics).undecided() is None
+    assert SamplerMetrics(metrics).undecided() is None
     metrics.gauge(prefix + "sampling_traces_on_memory", "").read_from(lambda: 7)
     votes = metrics.counter(prefix + "count_traces_sampled", "", ("policy", "sampled", "decision"))
     votes.add(6, "a,sampled=b", "true", "sampled")
     votes.add(2, "a,sampled=b", "false", "not_sampled")
     metrics.counter(prefix + "sampling_policy_execution_count", "", ("policy",)).add(10, "a,sampled=b")
     metrics.counter(prefix + "sampling_policy_execution_time_sum", "", ("policy",)).add(25, "a,sampled=b")
-    assert Measures(metrics).undecided() == 7
-    assert Measures(metrics).costs() == {"a,sampled=b": Cost(2.5, 2)}
+    assert SamplerMetrics(metrics).undecided() == 7
+    assert SamplerMetrics(metrics).costs() == {"a,sampled=b": PolicyCost(2.5, 2)}
 
 
 def test_a_policy_that_fails_never_says_yes_or_is_covered_by_another_is_worth_a_warning(viewing: Viewing) -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from podtrail.otlp import Batch, Decision, Group, PolicyVote, Verdict, encode_span, frame
 from podtrail.story import DecisionRing, Library, selector, votes_of
-from podtrail.story.decisions import Owner
+from podtrail.story.decisions import DecidedPod
 from podtrail.testing.attempts import START, MadeAttempt
 
 SECOND = 1_000_000_000
@@ -80,7 +80,7 @@ def test_pages_follow_each_other_while_new_decisions_come() -> None:
 
 def test_a_filter_finds_by_policy_that_said_yes_decision_name_and_id() -> None:
     ring = DecisionRing(1_000_000)
-    ring.note("traces", verdict(1), Owner("uid-1", "default", "web-0"))
+    ring.note("traces", verdict(1), DecidedPod("uid-1", "default", "web-0"))
     ring.note("traces", verdict(2, decision="dropped", policy="drop-it"))
     found = {
         asked: [entry.seq for entry in ring.select(selector(*asked), 9)[0]]
@@ -99,7 +99,7 @@ def test_a_filter_finds_by_the_roots_name_whether_the_spans_are_still_held_or_no
     ring = DecisionRing(200_000)
     ring.note("traces", verdict(1))
     ring.note("traces", verdict(2, size=60_000))
-    ring.note("traces", MadeAttempt().verdict(), Owner("uid-1", "default", "web-0"))
+    ring.note("traces", MadeAttempt().verdict(), DecidedPod("uid-1", "default", "web-0"))
     assert [entry.verdict is not None for entry in ring.latest()] == [True, False, True]
 
     def found(q: str) -> list[int]:
@@ -124,7 +124,7 @@ def test_it_never_holds_more_than_its_bytes_and_never_loses_count(
         one = verdict(n, size)
         if not size:
             one.groups = ()
-        ring.note("traces", one, Owner("k", "ns", "n") if owned else None)
+        ring.note("traces", one, DecidedPod("k", "ns", "n") if owned else None)
         entries = list(ring.latest())
         assert ring.size <= most
         assert ring.size == sum(entry.size for entry in entries)

@@ -3,7 +3,7 @@ from collections.abc import Sequence
 import pytest
 
 from podtrail.otlp import Batch, Decision, Link, PolicyVote, Verdict
-from podtrail.story import Library, Question, answer_query, plain, trace_id
+from podtrail.story import Library, WhyQuestion, answer_query, plain, trace_id
 from podtrail.testing.attempts import START, MadeAttempt, no_room
 
 PREVIOUS = {"podtrail.link.type": "previous-attempt"}
@@ -131,7 +131,9 @@ def test_spans_that_nobody_decided_on_are_told_as_such() -> None:
 
 def test_nothing_is_known_of_an_unknown_trace() -> None:
     assert Library().why_trace(b"?" * 16) is None
-    assert answer_query(Library(), Question(trace=b"?" * 16), START, live=True).problem.startswith("nothing is known")
+    assert answer_query(Library(), WhyQuestion(trace=b"?" * 16), START, live=True).problem.startswith(
+        "nothing is known"
+    )
 
 
 def test_the_latest_of_several_decisions_is_told_and_the_others_in_the_details() -> None:
@@ -167,33 +169,33 @@ def test_hostile_words_stay_words() -> None:
 )
 def test_a_question_that_asks_nothing_says_why(query: dict[str, str], words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        Question.read(query)
+        WhyQuestion.read(query)
 
 
 def test_a_pod_is_found_by_name_or_uid_and_an_attempt_that_is_not_held_is_named() -> None:
     library = library_of(no_room().batch())
     for asked in ("default/web-0", "web-0", MadeAttempt().uid):
-        told = answer_query(library, Question(pod=asked), START, live=True)
+        told = answer_query(library, WhyQuestion(pod=asked), START, live=True)
         assert told.pod is not None
         assert told.pod.name == "web-0"
     for question, words in (
-        (Question(pod="default/web-1"), "nothing is known of Pod default/web-1"),
-        (Question(pod="web"), "nothing is known of Pod web; there is default/web-0"),
-        (Question(pod="prod/web-0"), "nothing is known of Pod prod/web-0; there is default/web-0"),
-        (Question(pod="default/web-0", attempt=9), "attempt 9 of default/web-0 is not held; of 1 there are 1"),
+        (WhyQuestion(pod="default/web-1"), "nothing is known of Pod default/web-1"),
+        (WhyQuestion(pod="web"), "nothing is known of Pod web; there is default/web-0"),
+        (WhyQuestion(pod="prod/web-0"), "nothing is known of Pod prod/web-0; there is default/web-0"),
+        (WhyQuestion(pod="default/web-0", attempt=9), "attempt 9 of default/web-0 is not held; of 1 there are 1"),
     ):
         assert words in answer_query(library, question, START, live=True).problem
 
 
 def test_of_many_attempts_the_first_and_the_last_that_are_held_are_named() -> None:
     library = library_of(*(no_room(number=at, start=START + at * 1_000_000_000).batch() for at in range(1, 31)))
-    problem = answer_query(library, Question(pod="default/web-0", attempt=99), START, live=True).problem
+    problem = answer_query(library, WhyQuestion(pod="default/web-0", attempt=99), START, live=True).problem
     assert problem.endswith("of 30 there are 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, …, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30")
 
 
 def test_of_several_pods_of_one_name_the_latest_is_told_and_the_others_are_named() -> None:
     library = library_of(no_room(uid="one").batch(), MadeAttempt(uid="two", start=START + 5).batch())
-    told = answer_query(library, Question(pod="default/web-0"), START, live=True)
+    told = answer_query(library, WhyQuestion(pod="default/web-0"), START, live=True)
     assert told.pod is not None
     assert told.pod.uid == "two"
     assert any("Earlier Pods of this name: one" in plain(line) for line in told.explanation.details)
@@ -201,23 +203,23 @@ def test_of_several_pods_of_one_name_the_latest_is_told_and_the_others_are_named
 
 def test_a_name_that_several_namespaces_have_is_answered_with_these() -> None:
     library = library_of(no_room().batch(), no_room(uid="two", namespace="prod").batch())
-    told = answer_query(library, Question(pod="web-0"), START, live=True)
+    told = answer_query(library, WhyQuestion(pod="web-0"), START, live=True)
     assert told.as_json() == {"error": "2 namespaces have a Pod web-0", "namespaces": ["default", "prod"]}
-    alone = answer_query(library, Question(pod="prod/web-0"), START, live=True)
+    alone = answer_query(library, WhyQuestion(pod="prod/web-0"), START, live=True)
     assert alone.pod is not None
     assert alone.pod.uid == "two"
 
 
 def test_many_pods_of_a_like_name_are_counted() -> None:
     library = library_of(*(no_room(uid=f"{n}", name=f"web-{n}").batch() for n in range(8)))
-    problem = answer_query(library, Question(pod="web"), START, live=True).problem
+    problem = answer_query(library, WhyQuestion(pod="web"), START, live=True).problem
     assert problem.endswith("default/web-3, default/web-4 and 3 more")
 
 
 def test_the_answer_as_json_has_lines_and_story() -> None:
-    told = answer_query(library_of(no_room().batch()), Question(pod="default/web-0"), START, live=True).as_json()
+    told = answer_query(library_of(no_room().batch()), WhyQuestion(pod="default/web-0"), START, live=True).as_json()
     assert told["pod"]["state"] == "unschedulable"
     assert told["lines"][0][0] == {"text": "default/web-0", "style": "strong"}
-    of_trace = answer_query(library_of(no_room().batch()), Question(trace=no_room().trace_id), START, live=True)
+    of_trace = answer_query(library_of(no_room().batch()), WhyQuestion(trace=no_room().trace_id), START, live=True)
     assert of_trace.as_json()["decisions"][0]["policy"] == "failed"
     assert trace_id(no_room().trace_id.hex()) == no_room().trace_id

@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from podtrail.otlp import Decision, PolicyVote, Shadow, Verdict
-from podtrail.story import Cost
-from podtrail.story.policies import HOUR, Alternative, Policy, PolicyRow, PolicyWindow, SamplerView
+from podtrail.story import PolicyCost
+from podtrail.story.policies import HOUR, Alternative, PolicyRow, PolicyWindow, SamplerPolicy, SamplerView
 from podtrail.testing.attempts import START
 
 YES: Decision = "sampled"
 NO: Decision = "not_sampled"
-TYPES = {Policy("traces", name): "t" for name in ("failed", "slow", "some")}
-TRIED = Policy("traces", "tried", shadow=True)
+TYPES = {SamplerPolicy("traces", name): "t" for name in ("failed", "slow", "some")}
+TRIED = SamplerPolicy("traces", "tried", shadow=True)
 
 
 def verdict(votes: Mapping[str, Decision], *, at: int = START, reason: str = "") -> Verdict:
@@ -19,11 +19,11 @@ def verdict(votes: Mapping[str, Decision], *, at: int = START, reason: str = "")
     return Verdict(b"t" * 16, YES if policy else NO, policy, reason, at, at, 10, votes)
 
 
-def told(*verdicts: Verdict, now: int = START, types: Mapping[Policy, str] = TYPES) -> SamplerView:
+def told(*verdicts: Verdict, now: int = START, types: Mapping[SamplerPolicy, str] = TYPES) -> SamplerView:
     window = PolicyWindow()
     for one in verdicts:
         window.note("traces", one)
-    (view,) = window.tell(now, types, {"failed": Cost(2.5, 3), "other.slow": Cost(None, 1)})
+    (view,) = window.tell(now, types, {"failed": PolicyCost(2.5, 3), "other.slow": PolicyCost(None, 1)})
     return view
 
 

@@ -1,9 +1,9 @@
 from podtrail.pipeline.ledger import Balance
-from podtrail.story import LedgerLine, Stories, Summary, Waiting, summarize
+from podtrail.story import LedgerLine, RunSummary, Stories, WaitingPods, summarize
 from podtrail.testing.attempts import MadeAttempt, no_room
 
 
-def some_run() -> Summary:
+def some_run() -> RunSummary:
     stories = Stories()
     for n in range(3):
         stories.observe(no_room(uid=f"u{n}", name=f"web-{n}").batch())
@@ -22,9 +22,9 @@ def test_everything_is_counted_the_most_frequent_first() -> None:
 
 def test_waiting_pods_are_gathered_by_what_they_wait_for_with_an_example() -> None:
     assert list(some_run().waiting) == [
-        Waiting(3, "NodeAffinity: no match", "default", "web-0", "u0"),
-        Waiting(1, "Bind: frozen", "default", "web-0", "b"),
-        Waiting(1, "SchedulingGates: example.com/quota", "default", "gated", "g", gated=True),
+        WaitingPods(3, "NodeAffinity: no match", "default", "web-0", "u0"),
+        WaitingPods(1, "Bind: frozen", "default", "web-0", "b"),
+        WaitingPods(1, "SchedulingGates: example.com/quota", "default", "gated", "g", gated=True),
     ]
 
 

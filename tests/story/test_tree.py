@@ -2,14 +2,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podtrail.otlp import Group, Link, Value, encode_span, frame, resource_header, scope_header
-from podtrail.story import BackLink, Fate, TraceStory, tell_trace
+from podtrail.story import BackLink, SpanFate, TraceStory, tell_trace
 from podtrail.testing.attempts import MS, no_room
 
 TRACE = b"t" * 16
 
 
-def unknown(trace_id: bytes, span_id: bytes) -> Fate:
-    return Fate(held=False, label="", words="not received")
+def unknown(trace_id: bytes, span_id: bytes) -> SpanFate:
+    return SpanFate(held=False, label="", words="not received")
 
 
 def group(*spans: tuple[int, int]) -> Group:

@@ -14,7 +14,7 @@ from podtrail.story import (
     selector,
     several,
 )
-from podtrail_extensions.viewer.measures import Measures
+from podtrail_extensions.viewer.measures import SamplerMetrics
 from podtrail_extensions.viewer.views import PAGE_ROWS, PodRow
 
 DECISIONS = ("sampled", "not_sampled", "dropped")
@@ -102,7 +102,7 @@ class DecisionView:
 class DecisionViews:
     """Puts together what is asked for about decisions."""
 
-    def __init__(self, library: Library, measures: Measures) -> None:
+    def __init__(self, library: Library, measures: SamplerMetrics) -> None:
         self._library = library
         self._measures = measures
 

@@ -18,8 +18,8 @@ from podtrail.transport.pages import served
 from podtrail.transport.settings import GrpcServerSettings
 from podtrail.transport.status import Encoding, RequestError, WhileThere
 from podtrail_extensions.viewer import Config
-from podtrail_extensions.viewer.measures import Measures
-from podtrail_extensions.viewer.site import Backend, Now, Site
+from podtrail_extensions.viewer.measures import SamplerMetrics
+from podtrail_extensions.viewer.site import Backend, Site, SourceTime
 
 _OFF_LOOP = 1 << 20
 """Bytes of a request from which it is decoded in a thread."""
@@ -34,7 +34,7 @@ class Viewer:
     def __init__(self, config: Config, context: Context) -> None:
         self.library = Library(max_mib=config.max_mib, max_decisions_mib=config.max_decisions_mib)
         self.stories, self.store = self.library.stories, self.library.store
-        self._measures = Measures(context.metrics)
+        self._measures = SamplerMetrics(context.metrics)
         self._config = config
         self._log = context.log
         self._stack = AsyncExitStack()
@@ -78,12 +78,12 @@ class Viewer:
         """Take note of a Pod that has no attempt."""
         self.stories.note_gated(fact.uid, fact.namespace, fact.name, fact.gates, fact.since)
 
-    def clock(self) -> Now:
+    def clock(self) -> SourceTime:
         """Return the time by the source's clock: ours, unless its spans are of another age.
 
         Simulated and recorded time stands where its latest attempt ended.
         """
-        return Now(self.stories.latest, live=False) if self._foreign else Now(time.time_ns(), live=True)
+        return SourceTime(self.stories.latest, live=False) if self._foreign else SourceTime(time.time_ns(), live=True)
 
     def _look_at_clock(self) -> None:
         if self.stories.latest != self._looked_at:

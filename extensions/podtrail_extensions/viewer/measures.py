@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from podtrail.component import Metrics
-from podtrail.story import Cost
+from podtrail.story import PolicyCost
 
 _PREFIX = "otelcol_processor_tail_sampling_"
 _ASKED = _PREFIX + "sampling_policy_execution_count"
@@ -12,7 +12,7 @@ _TIME = _PREFIX + "sampling_policy_execution_time_sum"
 _HELD = _PREFIX + "sampling_traces_on_memory"
 
 
-class Measures:
+class SamplerMetrics:
     """Reads the metrics when a page is asked for."""
 
     def __init__(self, metrics: Metrics) -> None:
@@ -24,7 +24,7 @@ class Measures:
         held = self._metrics.snapshot().get(_HELD)
         return int(sum(held.values())) if held else None
 
-    def costs(self) -> Mapping[str, Cost]:
+    def costs(self) -> Mapping[str, PolicyCost]:
         """Return what each policy has cost since the start, by its name."""
         told = self._metrics.snapshot()
         voted: dict[str, float] = {}
@@ -33,11 +33,11 @@ class Measures:
             policy = labels.partition(",policy=")[2].rpartition(",sampled=")[0]
             voted[policy] = voted.get(policy, 0) + times
         spent = told.get(_TIME, {})
-        costs: dict[str, Cost] = {}
+        costs: dict[str, PolicyCost] = {}
         for label, asked in told.get(_ASKED, {}).items():
             policy = label.removeprefix("policy=")
             took = spent.get(label)
-            costs[policy] = Cost(
+            costs[policy] = PolicyCost(
                 took / asked if took is not None and asked else None, int(asked - voted.get(policy, 0))
             )
         return costs

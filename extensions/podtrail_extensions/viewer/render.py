@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from podtrail.story import ago, clip, clock, duration, shell_word, stamp, visible
 from podtrail_extensions.viewer.decision_views import DecisionFilter
-from podtrail_extensions.viewer.views import MAX_QUERY, Filter
+from podtrail_extensions.viewer.views import MAX_QUERY, PodFilter
 
 _WIDTH = 256
 """Room for what Kubernetes lets a name be, 253 characters."""
@@ -87,10 +87,10 @@ def trace_path(trace_id: bytes, span_id: bytes = b"") -> Whole:
     return Whole(f"/traces/{trace_id.hex()}{at}")
 
 
-def list_path(wanted: Filter, **changes: str | int) -> Whole:
+def list_path(wanted: PodFilter, **changes: str | int) -> Whole:
     """Return the address of the list of Pods with a filter; changing it starts at the first page."""
     target = wanted._replace(after=0)._replace(**changes)  # type: ignore[arg-type] # named by the templates
-    query = {name: value for name, value in target._asdict().items() if value != Filter._field_defaults[name]}
+    query = {name: value for name, value in target._asdict().items() if value != PodFilter._field_defaults[name]}
     return Whole("/?" + urlencode(query) if query else "/")
 
 

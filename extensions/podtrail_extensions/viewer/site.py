@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from aiohttp import web
 
-from podtrail.story import Library, Question, answer_query, to_json
+from podtrail.story import Library, WhyQuestion, answer_query, to_json
 from podtrail_extensions.viewer.decision_views import DECISIONS, MAX_ROWS, DecisionFilter, DecisionViews
 from podtrail_extensions.viewer.guard import add_headers, refusal
-from podtrail_extensions.viewer.measures import Measures
-from podtrail_extensions.viewer.views import MAX_QUERY, SORTS, Filter, Views
+from podtrail_extensions.viewer.measures import SamplerMetrics
+from podtrail_extensions.viewer.views import MAX_QUERY, SORTS, PodFilter, PodViews
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -24,7 +24,7 @@ _HEX = frozenset("0123456789abcdef")
 _TRACE_DIGITS = 32
 
 
-class Now(NamedTuple):
+class SourceTime(NamedTuple):
     """Where the source's clock stands."""
 
     now: int
@@ -33,7 +33,7 @@ class Now(NamedTuple):
     """It is the present: spans are not of a simulation or a recording."""
 
 
-Clock = Callable[[], Now]
+Clock = Callable[[], SourceTime]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Site:
         backend: Backend,
         allowed_hosts: tuple[str, ...],
         clock: Clock,
-        measures: Measures,
+        measures: SamplerMetrics,
     ) -> None:
         """Make it; `clock` gives the source's time and whether that is the present."""
         self._library = library
@@ -69,7 +69,7 @@ class Site:
         self._backend = backend
         self._allowed_hosts = allowed_hosts
         self._clock = clock
-        self._views = Views(library)
+        self._views = PodViews(library)
         self._decision_views = DecisionViews(library, measures)
         self._static = {
             one.name: (one.read_bytes(), _TYPES[one.name[one.name.rindex(".") :]])
@@ -204,7 +204,7 @@ class Site:
     async def _api_why(self, request: web.Request) -> web.Response:
         now, live = self._clock()
         try:
-            answer = answer_query(self._library, Question.read(request.query), now, live=live)
+            answer = answer_query(self._library, WhyQuestion.read(request.query), now, live=live)
         except ValueError as error:
             raise BadQuery(str(error)) from None
         return _json({**answer.as_json(), **self._held()}, 404 if answer.problem else 200)
@@ -233,12 +233,12 @@ def _json(value: object, status: int = 200) -> web.Response:
     return web.Response(text=json.dumps(value, ensure_ascii=True), status=status, content_type="application/json")
 
 
-def _filter(request: web.Request) -> Filter:
+def _filter(request: web.Request) -> PodFilter:
     query = request.query
-    wanted = Filter(
+    wanted = PodFilter(
         q=query.get("q", "").strip(),
-        state=query.get("state", Filter().state),
-        sort=query.get("sort", Filter().sort),
+        state=query.get("state", PodFilter().state),
+        sort=query.get("sort", PodFilter().sort),
     )
     after = query.get("after", "0")
     if len(wanted.q) > MAX_QUERY or len(wanted.state) > MAX_QUERY:

@@ -8,10 +8,10 @@ from typing import NamedTuple
 from podtrail.story import (
     AttemptStory,
     Explanation,
-    Fate,
     Library,
     PodState,
     PodStory,
+    SpanFate,
     TraceStory,
     answer,
     sentence,
@@ -61,7 +61,7 @@ _SORTS: dict[str, Callable[[PodStory], object]] = {
 SORTS = ("state", *_SORTS)
 
 
-class Filter(NamedTuple):
+class PodFilter(NamedTuple):
     """Which Pods are asked for, as in the query of the page's address."""
 
     q: str = ""
@@ -93,7 +93,7 @@ class Filter(NamedTuple):
 class PodsView:
     """The list of Pods."""
 
-    filter: Filter
+    filter: PodFilter
     pods: tuple[PodRow, ...]
     matching: int
     """Pods that the filter finds, in the state asked for."""
@@ -122,7 +122,7 @@ class AttemptRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Fold:
+class FoldedAttempts:
     """Attempts in a row that stand in one line, by number."""
 
     first: int
@@ -140,7 +140,7 @@ class PodView:
     explanation: Explanation
     """What `podtrail why` says."""
     attempts: tuple[AttemptRow, ...]
-    outline: tuple[AttemptRow | Fold, ...]
+    outline: tuple[AttemptRow | FoldedAttempts, ...]
     """The attempts, with the middle of each long run of equal answers folded, and a line for those not listed."""
     namesakes: tuple[PodRow, ...]
     """Other Pods of the same name: it was created anew."""
@@ -150,7 +150,7 @@ class PodView:
 
 
 @dataclass(frozen=True, slots=True)
-class TraceView:
+class TracePage:
     """A trace, with the Pod whose attempt it records."""
 
     trace: TraceStory
@@ -158,7 +158,7 @@ class TraceView:
     attempt: AttemptStory | None
 
 
-class Views:
+class PodViews:
     """Puts together what is asked for from stories and store."""
 
     def __init__(self, library: Library) -> None:
@@ -166,7 +166,7 @@ class Views:
         self._stories = library.stories
         self._store = library.store
 
-    def pods(self, wanted: Filter) -> PodsView:
+    def pods(self, wanted: PodFilter) -> PodsView:
         """Return the Pods of a filter, at most `PAGE_ROWS`."""
         everyone = self._stories.pods()
         matching = [pod for pod in everyone if wanted.finds(pod)]
@@ -208,15 +208,15 @@ class Views:
             trace_attempt=held.number if held else None,
         )
 
-    def trace(self, trace_id: bytes, span_id: bytes = b"") -> TraceView | None:
+    def trace(self, trace_id: bytes, span_id: bytes = b"") -> TracePage | None:
         """Return a trace with `span_id` told in full; None when nothing of it is held."""
         trace = self._library.trace(trace_id, span_id)
         if trace is None:
             return None
         known = self._stories.attempt(trace_id)
-        return TraceView(trace, PodRow.of(known[0]) if known else None, known[1] if known else None)
+        return TracePage(trace, PodRow.of(known[0]) if known else None, known[1] if known else None)
 
-    def fate(self, trace_id: bytes) -> Fate:
+    def fate(self, trace_id: bytes) -> SpanFate:
         """Return what became of a trace."""
         return self._library.fate(trace_id)
 
@@ -229,12 +229,12 @@ class Views:
         return tuple(rows)
 
 
-def _outline(rows: Sequence[AttemptRow], same_from: int) -> tuple[AttemptRow | Fold, ...]:
+def _outline(rows: Sequence[AttemptRow], same_from: int) -> tuple[AttemptRow | FoldedAttempts, ...]:
     """Fold the middle of each long run of attempts with the same answer, and what is missing between them.
 
     `same_from`: from this attempt on all gave the answer of the last.
     """
-    outline: list[AttemptRow | Fold] = []
+    outline: list[AttemptRow | FoldedAttempts] = []
     first = 0
     for end in range(1, len(rows) + 1):
         missing = _missing(rows[end - 1], rows[end], same_from) if end < len(rows) else None
@@ -242,7 +242,7 @@ def _outline(rows: Sequence[AttemptRow], same_from: int) -> tuple[AttemptRow | F
             continue
         run = rows[first:end]
         if len(run) >= _LEAST_FOLDED:
-            fold = Fold(run[1].attempt.number or 0, run[-2].attempt.number or 0, "same answer")
+            fold = FoldedAttempts(run[1].attempt.number or 0, run[-2].attempt.number or 0, "same answer")
             outline += (run[0], fold, run[-1])
         else:
             outline += run
@@ -252,12 +252,12 @@ def _outline(rows: Sequence[AttemptRow], same_from: int) -> tuple[AttemptRow | F
     return tuple(outline)
 
 
-def _missing(row: AttemptRow, following: AttemptRow, same_from: int) -> Fold | None:
+def _missing(row: AttemptRow, following: AttemptRow, same_from: int) -> FoldedAttempts | None:
     """Return the attempts between two rows."""
     one, other = row.attempt.number, following.attempt.number
     if one is None or other is None or other <= one + 1:
         return None
-    return Fold(one + 1, other - 1, "same answer, not listed" if one + 1 >= same_from else "not listed")
+    return FoldedAttempts(one + 1, other - 1, "same answer, not listed" if one + 1 >= same_from else "not listed")
 
 
 def _shown(attempts: Sequence[AttemptStory]) -> Sequence[AttemptStory]:

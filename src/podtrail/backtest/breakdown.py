@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from podtrail.backtest.weight import Total
+from podtrail.backtest.weight import WeightedTotal
 from podtrail.otlp import Verdict
 
 MOST_ROWS: Final = 1_000
@@ -14,16 +14,16 @@ NOBODY: Final = "(none)"
 
 
 @dataclass(slots=True)
-class Row:
+class BreakdownCount:
     """Attempts of one kind."""
 
     name: str
     attempts: int
     kept: list[int]
     """Attempts, by side."""
-    spans: list[Total]
+    spans: list[WeightedTotal]
     """Kept, by side."""
-    size: list[Total]
+    size: list[WeightedTotal]
     """Bytes of kept spans, by side."""
 
 
@@ -34,7 +34,7 @@ class Breakdown:
         """Make one: `by` says what the names are."""
         self.by = by
         self._sides = range(sides)
-        self._rows: dict[str, Row] = {}
+        self._rows: dict[str, BreakdownCount] = {}
 
     def add(self, names: Iterable[str], bits: int, spans: int, size: int, probability: float) -> None:
         """Count an attempt that has these names, kept by the sides in `bits`."""
@@ -48,16 +48,16 @@ class Breakdown:
                     row.size[side].add(size, probability)
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[BreakdownCount]:
         """The rows, those with most attempts first."""
         return sorted(self._rows.values(), key=lambda row: (row.name == REST, -row.attempts, row.name))
 
-    def _row(self, name: str) -> Row:
+    def _row(self, name: str) -> BreakdownCount:
         if name not in self._rows and len(self._rows) >= MOST_ROWS:
             name = REST
         if name not in self._rows:
-            totals = [[Total() for _ in self._sides] for _ in range(2)]
-            self._rows[name] = Row(name, 0, [0 for _ in self._sides], *totals)
+            totals = [[WeightedTotal() for _ in self._sides] for _ in range(2)]
+            self._rows[name] = BreakdownCount(name, 0, [0 for _ in self._sides], *totals)
         return self._rows[name]
 
 

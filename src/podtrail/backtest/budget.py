@@ -14,7 +14,7 @@ _FORM = re.compile(r"([0-9][0-9_,]*(?:\.[0-9]+)?) *([a-z]+) *(?:/|per | an? ) *(
 _EXAMPLES: Final = 'write for example "2GB/day", "500 MiB an hour" or "1000000 spans/day"'
 
 
-class Budget(NamedTuple):
+class DailyBudget(NamedTuple):
     """What may leave in a day."""
 
     a_day: float
@@ -25,7 +25,7 @@ class Budget(NamedTuple):
         return f"{size(self.a_day) if self.unit == 'bytes' else f'{self.a_day:,.0f} spans'} a day"
 
 
-def parse_budget(text: str) -> Budget:
+def parse_budget(text: str) -> DailyBudget:
     """Return a budget. ValueError when the text is none; it says what would be right."""
     found = _FORM.fullmatch(" ".join(text.lower().split()))
     if found is None:
@@ -38,7 +38,7 @@ def parse_budget(text: str) -> Budget:
         raise ValueError(f"{text!r} is not for a second, minute, hour or day: {_EXAMPLES}")
     if not 0 < amount * factor < 1e24:
         raise ValueError(f"{text!r} can't be kept to: {_EXAMPLES}")
-    return Budget(amount * factor * DAY / _TIMES[per], "spans" if unit.startswith("span") else "bytes")
+    return DailyBudget(amount * factor * DAY / _TIMES[per], "spans" if unit.startswith("span") else "bytes")
 
 
 def size(count: float) -> str:

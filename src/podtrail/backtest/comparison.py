@@ -7,11 +7,11 @@ from functools import partial
 from typing import Final
 
 from podtrail.backtest.breakdown import Breakdown
-from podtrail.backtest.fate import Fate, Fates, Outcome
+from podtrail.backtest.fate import ComparedTrace, ComparedTraces, SideDecision
 from podtrail.backtest.pods import PodStories, pod_name
-from podtrail.backtest.report import Decided, Direction, Example, Kind, Vote
+from podtrail.backtest.report import AttemptKind, ChangedAttempt, Direction, ReportedDecision, ReportedVote
 from podtrail.backtest.side import Contender, Side
-from podtrail.backtest.weight import Share
+from podtrail.backtest.weight import WeightedShare
 from podtrail.otlp import Attempt, Verdict
 from podtrail.recording import Record
 
@@ -19,11 +19,11 @@ MOST_EXAMPLES: Final = 200
 """Of each direction."""
 _MOST_VOTES: Final = 40
 _LONGEST: Final = 500
-KINDS: Final[tuple[Kind, ...]] = ("failed", "slow", "other")
+KINDS: Final[tuple[AttemptKind, ...]] = ("failed", "slow", "other")
 
 
 @dataclass(slots=True)
-class Intakes:
+class RecordingCounts:
     """What came."""
 
     requests: int = 0
@@ -45,7 +45,7 @@ class Intakes:
 
 
 @dataclass(slots=True)
-class Links:
+class KeptLinks:
     """Where links of kept spans lead."""
 
     all: int = 0
@@ -54,16 +54,16 @@ class Links:
 
 
 @dataclass(slots=True)
-class Kept:
+class KeptAttempts:
     """What a side keeps of the attempts."""
 
-    attempts: Share = field(default_factory=Share)
-    failed: Share = field(default_factory=Share)
-    slow: Share = field(default_factory=Share)
-    links: Links = field(default_factory=Links)
+    attempts: WeightedShare = field(default_factory=WeightedShare)
+    failed: WeightedShare = field(default_factory=WeightedShare)
+    slow: WeightedShare = field(default_factory=WeightedShare)
+    links: KeptLinks = field(default_factory=KeptLinks)
 
 
-class Comparison:
+class Backtest:
     """Feeds two sides with the same recording and compares what they decide."""
 
     def __init__(
@@ -79,20 +79,20 @@ class Comparison:
             seed: of all randomness.
         """
         self.slow = slow
-        self.intakes = Intakes()
+        self.intakes = RecordingCounts()
         contenders = (baseline, candidate)
         self.sides = [
             Side(contender, partial(self._decided, at), partial(self._linked, at), seed)
             for at, contender in enumerate(contenders)
         ]
-        self.fates = Fates([side.decides for side in self.sides], probability, self._settled, self._fold)
-        self.kept = [Kept() for _ in self.sides]
+        self.fates = ComparedTraces([side.decides for side in self.sides], probability, self._settled, self._fold)
+        self.kept = [KeptAttempts() for _ in self.sides]
         self.pods = PodStories(len(self.sides))
         self.tables = [Breakdown(by, len(self.sides)) for by in ("namespace", "profile", "result", "plugin")]
-        self.changes: dict[Direction, Counter[Kind]] = {"lost": Counter(), "gained": Counter()}
-        self._examples: dict[tuple[Direction, Kind], list[Example]] = {}
-        self._asked: Counter[tuple[Direction, Kind]] = Counter()
-        self.thinned = Share()
+        self.changes: dict[Direction, Counter[AttemptKind]] = {"lost": Counter(), "gained": Counter()}
+        self._examples: dict[tuple[Direction, AttemptKind], list[ChangedAttempt]] = {}
+        self._asked: Counter[tuple[Direction, AttemptKind]] = Counter()
+        self.thinned = WeightedShare()
         """All traces: whether, and how much, the recording is a sample."""
 
     def add(self, record: Record) -> None:
@@ -110,16 +110,16 @@ class Comparison:
         self.pods.finish()
 
     @property
-    def examples(self) -> list[Example]:
+    def examples(self) -> list[ChangedAttempt]:
         """Attempts that one side keeps alone, failed ones first, then slow ones."""
         directions: tuple[Direction, ...] = ("lost", "gained")
-        found: list[Example] = []
+        found: list[ChangedAttempt] = []
         for direction in directions:
             some = [example for kind in KINDS for example in self._examples.get((direction, kind), ())]
             found += some[:MOST_EXAMPLES]
         return found
 
-    def kind(self, attempt: Attempt) -> Kind:
+    def kind(self, attempt: Attempt) -> AttemptKind:
         """Return whether an attempt is failed, slow or neither."""
         if attempt.failed:
             return "failed"
@@ -131,7 +131,7 @@ class Comparison:
     def _linked(self, side: int, trace_id: bytes, target: bytes) -> None:
         self.fates.linked(side, trace_id, target)
 
-    def _settled(self, fate: Fate) -> None:
+    def _settled(self, fate: ComparedTrace) -> None:
         """Ask why, as long as the spans are here, where an example may be made of a trace."""
         direction = _direction(fate.bits)
         if direction is None or fate.attempt is None:
@@ -143,7 +143,7 @@ class Comparison:
                 if outcome is not None and outcome.verdict is not None:
                     outcome.explained = outcome.verdict.explained()
 
-    def _fold(self, fate: Fate) -> None:
+    def _fold(self, fate: ComparedTrace) -> None:
         bits = fate.bits
         if not fate.late:
             self.thinned.add(fate.probability, within=bits > 0)
@@ -169,12 +169,12 @@ class Comparison:
             if len(examples) < MOST_EXAMPLES:
                 examples.append(_example(direction, kind, fate, fate.attempt))
 
-    def _tabulate(self, fate: Fate, attempt: Attempt, bits: int) -> None:
+    def _tabulate(self, fate: ComparedTrace, attempt: Attempt, bits: int) -> None:
         names = ({attempt.namespace}, {attempt.profile}, {attempt.result}, fate.plugins or fate.named)
         for table, some in zip(self.tables, names, strict=True):
             table.add(some, bits, fate.spans, fate.size, fate.probability)
 
-    def _follow_links(self, side: int, fate: Fate) -> int:
+    def _follow_links(self, side: int, fate: ComparedTrace) -> int:
         dangling = 0
         links = self.kept[side].links
         if fate.bits >> side & 1:
@@ -192,8 +192,8 @@ def _direction(bits: int) -> Direction | None:
     return {0b01: "lost", 0b10: "gained"}.get(bits)  # type: ignore[return-value] # the values are directions
 
 
-def _example(direction: Direction, kind: Kind, fate: Fate, attempt: Attempt) -> Example:
-    return Example(
+def _example(direction: Direction, kind: AttemptKind, fate: ComparedTrace, attempt: Attempt) -> ChangedAttempt:
+    return ChangedAttempt(
         direction,
         kind,
         fate.trace_id,
@@ -208,11 +208,11 @@ def _example(direction: Direction, kind: Kind, fate: Fate, attempt: Attempt) -> 
     )
 
 
-def _told(outcome: Outcome | None) -> Decided:
+def _told(outcome: SideDecision | None) -> ReportedDecision:
     assert outcome is not None, "only what every side has decided is folded"
-    votes: Sequence[Vote] = [
-        Vote(vote.policy, vote.decision, vote.why[:_LONGEST]) for vote in outcome.explained if not vote.shadow
+    votes: Sequence[ReportedVote] = [
+        ReportedVote(vote.policy, vote.decision, vote.why[:_LONGEST]) for vote in outcome.explained if not vote.shadow
     ]
     if not votes:
-        votes = [Vote(policy, vote, "") for policy, vote in outcome.votes.items()]
-    return Decided(outcome.decision, outcome.policy, outcome.reason[:_LONGEST], votes[:_MOST_VOTES])
+        votes = [ReportedVote(policy, vote, "") for policy, vote in outcome.votes.items()]
+    return ReportedDecision(outcome.decision, outcome.policy, outcome.reason[:_LONGEST], votes[:_MOST_VOTES])

@@ -37,7 +37,7 @@ Bits = int
 
 
 @dataclass(slots=True)
-class Outcome:
+class SideDecision:
     """What one side decided about a trace."""
 
     decision: Decision
@@ -54,17 +54,17 @@ class Outcome:
         return self.decision == "sampled"
 
 
-def passes() -> Outcome:
+def passes() -> SideDecision:
     """Return the outcome where no sampler decides."""
-    return Outcome("sampled", reason="no sampler: everything passes")
+    return SideDecision("sampled", reason="no sampler: everything passes")
 
 
 @dataclass(slots=True)
-class Fate:
+class ComparedTrace:
     """One trace."""
 
     trace_id: bytes
-    outcomes: list[Outcome | None]
+    outcomes: list[SideDecision | None]
     attempt: Attempt | None = None
     plugins: set[str] = field(default_factory=set)
     """Which said no, as plugin spans tell."""
@@ -85,15 +85,15 @@ class Fate:
         return sum(1 << side for side, outcome in enumerate(self.outcomes) if outcome is not None and outcome.kept)
 
 
-class Fates:
+class ComparedTraces:
     """Joins what two sides decide, trace by trace."""
 
     def __init__(
         self,
         deciding: Sequence[bool],
         probability: float,
-        settled: Callable[[Fate], None],
-        fold: Callable[[Fate], None],
+        settled: Callable[[ComparedTrace], None],
+        fold: Callable[[ComparedTrace], None],
     ) -> None:
         """Join sides, of each of which is told whether it decides at all.
 
@@ -103,8 +103,8 @@ class Fates:
         self._probability = probability
         self._tell_settled = settled
         self._fold = fold
-        self._pending: OrderedDict[bytes, Fate] = OrderedDict()
-        self._settled: OrderedDict[bytes, Fate] = OrderedDict()
+        self._pending: OrderedDict[bytes, ComparedTrace] = OrderedDict()
+        self._settled: OrderedDict[bytes, ComparedTrace] = OrderedDict()
         self._over: OrderedDict[bytes, Bits] = OrderedDict()
         self._held: OrderedDict[bytes, int] = OrderedDict()
         self._held_bytes = 0
@@ -132,7 +132,7 @@ class Fates:
         before = fate.outcomes[side]
         # Of several decisions about one trace (late spans, several pipelines) the one that keeps it counts.
         if before is None or (verdict.decision == "sampled" and not before.kept):
-            fate.outcomes[side] = Outcome(
+            fate.outcomes[side] = SideDecision(
                 verdict.decision,
                 verdict.policy,
                 verdict.reason[:_LONGEST_REASON],
@@ -162,27 +162,27 @@ class Fates:
         for fate in list(self._left()):
             self._end(fate)
 
-    def _left(self) -> Iterator[Fate]:
+    def _left(self) -> Iterator[ComparedTrace]:
         yield from self._settled.values()
         yield from self._pending.values()
 
-    def _fate(self, trace_id: bytes) -> Fate:
+    def _fate(self, trace_id: bytes) -> ComparedTrace:
         fate = self._settled.get(trace_id) or self._pending.get(trace_id)
         if fate is not None:
             return fate
         sides = len(self._deciding)
-        outcomes: list[Outcome | None] = [None if decides else passes() for decides in self._deciding]
+        outcomes: list[SideDecision | None] = [None if decides else passes() for decides in self._deciding]
         before = self._over.get(trace_id)
         if before is not None:  # spans that come long after the decision share its fate
-            outcomes = [Outcome("sampled" if before >> side & 1 else "not_sampled") for side in range(sides)]
+            outcomes = [SideDecision("sampled" if before >> side & 1 else "not_sampled") for side in range(sides)]
         links: list[set[bytes]] = [set() for _ in range(sides)]
-        fate = Fate(trace_id, outcomes, probability=self._probability, links=links, late=before is not None)
+        fate = ComparedTrace(trace_id, outcomes, probability=self._probability, links=links, late=before is not None)
         self._pending[trace_id] = fate
         if len(self._pending) > MOST_PENDING:
             self._end(self._pending.popitem(last=False)[1])
         return fate
 
-    def _settle(self, fate: Fate) -> None:
+    def _settle(self, fate: ComparedTrace) -> None:
         if fate.trace_id in self._settled or None in fate.outcomes:
             return
         self._tell_settled(fate)
@@ -193,7 +193,7 @@ class Fates:
         if len(self._settled) > MOST_SETTLED:
             self._end(self._settled.popitem(last=False)[1])
 
-    def _hold(self, fate: Fate) -> None:
+    def _hold(self, fate: ComparedTrace) -> None:
         """Count the spans of a trace that the other side still decides about; let go of the oldest beyond the bound."""
         self._held_bytes += fate.size - self._held.pop(fate.trace_id, 0)
         self._held[fate.trace_id] = fate.size
@@ -202,11 +202,11 @@ class Fates:
             self._held_bytes -= size
             _let_go(self._pending[trace_id])
 
-    def _end(self, fate: Fate) -> None:
+    def _end(self, fate: ComparedTrace) -> None:
         for side, outcome in enumerate(fate.outcomes):
             if outcome is None:  # a processor ahead of the sampler has taken its spans
                 self.undecided[side] += fate.attempt is not None
-                fate.outcomes[side] = Outcome("not_sampled", reason="it never reached the sampler")
+                fate.outcomes[side] = SideDecision("not_sampled", reason="it never reached the sampler")
         self._held_bytes -= self._held.pop(fate.trace_id, 0)
         _let_go(fate)
         self._fold(fate)
@@ -223,7 +223,7 @@ def _refusing(group: Group) -> set[str]:
     return found
 
 
-def _let_go(fate: Fate) -> None:
+def _let_go(fate: ComparedTrace) -> None:
     """Forget what nobody asks any more, and with it the spans."""
     for outcome in fate.outcomes:
         if outcome is not None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from podtrail.backtest.proposal import Wish
+from podtrail.backtest.proposal import KeepWish
 from podtrail.config.types import parse_duration
 
 _QUANTILE: Final = re.compile(r"p([0-9]{1,2}(?:\.[0-9]+)?)(?: latency)?(?: and slower)?")
@@ -12,9 +12,9 @@ _SLOWER: Final = re.compile(r"slower than (\S+)")
 _EXAMPLES: Final = 'write failed, "p99 latency" or "slower than 1s"'
 
 
-def parse_wish(texts: Iterable[str]) -> Wish:
+def parse_wish(texts: Iterable[str]) -> KeepWish:
     """Return what several wishes come to. ValueError when one is not understood, or two are about how slow."""
-    wish = Wish(failed=False)
+    wish = KeepWish(failed=False)
     for text in texts:
         words = " ".join(text.lower().split())
         if words == "failed":

@@ -12,7 +12,7 @@ FIRST: Final = "first of its kind"
 
 
 @dataclass(slots=True)
-class Cost:
+class TraceCost:
     """What some traces come to. Spans and bytes are those of all that they stand for."""
 
     traces: int = 0
@@ -30,24 +30,24 @@ class Cost:
         """Return spans or bytes."""
         return self.bytes if unit == "bytes" else self.spans
 
-    def times(self, factor: float) -> "Cost":
+    def times(self, factor: float) -> "TraceCost":
         """Return the cost of the same traces where so much more leaves."""
-        return Cost(self.traces, self.spans * factor, self.bytes * factor)
+        return TraceCost(self.traces, self.spans * factor, self.bytes * factor)
 
-    def __add__(self, other: "Cost") -> "Cost":
-        return Cost(self.traces + other.traces, self.spans + other.spans, self.bytes + other.bytes)
+    def __add__(self, other: "TraceCost") -> "TraceCost":
+        return TraceCost(self.traces + other.traces, self.spans + other.spans, self.bytes + other.bytes)
 
 
 @dataclass(slots=True)
-class Measured:
+class RecordingCosts:
     """Costs of all traces of a recording, by what they are."""
 
-    failed: Cost = field(default_factory=Cost)
-    first: Cost = field(default_factory=Cost)
+    failed: TraceCost = field(default_factory=TraceCost)
+    first: TraceCost = field(default_factory=TraceCost)
     """Of failed attempts, those that were the first of their kind for an hour."""
-    others: Cost = field(default_factory=Cost)
+    others: TraceCost = field(default_factory=TraceCost)
     """Traces that are no attempts."""
-    _paced: defaultdict[int, Cost] = field(default_factory=lambda: defaultdict(Cost))
+    _paced: defaultdict[int, TraceCost] = field(default_factory=lambda: defaultdict(TraceCost))
     """Successful attempts by their length, in steps of 1 %."""
 
     def add(self, verdict: Verdict, probability: float) -> None:
@@ -63,13 +63,13 @@ class Measured:
             self._paced[step_of(attempt.end - attempt.start)].add(verdict, probability)
 
     @property
-    def succeeded(self) -> Cost:
+    def succeeded(self) -> TraceCost:
         """Successful attempts."""
-        return sum(self._paced.values(), Cost())
+        return sum(self._paced.values(), TraceCost())
 
-    def longer_than(self, threshold: int) -> Cost:
+    def longer_than(self, threshold: int) -> TraceCost:
         """Return the cost of successful attempts that took longer."""
-        return sum((cost for step, cost in self._paced.items() if end_of(step) > threshold), Cost())
+        return sum((cost for step, cost in self._paced.items() if end_of(step) > threshold), TraceCost())
 
     def quantile(self, share: float) -> int:
         """Return the time in nanoseconds beyond which the slowest are, those at the quantile with them; 0 of none."""

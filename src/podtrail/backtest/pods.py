@@ -28,7 +28,7 @@ class BrokenPod(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Pod:
+class _OpenStory:
     name: str
     uid: str
     attempts: int
@@ -47,7 +47,7 @@ class PodStories:
     """Whole with the baseline, broken with the candidate."""
     mended: int = 0
     """The other way round."""
-    _open: OrderedDict[str, _Pod] = field(default_factory=OrderedDict)
+    _open: OrderedDict[str, _OpenStory] = field(default_factory=OrderedDict)
     _newly: list[BrokenPod] = field(default_factory=list)
     _still: list[BrokenPod] = field(default_factory=list)
 
@@ -59,7 +59,7 @@ class PodStories:
         """Count an attempt that was kept by the sides in `bits`, with links that lead nowhere on each side."""
         name = pod_name(attempt)
         key = attempt.pod_uid or name
-        pod = self._open.pop(key, None) or _Pod(name, attempt.pod_uid, 0, [0] * self.sides, [0] * self.sides)
+        pod = self._open.pop(key, None) or _OpenStory(name, attempt.pod_uid, 0, [0] * self.sides, [0] * self.sides)
         self._open[key] = pod
         pod.attempts += 1
         for side in range(self.sides):
@@ -78,7 +78,7 @@ class PodStories:
         """Pods whose story is broken on some side: those first that the candidate breaks."""
         return (self._newly + self._still)[:MOST_BROKEN]
 
-    def _close(self, pod: _Pod) -> None:
+    def _close(self, pod: _OpenStory) -> None:
         stories = tuple(_story(kept, pod.attempts) for kept in pod.kept)
         for counted, story in zip(self.stories, stories, strict=True):
             counted[story] += 1

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, NamedTuple
 
-from podtrail.backtest.budget import DAY, Budget
-from podtrail.backtest.measure import FIRST, Measured
+from podtrail.backtest.budget import DAY, DailyBudget
+from podtrail.backtest.measure import FIRST, RecordingCosts
 from podtrail.config import Document
 from podtrail.config.types import MILLISECOND, format_duration
 from podtrail.pipeline.settings import Settings, read_settings
@@ -21,7 +21,7 @@ Shortfall = Literal["", "slow", "failed"]
 """What the budget can't hold, though it was asked for."""
 
 
-class Wish(NamedTuple):
+class KeepWish(NamedTuple):
     """What is to be kept whatever the rest."""
 
     failed: bool
@@ -30,7 +30,7 @@ class Wish(NamedTuple):
     threshold: int | None = None
     """Attempts slower than this, nanoseconds."""
 
-    def longer_than(self, measured: Measured) -> int | None:
+    def longer_than(self, measured: RecordingCosts) -> int | None:
         """Return beyond which time attempts are to be kept, nanoseconds; None for none."""
         if self.quantile is None:
             return self.threshold
@@ -41,7 +41,7 @@ class Wish(NamedTuple):
 class Proposal:
     """Which policies, with what settings. None: without this policy."""
 
-    budget: Budget
+    budget: DailyBudget
     failed: bool = False
     slow: int | None = None
     """Attempts longer than this, nanoseconds."""
@@ -113,7 +113,7 @@ def settings_around(block: str) -> Settings:
     return read_settings(Document.from_text(block + _AROUND, "proposal"), frozenset(), ("receivers", "exporters"))
 
 
-class Terms(NamedTuple):
+class ReckoningTerms(NamedTuple):
     """What is reckoned with, besides what was measured."""
 
     days: float
@@ -126,7 +126,7 @@ class Terms(NamedTuple):
     """Chance by a fixed percentage: a rate is not kept to where traces are few and far between."""
 
 
-def propose(budget: Budget, wish: Wish, measured: Measured, terms: Terms) -> Proposal:
+def propose(budget: DailyBudget, wish: KeepWish, measured: RecordingCosts, terms: ReckoningTerms) -> Proposal:
     """Return what keeps to a budget, as far as can be reckoned."""
     room = budget.a_day * terms.days / terms.overhead
     unit = budget.unit

@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from podtrail.backtest.budget import Budget
+from podtrail.backtest.budget import DailyBudget
 from podtrail.backtest.pods import BrokenPod
 from podtrail.backtest.weight import Interval
 
-Kind = Literal["failed", "slow", "other"]
+AttemptKind = Literal["failed", "slow", "other"]
 Direction = Literal["lost", "gained"]
 """By the candidate: kept only by the baseline, or only by the candidate."""
 
 
-class Vote(NamedTuple):
+class ReportedVote(NamedTuple):
     """What a policy said of a trace, and why."""
 
     policy: str
@@ -21,20 +21,20 @@ class Vote(NamedTuple):
     why: str
 
 
-class Decided(NamedTuple):
+class ReportedDecision(NamedTuple):
     """What one side made of a trace."""
 
     decision: str
     policy: str
     reason: str
-    votes: Sequence[Vote]
+    votes: Sequence[ReportedVote]
 
 
-class Example(NamedTuple):
+class ChangedAttempt(NamedTuple):
     """An attempt that only one side keeps."""
 
     direction: Direction
-    kind: Kind
+    kind: AttemptKind
     trace_id: bytes
     pod: str
     pod_uid: str
@@ -43,18 +43,18 @@ class Example(NamedTuple):
     result: str
     profile: str
     plugins: Sequence[str]
-    decided: Sequence[Decided]
+    decided: Sequence[ReportedDecision]
     """By side."""
 
 
-class Figure(NamedTuple):
+class DailyRate(NamedTuple):
     """A rate, estimated where the recording is a sample."""
 
     a_day: float
     interval: Interval | None
 
 
-class PolicyRow(NamedTuple):
+class PolicyFigures(NamedTuple):
     """What a policy did on one side; None in all three where it is not there, in the last where nobody can know."""
 
     voted_yes: int | None
@@ -63,14 +63,14 @@ class PolicyRow(NamedTuple):
     spans: int | None
 
 
-class PolicyLine(NamedTuple):
+class PolicyComparison(NamedTuple):
     """A policy on both sides."""
 
     name: str
-    sides: Sequence[PolicyRow]
+    sides: Sequence[PolicyFigures]
 
 
-class Part(NamedTuple):
+class BreakdownRow(NamedTuple):
     """Attempts of one namespace, profile, result or plugin."""
 
     name: str
@@ -82,11 +82,11 @@ class Part(NamedTuple):
     bytes_a_day: Sequence[float | None]
 
 
-class PartTable(NamedTuple):
+class BreakdownTable(NamedTuple):
     """Attempts by one thing they have."""
 
     by: str
-    parts: Sequence[Part]
+    parts: Sequence[BreakdownRow]
 
 
 class SideReport(NamedTuple):
@@ -102,9 +102,9 @@ class SideReport(NamedTuple):
     spans: int
     """That leave."""
     bytes: int
-    spans_a_day: Figure | None
+    spans_a_day: DailyRate | None
     """None where the recording has no length."""
-    bytes_a_day: Figure | None
+    bytes_a_day: DailyRate | None
     kept_attempts: int
     attempts_share: float
     attempts_interval: Interval | None
@@ -125,7 +125,7 @@ class SideReport(NamedTuple):
     over_budget: bool
 
 
-class Gate(NamedTuple):
+class CheckedExpectation(NamedTuple):
     """An expectation that was asked for."""
 
     option: str
@@ -133,7 +133,7 @@ class Gate(NamedTuple):
     got: str
 
 
-class Came(NamedTuple):
+class RecordingFigures(NamedTuple):
     """What the recording holds."""
 
     requests: int
@@ -161,21 +161,21 @@ class Report:
     alone: bool
     """There is no baseline: the first side is the recording, of which everything is kept."""
     recordings: Sequence[str]
-    came: Came
+    came: RecordingFigures
     slow_threshold_nanos: int
     slow_chosen: str
     """How the threshold was chosen, in words."""
     sampling: str
     """Whether the recording is a sample, and what that means for the figures, in words."""
-    budget: Budget | None
+    budget: DailyBudget | None
     sides: Sequence[SideReport]
-    lost: dict[Kind, int]
-    gained: dict[Kind, int]
+    lost: dict[AttemptKind, int]
+    gained: dict[AttemptKind, int]
     newly_broken: int
     mended: int
-    policies: Sequence[PolicyLine]
-    tables: Sequence[PartTable]
-    examples: Sequence[Example]
+    policies: Sequence[PolicyComparison]
+    tables: Sequence[BreakdownTable]
+    examples: Sequence[ChangedAttempt]
     broken_pods: Sequence[BrokenPod]
-    gates: Sequence[Gate]
+    gates: Sequence[CheckedExpectation]
     notes: Sequence[str]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from podtrail.backtest.breakdown import PolicyTable
-from podtrail.backtest.weight import Total
+from podtrail.backtest.weight import WeightedTotal
 from podtrail.component import DecidingConfig
 from podtrail.otlp import Batch, Group, Intake, Link, SpanView, Verdict, span_reader, split
 from podtrail.pipeline.settings import Settings
@@ -26,7 +26,7 @@ class Contender:
 
 
 @dataclass(slots=True)
-class Output:
+class SideOutput:
     """What leaves a side."""
 
     spans: int = 0
@@ -34,7 +34,7 @@ class Output:
     """Bytes of OTLP, uncompressed, as batched by the configuration."""
     dry_runs: int = 0
     """Decisions that nothing was made of."""
-    weighed: Total = field(default_factory=Total)
+    weighed: WeightedTotal = field(default_factory=WeightedTotal)
     """Spans of the traces it keeps, for what they stand for."""
 
     def add(self, groups: Collection[Group]) -> None:
@@ -50,17 +50,17 @@ class Output:
             before = group
 
 
-Told = Callable[[Verdict], None]
-Linked = Callable[[bytes, bytes], None]
+TellDecision = Callable[[Verdict], None]
+TellLink = Callable[[bytes, bytes], None]
 
 
 class Side:
     """Takes the recording, tells decisions and links as they come."""
 
-    def __init__(self, contender: Contender | None, told: Told, linked: Linked, seed: int = 0) -> None:
+    def __init__(self, contender: Contender | None, told: TellDecision, linked: TellLink, seed: int = 0) -> None:
         """Run a configuration; None is the recording itself."""
         self.contender = contender
-        self.output = Output()
+        self.output = SideOutput()
         self._told = told
         self._linked = linked
         settings = contender.settings if contender is not None else None

@@ -4,20 +4,20 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from podtrail.backtest.budget import Budget
-from podtrail.backtest.measure import Cost, Measured
+from podtrail.backtest.budget import DailyBudget
+from podtrail.backtest.measure import RecordingCosts, TraceCost
 from podtrail.backtest.proposal import (
     CAPPED,
     MARGIN,
     MEASURING,
     REST,
+    KeepWish,
     Proposal,
-    Terms,
-    Wish,
+    ReckoningTerms,
     propose,
     settings_around,
 )
-from podtrail.backtest.trial import Trial, run
+from podtrail.backtest.trial import ReplayTotals, run
 from podtrail.config.types import format_duration
 from podtrail.recording import Record
 from podtrail.story import duration, several
@@ -46,11 +46,11 @@ class Unsuitable(ValueError):
 class Suggestion:
     """A proposal with what it came to in its replay."""
 
-    wish: Wish
-    measured: Measured
-    everything: Trial
+    wish: KeepWish
+    measured: RecordingCosts
+    everything: ReplayTotals
     proposal: Proposal
-    trial: Trial
+    trial: ReplayTotals
 
     @property
     def fits(self) -> bool:
@@ -107,7 +107,7 @@ class Suggestion:
             else f"There is room for those longer than {format_duration(room)}.",
         ]
 
-    def _all_of(self, cost: Cost) -> float:
+    def _all_of(self, cost: TraceCost) -> float:
         unit = self.proposal.budget.unit
         return cost.of(unit) * self.everything.overhead(unit)
 
@@ -126,22 +126,22 @@ class Suggestion:
         return amount / self.everything.days
 
     def _words(self, amount: float) -> str:
-        return str(Budget(self._a_day(amount), self.proposal.budget.unit))
+        return str(DailyBudget(self._a_day(amount), self.proposal.budget.unit))
 
 
-def suggest(budget: Budget, wish: Wish, records: Records, probability: float = 1.0) -> Suggestion:
+def suggest(budget: DailyBudget, wish: KeepWish, records: Records, probability: float = 1.0) -> Suggestion:
     """Return what keeps to a budget. Reads the recording twice or more.
 
     Raises:
         Unsuitable: the recording holds no trace, or all of it came at one moment.
     """
-    measured = Measured()
+    measured = RecordingCosts()
     everything = run(settings_around(MEASURING), records(), probability, measured.add)
     if not everything.output.traces:
         raise Unsuitable("the recordings hold no span: there is nothing to reckon from")
     if everything.days <= 0:
         raise Unsuitable("all of the recording came at one moment: nothing a day can be told")
-    terms = Terms(everything.days, everything.overhead(budget.unit))
+    terms = ReckoningTerms(everything.days, everything.overhead(budget.unit))
     for at in range(_MOST_TRIES):
         proposal = propose(budget, wish, measured, terms)
         trial = run(proposal.settings(), records(), probability)
@@ -155,7 +155,7 @@ def suggest(budget: Budget, wish: Wish, records: Records, probability: float = 1
     return done
 
 
-def _stricter(terms: Terms, done: Suggestion, margin: float) -> Terms:
+def _stricter(terms: ReckoningTerms, done: Suggestion, margin: float) -> ReckoningTerms:
     """Return terms under which less is kept: by chance where that suffices, else of what is kept whole."""
     budget, trial = done.proposal.budget, done.trial
     more = trial.overhead(budget.unit) / terms.days

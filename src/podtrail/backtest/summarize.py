@@ -4,17 +4,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from podtrail.backtest.breakdown import Row
-from podtrail.backtest.budget import Budget
-from podtrail.backtest.comparison import KINDS, Comparison
+from podtrail.backtest.breakdown import BreakdownCount
+from podtrail.backtest.budget import DailyBudget
+from podtrail.backtest.comparison import KINDS, Backtest
 from podtrail.backtest.report import (
-    Came,
-    Figure,
-    Gate,
-    Part,
-    PartTable,
-    PolicyLine,
-    PolicyRow,
+    BreakdownRow,
+    BreakdownTable,
+    CheckedExpectation,
+    DailyRate,
+    PolicyComparison,
+    PolicyFigures,
+    RecordingFigures,
     Report,
     SideReport,
 )
@@ -28,17 +28,17 @@ _SHORT: Final = 3_600 * 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class ReportContext:
     """What a report tells besides the figures."""
 
     recordings: Sequence[str]
     slow_chosen: str
-    budget: Budget | None
+    budget: DailyBudget | None
     sampled: float | None
     """What was given as the probability of the recording, if anything."""
 
 
-def summarize(done: Comparison, frame: Frame, gates: Callable[[Report], Sequence[Gate]]) -> Report:
+def summarize(done: Backtest, frame: ReportContext, gates: Callable[[Report], Sequence[CheckedExpectation]]) -> Report:
     """Return the report of a comparison that is finished; `gates` look at it and are added."""
     sides = [_side(done, at, side, frame.budget) for at, side in enumerate(done.sides)]
     came = _came(done)
@@ -58,7 +58,7 @@ def summarize(done: Comparison, frame: Frame, gates: Callable[[Report], Sequence
         newly_broken=done.pods.newly_broken,
         mended=done.pods.mended,
         policies=_policies(done.sides),
-        tables=[PartTable(table.by, [_part(row, came.length) for row in table.rows]) for table in done.tables],
+        tables=[BreakdownTable(table.by, [_part(row, came.length) for row in table.rows]) for table in done.tables],
         examples=done.examples,
         broken_pods=done.pods.broken,
         gates=(),
@@ -68,9 +68,9 @@ def summarize(done: Comparison, frame: Frame, gates: Callable[[Report], Sequence
     return replace(report, gates=tuple(gates(report)))
 
 
-def _came(done: Comparison) -> Came:
+def _came(done: Backtest) -> RecordingFigures:
     intakes, all_kept = done.intakes, done.kept[0]
-    return Came(
+    return RecordingFigures(
         intakes.requests,
         intakes.spans,
         intakes.rejected,
@@ -84,7 +84,7 @@ def _came(done: Comparison) -> Came:
     )
 
 
-def _side(done: Comparison, at: int, side: Side, budget: Budget | None) -> SideReport:
+def _side(done: Backtest, at: int, side: Side, budget: DailyBudget | None) -> SideReport:
     kept, output, stories = done.kept[at], side.output, done.pods.stories[at]
     length = done.intakes.last - done.intakes.first
     figures = [
@@ -119,34 +119,34 @@ def _side(done: Comparison, at: int, side: Side, budget: Budget | None) -> SideR
     )
 
 
-def _figure(amount: int, ratio: float, error: float, length: int) -> Figure | None:
+def _figure(amount: int, ratio: float, error: float, length: int) -> DailyRate | None:
     if length <= 0:
         return None
     a_day = amount * ratio * _DAY_NANOS / length
-    return Figure(a_day, Interval(max(0.0, a_day * (1 - error)), a_day * (1 + error)) if error else None)
+    return DailyRate(a_day, Interval(max(0.0, a_day * (1 - error)), a_day * (1 + error)) if error else None)
 
 
-def _part(row: Row, length: int) -> Part:
+def _part(row: BreakdownCount, length: int) -> BreakdownRow:
     factor = _DAY_NANOS / length if length > 0 else None
     spans = [None if factor is None else total.estimate * factor for total in row.spans]
     size = [None if factor is None else total.estimate * factor for total in row.size]
-    return Part(row.name, row.attempts, row.kept, spans, size)
+    return BreakdownRow(row.name, row.attempts, row.kept, spans, size)
 
 
-def _policies(sides: Sequence[Side]) -> list[PolicyLine]:
+def _policies(sides: Sequence[Side]) -> list[PolicyComparison]:
     names = dict.fromkeys(name for side in sides for name in side.policies.rows)
-    return [PolicyLine(name, [_policy(side, name) for side in sides]) for name in names]
+    return [PolicyComparison(name, [_policy(side, name) for side in sides]) for name in names]
 
 
-def _policy(side: Side, name: str) -> PolicyRow:
+def _policy(side: Side, name: str) -> PolicyFigures:
     row = side.policies.rows.get(name)
     if row is None:
-        return PolicyRow(None, None, None, None)
+        return PolicyFigures(None, None, None, None)
     voted = row.voted_yes if name in side.policies.named else None
-    return PolicyRow(voted, row.decided, row.only_it if side.policies.asks_all else None, row.spans)
+    return PolicyFigures(voted, row.decided, row.only_it if side.policies.asks_all else None, row.spans)
 
 
-def _sampling(done: Comparison, sampled: float | None) -> str:
+def _sampling(done: Backtest, sampled: float | None) -> str:
     if done.thinned.interval is None:
         return (
             "The recording is taken as everything that was sent: no span bears a sampling threshold (ot=th), and "
@@ -161,7 +161,7 @@ def _sampling(done: Comparison, sampled: float | None) -> str:
     )
 
 
-def _notes(done: Comparison, came: Came) -> list[str]:
+def _notes(done: Backtest, came: RecordingFigures) -> list[str]:
     notes: list[str] = []
     if came.damages:
         notes.append(f"{several(came.damages, 'damaged place')} of the recording skipped.")

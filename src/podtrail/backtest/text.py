@@ -5,11 +5,19 @@ from typing import Final
 
 from podtrail.backtest.breakdown import NOBODY
 from podtrail.backtest.budget import size
-from podtrail.backtest.report import Decided, Direction, Example, Figure, PartTable, PolicyRow, Report
+from podtrail.backtest.report import (
+    BreakdownTable,
+    ChangedAttempt,
+    DailyRate,
+    Direction,
+    PolicyFigures,
+    Report,
+    ReportedDecision,
+)
 from podtrail.backtest.sentence import percent
 from podtrail.backtest.weight import Interval
 from podtrail.story import Line, clip, duration, plain, several, shell_word, visible
-from podtrail.story.lines import Piece, columns, dim, line, strong
+from podtrail.story.lines import TextPiece, columns, dim, line, strong
 
 _NAME: Final = 28
 _REASON: Final = 200
@@ -36,7 +44,7 @@ def lines(report: Report) -> Iterator[Line]:
     if report.gates:
         yield ()
         for gate in report.gates:
-            word = Piece("held" if gate.held else "NOT HELD", "good" if gate.held else "bad")
+            word = TextPiece("held" if gate.held else "NOT HELD", "good" if gate.held else "bad")
             yield line("expected ", strong(gate.option), ": ", word, f", {gate.got}")
 
 
@@ -49,10 +57,10 @@ def _came(report: Report) -> str:
     )
 
 
-def _overview(report: Report) -> Iterator[Sequence[str | Piece]]:
+def _overview(report: Report) -> Iterator[Sequence[str | TextPiece]]:
     """Yield the rows of the table of both sides."""
     sides = report.sides
-    yield ("", *(Piece(side.name.upper(), "strong") for side in sides))
+    yield ("", *(TextPiece(side.name.upper(), "strong") for side in sides))
     yield (
         "attempts kept",
         *(f"{s.kept_attempts:,} ({percent(s.attempts_share)}{_between(s.attempts_interval)})" for s in sides),
@@ -84,7 +92,7 @@ def plain_number(amount: float) -> str:
     return f"{float(f'{amount:.3g}'):,.0f}" if amount >= 100 else f"{amount:.3g}"
 
 
-def _rate(figure: Figure | None, words: Callable[[float], str]) -> str:
+def _rate(figure: DailyRate | None, words: Callable[[float], str]) -> str:
     if figure is None:
         return "-"
     between = figure.interval
@@ -118,7 +126,7 @@ def _change(cells: Sequence[str]) -> str:
     return cells[0] if len(set(cells)) == 1 and cells[0] != "-" else " → ".join(cells)
 
 
-def policy_cells(row: PolicyRow) -> list[str]:
+def policy_cells(row: PolicyFigures) -> list[str]:
     """Return the figures of a policy, `-` where there is none."""
     return ["-" if value is None else f"{value:,}" for value in row]
 
@@ -149,7 +157,7 @@ def _tables(report: Report) -> Iterator[Line]:
             yield line(dim(f"{len(table.parts) - _MOST_PARTS:,} more (--json, --html)"))
 
 
-def tells_nothing(table: PartTable) -> bool:
+def tells_nothing(table: BreakdownTable) -> bool:
     """Return whether a table has no row, or only that of attempts without any such name."""
     return all(part.name == NOBODY for part in table.parts)
 
@@ -179,7 +187,7 @@ def only(report: Report, direction: Direction) -> str:
     return report.sides[0 if direction == "lost" else 1].name
 
 
-def _example(report: Report, example: Example) -> Iterator[Line]:
+def _example(report: Report, example: ChangedAttempt) -> Iterator[Line]:
     result = visible(clip(example.result or "no result", _NAME))
     plugins = f" by {visible(clip(', '.join(example.plugins), 80))}" if example.plugins else ""
     took = duration(max(0, example.duration_nanos))
@@ -190,7 +198,7 @@ def _example(report: Report, example: Example) -> Iterator[Line]:
             yield line(f"    {side.name}: {decided_words(decided)}")
 
 
-def decided_words(decided: Decided) -> str:
+def decided_words(decided: ReportedDecision) -> str:
     """Return a decision with the votes that led to it."""
     said = [
         f"{visible(clip(vote.policy, _NAME))} {_WORDS[vote.decision]}{_why(vote.why)}"

@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from podtrail.backtest.comparison import Intakes
-from podtrail.backtest.measure import Cost
+from podtrail.backtest.comparison import RecordingCounts
+from podtrail.backtest.measure import TraceCost
 from podtrail.backtest.side import Contender, Side
 from podtrail.backtest.weight import Probabilities
 from podtrail.otlp import Verdict, attempt_of
@@ -14,23 +14,23 @@ from podtrail.recording import Record
 
 
 @dataclass(slots=True)
-class Trial:
+class ReplayTotals:
     """What a replay of a configuration came to."""
 
-    intakes: Intakes = field(default_factory=Intakes)
-    costs: defaultdict[str, Cost] = field(default_factory=lambda: defaultdict(Cost))
+    intakes: RecordingCounts = field(default_factory=RecordingCounts)
+    costs: defaultdict[str, TraceCost] = field(default_factory=lambda: defaultdict(TraceCost))
     """Of what each policy decided to keep; "" for what is not kept."""
     attempts: int = 0
     failed: int = 0
     lost: int = 0
     """Failed attempts that are not kept."""
-    output: Cost = field(default_factory=Cost)
+    output: TraceCost = field(default_factory=TraceCost)
     """All that leaves, amendments and headers with it."""
 
     @property
-    def chosen(self) -> Cost:
+    def chosen(self) -> TraceCost:
         """What was decided to be kept."""
-        return sum((cost for policy, cost in self.costs.items() if policy), Cost())
+        return sum((cost for policy, cost in self.costs.items() if policy), TraceCost())
 
     def overhead(self, unit: str) -> float:
         """Return how much more leaves than was chosen: links, amendments, headers."""
@@ -58,9 +58,9 @@ def run(
     records: Iterable[Record],
     probability: float,
     told: Callable[[Verdict, float], None] | None = None,
-) -> Trial:
+) -> ReplayTotals:
     """Run a configuration over a recording. `told` is shown every decision as well."""
-    trial = Trial()
+    trial = ReplayTotals()
     probabilities = Probabilities(probability)
 
     def decided(verdict: Verdict) -> None:
@@ -77,5 +77,5 @@ def run(
     side.finish()
     seen = side.policies
     ratio = trial.chosen.spans / seen.kept_spans if seen.kept_spans else 1.0
-    trial.output = Cost(seen.kept, side.output.spans * ratio, side.output.size * ratio)
+    trial.output = TraceCost(seen.kept, side.output.spans * ratio, side.output.size * ratio)
     return trial

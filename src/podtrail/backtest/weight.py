@@ -65,7 +65,7 @@ class Probabilities:
 
 
 @dataclass(slots=True)
-class Share:
+class WeightedShare:
     """The share of some traces among others, and how sure it is. Everything is weighted by what it stands for."""
 
     count: int = 0
@@ -98,7 +98,7 @@ class Share:
 
 
 @dataclass(slots=True)
-class Total:
+class WeightedTotal:
     """A sum over traces, estimated for all of which those in the recording are a sample."""
 
     seen: float = 0.0

@@ -5,7 +5,7 @@ from typing import Final
 
 import click
 
-from podtrail.backtest import Budget, parse_budget
+from podtrail.backtest import DailyBudget, parse_budget
 
 _PERCENT: Final = re.compile(r"([0-9]{1,3}(?:\.[0-9]+)?) ?%")
 
@@ -26,7 +26,7 @@ class Percentage(click.ParamType):  # type: ignore[type-arg] # generic in the st
 PERCENTAGE: Final = Percentage()
 
 
-def budget_of(_context: click.Context, _option: click.Parameter, value: str | None) -> Budget | None:
+def budget_of(_context: click.Context, _option: click.Parameter, value: str | None) -> DailyBudget | None:
     """Return the budget that an option names."""
     try:
         return None if value is None else parse_budget(value)

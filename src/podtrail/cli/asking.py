@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from podtrail.cli.foreign import foreign
 from podtrail.pipeline.settings import Settings
 from podtrail.recording import Damage
-from podtrail.story import Library, Question, answer_query
+from podtrail.story import Library, WhyQuestion, answer_query
 from podtrail.story.inscribed import read_inscription
 from podtrail.story.words import stamp
 from podtrail.story.written import read_decision
@@ -19,7 +19,7 @@ _MOST_BYTES: Final = 64 << 20
 _LINE: Final = 1 << 24
 
 
-class Reply(NamedTuple):
+class WhyReply(NamedTuple):
     """What was answered."""
 
     told: Mapping[str, Any]
@@ -32,7 +32,7 @@ class NobodyThere(Exception):
     """Nobody could be asked; the text says what to do."""
 
 
-def ask_page(endpoint: str, question: Question) -> Reply:
+def ask_page(endpoint: str, question: WhyQuestion) -> WhyReply:
     """Ask a running page. NobodyThere when none answers there."""
     import http.client
     from urllib.error import HTTPError, URLError
@@ -57,7 +57,7 @@ def ask_page(endpoint: str, question: Question) -> Reply:
     told = _object(raw)
     if told is None or not ("error" in told or isinstance(told.get("lines"), list)):
         raise NobodyThere(f"{endpoint} answers, but not as a podtrail page does; is --endpoint right?")
-    return Reply(told, f"asked {endpoint}{_since(told)}")
+    return WhyReply(told, f"asked {endpoint}{_since(told)}")
 
 
 def _object(raw: bytes) -> dict[str, Any] | None:
@@ -78,7 +78,7 @@ def _since(told: Mapping[str, Any]) -> str:
 
 
 @dataclass(slots=True)
-class Files:
+class AskedFiles:
     """Files that are asked: recordings, and decisions that were written down."""
 
     paths: Sequence[Path]
@@ -88,14 +88,14 @@ class Files:
     skipped: Callable[[str], None]
     """Is told what could not be read, and where."""
 
-    def ask(self, question: Question) -> Reply:
+    def ask(self, question: WhyQuestion) -> WhyReply:
         """Read the files and answer from them.
 
         OSError when one can't be read; ValueError when one is no recording and holds no decisions.
         """
         decided, recorded = self._sorted()
         library = Library(max_mib=512, max_decisions_mib=256, max_pods=500_000)
-        span = Period()
+        span = ArrivalRange()
         for path in decided:  # before the spans: they bear less of the decision
             span = span.with_(self._read_decisions(path, library))
         span = span.with_(self._replay(recorded, library) if self.settings else self._read(recorded, library))
@@ -105,7 +105,7 @@ class Files:
         since = f": what came from {stamp(span.first)} to {stamp(span.last)}" if span.last else ""
         lost = library.stories.tallies.forgotten_pods
         some = f"; {lost:,} older Pods were let go" if lost else ""
-        return Reply(told, f"read {named}{since}{some}")
+        return WhyReply(told, f"read {named}{since}{some}")
 
     def _sorted(self) -> tuple[list[Path], list[Path]]:
         decided: list[Path] = []
@@ -122,19 +122,19 @@ class Files:
                 decided.append(path)
         return decided, recorded
 
-    def _read(self, paths: Sequence[Path], library: Library) -> "Period":
+    def _read(self, paths: Sequence[Path], library: Library) -> "ArrivalRange":
         from podtrail.testing.replayer import read_records
 
-        period = Period()
+        period = ArrivalRange()
         for record in read_records(paths, self._damaged):
             library.keep(record.intake.groups, record.arrival)
             for verdict in filter(None, map(read_inscription, record.intake.groups)):
                 if not library.decisions.find(verdict.trace_id):
                     library.read(verdict, None)
-            period = period.with_(Period(record.arrival, record.arrival))
+            period = period.with_(ArrivalRange(record.arrival, record.arrival))
         return period
 
-    def _replay(self, paths: Sequence[Path], library: Library) -> "Period":
+    def _replay(self, paths: Sequence[Path], library: Library) -> "ArrivalRange":
         from podtrail.otlp import Batch
         from podtrail.testing.replayer import Replayer, read_records
 
@@ -144,15 +144,15 @@ class Files:
 
         assert self.settings is not None
         replayer = Replayer(self.settings, sink, self.gates)
-        period = Period()
+        period = ArrivalRange()
         for record in read_records(paths, self._damaged):
             replayer.add(record.arrival, record.intake)
-            period = period.with_(Period(record.arrival, record.arrival))
+            period = period.with_(ArrivalRange(record.arrival, record.arrival))
         replayer.finish()
         return period
 
-    def _read_decisions(self, path: Path, library: Library) -> "Period":
-        period = Period()
+    def _read_decisions(self, path: Path, library: Library) -> "ArrivalRange":
+        period = ArrivalRange()
         for number, raw in _lines(path):
             try:
                 verdict, attempt = read_decision(raw)
@@ -161,7 +161,7 @@ class Files:
                 continue
             library.read(verdict, attempt)
             if verdict.arrived:
-                period = period.with_(Period(verdict.arrived, verdict.arrived))
+                period = period.with_(ArrivalRange(verdict.arrived, verdict.arrived))
         return period
 
     def _damaged(self, damage: Damage) -> None:
@@ -169,13 +169,13 @@ class Files:
 
 
 @dataclass(slots=True)
-class Leftovers:
+class AskedLeftovers:
     """What a stock kube-scheduler leaves behind, asked: its attempts are rebuilt."""
 
     logs: Sequence[Path]
     watches: Sequence[Path]
 
-    def ask(self, question: Question) -> Reply:
+    def ask(self, question: WhyQuestion) -> WhyReply:
         """Rebuild the attempts and answer from them. OSError when a file can't be read."""
         from podtrail.cli.leftovers import rebuild
         from podtrail.reconstruction import Census, Correlator, trace
@@ -183,10 +183,10 @@ class Leftovers:
         library = Library(max_mib=512, max_decisions_mib=256, max_pods=500_000)
         correlator = Correlator()
         censuses = {"log": Census(), "watch": Census()}
-        period = Period()
+        period = ArrivalRange()
         for one in rebuild(correlator, self.logs, {"watch": self.watches}, censuses):
             library.keep([trace(one)], one.draft.end)
-            period = period.with_(Period(one.draft.start, one.draft.end))
+            period = period.with_(ArrivalRange(one.draft.start, one.draft.end))
         for pod in correlator.gated():
             namespace, _, name = pod.pod.partition("/")
             library.stories.note_gated(pod.uid, namespace, name, pod.gates, pod.since)
@@ -196,7 +196,7 @@ class Leftovers:
         unknown = sum(census.unknown.total() for census in censuses.values())
         odd = f", {unknown:,} lines unknown" if unknown else ""
         since = f" from {stamp(period.first)} to {stamp(period.last)}" if period.last else ""
-        return Reply(answer.as_json(), f"read {read}: {attempts:,} attempts{since} rebuilt{odd}")
+        return WhyReply(answer.as_json(), f"read {read}: {attempts:,} attempts{since} rebuilt{odd}")
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -208,13 +208,13 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
                 yield number, raw
 
 
-class Period(NamedTuple):
+class ArrivalRange(NamedTuple):
     """From the first arrival to the last, Unix nanoseconds; zeros: nothing came."""
 
     first: int = 0
     last: int = 0
 
-    def with_(self, other: "Period") -> "Period":
+    def with_(self, other: "ArrivalRange") -> "ArrivalRange":
         """Return the period that covers both."""
         firsts = [first for first in (self.first, other.first) if first]
-        return Period(min(firsts, default=0), max(self.last, other.last))
+        return ArrivalRange(min(firsts, default=0), max(self.last, other.last))

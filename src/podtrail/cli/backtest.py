@@ -9,14 +9,14 @@ from typing import Final
 
 import click
 
-from podtrail.backtest import Budget, Comparison, Contender, Frame, Report, summarize
+from podtrail.backtest import Backtest, Contender, DailyBudget, Report, ReportContext, summarize
 from podtrail.backtest.durations import Durations
 from podtrail.backtest.gates import Expectations
 from podtrail.backtest.text import lines
 from podtrail.cli.amounts import PERCENTAGE, budget_of, share_of
 from podtrail.cli.lines import print_lines
 from podtrail.cli.options import replayed, reporting
-from podtrail.cli.reading import Reading, files, recordings_argument, refuse_overwriting, strict_option
+from podtrail.cli.reading import RecordingInput, files, recordings_argument, refuse_overwriting, strict_option
 from podtrail.cli.report import show_warnings
 from podtrail.config.gates import parse_gates
 from podtrail.config.types import parse_duration
@@ -86,7 +86,7 @@ def command(
     baseline: tuple[str, ...],
     candidate: tuple[str, ...],
     gates: frozenset[str],
-    budget: Budget | None,
+    budget: DailyBudget | None,
     slow: int | float,
     sampled: float | None,
     as_json: bool,
@@ -114,15 +114,15 @@ def command(
     before = _contender("baseline", baseline, gates) if baseline and candidate else None
     after = _contender("candidate", candidate or baseline, gates)
     with files():
-        source = Reading(recordings, strict=strict)
+        source = RecordingInput(recordings, strict=strict)
         threshold, chosen = _threshold(slow, source)
-        comparison = Comparison(before, after, slow=threshold, probability=sampled or 1.0)
+        comparison = Backtest(before, after, slow=threshold, probability=sampled or 1.0)
         for record in source.records("read"):
             comparison.add(record)
         comparison.finish()
         comparison.intakes.damages = source.damages
         names = [path.name for path in recordings]
-        report = summarize(comparison, Frame(names, chosen, budget, sampled), expected)
+        report = summarize(comparison, ReportContext(names, chosen, budget, sampled), expected)
         if html is not None:
             from podtrail.backtest.page import page
 
@@ -141,7 +141,7 @@ def _contender(name: str, sources: Sequence[str], gates: Collection[str]) -> Con
     return Contender(name, ", ".join(sources), settings, gates)
 
 
-def _threshold(slow: int | float, recordings: Reading) -> tuple[int, str]:
+def _threshold(slow: int | float, recordings: RecordingInput) -> tuple[int, str]:
     """Return the threshold in nanoseconds, and how it was chosen; a quantile is looked up in the recording."""
     if isinstance(slow, int):
         return slow, "as --slow says"

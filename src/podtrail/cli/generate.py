@@ -22,7 +22,7 @@ from podtrail.recording import RecordingWriter
 from podtrail.story import duration, several
 
 if TYPE_CHECKING:
-    from podtrail.cli.traffic import Parcel, Tape
+    from podtrail.cli.traffic import SimulatedTraffic, TrafficRequest
 
 _START: Final = "2026-01-01T00:00:00Z"
 _MOST_SPANS: Final = 1_000_000
@@ -53,7 +53,7 @@ _PODS = click.FloatRange(0, 100_000, min_open=True)
 
 
 @dataclass(frozen=True, slots=True)
-class _Options:
+class _GenerateOptions:
     to: Path | None
     endpoint: str | None
     protocol: Any
@@ -117,7 +117,7 @@ def command(**given: Any) -> None:
 
     An instrumented scheduler runs on a simulated cluster. A file gets the same bytes for the same options.
     """
-    options = _Options(**given)
+    options = _GenerateOptions(**given)
     options.check()
     workload = {
         "seed": options.seed,
@@ -137,7 +137,7 @@ def command(**given: Any) -> None:
         raise Failed(in_words(error)) from None
 
 
-def _write(options: _Options, to: Path, config: Any) -> int:
+def _write(options: _GenerateOptions, to: Path, config: Any) -> int:
     from podtrail.cli.traffic import simulated
 
     try:
@@ -168,7 +168,7 @@ def _write(options: _Options, to: Path, config: Any) -> int:
     return int(stopped or not spans)
 
 
-def _copied(options: _Options, config: Any) -> Iterator[tuple[int, Sequence[Group]]]:
+def _copied(options: _GenerateOptions, config: Any) -> Iterator[tuple[int, Sequence[Group]]]:
     """Yield the requests of a recording at a rate."""
     from podtrail.cli.traffic import joined
 
@@ -179,7 +179,7 @@ def _copied(options: _Options, config: Any) -> Iterator[tuple[int, Sequence[Grou
         yield parcel.due, read_request(parcel.request).groups
 
 
-def _tape(options: _Options, config: Any) -> "Tape | None":
+def _tape(options: _GenerateOptions, config: Any) -> "SimulatedTraffic | None":
     from podtrail.cli.traffic import tape_of
 
     tape = tape_of(simulated_scheduler(), config, config.begins, options.requests_of)
@@ -190,13 +190,13 @@ def _tape(options: _Options, config: Any) -> "Tape | None":
     return tape
 
 
-def _played(options: _Options, tape: "Tape", seed: str, begin: int) -> "Iterator[Parcel]":
+def _played(options: _GenerateOptions, tape: "SimulatedTraffic", seed: str, begin: int) -> "Iterator[TrafficRequest]":
     from podtrail.cli.traffic import multiplied, played
 
     return played(tape, seed, begin) if options.rate is None else multiplied(tape, options.rate, seed, begin)
 
 
-def _send(options: _Options, config: Any) -> int:
+def _send(options: _GenerateOptions, config: Any) -> int:
     from podtrail.cli.sending import client_settings, report, send
     from podtrail.cli.traffic import joined
     from podtrail.pipeline.clock import PipelineClock

@@ -104,14 +104,14 @@ def _progress(recorder: Recorder, listens: dict[str, str]) -> Iterator[None]:
     from rich.progress import Progress, ProgressColumn, SpinnerColumn, Task, TimeElapsedColumn
     from rich.text import Text
 
-    class Came(ProgressColumn):
+    class RecordingColumn(ProgressColumn):
         def render(self, task: Task) -> Text:  # noqa: ARG002 - rich's signature
             size = format_size(recorder.size())
             return Text(f"{recorder.spans:,} spans in {recorder.requests:,} requests, {size}")
 
     where = ", ".join(f"{protocol} on {at}" for protocol, at in listens.items())
     click.echo(f"listening for OTLP: {where}; Ctrl-C ends", err=True)
-    columns = (SpinnerColumn(), Came(), TimeElapsedColumn())
+    columns = (SpinnerColumn(), RecordingColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True, refresh_per_second=4) as progress:
         progress.add_task("recording", total=None)
         yield

@@ -10,7 +10,7 @@ from podtrail.config.types import parse_duration
 _NANOSECONDS = 1_000_000_000
 
 
-class Moment(NamedTuple):
+class RecordingTime(NamedTuple):
     """A time, absolute or not."""
 
     nanoseconds: int
@@ -25,7 +25,7 @@ class Moment(NamedTuple):
         return (last if self.from_end else first) + self.nanoseconds
 
 
-def moment_of(_context: click.Context, _option: click.Parameter, value: str | None) -> Moment | None:
+def moment_of(_context: click.Context, _option: click.Parameter, value: str | None) -> RecordingTime | None:
     """Return what `2026-11-21T18:00:00Z`, `10m` or `-10m` means, None for an option that is not given."""
     if value is None:
         return None
@@ -37,12 +37,12 @@ def moment_of(_context: click.Context, _option: click.Parameter, value: str | No
         stamp = stamp.replace(tzinfo=UTC)
     since = stamp - datetime.fromtimestamp(0, UTC)
     seconds = since.days * 86_400 + since.seconds
-    return Moment(seconds * _NANOSECONDS + since.microseconds * 1000, relative=False)
+    return RecordingTime(seconds * _NANOSECONDS + since.microseconds * 1000, relative=False)
 
 
-def _relative(value: str) -> Moment:
+def _relative(value: str) -> RecordingTime:
     try:
-        return Moment(parse_duration(value), relative=True, from_end=value.startswith("-"))
+        return RecordingTime(parse_duration(value), relative=True, from_end=value.startswith("-"))
     except ValueError:
         raise click.BadParameter(
             f"{value!r} is no time: write 2026-11-21T18:00:00Z, 10m for ten minutes after the beginning, "

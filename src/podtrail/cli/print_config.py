@@ -44,7 +44,9 @@ def command(
 
 def to_yaml(document: Document, classes: Classes = MappingProxyType({})) -> str:
     """Return the document as YAML that reads the same; what the classes declare a secret is redacted."""
-    return yaml.dump(_values(document.root, classes), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+    return yaml.dump(
+        _values(document.root, classes), Dumper=_ConfigDumper, sort_keys=False, allow_unicode=True, width=120
+    )
 
 
 def _classes(settings: Settings) -> Classes:
@@ -89,7 +91,7 @@ def _below(shapes: list[Shape], key: str | int) -> list[Shape]:
     return [below for shape in shapes for below in shape.below(key)]
 
 
-class _Dumper(yaml.SafeDumper):
+class _ConfigDumper(yaml.SafeDumper):
     """Quotes text that the core schema would read as something else; writes no anchors."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - PyYAML's signature
@@ -104,4 +106,4 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if plain else "'")
 
 
-_Dumper.add_representer(str, _text)
+_ConfigDumper.add_representer(str, _text)

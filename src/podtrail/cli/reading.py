@@ -68,7 +68,7 @@ def _recording(_context: click.Context, _option: click.Parameter, value: Path) -
     return value
 
 
-class Reading:
+class RecordingInput:
     """Reads recordings in the order of arrival, as often as wanted; their faults are told the first time."""
 
     def __init__(self, paths: Sequence[Path], *, strict: bool) -> None:

@@ -5,7 +5,14 @@ from pathlib import Path
 
 import click
 
-from podtrail.cli.reading import Reading, recordings_argument, refuse_overwriting, strict_option, to_option, writing
+from podtrail.cli.reading import (
+    RecordingInput,
+    recordings_argument,
+    refuse_overwriting,
+    strict_option,
+    to_option,
+    writing,
+)
 from podtrail.config.types import parse_duration
 from podtrail.otlp.rewriting import Rewriter
 from podtrail.recording.masking import Masking
@@ -37,7 +44,7 @@ def command(recordings: tuple[Path, ...], to: Path, key: str | None, shift: int,
     replaced, numbers too.
     """
     refuse_overwriting(recordings, to)
-    reading = Reading(recordings, strict=strict)
+    reading = RecordingInput(recordings, strict=strict)
     masking = Masking(key.encode() if key else secrets.token_bytes(), shift)
     rewriter = Rewriter(masking)
     spans = 0

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import click
 
-from podtrail.cli.moments import Moment, moment_of
+from podtrail.cli.moments import RecordingTime, moment_of
 from podtrail.cli.reading import (
     Failed,
-    Reading,
+    RecordingInput,
     recordings_argument,
     refuse_overwriting,
     strict_option,
@@ -52,8 +52,8 @@ def _pods(_context: click.Context, _option: click.Parameter, value: tuple[str, .
 def command(
     recordings: tuple[Path, ...],
     to: Path,
-    since: Moment | None,
-    until: Moment | None,
+    since: RecordingTime | None,
+    until: RecordingTime | None,
     pods: frozenset[str],
     namespaces: tuple[str, ...],
     results: tuple[str, ...],
@@ -70,7 +70,7 @@ def command(
     --with-links and for relative times. The ids of two million traces are held in memory at most.
     """
     refuse_overwriting(recordings, to)
-    reading = Reading(recordings, strict=strict)
+    reading = RecordingInput(recordings, strict=strict)
     window = _window(reading, since, until)
     criteria = Criteria(pods, frozenset(namespaces), frozenset(map(str.lower, results)))
     try:
@@ -97,7 +97,7 @@ def command(
         )
 
 
-def _window(reading: Reading, since: Moment | None, until: Moment | None) -> Window:
+def _window(reading: RecordingInput, since: RecordingTime | None, until: RecordingTime | None) -> Window:
     first = last = 0
     if any(moment is not None and moment.relative for moment in (since, until)):
         for record in reading.records("looking for the beginning and the end"):
@@ -110,7 +110,7 @@ def _window(reading: Reading, since: Moment | None, until: Moment | None) -> Win
 
 
 def _meant(
-    reading: Reading, criteria: Criteria, traces: frozenset[bytes], *, with_links: bool
+    reading: RecordingInput, criteria: Criteria, traces: frozenset[bytes], *, with_links: bool
 ) -> frozenset[bytes] | None:
     meant: frozenset[bytes] | None = traces or None
     if criteria:

@@ -4,7 +4,14 @@ from pathlib import Path
 
 import click
 
-from podtrail.cli.reading import Reading, recordings_argument, refuse_overwriting, strict_option, to_option, writing
+from podtrail.cli.reading import (
+    RecordingInput,
+    recordings_argument,
+    refuse_overwriting,
+    strict_option,
+    to_option,
+    writing,
+)
 from podtrail.story import several
 
 
@@ -23,7 +30,7 @@ def command(recordings: tuple[Path, ...], to: Path, strict: bool) -> None:
 def merge(recordings: tuple[Path, ...], to: Path, *, strict: bool) -> None:
     """Write recordings as one and say so."""
     refuse_overwriting(recordings, to)
-    reading = Reading(recordings, strict=strict)
+    reading = RecordingInput(recordings, strict=strict)
     spans = 0
     with writing(to) as writer:
         for record in reading.records("merging"):

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from podtrail.cli.reading import Reading, files, recordings_argument, strict_option
+from podtrail.cli.reading import RecordingInput, files, recordings_argument, strict_option
 from podtrail.cli.sizes import format_size
 from podtrail.config import printable
 from podtrail.config.types import SECOND, format_duration
@@ -31,7 +31,7 @@ def command(recordings: tuple[Path, ...], as_json: bool, top: int, strict: bool)
     Memory does not grow with the recordings: of each table 20,000 names are counted, and 250,000 spans are held to tell
     duplicates and orphans. It is said when that was not enough.
     """
-    reading = Reading(recordings, strict=strict)
+    reading = RecordingInput(recordings, strict=strict)
     statistics = Statistics()
     for record in reading.records("counting"):
         statistics.add(record)
@@ -45,7 +45,7 @@ def command(recordings: tuple[Path, ...], as_json: bool, top: int, strict: bool)
         click.echo(printable(line) if line else "")
 
 
-def _json(found: Statistics, reading: Reading, size: int) -> dict[str, Any]:
+def _json(found: Statistics, reading: RecordingInput, size: int) -> dict[str, Any]:
     def names(of: Names) -> dict[str, int]:
         return dict(of.counts.most_common())
 
@@ -94,7 +94,7 @@ def _named(found: Statistics) -> Iterator[tuple[str, Names]]:
     yield "rejections", found.rejections
 
 
-def _sums(found: Statistics, reading: Reading, size: int) -> Iterator[str]:
+def _sums(found: Statistics, reading: RecordingInput, size: int) -> Iterator[str]:
     some = "about " if found.traces.let_go else ""
     sums = (several(found.requests, "request"), several(found.spans, "span"), several(found.traces.count, "trace"))
     yield f"{sums[0]}, {sums[1]}, {some}{sums[2]}"
@@ -139,7 +139,7 @@ def _stamp(time: int) -> str:
     return (_EPOCH + timedelta(microseconds=time // 1000)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _faults(found: Statistics, reading: Reading) -> Iterator[str]:
+def _faults(found: Statistics, reading: RecordingInput) -> Iterator[str]:
     told = (
         (reading.damages, "damaged places, skipped"),
         (found.rejected, "invalid spans, left out"),

@@ -14,7 +14,7 @@ from podtrail.cli.options import config_options, replayed, reporting
 from podtrail.cli.progress import shown
 from podtrail.cli.reading import Failed, files, recordings_argument, refuse_foreign, refuse_overwriting, show_skipped
 from podtrail.cli.report import show_warnings
-from podtrail.cli.tally import Tally, policies
+from podtrail.cli.tally import ReplayTally, policies
 from podtrail.otlp import Batch, write_request
 from podtrail.otlp.decisions import written_decision
 from podtrail.recording import Damage, Record, RecordingWriter
@@ -93,7 +93,7 @@ def command(
         refuse_foreign(recordings)
         if endpoint is not None:
             sys.exit(_send(recordings, endpoint, protocol, 1.0 if speed is None else speed, strict, as_json))
-        tally = Tally(policies(settings))
+        tally = ReplayTally(policies(settings))
         with ExitStack() as stack:  # whose end writes what is left
             sinks = list(_sinks(stack, output, decisions))
             replayer = Replayer(settings, _sink(tally, sinks), gates)
@@ -121,7 +121,7 @@ def _refuse(options: Mapping[str, object], why: str) -> None:
             raise click.UsageError(f"{name} {why}")
 
 
-def _read(recordings: Sequence[Path], tally: Tally, *, strict: bool) -> Iterator[Record]:
+def _read(recordings: Sequence[Path], tally: ReplayTally, *, strict: bool) -> Iterator[Record]:
     """Yield the requests and count them; what can't be read is named, or in strict mode is Failed."""
     for record in read_records(recordings, _refused if strict else _damaged(tally)):
         if strict and record.intake.rejected:
@@ -135,19 +135,19 @@ def _send(
 ) -> int:
     """Send recordings to an endpoint, `speed` recorded seconds a second, 0 for at once; return the exit code."""
     from podtrail.cli.sending import client_settings, report, send
-    from podtrail.cli.traffic import Parcel
+    from podtrail.cli.traffic import TrafficRequest
     from podtrail.pipeline.clock import PipelineClock
 
     try:
         settings = client_settings(endpoint, protocol)
     except ValueError as error:
         raise click.UsageError(f"--endpoint: {error}") from None
-    tally = Tally(())
+    tally = ReplayTally(())
     clock = PipelineClock()
     begin = clock.now()
     refused: list[Failed] = []
 
-    def parcels() -> Iterator[Parcel]:
+    def parcels() -> Iterator[TrafficRequest]:
         first = None
         try:
             for record in _read(recordings, tally, strict=strict):
@@ -155,7 +155,7 @@ def _send(
                 due = begin + int((record.arrival - first) / speed) if speed else 0
                 groups = record.intake.groups
                 if groups:
-                    yield Parcel(due, write_request(groups), sum([group.span_count for group in groups]))
+                    yield TrafficRequest(due, write_request(groups), sum([group.span_count for group in groups]))
         except Failed as error:
             refused.append(error)
 
@@ -184,7 +184,7 @@ def _sinks(stack: ExitStack, output: Path | None, decisions: Path | None) -> Ite
         yield lambda batch: lines.writelines(map(written_decision, batch.verdicts))
 
 
-def _sink(tally: Tally, sinks: list[Callable[[Batch], None]]) -> Callable[[str, Batch], None]:
+def _sink(tally: ReplayTally, sinks: list[Callable[[Batch], None]]) -> Callable[[str, Batch], None]:
     def sink(_pipeline: str, batch: Batch) -> None:
         tally.left(batch)
         for write in sinks:
@@ -197,7 +197,7 @@ def _refused(damage: Damage) -> None:
     raise Failed(f"refused {damage}")
 
 
-def _damaged(tally: Tally) -> Callable[[Damage], None]:
+def _damaged(tally: ReplayTally) -> Callable[[Damage], None]:
     def damaged(damage: Damage) -> None:
         tally.damages += 1
         show_skipped(str(damage), tally.damages)

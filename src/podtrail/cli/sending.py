@@ -14,7 +14,7 @@ import click
 from pydantic import ValidationError
 
 from podtrail import __version__
-from podtrail.cli.traffic import Parcel
+from podtrail.cli.traffic import TrafficRequest
 from podtrail.component import DeliveryError, Retryable
 from podtrail.config import printable
 from podtrail.config.types import client_target
@@ -123,7 +123,7 @@ class Sender:
         self._stop.set()
 
     async def send(
-        self, parcels: Iterable[Parcel], settings: Settings, clock: Callable[[], int], until: int | None = None
+        self, parcels: Iterable[TrafficRequest], settings: Settings, clock: Callable[[], int], until: int | None = None
     ) -> None:
         """Send them all, or what can be sent `until` then.
 
@@ -172,7 +172,7 @@ class Sender:
                 task.cancel()
             await everything
 
-    async def _deliver(self, parcel: Parcel, export: Export) -> None:
+    async def _deliver(self, parcel: TrafficRequest, export: Export) -> None:
         sent = self.sent
         sent.requests += 1
         sent.spans += parcel.spans
@@ -217,7 +217,9 @@ def _rejected(answer: bytes) -> int:
         return 0  # it has taken them, and says so in words of its own
 
 
-def send(parcels: Iterable[Parcel], settings: Settings, clock: Callable[[], int], until: int | None = None) -> Sent:
+def send(
+    parcels: Iterable[TrafficRequest], settings: Settings, clock: Callable[[], int], until: int | None = None
+) -> Sent:
     """Send requests, with progress on a terminal; Ctrl-C and SIGTERM end it, a second one at once.
 
     It also ends when the first that was sent could not be delivered, whatever was tried.

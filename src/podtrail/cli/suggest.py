@@ -5,16 +5,16 @@ from pathlib import Path
 
 import click
 
-from podtrail.backtest import Budget
+from podtrail.backtest import DailyBudget
 from podtrail.backtest.keeping import parse_wish
-from podtrail.backtest.proposal import Wish
+from podtrail.backtest.proposal import KeepWish
 from podtrail.backtest.suggestion import Unsuitable, suggest
 from podtrail.cli.amounts import PERCENTAGE, budget_of, share_of
-from podtrail.cli.reading import Failed, Reading, files, recordings_argument, strict_option
+from podtrail.cli.reading import Failed, RecordingInput, files, recordings_argument, strict_option
 from podtrail.story import visible
 
 
-def _wish(_context: click.Context, _option: click.Parameter, value: tuple[str, ...]) -> Wish:
+def _wish(_context: click.Context, _option: click.Parameter, value: tuple[str, ...]) -> KeepWish:
     try:
         return parse_wish(value)
     except ValueError as error:
@@ -42,14 +42,16 @@ def _wish(_context: click.Context, _option: click.Parameter, value: tuple[str, .
     help="The recording is a random sample of so many traces. Where spans say so themselves (ot=th), that counts.",
 )
 @strict_option
-def command(recordings: tuple[Path, ...], budget: Budget, wish: Wish, sampled: float | None, strict: bool) -> None:
+def command(
+    recordings: tuple[Path, ...], budget: DailyBudget, wish: KeepWish, sampled: float | None, strict: bool
+) -> None:
     """Propose policies for a budget: what is to be kept first, and of the rest what there is room for.
 
     The block of YAML was replayed on the recording; its figures are what came of that. Exit code 1: the budget can't
     hold what is to be kept; what is printed is what comes nearest.
     """
     with files():
-        source = Reading(recordings, strict=strict)
+        source = RecordingInput(recordings, strict=strict)
         try:
             done = suggest(budget, wish, lambda: source.records("read"), sampled or 1.0)
         except Unsuitable as error:

@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, TextIO
 
-from podtrail.story import LedgerLine, Summary, clip, duration, shell_word, to_json, visible
+from podtrail.story import LedgerLine, RunSummary, clip, duration, shell_word, to_json, visible
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -18,7 +18,7 @@ _REASON = 90
 """Longest reason; a longer one is clipped in the middle."""
 
 
-def as_json(summary: Summary) -> str:
+def as_json(summary: RunSummary) -> str:
     """Return the summary as one JSON object, the ledgers with their difference."""
     told = to_json(summary)
     assert isinstance(told, dict)
@@ -32,7 +32,7 @@ def _object(ledger: LedgerLine) -> dict[str, object]:
     return dict(told)
 
 
-def print_summary(summary: Summary, out: TextIO, *, serving: bool = False, colour: bool | None = None) -> None:
+def print_summary(summary: RunSummary, out: TextIO, *, serving: bool = False, colour: bool | None = None) -> None:
     """Print the summary. `serving`: the page still is; `colour`: by default on a terminal without NO_COLOR."""
     from rich.console import Console
 
@@ -44,7 +44,7 @@ def print_summary(summary: Summary, out: TextIO, *, serving: bool = False, colou
         console.print(line, soft_wrap=True)
 
 
-def _lines(summary: Summary, *, serving: bool) -> "list[Text]":
+def _lines(summary: RunSummary, *, serving: bool) -> "list[Text]":
     from rich.text import Text
 
     lines = [Text(f"podtrail: done in {duration(summary.took)}")]
@@ -85,7 +85,7 @@ def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {visible(clip(name))}" for name, count in counts.items())
 
 
-def _unresolved(summary: Summary) -> str:
+def _unresolved(summary: RunSummary) -> str:
     targets = {
         "to traces that were not kept": summary.links_to_dropped,
         "to traces never seen": summary.unresolved_links - summary.links_to_dropped,
@@ -113,7 +113,7 @@ def _ledger(ledger: LedgerLine, *, label: bool) -> "Text":
     return _row("Spans", ledger.received, f"{equation}   DOES NOT BALANCE: {missing}", "red")
 
 
-def _waiting(summary: Summary, *, serving: bool) -> "list[Text]":
+def _waiting(summary: RunSummary, *, serving: bool) -> "list[Text]":
     """Return what Pods wait for, each with a question that can be asked now: of the page, or of what was written."""
     lines = []
     reasons = [visible(clip(waiting.reason, _REASON)) for waiting in summary.waiting]

@@ -25,7 +25,7 @@ def policies(settings: Settings) -> Sequence[str]:
     return list(dict.fromkeys(name for c in configs if isinstance(c, DecidingConfig) for name in c.policy_names))
 
 
-class Tally:
+class ReplayTally:
     """Counts what comes and what leaves."""
 
     def __init__(self, named: Sequence[str]) -> None:

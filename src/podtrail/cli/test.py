@@ -28,7 +28,7 @@ _UNUSABLE: Final = 2
 Timed = Sequence[tuple[Result, float]]
 
 
-class _Options:
+class _TestOptions:
     """What the command was asked for."""
 
     def __init__(self, given: Mapping[str, Any]) -> None:
@@ -59,14 +59,14 @@ def command(watch: bool, **given: Any) -> None:
     """
     if watch and given["update"]:
         raise click.UsageError("--watch and --update exclude one another: what is expected would follow every mistake")
-    options = _Options(given)
+    options = _TestOptions(given)
     if watch:
         _watch(options)
     code, _ = _run(options)
     sys.exit(code)
 
 
-def _run(options: _Options) -> tuple[int, Collection[Path]]:
+def _run(options: _TestOptions) -> tuple[int, Collection[Path]]:
     """Run once; return the exit code and the files that were involved."""
     files = _files(options.files)
     suites, problems = _suites(files, unfinished=options.update)
@@ -175,7 +175,7 @@ def _write_junit(path: Path, timed: Timed) -> None:
         raise click.ClickException(f"can't write {printable(str(path))}: {error.strerror}") from None
 
 
-def _show(timed: Timed, coverage: Coverage, options: _Options) -> None:
+def _show(timed: Timed, coverage: Coverage, options: _TestOptions) -> None:
     for result, _ in timed:
         for failure in result.failures:
             first, *rest = failure_lines(failure)
@@ -233,7 +233,7 @@ def _failure(failure: Failure) -> Mapping[str, Any]:
     }
 
 
-def _watch(options: _Options) -> None:
+def _watch(options: _TestOptions) -> None:
     """Run again and again; the exit code is that of the last run."""
     code = 0
     involved: Collection[Path] = ()

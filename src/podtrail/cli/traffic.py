@@ -22,7 +22,7 @@ _LINGER = _NANOSECONDS // 5
 """How long a request waits for more to join it."""
 
 
-class Parcel(NamedTuple):
+class TrafficRequest(NamedTuple):
     """A request and when it is due."""
 
     due: int
@@ -31,7 +31,7 @@ class Parcel(NamedTuple):
     spans: int
 
 
-class Tape:
+class SimulatedTraffic:
     """What a simulation has made."""
 
     def __init__(self, begin: int, arrivals: Sequence[tuple[int, Sequence[Group]]], most: int) -> None:
@@ -98,23 +98,23 @@ def simulated(factory: Factory, config: Any, most: int = 0) -> Iterator[tuple[in
         loop.close()
 
 
-def tape_of(factory: Factory, config: Any, begin: int, most: int) -> Tape | None:
+def tape_of(factory: Factory, config: Any, begin: int, most: int) -> SimulatedTraffic | None:
     """Return what there is to be copied, None when the workload makes no spans."""
     arrivals = list(simulated(factory, config, _TAPE_SPANS))
-    return Tape(begin, arrivals, most) if arrivals else None
+    return SimulatedTraffic(begin, arrivals, most) if arrivals else None
 
 
-def played(tape: Tape, seed: str, begin: int) -> Iterator[Parcel]:
+def played(tape: SimulatedTraffic, seed: str, begin: int) -> Iterator[TrafficRequest]:
     """Yield the tape from its beginning, from `begin` on, again and again, without end."""
     number = 0
     while True:
         mark = stamp(seed, number, begin + number * tape.length - tape.begin)
         for at, template, spans in zip(tape.at, tape.templates, tape.counts, strict=True):
-            yield Parcel(begin + number * tape.length + at, template.stamped(mark), spans)
+            yield TrafficRequest(begin + number * tape.length + at, template.stamped(mark), spans)
         number += 1
 
 
-def multiplied(tape: Tape, rate: float, seed: str, begin: int) -> Iterator[Parcel]:
+def multiplied(tape: SimulatedTraffic, rate: float, seed: str, begin: int) -> Iterator[TrafficRequest]:
     """Yield as many copies side by side as give so many spans a second, from `begin` on, without end.
 
     ValueError when the tape alone gives more than that.
@@ -141,7 +141,7 @@ def multiplied(tape: Tape, rate: float, seed: str, begin: int) -> Iterator[Parce
             enter(following)
             following += 1
         due, number, index = heappop(waiting)
-        yield Parcel(due, tape.templates[index].stamped(marks[number]), tape.counts[index])
+        yield TrafficRequest(due, tape.templates[index].stamped(marks[number]), tape.counts[index])
         index += 1
         if index < len(tape.at):
             heappush(waiting, (due - tape.at[index - 1] + tape.at[index], number, index))
@@ -149,16 +149,16 @@ def multiplied(tape: Tape, rate: float, seed: str, begin: int) -> Iterator[Parce
             del marks[number]
 
 
-def joined(parcels: Iterable[Parcel], most: int) -> Iterator[Parcel]:
+def joined(parcels: Iterable[TrafficRequest], most: int) -> Iterator[TrafficRequest]:
     """Yield requests of at most `most` spans made of those that come close together; each is due with its last."""
     # Requests side by side are one request: protobuf merges what is repeated.
-    together: list[Parcel] = []
+    together: list[TrafficRequest] = []
     spans = 0
     for parcel in parcels:
         if together and (spans + parcel.spans > most or parcel.due - together[0].due > _LINGER):
-            yield Parcel(together[-1].due, b"".join([each.request for each in together]), spans)
+            yield TrafficRequest(together[-1].due, b"".join([each.request for each in together]), spans)
             together, spans = [], 0
         together.append(parcel)
         spans += parcel.spans
     if together:
-        yield Parcel(together[-1].due, b"".join([each.request for each in together]), spans)
+        yield TrafficRequest(together[-1].due, b"".join([each.request for each in together]), spans)

@@ -10,12 +10,12 @@ from urllib.parse import urlsplit
 
 import click
 
-from podtrail.cli.asking import Files, Leftovers, NobodyThere, Reply, ask_page
+from podtrail.cli.asking import AskedFiles, AskedLeftovers, NobodyThere, WhyReply, ask_page
 from podtrail.cli.options import config_options, replayed, reporting
 from podtrail.cli.reading import show_skipped
 from podtrail.cli.report import show_warnings
 from podtrail.config import printable
-from podtrail.story import Question, shell_word, visible
+from podtrail.story import WhyQuestion, shell_word, visible
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -120,15 +120,15 @@ def trace(trace: str, **options: Any) -> None:
     _tell(_question({"trace": trace}), **options)
 
 
-def _question(query: Mapping[str, str]) -> Question:
+def _question(query: Mapping[str, str]) -> WhyQuestion:
     try:
-        return Question.read(query)
+        return WhyQuestion.read(query)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
 
 
 def _tell(
-    question: Question,
+    question: WhyQuestion,
     *,
     more: tuple[Path, ...],
     endpoint: str,
@@ -149,7 +149,7 @@ def _tell(
         raise click.UsageError("either --from, or --log and --watch: podtrail reconstruct makes a recording of these")
     try:
         if left_behind:
-            reply = Leftovers(logs, watches).ask(question)
+            reply = AskedLeftovers(logs, watches).ask(question)
         elif sources:
             reply = _files((*sources, *more), config, assignments, gates).ask(question)
         else:
@@ -178,7 +178,7 @@ def _tell(
 
 def _files(
     paths: tuple[Path, ...], config: tuple[str, ...], assignments: tuple[str, ...], gates: frozenset[str]
-) -> Files:
+) -> AskedFiles:
     settings = None
     if config:
         with reporting():
@@ -193,10 +193,10 @@ def _files(
         skipped += 1
         show_skipped(what, skipped)
 
-    return Files(paths, settings, gates, skip)
+    return AskedFiles(paths, settings, gates, skip)
 
 
-def _problem(question: Question, reply: Reply, *, from_files: bool) -> str:
+def _problem(question: WhyQuestion, reply: WhyReply, *, from_files: bool) -> str:
     said = f"{reply.told['error']} ({reply.whom})"
     if _namespaces(reply):
         return f"{said}. Ask for one of them:"
@@ -205,7 +205,7 @@ def _problem(question: Question, reply: Reply, *, from_files: bool) -> str:
     return said
 
 
-def _commands(reply: Reply) -> list[str]:
+def _commands(reply: WhyReply) -> list[str]:
     """Return what to type where the name is that of several Pods."""
     typed = click.get_current_context().meta.get(_TYPED, ())
     namespaces = _namespaces(reply)
@@ -217,11 +217,11 @@ def _commands(reply: Reply) -> list[str]:
     return [*commands, f"and {more:,} more"] if more else commands
 
 
-def _namespaces(reply: Reply) -> list[str]:
+def _namespaces(reply: WhyReply) -> list[str]:
     return [each for each in _listed(reply.told.get("namespaces")) if isinstance(each, str)]
 
 
-def _print(reply: Reply, *, verbose: bool, color: str) -> None:
+def _print(reply: WhyReply, *, verbose: bool, color: str) -> None:
     from rich.console import Console
     from rich.text import Text
 

@@ -17,7 +17,7 @@ _NAMESAKES = 5
 _NOTHING = Explanation(())
 
 
-class Question(NamedTuple):
+class WhyQuestion(NamedTuple):
     """What is asked: about a Pod (or one attempt of it), or about a trace."""
 
     pod: str = ""
@@ -46,7 +46,7 @@ def trace_id(text: str) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class WhyAnswer:
     """What is said to a question."""
 
     explanation: Explanation = _NOTHING
@@ -73,29 +73,29 @@ class Answer:
         return told
 
 
-def answer_query(library: Library, question: Question, now: int, *, live: bool) -> Answer:
+def answer_query(library: Library, question: WhyQuestion, now: int, *, live: bool) -> WhyAnswer:
     """Return the answer of what a library holds, at `now`."""
     if question.trace:
         explanation = library.why_trace(question.trace)
         if explanation is None:
-            return Answer(problem=f"nothing is known of trace {question.trace.hex()}")
-        return Answer(explanation, decisions=library.decisions_about(question.trace))
+            return WhyAnswer(problem=f"nothing is known of trace {question.trace.hex()}")
+        return WhyAnswer(explanation, decisions=library.decisions_about(question.trace))
     namespace, slash, name = question.pod.partition("/")
     pods = library.find(name, namespace) if slash else library.find(question.pod)
     if not pods:
-        return Answer(problem=_unknown(library, question.pod))
+        return WhyAnswer(problem=_unknown(library, question.pod))
     namespaces = tuple(sorted({pod.namespace for pod in pods}))
     if len(namespaces) > 1:
-        return Answer(problem=f"{len(namespaces)} namespaces have a Pod {question.pod}", namespaces=namespaces)
+        return WhyAnswer(problem=f"{len(namespaces)} namespaces have a Pod {question.pod}", namespaces=namespaces)
     *others, pod = pods
     told = library.why_pod(pod, now, live=live, attempt=question.attempt)
     if told is None:
         numbers = [str(attempt.number) for attempt in pod.attempts]
         held = ", ".join(numbers if len(numbers) <= 20 else [*numbers[:10], "…", *numbers[-10:]])
-        return Answer(
+        return WhyAnswer(
             problem=f"attempt {question.attempt} of {question.pod} is not held; of {pod.tries:,} there are {held}"
         )
-    return Answer(Explanation(told.lines, (*_namesakes(others), *told.details)), pod)
+    return WhyAnswer(Explanation(told.lines, (*_namesakes(others), *told.details)), pod)
 
 
 def _unknown(library: Library, pod: str) -> str:

@@ -21,7 +21,7 @@ from podtrail.otlp import (
     split,
 )
 from podtrail.story.pace import plugin_time
-from podtrail.story.phases import Phase, Times
+from podtrail.story.phases import Phase, PhaseTimes
 from podtrail.story.rejection import number, size, text
 
 _ROOT = ROOT_NAME.encode()
@@ -36,7 +36,7 @@ _MAX_VICTIMS = 10
 _NO_WHY = Why()
 
 
-class Slowest(NamedTuple):
+class SlowestPlugin(NamedTuple):
     """The plugin call that took longest."""
 
     point: str
@@ -45,7 +45,7 @@ class Slowest(NamedTuple):
     """Nanoseconds."""
 
 
-class Victims(NamedTuple):
+class PreemptedPods(NamedTuple):
     """Pods to be evicted for the one that an attempt was for."""
 
     pods: int
@@ -54,7 +54,7 @@ class Victims(NamedTuple):
 
 
 @dataclass(slots=True)
-class Findings:
+class SpanFindings:
     """What the spans of one attempt tell beside its root. Spans may come in any order and in several batches."""
 
     rejections: list[tuple[int, Rejection]] = field(default_factory=list)
@@ -67,9 +67,9 @@ class Findings:
     cycle: int | None = None
     binding: int | None = None
     bind_error: str = ""
-    slowest: Slowest | None = None
-    victims: Victims | None = None
-    times: Times = field(default_factory=Times)
+    slowest: SlowestPlugin | None = None
+    victims: PreemptedPods | None = None
+    times: PhaseTimes = field(default_factory=PhaseTimes)
 
     @property
     def size(self) -> int:
@@ -116,20 +116,20 @@ class Findings:
         self.times.plugin(span, plugin)
         took = plugin_time(span)
         if not self.slowest or took > self.slowest.duration:
-            self.slowest = Slowest(point, plugin, took)
+            self.slowest = SlowestPlugin(point, plugin, took)
 
 
 def _cut(rejection: Rejection) -> Rejection:
     return rejection._replace(reason=rejection.reason[:_MAX_TEXT], names=rejection.names[:_MAX_NAMES])
 
 
-def _victims(attributes: Mapping[str, Value]) -> Victims | None:
+def _victims(attributes: Mapping[str, Value]) -> PreemptedPods | None:
     count = number(attributes.get("scheduler.victims.count"))
     names = attributes.get("scheduler.victims.names")
     shown = [name[:_MAX_TEXT] for name in names if isinstance(name, str)] if isinstance(names, list) else []
     if count is None and not shown:
         return None
-    return Victims(len(shown) if count is None else count, tuple(shown[:_MAX_VICTIMS]))
+    return PreemptedPods(len(shown) if count is None else count, tuple(shown[:_MAX_VICTIMS]))
 
 
 def _binds(attributes: Mapping[str, Value]) -> bool:
@@ -164,10 +164,10 @@ class AttemptStory:
     bind_error: str = ""
     selected_node: str = ""
     nominated_node: str = ""
-    slowest: Slowest | None = None
+    slowest: SlowestPlugin | None = None
     phases: tuple[Phase, ...] = ()
     """Where the time went, the longest first."""
-    victims: Victims | None = None
+    victims: PreemptedPods | None = None
     begun: bool = True
     """Whether its start is known; otherwise it had begun when the first thing was told of it."""
 
@@ -224,7 +224,7 @@ class AttemptStory:
             reason=self.reason or other.reason,
         )
 
-    def found(self, findings: Findings) -> Self:
+    def found(self, findings: SpanFindings) -> Self:
         """Return it with what its spans tell; the message's account stays where no span says who said no."""
         why = self.why
         if findings.rejections and self.result != "Success":

@@ -8,7 +8,7 @@ from podtrail.story.rejection import number, text
 from podtrail.story.words import duration
 
 
-class Call(NamedTuple):
+class LinkedCall(NamedTuple):
     """A span of the API server or the kubelet that is linked with an attempt."""
 
     kind: str
@@ -23,10 +23,10 @@ class Call(NamedTuple):
     trace_id: bytes
 
 
-def read_call(span: SpanView, kind: str) -> Call:
+def read_call(span: SpanView, kind: str) -> LinkedCall:
     """Return what a linked span tells."""
     attributes = span.attributes
-    return Call(
+    return LinkedCall(
         kind=kind,
         name=span.name,
         method=text(attributes.get("http.request.method")),
@@ -38,7 +38,7 @@ def read_call(span: SpanView, kind: str) -> Call:
     )
 
 
-def call_words(call: Call) -> str:
+def call_words(call: LinkedCall) -> str:
     """Return a call in one line: `POST /api/v1/…/binding  422  audit-id 7d3c…  3 ms`; it is harmless."""
     what = f"{call.method} {call.path}" if call.method and call.path else call.name
     parts = [safe(what, 120)]

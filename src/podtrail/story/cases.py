@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from podtrail.otlp import Rejection
 from podtrail.story.attempt import AttemptStory
 from podtrail.story.bind import read_bind_refusal
-from podtrail.story.calls import Call, call_words
-from podtrail.story.lines import Line, Piece, columns, dim, line, safe, strong
-from podtrail.story.pace import PluginPace, Usual
+from podtrail.story.calls import LinkedCall, call_words
+from podtrail.story.lines import Line, TextPiece, columns, dim, line, safe, strong
+from podtrail.story.pace import PluginPace, UsualPace
 from podtrail.story.pod import PodStory, who_said_no
 from podtrail.story.spent import how_it_went
 from podtrail.story.words import clock, several
@@ -32,17 +32,17 @@ _SHORTER = (
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class PodContext:
     """What is known beside a Pod's own story."""
 
     now: int
     """Unix nanoseconds."""
     live: bool
     """Whether `now` is the present: else it is where the source's clock stands, or its recording ends."""
-    usual: Usual
+    usual: UsualPace
     plugin: PluginPace | None = None
     """Of the plugin that took longest in the Pod's slowest attempt."""
-    calls: tuple[Call, ...] = ()
+    calls: tuple[LinkedCall, ...] = ()
     """What other components did that is linked with the attempt told of."""
 
 
@@ -71,7 +71,7 @@ def no_node_fits(attempt: AttemptStory, most: int) -> list[Line]:
     return lines + notes
 
 
-def _refused(no: Rejection) -> tuple[str | Piece, ...]:
+def _refused(no: Rejection) -> tuple[str | TextPiece, ...]:
     count = "-" if no.nodes is None else f"{no.nodes:,}"
     return strong(count), safe(no.plugin or "not named", 60), safe(no.reason or "-", _REASON), dim(names_of(no))
 
@@ -83,7 +83,7 @@ def names_of(no: Rejection, most: int = _NAMES) -> str:
     return ", ".join([*(safe(name, 60) for name in shown), *([f"{more:,} more"] if more and shown else [])])
 
 
-def unschedulable(pod: PodStory, around: Surroundings, most: int) -> list[Line]:
+def unschedulable(pod: PodStory, around: PodContext, most: int) -> list[Line]:
     """Return why no node fits."""
     told = pod.explained
     if told is None:
@@ -98,7 +98,7 @@ def _by_event(told: AttemptStory) -> str:
     return f"when a Node or Pod event may help{' ' + named if named else ''}"
 
 
-def next_try(when: str, pod: PodStory, within: int, around: Surroundings) -> Line:
+def next_try(when: str, pod: PodStory, within: int, around: PodContext) -> Line:
     """Return what the next attempt waits for, and by when it comes at the latest."""
     end = pod.last.end_unix_nano if pod.last else 0
     if not end:
@@ -137,7 +137,7 @@ def _same(pod: PodStory, told: AttemptStory) -> list[Line]:
     return [line(f"Same answer in the last {pod.same:,} of {pod.tries:,} attempts{since}")]
 
 
-def gated(pod: PodStory, around: Surroundings, most: int) -> list[Line]:  # noqa: ARG001 - a case's signature
+def gated(pod: PodStory, around: PodContext, most: int) -> list[Line]:  # noqa: ARG001 - a case's signature
     """Return which gates hold it."""
     gates = [safe(gate, 80) for gate in pod.gates[:6]] + ([f"{len(pod.gates) - 6} more"] if len(pod.gates) > 6 else [])
     since = f" since {clock(pod.since_unix_nano)} UTC" if pod.since_unix_nano is not None else ""
@@ -148,7 +148,7 @@ def gated(pod: PodStory, around: Surroundings, most: int) -> list[Line]:  # noqa
     ]
 
 
-def preempting(pod: PodStory, around: Surroundings, most: int) -> list[Line]:  # noqa: ARG001 - a case's signature
+def preempting(pod: PodStory, around: PodContext, most: int) -> list[Line]:  # noqa: ARG001 - a case's signature
     """Return whom it evicts, where, and what is left to wait for."""
     chose = next((one for one in reversed(pod.attempts) if one.nominated_node), None)
     lines: list[Line] = []
@@ -187,7 +187,7 @@ def _victim_lines(attempt: AttemptStory) -> list[Line]:
     return [*lines, line(dim(f"  {more:,} more"))] if more > 0 else lines
 
 
-def bind_refused(pod: PodStory, around: Surroundings, most: int) -> list[Line]:  # noqa: ARG001 - a case's signature
+def bind_refused(pod: PodStory, around: PodContext, most: int) -> list[Line]:  # noqa: ARG001 - a case's signature
     """Return who refused the bind, and that room is not the problem."""
     last = pod.last
     if last is None:
@@ -207,10 +207,10 @@ def bind_refused(pod: PodStory, around: Surroundings, most: int) -> list[Line]: 
         *(line("  ", dim(call_words(call))) for call in around.calls if call.kind == "binding"),
         line(f"Room is not the problem. Retried with growing back-off, at most {_BACKOFF_AT_MOST} s; {when}."),
     ]
-    return [*lines, line("Look: ", Piece(refusal.look, "command"))] if refusal.look else lines
+    return [*lines, line("Look: ", TextPiece(refusal.look, "command"))] if refusal.look else lines
 
 
-def error(pod: PodStory, around: Surroundings, most: int) -> list[Line]:  # noqa: ARG001 - a case's signature
+def error(pod: PodStory, around: PodContext, most: int) -> list[Line]:  # noqa: ARG001 - a case's signature
     """Return what went wrong."""
     last = pod.last
     said = safe(last.message, 400) if last and last.message else "what went wrong is not in this source"
@@ -221,19 +221,19 @@ def error(pod: PodStory, around: Surroundings, most: int) -> list[Line]:  # noqa
     ]
 
 
-def waiting(pod: PodStory, around: Surroundings, most: int) -> list[Line]:  # noqa: ARG001 - a case's signature
+def waiting(pod: PodStory, around: PodContext, most: int) -> list[Line]:  # noqa: ARG001 - a case's signature
     """Return that nothing was decided yet."""
     if not pod.attempts:
         return [line("Its gates are gone; the scheduler has not tried it yet.")]
     return [line("No attempt with a result was seen: one is running, or its root span was lost.")]
 
 
-def binding(pod: PodStory, around: Surroundings, most: int) -> list[Line]:  # noqa: ARG001 - a case's signature
+def binding(pod: PodStory, around: PodContext, most: int) -> list[Line]:  # noqa: ARG001 - a case's signature
     """Return where it is being bound to."""
     return [line(f"It is being bound to {safe(pod.node, 80)}; the attempt has no result yet.")]
 
 
-def scheduled(pod: PodStory, around: Surroundings, most: int) -> list[Line]:  # noqa: ARG001 - a case's signature
+def scheduled(pod: PodStory, around: PodContext, most: int) -> list[Line]:  # noqa: ARG001 - a case's signature
     """Return what happened before, where the time went, and what others did for it."""
     words = {"creation": "Created by", "binding": "Bound by", "scheduling": "Started by"}
     linked = [line(dim(f"{words[c.kind]} {call_words(c)}, trace {c.trace_id.hex()}")) for c in around.calls]

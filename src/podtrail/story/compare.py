@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from podtrail.story.attempt import AttemptStory
 from podtrail.story.bind import read_bind_refusal
-from podtrail.story.lines import Line, Piece, columns, dim, line, safe
+from podtrail.story.lines import Line, TextPiece, columns, dim, line, safe
 from podtrail.story.pod import PodStory, answer, who_said_no
 from podtrail.story.words import clock, duration
 
@@ -14,7 +14,7 @@ _ANSWER = 70
 
 def compare(one: AttemptStory, other: AttemptStory) -> list[Line]:
     """Return two attempts in columns: times, nodes, and how many nodes each plugin refused."""
-    rows: list[tuple[str | Piece, ...]] = [
+    rows: list[tuple[str | TextPiece, ...]] = [
         ("", f"#{one.number}", f"#{other.number}"),
         ("started (UTC)", clock(one.start_unix_nano), clock(other.start_unix_nano)),
         ("result", safe(one.result, 40) or "-", safe(other.result, 40) or "-"),
@@ -41,7 +41,7 @@ def list_attempts(pod: PodStory) -> list[Line]:
     """Return the attempts of a Pod, a line each, those with the answer of the one before in few words."""
     if not pod.attempts:
         return []
-    rows: list[tuple[str | Piece, ...]] = []
+    rows: list[tuple[str | TextPiece, ...]] = []
     before: AttemptStory | None = None
     for one in _shown(pod.attempts):
         same = before is not None and answer(before) == answer(one)

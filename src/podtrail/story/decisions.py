@@ -29,7 +29,7 @@ _MAX_SHARED = 4_096
 _read = span_reader(("parent_span_id", "name"))
 
 
-class Owner(NamedTuple):
+class DecidedPod(NamedTuple):
     """The Pod whose attempt was decided on."""
 
     key: str
@@ -38,7 +38,7 @@ class Owner(NamedTuple):
 
 
 @dataclass(slots=True)
-class Entry:
+class DecisionEntry:
     """One decision as it is held."""
 
     seq: int
@@ -57,7 +57,7 @@ class Entry:
     """Of policies that are only tried."""
     dry_run: bool
     """Its spans pass all the same."""
-    owner: Owner | None
+    owner: DecidedPod | None
     title: str
     """The name of the trace's root, where it is no attempt and was asked for or its spans are gone; "" else."""
     size: int
@@ -80,7 +80,7 @@ class DecisionRing:
         """Hold at most about `max_bytes`."""
         self._max_short = max_bytes // _SHARE_OF_SHORT
         self._max_whole = max_bytes - self._max_short
-        self._entries: OrderedDict[int, Entry] = OrderedDict()
+        self._entries: OrderedDict[int, DecisionEntry] = OrderedDict()
         self._of_trace: dict[bytes, list[int]] = {}
         self._first_whole = 1
         self._whole_size = self._short_size = 0
@@ -109,13 +109,13 @@ class DecisionRing:
         entry = self._entries.get(self._first_whole)
         return entry.decided_at if entry else None
 
-    def note(self, pipeline: str, verdict: Verdict, owner: Owner | None = None) -> None:
+    def note(self, pipeline: str, verdict: Verdict, owner: DecidedPod | None = None) -> None:
         """Remember a decision of a pipeline; a few us."""
         self.taken += 1
         size = _WHOLE_SIZE + sum(
             _GROUP_SIZE + len(group.resource) + len(group.scope) + len(group.spans) for group in verdict.groups
         )
-        entry = Entry(
+        entry = DecisionEntry(
             seq=self.taken,
             pipeline=pipeline,
             trace_id=verdict.trace_id,
@@ -140,11 +140,11 @@ class DecisionRing:
             self._shorten(entry)
         self._make_room()
 
-    def find(self, trace_id: bytes) -> Sequence[Entry]:
+    def find(self, trace_id: bytes) -> Sequence[DecisionEntry]:
         """Return what was decided about a trace, the latest decision first."""
         return [self._entries[seq] for seq in reversed(self._of_trace.get(trace_id, ()))]
 
-    def latest(self, before: int | None = None) -> Iterator[Entry]:
+    def latest(self, before: int | None = None) -> Iterator[DecisionEntry]:
         """Yield decisions, the latest first, of those before place `before`. Nothing may be noted meanwhile."""
         if before is None:
             yield from reversed(self._entries.values())
@@ -154,15 +154,15 @@ class DecisionRing:
             yield self._entries[seq]
 
     def select(
-        self, wanted: Callable[[Entry], bool] | None, limit: int, before: int | None = None
-    ) -> tuple[list[Entry], int]:
+        self, wanted: Callable[[DecisionEntry], bool] | None, limit: int, before: int | None = None
+    ) -> tuple[list[DecisionEntry], int]:
         """Return at most `limit` decisions that are wanted, the latest first, and how many there are in all.
 
         None wants every decision.
         """
         if wanted is None:
             return list(islice(self.latest(before), limit)), len(self)
-        found: list[Entry] = []
+        found: list[DecisionEntry] = []
         matching = 0
         for entry in self.latest():
             if wanted(entry):
@@ -190,7 +190,7 @@ class DecisionRing:
             if not places:
                 del self._of_trace[oldest.trace_id]
 
-    def _shorten(self, entry: Entry) -> None:
+    def _shorten(self, entry: DecisionEntry) -> None:
         """Let go of the spans; what comes after the short entries is whole."""
         if entry.verdict is not None:
             if entry.owner is None:
@@ -203,13 +203,13 @@ class DecisionRing:
             self._first_whole = first.seq + 1
 
 
-def short_size(entry: Entry) -> int:
+def short_size(entry: DecisionEntry) -> int:
     """Return about how many bytes the short form of an entry takes."""
     named = sum(map(len, entry.owner)) if entry.owner else 0
     return _SHORT_SIZE + 2 * (len(entry.reason) + len(entry.title) + named) + _VOTES_SIZE
 
 
-def votes_of(entry: Entry) -> Sequence[PolicyVote]:
+def votes_of(entry: DecisionEntry) -> Sequence[PolicyVote]:
     """Return the votes of a decision, explained while its spans are held."""
     if entry.verdict is not None:
         return entry.verdict.explained()

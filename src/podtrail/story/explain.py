@@ -6,14 +6,14 @@ from podtrail.story import cases
 from podtrail.story.attempt import AttemptStory
 from podtrail.story.bind import read_bind_refusal
 from podtrail.story.calls import call_words
-from podtrail.story.cases import Surroundings
+from podtrail.story.cases import PodContext
 from podtrail.story.compare import compare, list_attempts
-from podtrail.story.lines import MOST_LINES, Explanation, Line, Piece, Style, dim, line, safe, strong
+from podtrail.story.lines import MOST_LINES, Explanation, Line, Style, TextPiece, dim, line, safe, strong
 from podtrail.story.pod import PodState, PodStory, slow_attempt
 from podtrail.story.spent import spent, time_table
 from podtrail.story.words import ago, clock, duration, several
 
-_CASES: Mapping[PodState, Callable[[PodStory, Surroundings, int], list[Line]]] = {
+_CASES: Mapping[PodState, Callable[[PodStory, PodContext, int], list[Line]]] = {
     "error": cases.error,
     "bind refused": cases.bind_refused,
     "unschedulable": cases.unschedulable,
@@ -26,7 +26,7 @@ _CASES: Mapping[PodState, Callable[[PodStory, Surroundings, int], list[Line]]] =
 _STYLES: Mapping[PodState, Style] = {"error": "bad", "bind refused": "bad", "scheduled": "good"}
 
 
-def explain_pod(pod: PodStory, around: Surroundings) -> Explanation:
+def explain_pod(pod: PodStory, around: PodContext) -> Explanation:
     """Return a Pod's story in plain words."""
     first = _first(pod, around)
     trace = _trace(slow_attempt(pod) if pod.slow else pod.last)
@@ -35,7 +35,7 @@ def explain_pod(pod: PodStory, around: Surroundings) -> Explanation:
     return Explanation(tuple(lines[:MOST_LINES]), tuple(_details(pod, pod.last, around)))
 
 
-def explain_attempt(pod: PodStory, number: int, around: Surroundings) -> Explanation | None:
+def explain_attempt(pod: PodStory, number: int, around: PodContext) -> Explanation | None:
     """Return the story of one attempt; None when it is not known."""
     attempt = next((one for one in pod.attempts if one.number == number), None)
     if attempt is None:
@@ -44,7 +44,7 @@ def explain_attempt(pod: PodStory, number: int, around: Surroundings) -> Explana
         f"Attempt {number:,} of {pod.tries:,} of ",
         _name(pod),
         f", {clock(attempt.start_unix_nano)} UTC: ",
-        Piece(safe(attempt.result, 60) or "no result", _result_style(attempt)),
+        TextPiece(safe(attempt.result, 60) or "no result", _result_style(attempt)),
         f", took {duration(attempt.duration)}.",
     )
     trace = _trace(attempt)
@@ -52,7 +52,7 @@ def explain_attempt(pod: PodStory, number: int, around: Surroundings) -> Explana
     return Explanation(tuple(lines[:MOST_LINES]), tuple(_details(pod, attempt, around)))
 
 
-def _first(pod: PodStory, around: Surroundings) -> list[Line]:
+def _first(pod: PodStory, around: PodContext) -> list[Line]:
     waited = pod.waiting(around.now)
     tries = several(pod.tries, "attempt")
     last = f", last {ago(pod.last_try_unix_nano, around.now)}" if pod.last_try_unix_nano is not None else ""
@@ -60,13 +60,13 @@ def _first(pod: PodStory, around: Surroundings) -> list[Line]:
     if pod.state == "scheduled":
         on = f" on {safe(pod.node, 80)}" if pod.node else ""
         took = f" in {duration(waited)}" if waited is not None else ""
-        slow = (": ", Piece("slow", "held")) if pod.slow else ()
+        slow = (": ", TextPiece("slow", "held")) if pod.slow else ()
         of = f" Median of {around.usual.attempts:,} attempts: {duration(around.usual.median)}."
         usual = of if around.usual.median is not None and around.usual.attempts > 1 else ""
-        return [line(_name(pod), " was ", Piece("scheduled", "good"), on, took, *slow, f". {tries}.", usual)]
+        return [line(_name(pod), " was ", TextPiece("scheduled", "good"), on, took, *slow, f". {tries}.", usual)]
     least = "" if pod.from_the_first else "at least "
     pending = "is Pending" + (f" for {least}{duration(waited)}" if waited is not None else "")
-    state = Piece(pod.state, _STYLES.get(pod.state, "held"))
+    state = TextPiece(pod.state, _STYLES.get(pod.state, "held"))
     match pod.state:
         case "gated":
             waits = f" for {duration(waited)}" if waited is not None else ""
@@ -82,7 +82,7 @@ def _first(pod: PodStory, around: Surroundings) -> list[Line]:
             return [line(_name(pod), f" {pending}: ", state, f". {tries}{last}.", *when)]
 
 
-def _name(pod: PodStory) -> Piece:
+def _name(pod: PodStory) -> TextPiece:
     return strong(safe(f"{pod.namespace}/{pod.name}" if pod.name else pod.key))
 
 
@@ -90,7 +90,7 @@ def _result_style(attempt: AttemptStory) -> Style:
     return "good" if attempt.result == "Success" else "bad" if attempt.result == "Error" else "held"
 
 
-def _answer(attempt: AttemptStory, around: Surroundings, most: int) -> list[Line]:
+def _answer(attempt: AttemptStory, around: PodContext, most: int) -> list[Line]:
     if attempt.result == "Success":
         pace = around.plugin
         node = (
@@ -126,7 +126,7 @@ def _trace(attempt: AttemptStory | None) -> list[Line]:
     return [line(dim(f"Trace {attempt.trace_id.hex()}, attempt {attempt.number}: {became}"))]
 
 
-def _details(pod: PodStory, attempt: AttemptStory | None, around: Surroundings) -> Sequence[Line]:
+def _details(pod: PodStory, attempt: AttemptStory | None, around: PodContext) -> Sequence[Line]:
     if attempt is None:
         return []
     lines: list[Line] = []

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from podtrail.otlp import Decision, PolicyVote
 from podtrail.story.attempt import AttemptStory
-from podtrail.story.decisions import Entry
-from podtrail.story.lines import MOST_LINES, Explanation, Line, Piece, Style, columns, dim, line, safe, strong
-from podtrail.story.link import Fate, LinkStory
+from podtrail.story.decisions import DecisionEntry
+from podtrail.story.lines import MOST_LINES, Explanation, Line, Style, TextPiece, columns, dim, line, safe, strong
+from podtrail.story.link import LinkStory, SpanFate
 from podtrail.story.pod import PodStory
 from podtrail.story.words import clock, duration, several
 
@@ -26,8 +26,8 @@ class TraceFacts:
     """What is known of a trace."""
 
     trace_id: bytes
-    fate: Fate
-    decisions: Sequence[Entry] = ()
+    fate: SpanFate
+    decisions: Sequence[DecisionEntry] = ()
     """The latest first; of several pipelines, or made anew when an error came late."""
     votes: Sequence[PolicyVote] = ()
     """Of the latest decision."""
@@ -75,7 +75,7 @@ def _decision(facts: TraceFacts) -> list[Line]:
     words = verdict_words(last.decision, last.policy, last.reason)
     verb, colon, rest = words.partition(":")
     passes = " It is a dry run: its spans pass all the same." if last.dry_run and last.decision != "sampled" else ""
-    return [line("Trace ", name, " was ", Piece(verb, style), f"{colon}{rest}.", passes)]
+    return [line("Trace ", name, " was ", TextPiece(verb, style), f"{colon}{rest}.", passes)]
 
 
 def _what(facts: TraceFacts) -> Line:
@@ -96,7 +96,7 @@ def _what(facts: TraceFacts) -> Line:
     return line(f"{what}{spans}, decided at {clock(last.decided_at)} UTC{where}{waited}.")
 
 
-def _inscribed(entry: Entry) -> bool:
+def _inscribed(entry: DecisionEntry) -> bool:
     """Return whether a decision is known from the trace's own spans alone, which bear no time and not all votes."""
     return not entry.decided_at
 
@@ -107,12 +107,12 @@ def _votes(votes: Sequence[PolicyVote], facts: TraceFacts, room: int) -> list[Li
     if not votes:
         unknown = _inscribed(facts.decisions[0])
         return [line("Votes: not in this source." if unknown else "Votes: none, no policy was asked.")]
-    rows: list[tuple[str | Piece, ...]] = []
+    rows: list[tuple[str | TextPiece, ...]] = []
     for vote in votes:
         word, style = _WORDS[vote.decision]
         said = safe(vote.why, _REASON) if vote.why else ""
         shadow = "(shadow) " if vote.shadow else ""
-        rows.append((strong(safe(vote.policy, 60)), Piece(word, style), f"{shadow}{said}".rstrip()))
+        rows.append((strong(safe(vote.policy, 60)), TextPiece(word, style), f"{shadow}{said}".rstrip()))
     head = line("Votes:") if facts.explained else line("Votes (what each rests on is not held):")
     most = max(2, room - 1)
     lines = columns(rows)
@@ -130,7 +130,7 @@ def _links(facts: TraceFacts) -> list[Line]:
     return [line("Linked traces:"), *columns(rows)]
 
 
-def _link(link: LinkStory) -> tuple[str | Piece, ...]:
+def _link(link: LinkStory) -> tuple[str | TextPiece, ...]:
     fate = link.fate
     became = "here" if fate.held and not fate.words else safe(fate.words)
     inferred = " (inferred)" if link.inferred else ""

@@ -8,17 +8,17 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from podtrail.otlp import Attempt, Batch, Decision, Group, Verdict
-from podtrail.story.attempt import AttemptStory, Findings
-from podtrail.story.calls import Call, read_call
-from podtrail.story.cases import Surroundings
-from podtrail.story.decisions import DecisionRing, Entry, Owner, votes_of
+from podtrail.story.attempt import AttemptStory, SpanFindings
+from podtrail.story.calls import LinkedCall, read_call
+from podtrail.story.cases import PodContext
+from podtrail.story.decisions import DecidedPod, DecisionEntry, DecisionRing, votes_of
 from podtrail.story.explain import explain_attempt, explain_pod
 from podtrail.story.explain_trace import TraceFacts, explain_trace
 from podtrail.story.lines import Explanation
-from podtrail.story.link import NOT_RECEIVED, Fate
+from podtrail.story.link import NOT_RECEIVED, SpanFate
 from podtrail.story.pace import plugin_pace
 from podtrail.story.pod import PodStory, slow_attempt
-from podtrail.story.policies import Policy, PolicyWindow
+from podtrail.story.policies import PolicyWindow, SamplerPolicy
 from podtrail.story.store import TraceStore
 from podtrail.story.stories import Stories
 from podtrail.story.tree import TraceStory, tell_trace
@@ -87,7 +87,7 @@ class Library:
 
     def _file(self, pipeline: str, verdict: Verdict) -> None:
         facts = self.stories.owner(verdict.trace_id)
-        owner = Owner(facts.key, facts.namespace, facts.name) if facts else None
+        owner = DecidedPod(facts.key, facts.namespace, facts.name) if facts else None
         self.decisions.note(pipeline, verdict, owner)
         self.window.note(pipeline, verdict)
 
@@ -113,7 +113,7 @@ class Library:
         """Return a Pod's story in words, or that of one attempt; None for an attempt that is not held."""
         told = slow_attempt(pod) if attempt is None else next((a for a in pod.attempts if a.number == attempt), None)
         linked = pod.last if attempt is None else told
-        around = Surroundings(now, live, self.stories.pace.usual(), calls=self._calls(linked))
+        around = PodContext(now, live, self.stories.pace.usual(), calls=self._calls(linked))
         if told and told.phases and (attempt is not None or pod.slow):
             phase = told.phases[0]
             pace = plugin_pace(self._traces(), phase.name, phase.plugin, phase.plugin_took)
@@ -150,16 +150,16 @@ class Library:
         """Return a trace as far as its spans were kept; None without a span."""
         return self._tell(self.store.get(trace_id), trace_id, span_id)
 
-    def fate(self, trace_id: bytes, span_id: bytes = b"") -> Fate:
+    def fate(self, trace_id: bytes, span_id: bytes = b"") -> SpanFate:
         """Return what became of a trace, and of one span in it."""
         known = self.stories.attempt(trace_id)
         label = f"attempt {known[1].number} of {known[0].namespace}/{known[0].name}" if known else ""
         if self.store.get(trace_id):
             span = self.store.find(trace_id, span_id) if span_id else None
             if span is None and span_id:
-                return Fate(held=True, label=label, words="this span was not received, others of its trace were")
-            return Fate(held=True, label=label or (span.name if span else ""), words="")
-        return Fate(held=False, label=label or self._title(trace_id), words=self.became(trace_id))
+                return SpanFate(held=True, label=label, words="this span was not received, others of its trace were")
+            return SpanFate(held=True, label=label or (span.name if span else ""), words="")
+        return SpanFate(held=False, label=label or self._title(trace_id), words=self.became(trace_id))
 
     def became(self, trace_id: bytes) -> str:
         """Return why the spans of a trace are not held, in words."""
@@ -186,7 +186,7 @@ class Library:
         """Return what was decided about a trace, the latest decision first."""
         return tuple(map(self.decision_story, self.decisions.find(trace_id)))
 
-    def decision_story(self, entry: Entry) -> DecisionStory:
+    def decision_story(self, entry: DecisionEntry) -> DecisionStory:
         """Return a decision with the Pod whose attempt it was about."""
         key, namespace, name = entry.owner or ("", "", "")
         known = self.stories.attempt(entry.trace_id)
@@ -212,14 +212,14 @@ class Library:
             explained=entry.verdict is not None,
         )
 
-    def policy_types(self) -> dict[Policy, str]:
+    def policy_types(self) -> dict[SamplerPolicy, str]:
         """Return the types of the policies, as the latest decisions that can be explained tell."""
-        types: dict[Policy, str] = {}
+        types: dict[SamplerPolicy, str] = {}
         seen: set[str] = set()
         for entry in self.decisions.latest():
             if entry.pipeline not in seen and entry.verdict is not None and (votes := votes_of(entry)):
                 seen.add(entry.pipeline)
-                types |= {Policy(entry.pipeline, vote.policy, vote.shadow): vote.type for vote in votes}
+                types |= {SamplerPolicy(entry.pipeline, vote.policy, vote.shadow): vote.type for vote in votes}
         return types
 
     def _fuller(self, pod: PodStory) -> PodStory:
@@ -231,7 +231,7 @@ class Library:
         groups = () if attempt.kept else self._decided_on(attempt.trace_id)
         if not groups:
             return attempt
-        findings = Findings()
+        findings = SpanFindings()
         for group in groups:
             list(findings.read(group.spans))
         return replace(attempt.found(findings), kept=False)
@@ -239,7 +239,7 @@ class Library:
     def _tell(self, groups: Sequence[Group], trace_id: bytes, span_id: bytes = b"") -> TraceStory | None:
         return tell_trace(groups, self.fate, self.store.arriving(trace_id), span_id=span_id)
 
-    def _calls(self, attempt: AttemptStory | None) -> tuple[Call, ...]:
+    def _calls(self, attempt: AttemptStory | None) -> tuple[LinkedCall, ...]:
         """Return the spans of other components that are linked with an attempt, as far as they are held."""
         if attempt is None:
             return ()
@@ -271,7 +271,7 @@ class Library:
             yield from self.store.latest()
 
 
-def selector(policy: str = "", decision: str = "", q: str = "") -> Callable[[Entry], bool] | None:
+def selector(policy: str = "", decision: str = "", q: str = "") -> Callable[[DecisionEntry], bool] | None:
     """Return a test for decisions by policy (one that said yes), decision, and part of a name or uid or a trace id.
 
     Names are those of Pods and of roots; capitals don't matter. None when nothing is asked for.
@@ -280,7 +280,7 @@ def selector(policy: str = "", decision: str = "", q: str = "") -> Callable[[Ent
         return None
     q = q.lower()
 
-    def wanted(entry: Entry) -> bool:
+    def wanted(entry: DecisionEntry) -> bool:
         if policy and entry.policy != policy and (policy, "sampled") not in (*entry.votes, *entry.shadows):
             return False
         if decision and entry.decision != decision:

@@ -15,14 +15,14 @@ MOST_LINES = 12
 _WIDTH = 200
 
 
-class Piece(NamedTuple):
+class TextPiece(NamedTuple):
     """Text in one style."""
 
     text: str
     style: Style = ""
 
 
-Line = tuple[Piece, ...]
+Line = tuple[TextPiece, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +35,9 @@ class Explanation:
     """More, for who asks for it."""
 
 
-def line(*pieces: str | Piece) -> Line:
+def line(*pieces: str | TextPiece) -> Line:
     """Return a line of pieces; plain text has no style."""
-    return tuple(piece if isinstance(piece, Piece) else Piece(piece) for piece in pieces if piece)
+    return tuple(piece if isinstance(piece, TextPiece) else TextPiece(piece) for piece in pieces if piece)
 
 
 def plain(line: Line) -> str:
@@ -50,29 +50,29 @@ def safe(text: str, width: int = _WIDTH) -> str:
     return visible(clip(text, width))
 
 
-def strong(text: str) -> Piece:
+def strong(text: str) -> TextPiece:
     """Return names and numbers that matter."""
-    return Piece(text, "strong")
+    return TextPiece(text, "strong")
 
 
-def dim(text: str) -> Piece:
+def dim(text: str) -> TextPiece:
     """Return what matters less."""
-    return Piece(text, "dim")
+    return TextPiece(text, "dim")
 
 
-def columns(rows: Iterable[Sequence[str | Piece]], *, right: int = 0, indent: int = 2, gap: int = 2) -> list[Line]:
+def columns(rows: Iterable[Sequence[str | TextPiece]], *, right: int = 0, indent: int = 2, gap: int = 2) -> list[Line]:
     """Return rows as lines with aligned columns, the first `right` of them to the right; nothing trails."""
-    cells = [[cell if isinstance(cell, Piece) else Piece(cell) for cell in row] for row in rows]
+    cells = [[cell if isinstance(cell, TextPiece) else TextPiece(cell) for cell in row] for row in rows]
     widths = [max(len(row[at].text) for row in cells if at < len(row)) for at in range(max(map(len, cells), default=0))]
     lines = []
     for row in cells:
         while row and not row[-1].text:
             row.pop()
-        pieces: list[Piece] = [Piece(" " * indent)]
+        pieces: list[TextPiece] = [TextPiece(" " * indent)]
         for at, cell in enumerate(row):
             space = " " * (widths[at] - len(cell.text))
             last = at == len(row) - 1
-            pieces += [Piece(space), cell] if at < right else [cell, Piece("" if last else space)]
-            pieces.append(Piece("" if last else " " * gap))
+            pieces += [TextPiece(space), cell] if at < right else [cell, TextPiece("" if last else space)]
+            pieces.append(TextPiece("" if last else " " * gap))
         lines.append(tuple(piece for piece in pieces if piece.text))
     return lines

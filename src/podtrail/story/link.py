@@ -10,7 +10,7 @@ NOT_RECEIVED = "not received"
 """The words for a target that nothing is known of."""
 
 
-class Fate(NamedTuple):
+class SpanFate(NamedTuple):
     """What became of the span at the other end of a link."""
 
     held: bool
@@ -21,7 +21,7 @@ class Fate(NamedTuple):
     """Why it can't be opened: `not kept (no policy said yes)`, `not received`, …; "" when it can."""
 
 
-Resolve = Callable[[bytes, bytes], Fate]
+Resolve = Callable[[bytes, bytes], SpanFate]
 """From trace id and span id to what became of that span."""
 
 
@@ -39,7 +39,7 @@ class LinkStory:
     """`previous-attempt`, `creation`, …; "" where the link does not say."""
     inferred: bool
     """No span carried it: it was concluded from names, uids and times."""
-    fate: Fate
+    fate: SpanFate
 
 
 class BackLink(NamedTuple):
@@ -85,7 +85,7 @@ def tell_links(
     return list(told.values())
 
 
-def _fate(link: Link, fate: Fate) -> Fate:
+def _fate(link: Link, fate: SpanFate) -> SpanFate:
     """Take the link's own word for a target that nothing else is known of."""
     reason = link.attributes.get("podtrail.link.target.reason")
     if fate.held or fate.words != NOT_RECEIVED or link.attributes.get("podtrail.link.target") != "dropped":

@@ -13,7 +13,7 @@ _LOOKED_AT = 400
 """Traces looked at for a plugin's calls: one that is seldom asked is not searched for without end."""
 
 
-class Usual(NamedTuple):
+class UsualPace(NamedTuple):
     """How long attempts took that found a node."""
 
     attempts: int
@@ -21,7 +21,7 @@ class Usual(NamedTuple):
     """Nanoseconds; None without an attempt."""
 
 
-class Pace:
+class AttemptPace:
     """Remembers how long the latest successful attempts took."""
 
     __slots__ = ("_took",)
@@ -34,9 +34,9 @@ class Pace:
         if result == "Success" and took is not None:
             self._took.append(took)
 
-    def usual(self) -> Usual:
+    def usual(self) -> UsualPace:
         """Return what is usual."""
-        return Usual(len(self._took), _median(self._took) if self._took else None)
+        return UsualPace(len(self._took), _median(self._took) if self._took else None)
 
 
 class PluginPace(NamedTuple):

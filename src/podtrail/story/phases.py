@@ -40,7 +40,7 @@ class Phase(NamedTuple):
 
 
 @dataclass(slots=True)
-class Times:
+class PhaseTimes:
     """Collects what spans tell of phases, in any order. Bounded in phases and in plugins of each."""
 
     phases: dict[str, int] = field(default_factory=dict)

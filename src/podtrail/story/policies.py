@@ -14,7 +14,7 @@ _MOST_ROWS = 2_048
 Votes = tuple[tuple[str, Decision], ...]
 
 
-class _Row(NamedTuple):
+class _VoteRow(NamedTuple):
     pipeline: str
     decision: Decision
     policy: str
@@ -26,14 +26,14 @@ class _Row(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Counts:
+class _VoteCounts:
     traces: int = 0
     spans: int = 0
     last: int = 0
     """Unix nanoseconds of the latest decision."""
 
 
-class Policy(NamedTuple):
+class SamplerPolicy(NamedTuple):
     """A policy of one pipeline's sampler."""
 
     pipeline: str
@@ -42,7 +42,7 @@ class Policy(NamedTuple):
     """It is only tried."""
 
 
-class Cost(NamedTuple):
+class PolicyCost(NamedTuple):
     """What a policy has cost since the start."""
 
     microseconds: float | None
@@ -107,8 +107,8 @@ class PolicyWindow:
     """Counts rows of votes in parts of an hour by pipeline time; forgets the oldest part. A few us a decision."""
 
     def __init__(self) -> None:
-        self._parts: deque[tuple[int, dict[_Row, _Counts]]] = deque(maxlen=_PARTS + 1)
-        self._last_yes: dict[Policy, int] = {}
+        self._parts: deque[tuple[int, dict[_VoteRow, _VoteCounts]]] = deque(maxlen=_PARTS + 1)
+        self._last_yes: dict[SamplerPolicy, int] = {}
         self.began = 0
         """When the first decision was made, Unix nanoseconds; 0 before."""
 
@@ -124,7 +124,7 @@ class PolicyWindow:
         evicted = verdict.reason.startswith("evicted")
         policy = _EVICTED if evicted and not verdict.policy else verdict.policy
         shadow = verdict.shadow
-        row = _Row(
+        row = _VoteRow(
             pipeline,
             verdict.decision,
             policy,
@@ -134,17 +134,19 @@ class PolicyWindow:
         )
         if row not in rows and len(rows) >= _MOST_ROWS:
             row = row._replace(votes=(), shadows=())
-        counts = rows.setdefault(row, _Counts())
+        counts = rows.setdefault(row, _VoteCounts())
         counts.traces += 1
         counts.spans += verdict.spans
         counts.last = max(counts.last, verdict.decided_at)
 
-    def tell(self, now: int, types: Mapping[Policy, str], costs: Mapping[str, Cost]) -> Sequence[SamplerView]:
+    def tell(
+        self, now: int, types: Mapping[SamplerPolicy, str], costs: Mapping[str, PolicyCost]
+    ) -> Sequence[SamplerView]:
         """Return what happened in the hour before `now`, by pipeline.
 
         `types` by policy, in the order of the configuration; `costs` by name.
         """
-        rows: dict[_Row, _Counts] = {}
+        rows: dict[_VoteRow, _VoteCounts] = {}
         for part, counted in self._parts:
             if (part + 1) * (HOUR // _PARTS) > now - HOUR:
                 _add(rows, counted)
@@ -155,7 +157,7 @@ class PolicyWindow:
             view.policies = self._policies(view.pipeline, rows, types, costs)
         return list(samplers.values())
 
-    def _remember(self, rows: Mapping[_Row, _Counts]) -> None:
+    def _remember(self, rows: Mapping[_VoteRow, _VoteCounts]) -> None:
         for row, counts in rows.items():
             for policy, vote in _votes(row):
                 if vote == "sampled" and (len(self._last_yes) < _MOST_ROWS or policy in self._last_yes):
@@ -164,9 +166,9 @@ class PolicyWindow:
     def _policies(
         self,
         pipeline: str,
-        rows: Mapping[_Row, _Counts],
-        types: Mapping[Policy, str],
-        costs: Mapping[str, Cost],
+        rows: Mapping[_VoteRow, _VoteCounts],
+        types: Mapping[SamplerPolicy, str],
+        costs: Mapping[str, PolicyCost],
     ) -> list[PolicyRow]:
         own = {row: counts for row, counts in rows.items() if row.pipeline == pipeline}
         voted = [policy for row in own for policy, _ in _votes(row)]
@@ -194,26 +196,26 @@ def shadow_votes(shadow: Shadow | None) -> Votes:
     return (*shadow.votes.items(), *shadow.set_votes.items()) if shadow else ()
 
 
-def _votes(row: _Row) -> Iterator[tuple[Policy, Decision]]:
+def _votes(row: _VoteRow) -> Iterator[tuple[SamplerPolicy, Decision]]:
     for name, vote in row.votes:
-        yield Policy(row.pipeline, name), vote
+        yield SamplerPolicy(row.pipeline, name), vote
     for name, vote in row.shadows:
-        yield Policy(row.pipeline, name, shadow=True), vote
+        yield SamplerPolicy(row.pipeline, name, shadow=True), vote
 
 
 _EVICTED = "\0evicted"
 """Stands for a policy in rows of traces that none was asked about."""
 
 
-def _add(rows: dict[_Row, _Counts], counted: Mapping[_Row, _Counts]) -> None:
+def _add(rows: dict[_VoteRow, _VoteCounts], counted: Mapping[_VoteRow, _VoteCounts]) -> None:
     for row, counts in counted.items():
-        total = rows.setdefault(row, _Counts())
+        total = rows.setdefault(row, _VoteCounts())
         total.traces += counts.traces
         total.spans += counts.spans
         total.last = max(total.last, counts.last)
 
 
-def _sum(view: SamplerView, row: _Row, counts: _Counts) -> None:
+def _sum(view: SamplerView, row: _VoteRow, counts: _VoteCounts) -> None:
     view.traces += counts.traces
     view.spans += counts.spans
     _try(view, row, counts)
@@ -226,7 +228,7 @@ def _sum(view: SamplerView, row: _Row, counts: _Counts) -> None:
         view.evicted += counts.traces * (row.policy == _EVICTED)
 
 
-def _try(view: SamplerView, row: _Row, counts: _Counts) -> None:
+def _try(view: SamplerView, row: _VoteRow, counts: _VoteCounts) -> None:
     if row.alternative is None:
         return
     view.alternative = view.alternative or Alternative()
@@ -236,7 +238,7 @@ def _try(view: SamplerView, row: _Row, counts: _Counts) -> None:
     view.alternative.lost += counts.traces * (kept and not would)
 
 
-def _credit(one: PolicyRow, row: _Row, counts: _Counts, voters: Sequence[str]) -> None:
+def _credit(one: PolicyRow, row: _VoteRow, counts: _VoteCounts, voters: Sequence[str]) -> None:
     one.voted_yes += counts.traces
     one.last_yes_unix_nano = max(one.last_yes_unix_nano or 0, counts.last)
     if one.shadow:
@@ -257,7 +259,7 @@ def _credit(one: PolicyRow, row: _Row, counts: _Counts, voters: Sequence[str]) -
         one.only_it += counts.traces
 
 
-def _covered(one: PolicyRow, rows: Iterable[_Row], voters: Sequence[str]) -> str:
+def _covered(one: PolicyRow, rows: Iterable[_VoteRow], voters: Sequence[str]) -> str:
     """Return a policy that said yes whenever this one did, and more often."""
     yes = [{policy for policy, vote in row.votes if vote == "sampled"} for row in rows]
     mine = [said for said in yes if one.policy in said]

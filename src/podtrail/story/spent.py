@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from podtrail.story.attempt import AttemptStory
 from podtrail.story.bind import read_bind_refusal
-from podtrail.story.lines import Line, Piece, columns, dim, line, safe
+from podtrail.story.lines import Line, TextPiece, columns, dim, line, safe
 from podtrail.story.pace import PluginPace
 from podtrail.story.pod import PodStory, slow_attempt, who_said_no
 from podtrail.story.words import clock, duration, several
@@ -57,7 +57,7 @@ def time_table(attempt: AttemptStory, pace: PluginPace | None) -> list[Line]:
     took = attempt.duration
     if not attempt.phases or not took:
         return [line(dim("Where the time went: not in this source (the spans of this attempt are not here)."))]
-    rows: list[tuple[str | Piece, ...]] = []
+    rows: list[tuple[str | TextPiece, ...]] = []
     for phase in attempt.phases:
         share = round(100 * min(phase.took, took) / took)
         if not share and rows:
@@ -66,7 +66,7 @@ def time_table(attempt: AttemptStory, pace: PluginPace | None) -> list[Line]:
         what = f"plugin {safe(phase.plugin, 60)}" if by_one else several(phase.plugins, "plugin")
         usual = f"its median: {duration(pace.median)}" if pace and by_one and not rows and pace.calls > 1 else ""
         length = phase.plugin_took if by_one else phase.took
-        percent = Piece(f"{share} %", "" if rows else "held")
+        percent = TextPiece(f"{share} %", "" if rows else "held")
         rows.append((percent, f"{phase.name}, {what}" if phase.plugins else phase.name, duration(length), dim(usual)))
     lines = columns(rows, right=1)
     slowest = attempt.phases[0].plugin

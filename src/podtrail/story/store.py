@@ -17,7 +17,7 @@ _SHARE_OF_ONE = 4
 
 
 @dataclass(slots=True)
-class _Held:
+class _HeldTrace:
     groups: list[Group] = field(default_factory=list)
     targets: set[bytes] = field(default_factory=set)
     """Traces that its spans link to."""
@@ -30,7 +30,7 @@ class TraceStore:
     def __init__(self, max_bytes: int) -> None:
         """Hold at most about `max_bytes`."""
         self._max_bytes = max_bytes
-        self._held: OrderedDict[bytes, _Held] = OrderedDict()
+        self._held: OrderedDict[bytes, _HeldTrace] = OrderedDict()
         self._back: dict[bytes, list[BackLink]] = {}
         self._evicted: OrderedDict[bytes, None] = OrderedDict()
         self.size = 0
@@ -85,7 +85,7 @@ class TraceStore:
             self.oversized += group.span_count
             return
         if held is None:
-            held = self._held[group.trace_id] = _Held()
+            held = self._held[group.trace_id] = _HeldTrace()
             self._evicted.pop(group.trace_id, None)
         held.groups.append(group)
         size += self._note_links(group, held)
@@ -93,7 +93,7 @@ class TraceStore:
         self.size += size
         self.spans += group.span_count
 
-    def _note_links(self, group: Group, held: _Held) -> int:
+    def _note_links(self, group: Group, held: _HeldTrace) -> int:
         noted = 0
         linking = [at for at, span in enumerate(_links(group.spans)) if span.links]
         spans = split(group.spans) if linking else ()

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from podtrail.otlp import Attempt as Root
 from podtrail.otlp import Batch, Decision, Group, SpanView, Verdict, split
-from podtrail.story.attempt import AttemptStory, Findings, read_root, read_roots
+from podtrail.story.attempt import AttemptStory, SpanFindings, read_root, read_roots
 from podtrail.story.link import is_back_link
-from podtrail.story.pace import Pace
+from podtrail.story.pace import AttemptPace
 from podtrail.story.pod import PodFacts, PodStory, tell_pod, urgency
 
 _LINK_TYPE = "podtrail.link.type"
@@ -19,7 +19,7 @@ _POD_SIZE = 600
 
 
 @dataclass(slots=True)
-class Tallies:
+class StoryTallies:
     """Sums since the start; forgetting a Pod takes nothing from them."""
 
     attempts: Counter[str] = field(default_factory=Counter)
@@ -37,7 +37,7 @@ class Tallies:
     forgotten_pods: int = 0
 
 
-class Decided(NamedTuple):
+class TraceDecision(NamedTuple):
     """What a sampler decided about a trace."""
 
     decision: Decision
@@ -46,7 +46,7 @@ class Decided(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Pod:
+class _HeldPod:
     facts: PodFacts
     attempts: dict[tuple[bytes, bytes], AttemptStory] = field(default_factory=dict)
     size: int = _POD_SIZE
@@ -69,10 +69,10 @@ class Stories:
         slow_after: int = 1_000_000_000,
     ) -> None:
         """Hold at most this many Pods, bytes (about) and attempts a Pod; an attempt is slow from `slow_after` ns."""
-        self.tallies = Tallies()
+        self.tallies = StoryTallies()
         self.latest = 0
         """End of the latest attempt seen, Unix nanoseconds; 0 before the first: where the source's clock stands."""
-        self.pace = Pace()
+        self.pace = AttemptPace()
         """How long attempts took lately."""
         self.changes = 0
         """Grows with everything that may change a Pod's story."""
@@ -81,10 +81,10 @@ class Stories:
         self._max_bytes = max_bytes - self._max_findings
         self._max_attempts = max(2, max_attempts)
         self._slow_after = slow_after
-        self._pods: OrderedDict[str, _Pod] = OrderedDict()
+        self._pods: OrderedDict[str, _HeldPod] = OrderedDict()
         self._key_of: dict[bytes, tuple[str, bytes]] = {}
-        self._findings: OrderedDict[bytes, tuple[Findings, int]] = OrderedDict()
-        self._fates: OrderedDict[bytes, Decided] = OrderedDict()
+        self._findings: OrderedDict[bytes, tuple[SpanFindings, int]] = OrderedDict()
+        self._fates: OrderedDict[bytes, TraceDecision] = OrderedDict()
         self._let_go: OrderedDict[tuple[bytes, bytes], None] = OrderedDict()
         """Attempts of Pods that had too many: what comes of them later is counted already."""
         self._size = 0
@@ -152,11 +152,11 @@ class Stories:
         pod = self._pods.get(self._key_of.get(trace_id, ("", b""))[0])
         return pod.facts if pod else None
 
-    def decided(self, trace_id: bytes) -> Decided | None:
+    def decided(self, trace_id: bytes) -> TraceDecision | None:
         """Return what was decided about a trace lately."""
         return self._fates.get(trace_id)
 
-    def _tell(self, pod: _Pod) -> PodStory:
+    def _tell(self, pod: _HeldPod) -> PodStory:
         if pod.told is None:
             pod.told = tell_pod(pod.facts, list(pod.attempts.values()), self._slow_after)
         return pod.told
@@ -168,7 +168,7 @@ class Stories:
                 self.tallies.kept[verdict.policy] += 1
             if len(self._fates) >= _MAX_FATES:
                 self._fates.popitem(last=False)
-        self._fates[verdict.trace_id] = decided = Decided(verdict.decision, verdict.policy, verdict.reason)
+        self._fates[verdict.trace_id] = decided = TraceDecision(verdict.decision, verdict.policy, verdict.reason)
         for root, story in read_roots(verdict.groups) if read else ():
             self._note(root, story)
         if verdict.trace_id in self._key_of:
@@ -177,9 +177,9 @@ class Stories:
 
     def _read(self, trace_id: bytes, groups: list[Group]) -> None:
         self._count_links(groups)
-        findings, before = self._findings.get(trace_id, (Findings(), 0))
+        findings, before = self._findings.get(trace_id, (SpanFindings(), 0))
         roots = [root for group in groups for span in findings.read(group.spans) if (root := read_root(span))]
-        if findings == Findings() and not roots:
+        if findings == SpanFindings() and not roots:
             return
         self._findings[trace_id] = (findings, findings.size)
         self._findings.move_to_end(trace_id)
@@ -224,11 +224,11 @@ class Stories:
                 self._let_go.popitem(last=False)
             pod.facts = replace(pod.facts, forgotten=pod.facts.forgotten + 1)
 
-    def _pod(self, uid: str, namespace: str, name: str) -> _Pod:
+    def _pod(self, uid: str, namespace: str, name: str) -> _HeldPod:
         key = uid or f"{namespace}/{name}"
         pod = self._pods.get(key)
         if pod is None:
-            pod = self._pods[key] = _Pod(PodFacts(key, uid, namespace, name))
+            pod = self._pods[key] = _HeldPod(PodFacts(key, uid, namespace, name))
             pod.size += 2 * len(key) + len(namespace) + len(name)
             self._size += pod.size
         self._pods.move_to_end(key)
@@ -236,7 +236,7 @@ class Stories:
         self.changes += 1
         return pod
 
-    def _put(self, pod: _Pod, story: AttemptStory) -> None:
+    def _put(self, pod: _HeldPod, story: AttemptStory) -> None:
         before = pod.attempts.get((story.trace_id, story.span_id))
         pod.attempts[story.trace_id, story.span_id] = story
         self.latest = max(self.latest, story.end_unix_nano)
@@ -245,7 +245,7 @@ class Stories:
         pod.size += grown
         self._size += grown
 
-    def _drop(self, pod: _Pod, story: AttemptStory) -> None:
+    def _drop(self, pod: _HeldPod, story: AttemptStory) -> None:
         del pod.attempts[story.trace_id, story.span_id]
         self._key_of.pop(story.trace_id, None)
         pod.size -= story.size

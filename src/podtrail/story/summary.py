@@ -60,7 +60,7 @@ class Sums(Protocol):
     def in_queue(self) -> int: ...
 
 
-class Waiting(NamedTuple):
+class WaitingPods(NamedTuple):
     """Pods that wait for the same thing."""
 
     pods: int
@@ -75,7 +75,7 @@ class Waiting(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class RunSummary:
     """The summary of a run, as it is printed."""
 
     took: int
@@ -97,7 +97,7 @@ class Summary:
     """Links whose target was not kept or never seen."""
     links_to_dropped: int
     """Of these, links whose target was seen, and let go by a decision."""
-    waiting: Sequence[Waiting]
+    waiting: Sequence[WaitingPods]
     """The most frequent first."""
     more_waiting: int
     """Pods that wait for yet other things."""
@@ -119,13 +119,13 @@ def summarize(
     ledgers: Sequence[LedgerLine] = (),
     written: Sequence[str] = (),
     page: str = "",
-) -> Summary:
+) -> RunSummary:
     """Return the summary of a run that took `took` nanoseconds."""
     pods = stories.pods()
     tallies = stories.tallies
     states = Counter(pod.state for pod in pods)
     waiting = _waiting(pods)
-    return Summary(
+    return RunSummary(
         took=took,
         pods=_by_count({state: states[state] for state in STATES if states[state]}),
         forgotten_pods=tallies.forgotten_pods,
@@ -147,13 +147,13 @@ def _by_count(counts: Mapping[str, int]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda item: -item[1]))
 
 
-def _waiting(pods: Sequence[PodStory]) -> list[Waiting]:
-    found: dict[str, Waiting] = {}
+def _waiting(pods: Sequence[PodStory]) -> list[WaitingPods]:
+    found: dict[str, WaitingPods] = {}
     for pod in pods:
         if pod.state in ("scheduled", "binding"):
             continue
         reason = _reason(pod)
-        one = found.get(reason, Waiting(0, reason, pod.namespace, pod.name, pod.key, pod.state == "gated"))
+        one = found.get(reason, WaitingPods(0, reason, pod.namespace, pod.name, pod.key, pod.state == "gated"))
         found[reason] = one._replace(pods=one.pods + 1)
     return sorted(found.values(), key=lambda one: -one.pods)
 

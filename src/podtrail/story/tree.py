@@ -54,7 +54,7 @@ class TraceStory:
     more_links: int
 
 
-class _Node(NamedTuple):
+class _TreeNode(NamedTuple):
     fields: SpanFields
     raw: bytes
     group: Group
@@ -102,12 +102,12 @@ def tell_trace(
     )
 
 
-def _nodes(groups: Iterable[Group]) -> tuple[dict[bytes, _Node], list[_Node]]:
+def _nodes(groups: Iterable[Group]) -> tuple[dict[bytes, _TreeNode], list[_TreeNode]]:
     """Return the spans by id, in order of start, of several with one id the first; and amendments to them apart."""
-    found: dict[bytes, _Node] = {}
+    found: dict[bytes, _TreeNode] = {}
     for group in groups:
         for fields, raw in zip(_read(group.spans), split(group.spans), strict=True):
-            found.setdefault(fields.span_id, _Node(fields, raw, group))
+            found.setdefault(fields.span_id, _TreeNode(fields, raw, group))
     amending = [
         span_id
         for span_id, node in found.items()
@@ -117,7 +117,7 @@ def _nodes(groups: Iterable[Group]) -> tuple[dict[bytes, _Node], list[_Node]]:
     return dict(sorted(found.items(), key=lambda item: item[1].fields.start_time_unix_nano)), amendments
 
 
-class _Place(NamedTuple):
+class _TreePlace(NamedTuple):
     span_id: bytes
     depth: int
     parent: bytes
@@ -125,7 +125,7 @@ class _Place(NamedTuple):
     children: int
 
 
-def _depth_first(nodes: Mapping[bytes, _Node]) -> list[_Place]:
+def _depth_first(nodes: Mapping[bytes, _TreeNode]) -> list[_TreePlace]:
     children: dict[bytes, list[bytes]] = {}
     roots: list[bytes] = []
     for span_id, node in nodes.items():
@@ -136,7 +136,7 @@ def _depth_first(nodes: Mapping[bytes, _Node]) -> list[_Place]:
             roots.append(span_id)
     # True roots first, then what hangs in the air.
     roots.sort(key=lambda span_id: bool(nodes[span_id].fields.parent_span_id.strip(b"\0")))
-    order: list[_Place] = []
+    order: list[_TreePlace] = []
     seen: set[bytes] = set()
     for root in (*roots, *nodes):
         stack = [(root, 0, b"")]
@@ -147,12 +147,12 @@ def _depth_first(nodes: Mapping[bytes, _Node]) -> list[_Place]:
             seen.add(span_id)
             below = children.get(span_id, [])
             orphan = depth == 0 and bool(nodes[span_id].fields.parent_span_id.strip(b"\0"))
-            order.append(_Place(span_id, depth, parent, orphan, len(below)))
+            order.append(_TreePlace(span_id, depth, parent, orphan, len(below)))
             stack += [(child, depth + 1, span_id) for child in reversed(below)]
     return order
 
 
-def _fold(order: Sequence[_Place], limit: int) -> tuple[list[_Place], dict[bytes, int]]:
+def _fold(order: Sequence[_TreePlace], limit: int) -> tuple[list[_TreePlace], dict[bytes, int]]:
     """Return the rows to show and, by span id, how many spans are hidden below a shown one."""
     if len(order) <= limit:
         return list(order), {}
@@ -163,7 +163,7 @@ def _fold(order: Sequence[_Place], limit: int) -> tuple[list[_Place], dict[bytes
     while at_depth.get(deepest, 0) <= room and deepest in at_depth:
         room -= at_depth[deepest]
         deepest += 1
-    shown: list[_Place] = []
+    shown: list[_TreePlace] = []
     hidden: dict[bytes, int] = {}
     above: dict[bytes, bytes] = {}
     for place in order:
@@ -177,7 +177,7 @@ def _fold(order: Sequence[_Place], limit: int) -> tuple[list[_Place], dict[bytes
     return shown, hidden
 
 
-def _row(nodes: Mapping[bytes, _Node], place: _Place, start: int, hidden: int, links: int) -> SpanRow:
+def _row(nodes: Mapping[bytes, _TreeNode], place: _TreePlace, start: int, hidden: int, links: int) -> SpanRow:
     node = nodes[place.span_id]
     span = SpanView(node.raw)
     return SpanRow(
@@ -195,5 +195,5 @@ def _row(nodes: Mapping[bytes, _Node], place: _Place, start: int, hidden: int, l
     )
 
 
-def _links(node: _Node) -> Sequence[Link]:
+def _links(node: _TreeNode) -> Sequence[Link]:
     return SpanView(node.raw).links if node.fields.links else ()

@@ -33,7 +33,7 @@ def read_decision(raw: bytes) -> tuple[Verdict, Attempt | None]:
     )
     shadow = told.get("shadow")
     if isinstance(shadow, dict):
-        verdict.explainer = _Written(_shadow(shadow))
+        verdict.explainer = _WrittenVotes(_shadow(shadow))
     root = _id(told, "rootSpanId", _SPAN_BYTES)
     if not root:
         return verdict, None
@@ -51,7 +51,7 @@ def read_decision(raw: bytes) -> tuple[Verdict, Attempt | None]:
     )
 
 
-class _Written(NamedTuple):
+class _WrittenVotes(NamedTuple):
     """Stands for the sampler that decided: knows what shadows said, and of no vote why."""
 
     shadow: Shadow
