@@ -3,7 +3,7 @@
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +90,18 @@ def settled(scene: Scene, log: Path) -> tuple[Counter[str], bytes]:
         assert time.monotonic() < until, (before, after)
 
 
+def events_of(plane: Any, pods: Iterable[Mapping[str, Any]]) -> Any:
+    """Return the events, once there is one of each of these Pods: the scheduler writes them behind its attempts."""
+    until, uids = time.monotonic() + DEADLINE, {pod["metadata"]["uid"] for pod in pods}
+    while True:
+        events = plane.api.get("/apis/events.k8s.io/v1/events")
+        missing = uids - {event["regarding"].get("uid") for event in events["items"]}
+        if not missing:
+            return events
+        assert time.monotonic() < until, missing
+        time.sleep(0.05)
+
+
 @pytest.mark.parametrize(
     ("form", "level"), [("text", 2), ("text", 4), ("json", 3), ("text", 10)], ids=["v2", "v4", "json-v3", "v10"]
 )
@@ -103,7 +115,7 @@ def test_every_attempt_of_a_real_scheduler_is_rebuilt(
         scene.play()
         counted, text = settled(scene, log)
         pods = {pod["metadata"]["name"]: pod for pod in plane.api.get(scene.pods)["items"]}
-        events = plane.api.get("/apis/events.k8s.io/v1/events")
+        events = events_of(plane, pods.values())
     finally:
         plane.stop()
     (tmp_path / "kube-scheduler.log").write_bytes(text)

@@ -280,21 +280,28 @@ def test_a_slow_search_for_a_node_is_logged_as_kube_scheduler_logs_it(
         return {"NodeNames": request["NodeNames"]}
 
     verbs: Mapping[str, Answer] = {"filter": filtering, "prioritize": lambda _: []}
-    commands: dict[str, Sequence[str | Path]] = {"ours": OURS, "theirs": (kubernetes_binaries / "kube-scheduler",)}
-    for who, command in commands.items():
+
+    def steps_of(scheduler: str, command: Sequence[str | Path], pod: str) -> list[list[str]]:
         with extending(verbs) as server:
             asks = {"filterVerb": "filter", "prioritizeVerb": "prioritize", "weight": 1, "nodeCacheCapable": True}
             extenders = [{"urlPrefix": server.url, **asks}]
-            document = configuration(control_plane, f"{namespace}-{who}", extenders=extenders)
-            with process(command, tmp_path / who, document, "--secure-port=0", f"-v={verbosity}") as running:
-                api.create(pods, make_pod("web-" + who, f"{namespace}-{who}", nodeSelector={"for": namespace}))
-                until(partial(api.get, f"{pods}/web-{who}"), node_of, running)
-        blocks = re.findall(SEARCH.format(namespace=namespace, who=who), running.log.read_text())
-        assert [re.findall('---"([^"]*)"', block) for block in blocks] == ([] if steps is None else [steps]), who
+            document = configuration(control_plane, scheduler, extenders=extenders)
+            with process(command, tmp_path / pod, document, "--secure-port=0", f"-v={verbosity}") as running:
+                api.create(pods, make_pod(pod, scheduler, nodeSelector={"for": namespace}))
+                until(partial(api.get, f"{pods}/{pod}"), node_of, running)
+        blocks = re.findall(SEARCH.format(namespace=namespace, pod=pod), running.log.read_text())
+        return [re.findall('---"([^"]*)"', block) for block in blocks]
+
+    expected = [] if steps is None else [steps]
+    commands: dict[str, Sequence[str | Path]] = {"ours": OURS, "theirs": (kubernetes_binaries / "kube-scheduler",)}
+    for who, command in commands.items():
+        # A busy machine makes other steps slow as well: that is worth another try.
+        tries = (steps_of(f"{namespace}-{who}", command, f"web-{who}-{number}") for number in range(3))
+        assert any(found == expected for found in tries), who
 
 
 SEARCH = (
-    r'] (Trace\[\d+\]: "Scheduling" namespace:{namespace},name:web-{who} '
+    r'] (Trace\[\d+\]: "Scheduling" namespace:{namespace},name:{pod} '
     r"\(\d\d-\w{{3}}-\d{{4}} [\d:.]+\) \(total time: \d+ms\):\n"
     r'(?:Trace\[\d+\]: ---"[^"]*" \d+ms \([\d:.]+\)\n)*'
     r"Trace\[\d+\]: \[[\d.]+ms\] \[[\d.]+ms\] END\n)"

@@ -196,7 +196,8 @@ def there(kube_scheduler: Path, text: str, folder: Path) -> Any:
     document, written = folder / "document.yaml", folder / "written.yaml"
     document.write_text(text)
     arguments: list[str | Path] = ["--config", document, "--write-config-to", written, "--master", "http://127.0.0.1:1"]
-    ended = subprocess.run([kube_scheduler, *arguments], capture_output=True, text=True, timeout=60, check=False)
+    command = [kube_scheduler, *arguments, "--secure-port=0"]  # several may run at once
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     if ended.returncode == 0:
         return yaml.safe_load(written.read_text())
     said = LOGGED.search(ended.stderr)
