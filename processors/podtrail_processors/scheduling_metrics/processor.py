@@ -1,6 +1,6 @@
 """Counting attempts as they pass by. Groups that tell of none are only searched for a word."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 
 from podtrail.component import Context, Taken
@@ -19,12 +19,34 @@ from podtrail.otlp import (
 )
 from podtrail_processors.passing import Passing
 from podtrail_processors.scheduling_metrics.config import Config
-from podtrail_processors.scheduling_metrics.series import Series
 from podtrail_processors.scheduling_metrics.tally import AttemptTally
 
+_OTHER = "other"
+_LONGEST = 128
+"""Characters of a label value."""
 _ROOT = ROOT_NAME.encode()
 _ATTEMPT_LABELS = ("profile", "result")
 _PLUGIN_LABELS = ("plugin", "profile")
+
+
+class Series:
+    """Admits so many different combinations of label values; all others are `other`.
+
+    They are bounded in number and length, for they come from spans, which anybody may have sent.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._known: set[Hashable] = set()
+
+    def labels(self, *values: str) -> tuple[str, ...]:
+        """Return the label values to count under."""
+        cut = tuple(value[:_LONGEST] for value in values)
+        if cut not in self._known:
+            if len(self._known) >= self._most:
+                return (_OTHER,) * len(values)
+            self._known.add(cut)
+        return cut
 
 
 class SchedulingMetrics(Passing):

@@ -1,10 +1,7 @@
 """The state machine: traces come in, wait for their time, are judged and leave, as a whole or not at all."""
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import groupby
-from operator import itemgetter
 from typing import ClassVar, Protocol
 
 from podtrail.component import Context, Taken
@@ -25,9 +22,8 @@ from podtrail_processors.tail_sampling.judging.timing import DecisionTimer
 from podtrail_processors.tail_sampling.leaving.releaser import Released, Releaser
 from podtrail_processors.tail_sampling.leaving.stress_relief import StressRelief
 from podtrail_processors.tail_sampling.remembering.decisions import TAIL
+from podtrail_processors.tail_sampling.weighing import TRACE_COST, Weighing
 
-_TRACE_COST = 8
-"""What deciding a trace costs beside its spans, in spans."""
 _SLICE = 4096
 """How many spans leave in one batch at shutdown."""
 _LEAST_EVICTED = 1024
@@ -79,15 +75,10 @@ class TailSampling:
         self._instruments = Instruments(context.metrics, lambda: len(self.memory.traces), context.gates)
         self._judge = judge_of(self.judge_type, config, self._instruments, context)
         self._timer = DecisionTimer(self._instruments.timer_latency, context.stopwatch)
-        self._tick = SECOND if self._judge.by_tick else 1
-        """Traces are decided at multiples of this; of a second, those that fall due within it are weighed together."""
-        self._unweighed: deque[HeldTrace] = deque()
-        """What is left to be weighed of the tick that is begun."""
-        self._weighed = 0
-        """What falls due by then is weighed."""
         self._measures = bool(config.maximum_trace_size_bytes or self._judge.measures)
         self._inspects = bool(self._wait_after_root or self._measures or config.decision_idle or self._bounds.watches)
         self.memory = TraceMemory(idle=config.decision_idle, weighs_headers=bool(config.maximum_held_mib))
+        self._weighing = Weighing(self._judge, self.memory.waiting, self._evidence)
         weighs = self._judge.weighs or self._judge.dynamic
         self.releaser = _releaser_of(config)(config, context, self._instruments, self.memory, weighs=weighs)
         self.releaser.weighs_late = self._judge.dynamic
@@ -179,10 +170,10 @@ class TailSampling:
         counted = self._evicted.settle(now, self.memory.traces) if self._evicted else None
         if counted:
             self._instruments.too_early.add(counted)
-        due = now // self._tick * self._tick
-        arrived, work = now, self._weigh_by(due, now, limit) if self._judge.by_tick else 0
+        due = self._weighing.last_tick(now)
+        arrived, work = now, self._weighing.weigh_by(due, now, limit)
         while work < limit and (trace := self.memory.waiting.due_by(due)) is not None:
-            work += trace.span_count + _TRACE_COST
+            work += trace.span_count + TRACE_COST
             arrived = min(arrived, trace.arrived)
             self._decide(trace, now, out)
         departing = self.releaser.deadline()
@@ -199,14 +190,11 @@ class TailSampling:
         """Return when the next trace falls due."""
         due = self.memory.waiting.deadline()
         if due is not None:
-            due = self._tick_of(due)
+            due = self._weighing.tick_of(due)
         for other in (self._evicted.deadline(), self.releaser.deadline()):
             if other is not None and (due is None or other < due):
                 due = other
         return due
-
-    def _tick_of(self, due: int) -> int:
-        return -(-due // self._tick) * self._tick
 
     def held(self) -> int:
         """Return the number of spans inside."""
@@ -246,9 +234,9 @@ class TailSampling:
         batches: list[Batch] = []
         pending = self._config.drop_pending_traces_on_shutdown
         out, arrived, work = Released([], []), now, 0
-        for trace in self._remaining(now):
+        for trace in self._weighing.remaining(now):
             arrived = min(arrived, trace.arrived)
-            work += trace.span_count + _TRACE_COST
+            work += trace.span_count + TRACE_COST
             if pending:
                 self.releaser.lost(trace, _PENDING, "undecided_at_shutdown", now, out)
                 trace.close(FORGOTTEN)
@@ -264,19 +252,6 @@ class TailSampling:
             self._instruments.too_early.add(evicted)
         self._judge.report()
         return batches
-
-    def _remaining(self, now: int) -> Iterator[HeldTrace]:
-        """Yield what is undecided in order of arrival; where traces are weighed, tick by tick."""
-        waiting = self.memory.waiting
-        if not self._judge.by_tick:
-            yield from waiting
-            return
-        dues = sorted([(self._tick_of(due), trace) for due, trace in waiting.dues()], key=itemgetter(0))
-        for tick, due in groupby(dues, itemgetter(0)):
-            traces = [trace for _, trace in due]
-            if tick > self._weighed:
-                self._weigh(traces, now)
-            yield from traces
 
     def _make_room(self, now: int, out: Released) -> bool:
         """Let go of the oldest trace in memory; if it is undecided, it is lost, or stays where that is to block.
@@ -337,35 +312,9 @@ class TailSampling:
         self._judge.report()
 
     def _decide_early(self, trace: HeldTrace, now: int, out: Released) -> None:
-        """Decide on a trace before its time, weighed alone. If a tick is left half-way, its rest is weighed anew."""
-        if self._judge.by_tick:
-            self._unweighed.clear()
-            self._weighed = 0
-            self._weigh([trace], now)
+        """Decide on a trace before its time."""
+        self._weighing.weigh_alone(trace, now)
         self._decide(trace, now, out)
-
-    def _weigh_by(self, due: int, now: int, limit: int) -> int:
-        """Have what falls due by then weighed, about `limit` spans of it at once; return how many."""
-        if due <= self._weighed:
-            return 0
-        if not self._unweighed:
-            self._unweighed.extend(trace for its, trace in self.memory.waiting.dues() if its <= due)
-        work, part = 0, []
-        while self._unweighed and work < limit:
-            part.append(trace := self._unweighed.popleft())
-            work += trace.span_count + _TRACE_COST
-        self._weigh(part, now, settles=not self._unweighed)
-        if not self._unweighed:
-            self._weighed = due
-        return work
-
-    def _weigh(self, traces: Iterable[HeldTrace], now: int, *, settles: bool = True) -> None:
-        """Show traces to the policies that weigh them against each other, and have them choose if these are all."""
-        for trace in traces:
-            if trace.state is None:
-                self._judge.weigh(self._evidence(trace, b"".join(trace.chunks), now))
-        if settles:
-            self._judge.settle(now)
 
     def _decide(self, trace: HeldTrace, now: int, out: Released) -> None:
         chunks = trace.chunks
