@@ -10,7 +10,7 @@ from podtrail.backtest import Backtest, Contender, Report, ReportContext, summar
 from podtrail.backtest.gates import Expectations
 from podtrail.otlp import Batch, read_request, write_request
 from podtrail.pipeline.settings import Settings, read_settings
-from podtrail.recording import Position, Record
+from podtrail.recording import Record, RecordingPosition
 from podtrail.testing import replay
 from podtrail.testing.replayer import Replayer, read_config
 
@@ -41,7 +41,7 @@ def backtest(arrivals: Arrivals, baseline: Settings | None, candidate: Settings)
     before = Contender("baseline", "old", baseline) if baseline else None
     comparison = Backtest(before, Contender("candidate", "new", candidate), slow=1_000_000_000)
     for at, (arrival, request) in enumerate(arrivals):
-        comparison.add(Record(arrival, read_request(request), Position("made", at, "line"), timed=True))
+        comparison.add(Record(arrival, read_request(request), RecordingPosition("made", at, "line"), timed=True))
     comparison.finish()
     return summarize(comparison, ReportContext(["made"], "as told", None, None), Expectations())
 

@@ -11,7 +11,7 @@ from podtrail.backtest import parse_budget
 from podtrail.backtest.keeping import parse_wish
 from podtrail.backtest.suggestion import Suggestion, Unsuitable, suggest
 from podtrail.otlp import read_request
-from podtrail.recording import Position, Record
+from podtrail.recording import Record, RecordingPosition
 
 ROOT = Path(__file__).parents[2]
 UNITS = {"B": "bytes", "spans": "spans"}
@@ -25,7 +25,7 @@ def records() -> list[Record]:
     simulation = TracedSimulation(Workload.model_validate(settings["workload"] | {"length": "4m"}))
     requests = [(delivery.now, request) for delivery in simulation.run() for request in delivery.requests]
     return [
-        Record(arrival, read_request(request), Position("made", at, "line"), timed=True)
+        Record(arrival, read_request(request), RecordingPosition("made", at, "line"), timed=True)
         for at, (arrival, request) in enumerate(requests)
     ]
 

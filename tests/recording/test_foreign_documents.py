@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podtrail.otlp import SpanView, read_request, resource_attributes, scope_name, split, write_request
-from podtrail.recording import Damage, Decoder, Record, is_document, read_recording
+from podtrail.recording import Damage, Record, RecordingDecoder, is_document, read_recording
 
 TRACE, SHORT_TRACE = "5b8efff798038103d269b633813fc60c", "d269b633813fc60c"
 START = 1_700_000_000_000_000
@@ -294,7 +294,7 @@ def test_however_the_bytes_come_the_requests_are_the_same(data: st.DataObject) -
     document = [[zipkin_span(name=name), zipkin_span(traceId="a", tags={'"': '\\"{[', "b": "}"})], [zipkin_span()]]
     raw = json.dumps(document, indent=data.draw(st.sampled_from([None, 1]))).encode()
     cuts = sorted(data.draw(st.lists(st.integers(0, len(raw)), max_size=5)))
-    decoder = Decoder("x.json")
+    decoder = RecordingDecoder("x.json")
     found: list[Record | Damage] = []
     for begin, end in zip([0, *cuts], [*cuts, len(raw)], strict=True):
         found += decoder.feed(raw[begin:end])
@@ -316,7 +316,7 @@ def test_whatever_stands_in_the_fields_nothing_is_lost_without_a_word(data: st.D
     for key in data.draw(st.lists(st.sampled_from(sorted(span)), max_size=3)):
         span[key] = data.draw(JSON)
     document = {"data": [jaeger(span)]} if "spanID" in span else [span]
-    decoder = Decoder("x.json")
+    decoder = RecordingDecoder("x.json")
     found = [*decoder.feed(json.dumps(document).encode()), *decoder.finish()]
     spans = sum(group.span_count for item in found if isinstance(item, Record) for group in item.intake.groups)
     rejected = sum(item.intake.rejected for item in found if isinstance(item, Record))

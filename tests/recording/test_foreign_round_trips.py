@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podtrail.otlp import SpanView, Status, Value, encode_span, scope_name, split
-from podtrail.recording import Damage, Decoder, Record
+from podtrail.recording import Damage, Record, RecordingDecoder
 
 KINDS = ("unspecified", "internal", "server", "client", "producer", "consumer")
 START = 1_700_000_000_000_000
@@ -74,7 +74,7 @@ def as_zipkin(span: SpanView) -> dict[str, Any]:
 
 
 def read(document: object) -> SpanView:
-    decoder = Decoder("traces.json")
+    decoder = RecordingDecoder("traces.json")
     (record,) = [*decoder.feed(json.dumps(document).encode()), *decoder.finish()]
     assert isinstance(record, Record), str(record) if isinstance(record, Damage) else ""
     assert not record.intake.rejected, record.intake.reason

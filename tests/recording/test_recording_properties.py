@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from podtrail.otlp.arrival import with_arrival
-from podtrail.recording import Damage, Decoder, Record
+from podtrail.recording import Damage, Record, RecordingDecoder
 from podtrail.recording.compressed import pieces
 
 
@@ -31,7 +31,7 @@ def line(number: int) -> bytes:
 
 
 def decode(path: str, chunks: Iterable[bytes]) -> list[Record | Damage]:
-    decoder = Decoder(path)
+    decoder = RecordingDecoder(path)
     found = [item for chunk in chunks for item in decoder.feed(chunk)]
     return [*found, *decoder.finish()]
 

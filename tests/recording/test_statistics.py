@@ -6,7 +6,7 @@ from pathlib import Path
 
 from podtrail.otlp import Group, encode_span, frame, resource_header, scope_header, write_request
 from podtrail.otlp.arrival import with_arrival
-from podtrail.recording import Decoder, Record
+from podtrail.recording import Record, RecordingDecoder
 from podtrail.recording.statistics import Names, Statistics, Traces
 from podtrail.testing.attempts import START, MadeAttempt, No
 
@@ -28,7 +28,7 @@ def group(trace: int, *spans: tuple[int, int], start: int = START, end: int = ST
 
 
 def count(requests: Iterable[tuple[int | None, list[Group]]]) -> Statistics:
-    decoder = Decoder("r.otlp")
+    decoder = RecordingDecoder("r.otlp")
     found = Statistics()
     for arrival, groups in requests:
         raw = write_request(groups) if arrival is None else with_arrival(write_request(groups), arrival)
@@ -94,7 +94,7 @@ def test_traces_that_rest_longest_are_let_go_and_their_orphans_stay_counted() ->
     found.traces = traces
     for trace in (1, 2, 1, 3):
         one = group(trace, (trace * 10 + traces.count, 5))
-        record = next(iter(Decoder("r.otlp").feed(_framed(one))))
+        record = next(iter(RecordingDecoder("r.otlp").feed(_framed(one))))
         assert isinstance(record, Record)
         found.add(record)
     assert (traces.count, traces.let_go, traces.orphans) == (3, 1, 4)
@@ -108,7 +108,7 @@ def _framed(one: Group) -> bytes:
 def test_a_trace_without_end_takes_bounded_memory() -> None:
     def peak(spans: int) -> int:
         found = Statistics(traces=Traces(most_spans=1000))
-        record = next(iter(Decoder("r.otlp").feed(_framed(group(1, (1, 0))))))
+        record = next(iter(RecordingDecoder("r.otlp").feed(_framed(group(1, (1, 0))))))
         assert isinstance(record, Record)
         requests = [group(1, *((at + n, 1) for n in range(100))) for at in range(1, spans, 100)]
         tracemalloc.start()
@@ -124,7 +124,7 @@ def test_a_trace_without_end_takes_bounded_memory() -> None:
 
 def test_a_real_recording_is_what_it_is() -> None:
     data = Path(__file__).parents[1] / "data" / "recordings"
-    decoder = Decoder("apiserver.otlp")
+    decoder = RecordingDecoder("apiserver.otlp")
     found = Statistics()
     for record in decoder.feed((data / "apiserver.otlp").read_bytes()):
         assert isinstance(record, Record)

@@ -12,7 +12,7 @@ from podtrail.component import Context, StartError
 from podtrail.component.contracts import Consumer
 from podtrail.config.types import SECOND
 from podtrail.otlp import Batch
-from podtrail.recording import Damage, Position, Record, read_recording
+from podtrail.recording import Damage, Record, RecordingPosition, read_recording
 from podtrail_receivers.files.matching import matching
 from podtrail_receivers.files.tail import Following
 from podtrail_receivers.handing_over import HandingOver
@@ -149,7 +149,8 @@ def _merged(paths: Iterable[Path]) -> Iterator[Record | Damage]:
                     arrival = item.arrival
                 yield arrival, item
         except OSError as error:
-            yield arrival, Damage(Position(str(path), number, unit), f"can't be read on from here: {error.strerror}")
+            position = RecordingPosition(str(path), number, unit)
+            yield arrival, Damage(position, f"can't be read on from here: {error.strerror}")
 
     return map(itemgetter(1), merge(*map(with_arrivals, paths), key=itemgetter(0)))
 

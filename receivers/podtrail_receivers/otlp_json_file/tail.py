@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import chain, islice
 
-from podtrail.recording import Damage, Decoder, Record, is_compressed, read_recording
+from podtrail.recording import Damage, Record, RecordingDecoder, is_compressed, read_recording
 from podtrail_receivers.files.tail import Tail
 
 _REQUESTS = 64
@@ -19,7 +19,7 @@ class RecordingTail:
         tail.file.seek(0)
         self._compressed = is_compressed(tail.file)
         tail.file.seek(at)
-        self._decoder = Decoder(self._path)
+        self._decoder = RecordingDecoder(self._path)
         self._whole: Iterator[Record | Damage] = iter(())
         if self._compressed and not at:
             # Nobody appends to what is compressed: it is read as it is, once.
@@ -32,7 +32,7 @@ class RecordingTail:
             return
         if self.tail.begins_again():
             yield from self._decoder.finish()
-            self._decoder = Decoder(self._path)
+            self._decoder = RecordingDecoder(self._path)
         if piece := self.tail.read():
             yield from self._decoder.feed(piece)
 

@@ -8,10 +8,10 @@ from podtrail.otlp.arrival import latest_end, read_arrival, read_arrival_json
 from podtrail.otlp.json import read_json_request
 from podtrail.recording.compressed import ZSTD_MAGIC
 from podtrail.recording.foreign import DocumentSplitter, is_document
-from podtrail.recording.framed import FramedSplitter, may_begin
-from podtrail.recording.lines import LineSplitter
-from podtrail.recording.record import LARGEST, Damage, Position, Record
-from podtrail.recording.splitting import Content, Found, Lost, Splitter
+from podtrail.recording.record import Damage, Record, RecordingPosition
+from podtrail.recording.splitting.framed import FramedSplitter, may_begin
+from podtrail.recording.splitting.lines import JsonLineSplitter
+from podtrail.recording.splitting.splitter import LARGEST, DecodedRequest, FoundRequest, LostStretch, Splitter
 from podtrail.transport.compression import TooLarge, Undecodable, decompress
 
 _HEAD = 5
@@ -24,7 +24,7 @@ _NAMED = re.compile(rb'"resource(S|_s)pans"')
 _FORMAT = re.compile(r"\.(otlp|jsonl?)(\.gz|\.zst)?$")
 
 
-class Decoder:
+class RecordingDecoder:
     """Reads one recording from its first byte on."""
 
     def __init__(self, path: str) -> None:
@@ -47,7 +47,7 @@ class Decoder:
         """Report that bytes are missing here; what is begun is given up."""
         if self._splitter is None:
             self._head = b""
-            yield Damage(Position(self._path, 0, "byte"), reason)
+            yield Damage(RecordingPosition(self._path, 0, "byte"), reason)
         else:
             yield from self._told(self._splitter.gap(reason), self._splitter.unit)
 
@@ -70,12 +70,12 @@ class Decoder:
             framed = known[1] == "otlp"
         else:
             framed = head[:1] <= bytes([LARGEST >> 24])
-        return FramedSplitter(decode_framed) if framed else LineSplitter(decode_line)
+        return FramedSplitter(decode_framed) if framed else JsonLineSplitter(decode_line)
 
-    def _told(self, found: Iterable[Found | Lost], unit: str) -> Iterator[Record | Damage]:
+    def _told(self, found: Iterable[FoundRequest | LostStretch], unit: str) -> Iterator[Record | Damage]:
         for piece in found:
-            position = Position(self._path, piece.number, unit)
-            if isinstance(piece, Lost):
+            position = RecordingPosition(self._path, piece.number, unit)
+            if isinstance(piece, LostStretch):
                 yield Damage(position, piece.reason)
                 continue
             arrival, intake = piece.content
@@ -86,23 +86,23 @@ class Decoder:
             yield Record(self._latest, intake, position, timed, self._latest - arrival if timed else 0)
 
 
-def decode_line(line: bytes) -> Content:
+def decode_line(line: bytes) -> DecodedRequest:
     """Decode a request in OTLP JSON. MalformedRequest when it is none."""
     intake = read_json_request(line)
     arrival = read_arrival_json(line)
     if arrival is None and not intake.groups and not _NAMED.search(line) and line.strip() != b"{}":
         raise MalformedRequest("JSON of another kind: it has no resourceSpans")
-    return Content(arrival, intake)
+    return DecodedRequest(arrival, intake)
 
 
-def decode_framed(raw: bytes) -> Content:
+def decode_framed(raw: bytes) -> DecodedRequest:
     """Decode a request in protobuf, or what the Collector's file exporter frames: zstd, or JSON, of one request."""
     if raw.startswith(ZSTD_MAGIC):
         raw = _decompressed(raw)
     if raw.startswith(b"{"):
         return decode_line(raw)
     intake = read_request(raw)
-    return Content(read_arrival(raw), intake)
+    return DecodedRequest(read_arrival(raw), intake)
 
 
 def _decompressed(raw: bytes) -> bytes:

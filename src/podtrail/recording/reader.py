@@ -6,7 +6,7 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from podtrail.recording.compressed import Gap, pieces
-from podtrail.recording.decoder import Decoder
+from podtrail.recording.decoder import RecordingDecoder
 from podtrail.recording.record import Damage, Record
 
 
@@ -17,7 +17,7 @@ def read_recording(path: str | PathLike[str]) -> Iterator[Record | Damage]:
     the name. One request (at most 64 MiB) is held in memory at a time. A request arrives at the time that it carries,
     else at the latest end of its spans, and never before the one ahead of it. OSError when the file can't be read.
     """
-    decoder = Decoder(fspath(path))
+    decoder = RecordingDecoder(fspath(path))
     with Path(path).open("rb") as file:
         if not file.seekable():
             raise OSError(errno.ESPIPE, "a recording is read from a file, not from a pipe or terminal", fspath(path))

@@ -4,12 +4,9 @@ from dataclasses import dataclass
 
 from podtrail.otlp import Intake
 
-LARGEST = 64 << 20
-"""Bytes of a request. A longer line or frame is damage: no server would have taken it."""
-
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class RecordingPosition:
     """A place in a recording."""
 
     path: str
@@ -30,7 +27,7 @@ class Record:
     """Unix nanoseconds; never before the record ahead. 0 when neither it nor its spans say a time."""
     intake: Intake
     """Its spans."""
-    position: Position
+    position: RecordingPosition
     timed: bool
     """Whether the request itself says its arrival; else it is the latest end of its spans."""
     put_off: int = 0
@@ -41,7 +38,7 @@ class Record:
 class Damage:
     """What could not be read. Reading goes on behind it."""
 
-    position: Position
+    position: RecordingPosition
     reason: str
 
     def __str__(self) -> str:

@@ -11,8 +11,7 @@ from podtrail.recording.foreign.elements import Element, ElementScanner, TooDeep
 from podtrail.recording.foreign.jaeger import is_jaeger, jaeger_request
 from podtrail.recording.foreign.spool import Spool
 from podtrail.recording.foreign.zipkin import is_zipkin, zipkin_request
-from podtrail.recording.record import LARGEST
-from podtrail.recording.splitting import Content, Found, Lost
+from podtrail.recording.splitting.splitter import LARGEST, DecodedRequest, FoundRequest, LostStretch
 
 _DOCUMENT = re.compile(rb'\s*(\[|\{[ \t\r]*+\n\s++"|\{\s*"(data|total|limit|offset|errors)"\s*:)')
 _TOGETHER = 4096
@@ -40,7 +39,7 @@ class DocumentSplitter:
         self._seen = 0
         self._given_up = False
 
-    def feed(self, data: bytes) -> Iterator[Found | Lost]:
+    def feed(self, data: bytes) -> Iterator[FoundRequest | LostStretch]:
         """Take more bytes."""
         if self._given_up:
             return
@@ -50,33 +49,33 @@ class DocumentSplitter:
                 yield from self._element(element)
         except TooDeep as error:
             self._given_up = True
-            yield Lost(0, str(error))
+            yield LostStretch(0, str(error))
 
-    def gap(self, reason: str) -> Iterator[Found | Lost]:
+    def gap(self, reason: str) -> Iterator[FoundRequest | LostStretch]:
         """Give up: where the document goes on, nothing says at what depth."""
         if not self._given_up:
             self._given_up = True
-            yield Lost(self._scanner.begun or 0, f"{reason}; the rest of the document can't be told apart")
+            yield LostStretch(self._scanner.begun or 0, f"{reason}; the rest of the document can't be told apart")
 
-    def finish(self) -> Iterator[Found | Lost]:
+    def finish(self) -> Iterator[FoundRequest | LostStretch]:
         """Yield the requests."""
         yield from self._joined()
         begun = self._scanner.begun
         if begun is not None and not self._given_up:
-            yield Lost(begun, "cut off: the document does not end")
+            yield LostStretch(begun, "cut off: the document does not end")
         elif not self._seen and not self._given_up:
-            yield Lost(0, "a JSON document without traces")
+            yield LostStretch(0, "a JSON document without traces")
         for number, intake in self._spool.take():
-            yield Found(number, Content(None, intake))
+            yield FoundRequest(number, DecodedRequest(None, intake))
 
-    def _element(self, element: Element) -> Iterator[Lost]:
+    def _element(self, element: Element) -> Iterator[LostStretch]:
         if element.size > LARGEST:
-            yield Lost(element.number, f"an object of {element.size} bytes, more than {LARGEST}")
+            yield LostStretch(element.number, f"an object of {element.size} bytes, more than {LARGEST}")
             return
         try:
             read = json.loads(element.raw)
         except (ValueError, RecursionError) as error:
-            yield Lost(element.number, f"not JSON: {error}")
+            yield LostStretch(element.number, f"not JSON: {error}")
             return
         if is_zipkin(read):
             other = self._spans and self._spans[0]["traceId"] != read["traceId"]
@@ -93,17 +92,17 @@ class DocumentSplitter:
             yield from self._request(element.number, {"resourceSpans": [read]})
         else:
             keys = [*read][:_MOST_KEYS] + ["…"] * (len(read) > _MOST_KEYS)
-            yield Lost(element.number, f"neither a trace nor a span: an object with the keys {', '.join(keys)}")
+            yield LostStretch(element.number, f"neither a trace nor a span: an object with the keys {', '.join(keys)}")
 
-    def _joined(self) -> Iterator[Lost]:
+    def _joined(self) -> Iterator[LostStretch]:
         if self._spans:
             spans, self._spans = self._spans, []
             yield from self._request(self._first, zipkin_request(spans))
 
-    def _request(self, number: int, request: Mapping[str, Any]) -> Iterator[Lost]:
+    def _request(self, number: int, request: Mapping[str, Any]) -> Iterator[LostStretch]:
         try:
             intake = read_json_request(json.dumps(request).encode())
         except (MalformedRequest, RecursionError) as error:
-            yield Lost(number, str(error))
+            yield LostStretch(number, str(error))
         else:
             self._spool.put(number, intake)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from podtrail.recording.record import LARGEST
+from podtrail.recording.splitting.splitter import LARGEST
 
 _BETWEEN = re.compile(rb'(?:[^"{}\[\]]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)
 """What stands between the signs of containers: whole strings, and what is neither."""

@@ -7,8 +7,7 @@ front of just so many bytes that are a request.
 from collections.abc import Iterator
 
 from podtrail.otlp import MalformedRequest
-from podtrail.recording.record import LARGEST
-from podtrail.recording.splitting import Content, Decode, Found, Lost
+from podtrail.recording.splitting.splitter import LARGEST, Decode, DecodedRequest, FoundRequest, LostStretch
 
 _LENGTH = 4
 _REQUEST_BEGIN = b"\x0a"
@@ -38,20 +37,20 @@ class FramedSplitter:
         self._astray = False
         """Behind damage, and the next frame is not found yet."""
 
-    def feed(self, data: bytes) -> Iterator[Found | Lost]:
+    def feed(self, data: bytes) -> Iterator[FoundRequest | LostStretch]:
         """Take more bytes; yield the frames that are complete."""
         self._buffer += data
         yield from self._scan(final=False)
 
-    def gap(self, reason: str) -> Iterator[Found | Lost]:
+    def gap(self, reason: str) -> Iterator[FoundRequest | LostStretch]:
         """Give up the frame that is begun."""
-        yield Lost(self._offset + self._at, reason)
+        yield LostStretch(self._offset + self._at, reason)
         self._offset += len(self._buffer)
         self._buffer.clear()
         self._at = 0
         self._astray = True
 
-    def finish(self) -> Iterator[Found | Lost]:
+    def finish(self) -> Iterator[FoundRequest | LostStretch]:
         """Yield what is left; a frame that is cut off is lost."""
         yield from self._scan(final=True)
         self._forget(len(self._buffer))
@@ -63,7 +62,7 @@ class FramedSplitter:
         self._offset += size
         self._at = at - size
 
-    def _scan(self, *, final: bool) -> Iterator[Found | Lost]:
+    def _scan(self, *, final: bool) -> Iterator[FoundRequest | LostStretch]:
         at = self._at
         while at < len(self._buffer):
             if self._astray:
@@ -74,16 +73,16 @@ class FramedSplitter:
             if found is None:
                 break
             number, end = self._offset + at, self._end(at)
-            if isinstance(found, Content):
+            if isinstance(found, DecodedRequest):
                 at = end
-                yield Found(number, found)
+                yield FoundRequest(number, found)
                 continue
             if self._goes_on(end):
                 at = end
             else:
                 at = max(0, at + 1 - _KEPT)
                 self._astray = True
-            yield Lost(number, found)
+            yield LostStretch(number, found)
         self._forget(at)
 
     def _end(self, at: int) -> int:
@@ -92,7 +91,7 @@ class FramedSplitter:
         length = int.from_bytes(head, "big")
         return at + _LENGTH + length if len(head) == _LENGTH and 0 < length <= LARGEST else -1
 
-    def _frame(self, at: int, *, final: bool) -> Content | str | None:
+    def _frame(self, at: int, *, final: bool) -> DecodedRequest | str | None:
         """Return the request in the frame at `at`, why there is none, or None when that takes more bytes to say."""
         there, end = len(self._buffer), self._end(at)
         if there < at + _LENGTH:
@@ -127,7 +126,7 @@ class FramedSplitter:
                 found = self._frame(at, final=final)
                 if found is None:
                     return at
-                if isinstance(found, Content):
+                if isinstance(found, DecodedRequest):
                     self._astray = False
                     return at
             at += 1

@@ -5,8 +5,11 @@ from typing import NamedTuple, Protocol
 
 from podtrail.otlp import Intake
 
+LARGEST = 64 << 20
+"""Bytes of a request. A longer line or frame is damage: no server would have taken it."""
 
-class Content(NamedTuple):
+
+class DecodedRequest(NamedTuple):
     """A decoded request."""
 
     arrival: int | None
@@ -14,21 +17,21 @@ class Content(NamedTuple):
     intake: Intake
 
 
-class Found(NamedTuple):
+class FoundRequest(NamedTuple):
     """A request, and the number of its line or first byte."""
 
     number: int
-    content: Content
+    content: DecodedRequest
 
 
-class Lost(NamedTuple):
+class LostStretch(NamedTuple):
     """A stretch that is no request."""
 
     number: int
     reason: str
 
 
-Decode = Callable[[bytes], Content]
+Decode = Callable[[bytes], DecodedRequest]
 """Raises `MalformedRequest`."""
 
 
@@ -38,11 +41,11 @@ class Splitter(Protocol):
     unit: str
     """What it counts: `line` or `byte`."""
 
-    def feed(self, data: bytes) -> Iterator[Found | Lost]:
+    def feed(self, data: bytes) -> Iterator[FoundRequest | LostStretch]:
         """Take more bytes; yield what is complete."""
 
-    def gap(self, reason: str) -> Iterator[Found | Lost]:
+    def gap(self, reason: str) -> Iterator[FoundRequest | LostStretch]:
         """Bytes are missing here: give up what is begun."""
 
-    def finish(self) -> Iterator[Found | Lost]:
+    def finish(self) -> Iterator[FoundRequest | LostStretch]:
         """No more bytes will come: yield what is left."""

@@ -3,13 +3,12 @@
 from collections.abc import Iterator
 
 from podtrail.otlp import MalformedRequest
-from podtrail.recording.record import LARGEST
-from podtrail.recording.splitting import Decode, Found, Lost
+from podtrail.recording.splitting.splitter import LARGEST, Decode, FoundRequest, LostStretch
 
 _BEGIN = b'{"resourceSpans"'
 
 
-class LineSplitter:
+class JsonLineSplitter:
     """Parts at line feeds; a line that is no request costs itself alone."""
 
     unit = "line"
@@ -20,7 +19,7 @@ class LineSplitter:
         self._begun: list[bytes] = []
         self._size = 0
 
-    def feed(self, data: bytes) -> Iterator[Found | Lost]:
+    def feed(self, data: bytes) -> Iterator[FoundRequest | LostStretch]:
         """Take more bytes; yield the lines that end in them."""
         *ends, begin = data.split(b"\n")
         for end in ends:
@@ -28,12 +27,12 @@ class LineSplitter:
             yield from self._line()
         self._append(begin)
 
-    def gap(self, reason: str) -> Iterator[Found | Lost]:
+    def gap(self, reason: str) -> Iterator[FoundRequest | LostStretch]:
         """Give up the line that is begun."""
         self._begun, self._size = [], 0
-        yield Lost(self._number + 1, reason)
+        yield LostStretch(self._number + 1, reason)
 
-    def finish(self) -> Iterator[Found | Lost]:
+    def finish(self) -> Iterator[FoundRequest | LostStretch]:
         """Yield the last line, if no line feed ended it."""
         yield from self._line()
 
@@ -44,25 +43,25 @@ class LineSplitter:
         else:
             self._begun.clear()
 
-    def _line(self) -> Iterator[Found | Lost]:
+    def _line(self) -> Iterator[FoundRequest | LostStretch]:
         line = b"".join(self._begun)
         size = self._size
         self._begun, self._size = [], 0
         self._number += 1
         if size > LARGEST:
-            yield Lost(self._number, f"a line of {size} bytes, more than {LARGEST}")
+            yield LostStretch(self._number, f"a line of {size} bytes, more than {LARGEST}")
         elif line.strip():
             try:
-                yield Found(self._number, self._decode(line))
+                yield FoundRequest(self._number, self._decode(line))
             except MalformedRequest as error:
-                yield Lost(self._number, str(error))
+                yield LostStretch(self._number, str(error))
                 yield from self._behind_a_torn_line(line)
 
-    def _behind_a_torn_line(self, line: bytes) -> Iterator[Found | Lost]:
+    def _behind_a_torn_line(self, line: bytes) -> Iterator[FoundRequest | LostStretch]:
         """Yield the request that a writer put right behind the half line which its predecessor left."""
         begin = line.rfind(_BEGIN, 1)
         if begin > 0:
             try:
-                yield Found(self._number, self._decode(line[begin:]))
+                yield FoundRequest(self._number, self._decode(line[begin:]))
             except MalformedRequest:
                 return  # the line is reported as lost already
