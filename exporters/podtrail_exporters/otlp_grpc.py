@@ -3,11 +3,11 @@
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from podtrail import __version__
 from podtrail.component import Context, Factory
 from podtrail.otlp import Batch, write_request
 from podtrail.otlp.answers import read_export_response
 from podtrail.transport.client_settings import GrpcClientSettings
+from podtrail.transport.user_agent import USER_AGENT
 from podtrail_exporters.otlp_answer import rejected_spans
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def create(config: Config, context: Context) -> OtlpGrpcExporter:
     """Make the exporter."""
     from podtrail.transport.grpc_client import GrpcClient
 
-    return OtlpGrpcExporter(GrpcClient(config, f"podtrail/{__version__}"), context)
+    return OtlpGrpcExporter(GrpcClient(config, USER_AGENT), context)
 
 
 FACTORY = Factory(kind="exporter", type="otlp_grpc", Config=Config, create=create, aliases=("otlp",))

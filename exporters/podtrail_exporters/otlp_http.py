@@ -3,12 +3,12 @@
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from podtrail import __version__
 from podtrail.component import Context, Factory
 from podtrail.otlp import Batch, write_request
 from podtrail.otlp.answers import read_export_response, read_export_response_json
 from podtrail.otlp.json import write_json_request
 from podtrail.transport.client_settings import HttpClientSettings
+from podtrail.transport.user_agent import USER_AGENT
 from podtrail_exporters.otlp_answer import rejected_spans
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def create(config: Config, context: Context) -> OtlpHttpExporter:
     """Make the exporter."""
     from podtrail.transport.http_client import HttpClient
 
-    return OtlpHttpExporter(HttpClient(config, f"podtrail/{__version__}"), config, context)
+    return OtlpHttpExporter(HttpClient(config, USER_AGENT), config, context)
 
 
 FACTORY = Factory(kind="exporter", type="otlp_http", Config=Config, create=create, aliases=("otlphttp",))

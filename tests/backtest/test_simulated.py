@@ -11,8 +11,8 @@ from podtrail.backtest.gates import Expectations
 from podtrail.otlp import Batch, read_request, write_request
 from podtrail.pipeline.settings import Settings, read_settings
 from podtrail.recording import Record, RecordingPosition
+from podtrail.replay.replayer import Replayer, read_config
 from podtrail.testing import replay
-from podtrail.testing.replayer import Replayer, read_config
 
 ROOT = Path(__file__).parents[2]
 FILES = ROOT / "examples" / "policies"

@@ -23,7 +23,7 @@ from podtrail.pipeline.graph import Graph
 from podtrail.pipeline.host import Host
 from podtrail.pipeline.settings import read_settings
 from podtrail.recording import Record, read_recording
-from podtrail.testing.replayer import Replayer
+from podtrail.replay.replayer import Replayer
 
 EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 START = 1_767_225_600_000_000_000

@@ -6,39 +6,41 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podtrail.testing.attempts.planned import PlannedAttempts, PlannedRefusal
 from podtrail.testing.cases.attempt_text import read_attempts
 from podtrail.testing.cases.outcome_text import Expected, read_outcome
-from podtrail.testing.cases.planned import Planned, Refused
 from podtrail.testing.cases.subjects import Subject, read_subject
 from podtrail.testing.cases.words import Misread
 
 MS, SECOND = 1_000_000, 1_000_000_000
 
 READ = {
-    "success": [Planned()],
-    "success in 40ms on node-3": [Planned(took=40 * MS, node="node-3")],
+    "success": [PlannedAttempts()],
+    "success in 40ms on node-3": [PlannedAttempts(took=40 * MS, node="node-3")],
     "2 failed attempts by NodeResourcesFit, then success in 40ms": [
-        Planned(result="Unschedulable", count=2, by=[Refused("NodeResourcesFit")]),
-        Planned(took=40 * MS),
+        PlannedAttempts(result="Unschedulable", count=2, by=[PlannedRefusal("NodeResourcesFit")]),
+        PlannedAttempts(took=40 * MS),
     ],
     "a failure by NodeAffinity on 31 nodes and TaintToleration on 1 node, error": [
-        Planned(result="Unschedulable", by=[Refused("NodeAffinity", 31), Refused("TaintToleration", 1)]),
-        Planned(result="Error"),
+        PlannedAttempts(
+            result="Unschedulable", by=[PlannedRefusal("NodeAffinity", 31), PlannedRefusal("TaintToleration", 1)]
+        ),
+        PlannedAttempts(result="Error"),
     ],
     "3 erroneous attempts every 30s then successful attempt after 1m waited 3s": [
-        Planned(result="Error", count=3, every=30 * SECOND),
-        Planned(after=60 * SECOND, waited=3 * SECOND),
+        PlannedAttempts(result="Error", count=3, every=30 * SECOND),
+        PlannedAttempts(after=60 * SECOND, waited=3 * SECOND),
     ],
     'failure by Mine "no licence left" on 3 nodes because "0/3 nodes" at 5s arriving 2s later': [
-        Planned(
+        PlannedAttempts(
             result="Unschedulable",
-            by=[Refused("Mine", 3, "no licence left")],
+            by=[PlannedRefusal("Mine", 3, "no licence left")],
             message="0/3 nodes",
             at=5 * SECOND,
             arrives=2 * SECOND,
         )
     ],
-    "UNSCHEDULABLE Attempt, THEN Success": [Planned(result="Unschedulable"), Planned()],
+    "UNSCHEDULABLE Attempt, THEN Success": [PlannedAttempts(result="Unschedulable"), PlannedAttempts()],
 }
 
 MISREAD = {

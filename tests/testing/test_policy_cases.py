@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from podtrail.config import ConfigError
 from podtrail.otlp import SpanView, attempt_of, split
-from podtrail.testing.cases import Result, read_suite, run_case
-from podtrail.testing.cases.planned import Planned, Refused, made
+from podtrail.testing.attempts.planned import PlannedAttempts, PlannedRefusal, made
+from podtrail.testing.cases import CaseResult, read_suite, run_case
 
 RECORDINGS = Path(__file__).parents[1] / "data" / "recordings"
 CONFIG = """\
@@ -41,7 +41,7 @@ def _write(tmp_path: Path) -> Write:
     return write
 
 
-def run(path: Path) -> list[Result]:
+def run(path: Path) -> list[CaseResult]:
     suite = read_suite(path)
     return [run_case(suite, case) for case in suite.cases]
 
@@ -330,11 +330,13 @@ def test_a_file_of_processors_alone_is_a_configuration(write: Write, tmp_path: P
 
 PLANS = st.lists(
     st.builds(
-        Planned,
+        PlannedAttempts,
         result=st.sampled_from(["Success", "Unschedulable", "Error"]),
         count=st.integers(1, 4),
         by=st.lists(
-            st.builds(Refused, st.sampled_from(["NodeAffinity", "Mine"]), st.one_of(st.none(), st.integers(0, 50)))
+            st.builds(
+                PlannedRefusal, st.sampled_from(["NodeAffinity", "Mine"]), st.one_of(st.none(), st.integers(0, 50))
+            )
         ),
         took=st.integers(0, 10**10),
         after=st.one_of(st.none(), st.integers(0, 10**11)),
@@ -346,7 +348,7 @@ PLANS = st.lists(
 
 
 @given(PLANS)
-def test_made_attempts_look_as_the_scheduler_writes_them(plans: list[Planned]) -> None:
+def test_made_attempts_look_as_the_scheduler_writes_them(plans: list[PlannedAttempts]) -> None:
     attempts = [attempt for _, attempt in made(plans, "shop", "web-0", "uid", 10**18)]
     assert [attempt.number for attempt in attempts] == list(range(1, sum(plan.count for plan in plans) + 1))
     for attempt in attempts:

@@ -12,7 +12,7 @@ from podtrail.config import Document
 from podtrail.config.types import Model
 from podtrail.otlp import Batch, Verdict, read_request, write_request
 from podtrail.pipeline.settings import read_settings
-from podtrail.testing.replayer import Replayer
+from podtrail.replay.replayer import Replayer
 from tools.docs.example_traces import TraceExample, TraceMaker
 
 _AROUND: Mapping[str, Any] = {

@@ -8,7 +8,7 @@ from podtrail.backtest.weight import WeightedTotal
 from podtrail.component import DecidingConfig
 from podtrail.otlp import Batch, Group, Intake, Link, SpanView, Verdict, span_reader, split
 from podtrail.pipeline.settings import Settings
-from podtrail.testing.replayer import Replayer
+from podtrail.replay.replayer import Replayer
 
 _read_links = span_reader({"links"})
 

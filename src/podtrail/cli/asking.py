@@ -123,7 +123,7 @@ class AskedFiles:
         return decided, recorded
 
     def _read(self, paths: Sequence[Path], library: Library) -> "ArrivalRange":
-        from podtrail.testing.replayer import read_records
+        from podtrail.replay.replayer import read_records
 
         period = ArrivalRange()
         for record in read_records(paths, self._damaged):
@@ -136,7 +136,7 @@ class AskedFiles:
 
     def _replay(self, paths: Sequence[Path], library: Library) -> "ArrivalRange":
         from podtrail.otlp import Batch
-        from podtrail.testing.replayer import Replayer, read_records
+        from podtrail.replay.replayer import Replayer, read_records
 
         def sink(pipeline: str, batch: Batch) -> None:
             library.decide(pipeline, batch)

@@ -11,7 +11,7 @@ from podtrail.config import Document
 from podtrail.otlp import Batch, Group, Intake
 from podtrail.pipeline.settings import read_settings
 from podtrail.recording import Damage
-from podtrail.testing.replayer import Replayer, read_records
+from podtrail.replay.replayer import Replayer, read_records
 
 _DAY: Final = 86_400
 _STITCHING: Final = {

@@ -18,7 +18,7 @@ from podtrail.cli.tally import ReplayTally, policies
 from podtrail.otlp import Batch, write_request
 from podtrail.otlp.decisions import written_decision
 from podtrail.recording import Damage, Record, RecordingWriter
-from podtrail.testing.replayer import Replayer, read_records
+from podtrail.replay.replayer import Replayer, read_records
 
 if TYPE_CHECKING:
     from podtrail.cli.sending import Protocol

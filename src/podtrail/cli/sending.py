@@ -13,7 +13,6 @@ from typing import Any, Literal
 import click
 from pydantic import ValidationError
 
-from podtrail import __version__
 from podtrail.cli.traffic import TrafficRequest
 from podtrail.component import DeliveryError, Retryable
 from podtrail.config import printable
@@ -23,6 +22,7 @@ from podtrail.pipeline.sending.plan import Backoff
 from podtrail.pipeline.sending.retry_sender import RetrySender
 from podtrail.story import several
 from podtrail.transport.client_settings import GrpcClientSettings, HttpClientSettings
+from podtrail.transport.user_agent import USER_AGENT
 
 Protocol = Literal["grpc", "http"]
 Export = Callable[[bytes], Awaitable[bytes]]
@@ -81,16 +81,15 @@ def client_settings(endpoint: str, protocol: Protocol | None) -> Settings:
 
 @asynccontextmanager
 async def _exporting(settings: Settings) -> AsyncIterator[Export]:
-    agent = f"podtrail/{__version__}"
     if isinstance(settings, GrpcClientSettings):
         from podtrail.transport.grpc_client import GrpcClient
 
-        async with GrpcClient(settings, agent) as grpc_client:
+        async with GrpcClient(settings, USER_AGENT) as grpc_client:
             yield grpc_client.export
         return
     from podtrail.transport.http_client import HttpClient
 
-    async with HttpClient(settings, agent) as http_client:
+    async with HttpClient(settings, USER_AGENT) as http_client:
 
         async def export(request: bytes) -> bytes:
             return (await http_client.export(request)).body

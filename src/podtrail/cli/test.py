@@ -14,7 +14,7 @@ from podtrail.cli.report import ConfigProblem, show_warnings
 from podtrail.config import ConfigError, printable
 from podtrail.story import several
 from podtrail.testing.cases.coverage import Coverage
-from podtrail.testing.cases.judging import Failure, Result, run_case
+from podtrail.testing.cases.judging import CaseFailure, CaseResult, run_case
 from podtrail.testing.cases.junit import write_junit
 from podtrail.testing.cases.showing import coverage_lines, failure_lines
 from podtrail.testing.cases.suite import Suite, listed, read_suite
@@ -25,7 +25,7 @@ _MOST_NAMED: Final = 8
 _FAILED: Final = 1
 _UNUSABLE: Final = 2
 
-Timed = Sequence[tuple[Result, float]]
+Timed = Sequence[tuple[CaseResult, float]]
 
 
 class _TestOptions:
@@ -130,12 +130,12 @@ def _troubled(problems: Sequence[ConfigProblem]) -> Iterator[Path]:
             yield path
 
 
-def _results(suite: Suite, pattern: str) -> Sequence[Result]:
+def _results(suite: Suite, pattern: str) -> Sequence[CaseResult]:
     return [result for result, _ in _timed(suite, pattern)]
 
 
 def _timed(suite: Suite, pattern: str) -> Timed:
-    found: list[tuple[Result, float]] = []
+    found: list[tuple[CaseResult, float]] = []
     for case in suite.cases:
         if pattern.lower() in f"{suite.path}: {case.name}".lower():
             begun = time.perf_counter()
@@ -143,7 +143,7 @@ def _timed(suite: Suite, pattern: str) -> Timed:
     return found
 
 
-def _write_updates(results: Sequence[Result], *, as_json: bool) -> bool:
+def _write_updates(results: Sequence[CaseResult], *, as_json: bool) -> bool:
     """Write what is; return whether any file changed."""
     changed = False
     for path in dict.fromkeys(result.suite.path for result in results):
@@ -198,7 +198,7 @@ def _last_line(timed: Timed, unread: int, took: float) -> str:
     return f"{cases}: {_sums([result for result, _ in timed])} in {took:.2f} s{failing}"
 
 
-def _sums(results: Sequence[Result]) -> str:
+def _sums(results: Sequence[CaseResult]) -> str:
     failed = sum(not result.passed for result in results)
     return f"{len(results) - failed} passed" + (f", {failed} failed" if failed else "")
 
@@ -223,7 +223,7 @@ def _as_json(timed: Timed, coverage: Coverage, problems: Sequence[ConfigProblem]
     }
 
 
-def _failure(failure: Failure) -> Mapping[str, Any]:
+def _failure(failure: CaseFailure) -> Mapping[str, Any]:
     return {
         "line": failure.place.line,
         "column": failure.place.column,

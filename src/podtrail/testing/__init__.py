@@ -7,8 +7,8 @@ import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from podtrail.replay.replayer import ExportedSpan, Run, replay
     from podtrail.testing.matchers import assert_dropped, assert_kept, assert_linked, given
-    from podtrail.testing.replayer import ExportedSpan, Run, replay
 
 __all__ = ["ExportedSpan", "Run", "assert_dropped", "assert_kept", "assert_linked", "given", "replay"]
 
@@ -18,6 +18,6 @@ _REPLAYER: Final = frozenset({"ExportedSpan", "Run", "replay"})
 def __getattr__(name: str) -> Any:
     # Loaded on first use: the pytest plugin imports this package in every test run.
     if name in __all__:
-        module = "replayer" if name in _REPLAYER else "matchers"
-        return getattr(importlib.import_module(f"podtrail.testing.{module}"), name)
+        module = "podtrail.replay.replayer" if name in _REPLAYER else "podtrail.testing.matchers"
+        return getattr(importlib.import_module(module), name)
     raise AttributeError(name)

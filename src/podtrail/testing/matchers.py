@@ -20,17 +20,17 @@ from podtrail.config import ConfigError
 from podtrail.config.nodes import MapNode
 from podtrail.config.reader import read_yaml
 from podtrail.otlp import attempt_of, write_request
+from podtrail.replay.replayer import Run
 from podtrail.testing.attempts import MadeAttempt
-from podtrail.testing.cases.expectations import Wanted
+from podtrail.testing.cases.expectations import WantedTrace
 from podtrail.testing.cases.given import read_given
 from podtrail.testing.cases.judging import differences, headline
 from podtrail.testing.cases.models import LinkModel
 from podtrail.testing.cases.outcome_text import Expected, State
-from podtrail.testing.cases.places import Reading
+from podtrail.testing.cases.places import CaseFileReader
 from podtrail.testing.cases.showing import difference_lines, vote_lines
 from podtrail.testing.cases.subjects import Subject, is_subject, read_subject
-from podtrail.testing.cases.trial import Nobody, Seen, Trial
-from podtrail.testing.replayer import Run
+from podtrail.testing.cases.trial import CaseRun, SeenTrace, UnknownSubject
 
 _HEX: Final = re.compile(r"[0-9a-fA-F]{32}")
 
@@ -44,7 +44,7 @@ def given(*items: str | Mapping[str, Any]) -> list[tuple[int, bytes]]:
     """
     root = read_yaml(json.dumps({"given": items}, ensure_ascii=False), "given")
     assert isinstance(root, MapNode)
-    reading = Reading(root, Path("given"))
+    reading = CaseFileReader(root, Path("given"))
     found = read_given(reading, root.get("given"), ("given",))
     if reading.problems:
         raise ConfigError(reading.problems)
@@ -72,28 +72,28 @@ def assert_kept(
         spans: how many spans of it left the pipeline.
     """
     __tracebackhide__ = True
-    _assert(run, whom, "kept", Wanted(Expected("kept", by, because), number, spans))
+    _assert(run, whom, "kept", WantedTrace(Expected("kept", by, because), number, spans))
 
 
 def assert_dropped(run: Run, whom: Whom, *, by: str | None = None, because: str | None = None) -> None:
     """Assert that traces were not kept; `by` names the policy that dropped them ("": none said yes)."""
     __tracebackhide__ = True
-    _assert(run, whom, "dropped", Wanted(Expected("dropped", by, because)))
+    _assert(run, whom, "dropped", WantedTrace(Expected("dropped", by, because)))
 
 
 def assert_linked(run: Run, whom: Whom, to: str, *, type: str | None = None, resolved: bool | None = None) -> None:
     """Assert that kept traces have a link to another: `attempt 1` of the same Pod, `pod NAME attempt N`, a trace."""
     __tracebackhide__ = True
     link = LinkModel(type=type, to=to, resolved=resolved)
-    _assert(run, whom, "kept", Wanted(Expected("kept"), links=(link,)))
+    _assert(run, whom, "kept", WantedTrace(Expected("kept"), links=(link,)))
 
 
-def _assert(run: Run, whom: Whom, state: State, wanted: Wanted) -> None:
+def _assert(run: Run, whom: Whom, state: State, wanted: WantedTrace) -> None:
     __tracebackhide__ = True
     trial, subject = _trial(run), _subject(whom)
     try:
         found = trial.find(subject)
-    except Nobody as error:
+    except UnknownSubject as error:
         raise AssertionError(f"{subject}: expected {state}: {error}") from None
     told: list[str] = []
     for seen in found:
@@ -121,11 +121,11 @@ def _subject(whom: Whom) -> Subject:
             return read_subject(whom if is_subject(whom) else f"pod {whom}", attempts=True)
 
 
-def _trial(run: Run) -> Trial:
+def _trial(run: Run) -> CaseRun:
     """Return a run as test files see one: what became of each trace."""
-    traces: dict[bytes, Seen] = {}
+    traces: dict[bytes, SeenTrace] = {}
     for verdict in run.verdicts:
-        seen = traces.setdefault(verdict.trace_id, Seen(verdict.trace_id, verdict.arrived))
+        seen = traces.setdefault(verdict.trace_id, SeenTrace(verdict.trace_id, verdict.arrived))
         seen.attempt = seen.attempt or attempt_of(verdict.groups)
         seen.verdicts.append(verdict)
     left: dict[bytes, dict[bytes, bytes]] = {}
@@ -133,6 +133,6 @@ def _trial(run: Run) -> Trial:
         for exported in spans:  # the same span may have gone to several exporters
             left.setdefault(exported.span.trace_id, {})[exported.span.span_id] = exported.raw
     for trace_id, raws in left.items():
-        seen = traces.setdefault(trace_id, Seen(trace_id, 0))
+        seen = traces.setdefault(trace_id, SeenTrace(trace_id, 0))
         seen.left = list(raws.values())
-    return Trial(0, traces, {})
+    return CaseRun(0, traces, {})

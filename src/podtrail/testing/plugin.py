@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from podtrail.testing.cases.judging import Failure
+    from podtrail.replay.replayer import Run
+    from podtrail.testing.cases.judging import CaseFailure
     from podtrail.testing.cases.suite import Case, Suite
-    from podtrail.testing.replayer import Run
 
 _INI = "podtrail_tests"
 _MARKER = "podtrail_recordings"
@@ -86,7 +86,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 class Unexpected(AssertionError):
     """A case is not as expected."""
 
-    def __init__(self, failures: "list[Failure]") -> None:
+    def __init__(self, failures: "list[CaseFailure]") -> None:
         super().__init__(failures[0].headline)
         self.failures = failures
 

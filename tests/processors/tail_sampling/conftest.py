@@ -24,8 +24,8 @@ from podtrail.otlp import (
 )
 from podtrail.otlp import SpanView as View
 from podtrail.pipeline.settings import read_settings
+from podtrail.replay.replayer import Replayer, read_config
 from podtrail.testing.attempts import MadeAttempt
-from podtrail.testing.replayer import Replayer, read_config
 
 MS = 1_000_000
 SECOND = 1_000 * MS

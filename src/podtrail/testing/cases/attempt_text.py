@@ -21,11 +21,11 @@ plugin   = NAME [ TEXT ] [ "on" NUMBER ["nodes"] ]     TEXT, in quotes, is its r
 from collections.abc import Callable
 from typing import Any, Final
 
-from podtrail.testing.cases.planned import Outcome, Planned, Refused
-from podtrail.testing.cases.words import Misread, Words
+from podtrail.testing.attempts.planned import AttemptResult, PlannedAttempts, PlannedRefusal
+from podtrail.testing.cases.words import Misread, TextReader
 
 _ONE: Final = ("a", "an", "one")
-_OUTCOMES: Final[dict[str, Outcome]] = {
+_OUTCOMES: Final[dict[str, AttemptResult]] = {
     "success": "Success",
     "successes": "Success",
     "failure": "Unschedulable",
@@ -33,7 +33,7 @@ _OUTCOMES: Final[dict[str, Outcome]] = {
     "error": "Error",
     "errors": "Error",
 }
-_ADJECTIVES: Final[dict[str, Outcome]] = {
+_ADJECTIVES: Final[dict[str, AttemptResult]] = {
     "successful": "Success",
     "failed": "Unschedulable",
     "unschedulable": "Unschedulable",
@@ -42,9 +42,9 @@ _ADJECTIVES: Final[dict[str, Outcome]] = {
 _ATTEMPTS: Final = ("attempt", "attempts")
 
 
-def read_attempts(text: str) -> list[Planned]:
+def read_attempts(text: str) -> list[PlannedAttempts]:
     """Return the attempts that a text tells of. Misread when it can't be read."""
-    words = Words(text)
+    words = TextReader(text)
     plans = [_group(words)]
     while (word := words.peek()) is not None:
         comma, then = words.accept(","), words.accept("then")
@@ -54,7 +54,7 @@ def read_attempts(text: str) -> list[Planned]:
     return plans
 
 
-def _group(words: Words) -> Planned:
+def _group(words: TextReader) -> PlannedAttempts:
     count = 1 if words.accept(*_ONE) else words.number() or 1
     told: dict[str, Any] = {"result": _outcome(words), "count": count}
     while (word := words.peek()) is not None and not word.quoted and word.text.lower() in _CLAUSES:
@@ -65,10 +65,10 @@ def _group(words: Words) -> Planned:
         told[key] = read(words)
     if "at" in told and "after" in told:
         raise Misread("both at and after are said of one group", "keep one")
-    return Planned(**told)
+    return PlannedAttempts(**told)
 
 
-def _outcome(words: Words) -> Outcome:
+def _outcome(words: TextReader) -> AttemptResult:
     word = words.take("success, failure or error")
     text = word.text.lower()
     if word.quoted or text not in (*_OUTCOMES, *_ADJECTIVES, *_ATTEMPTS):
@@ -87,14 +87,14 @@ def _outcome(words: Words) -> Outcome:
     )
 
 
-def _plugins(words: Words) -> list[Refused]:
+def _plugins(words: TextReader) -> list[PlannedRefusal]:
     found = [_plugin(words)]
     while words.accept("and"):
         found.append(_plugin(words))
     return found
 
 
-def _plugin(words: Words) -> Refused:
+def _plugin(words: TextReader) -> PlannedRefusal:
     name = words.take("the name of a plugin")
     if name.text == "," or name.text.isdecimal():
         raise Misread(
@@ -108,26 +108,26 @@ def _plugin(words: Words) -> Refused:
     if number is not None and number.text.isdecimal() and words.accept("on"):
         count = words.number()
         words.accept("node", "nodes")
-    return Refused(name.text, count, reason)
+    return PlannedRefusal(name.text, count, reason)
 
 
-def _later(words: Words) -> int:
+def _later(words: TextReader) -> int:
     found = words.duration()
     words.accept("later")
     return found
 
 
-def _text(what: str) -> Callable[[Words], str]:
+def _text(what: str) -> Callable[[TextReader], str]:
     return lambda words: words.take(what).text
 
 
-_CLAUSES: Final[dict[str, tuple[str, Callable[[Words], Any]]]] = {
+_CLAUSES: Final[dict[str, tuple[str, Callable[[TextReader], Any]]]] = {
     "by": ("by", _plugins),
-    "in": ("took", Words.duration),
-    "after": ("after", Words.duration),
-    "at": ("at", Words.duration),
-    "every": ("every", Words.duration),
-    "waited": ("waited", Words.duration),
+    "in": ("took", TextReader.duration),
+    "after": ("after", TextReader.duration),
+    "at": ("at", TextReader.duration),
+    "every": ("every", TextReader.duration),
+    "waited": ("waited", TextReader.duration),
     "arriving": ("arrives", _later),
     "on": ("node", _text("the name of a node")),
     "because": ("message", _text("a message in quotes")),

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from podtrail.testing.cases.judging import Result
+from podtrail.testing.cases.judging import CaseResult
 
 
-class Row(NamedTuple):
+class CoverageRow(NamedTuple):
     """One policy of one configuration."""
 
     config: str
@@ -26,7 +26,7 @@ class Coverage:
         self._fired: Counter[tuple[str, str]] = Counter()
         self._decided: Counter[tuple[str, str]] = Counter()
 
-    def add(self, results: Iterable[Result]) -> None:
+    def add(self, results: Iterable[CaseResult]) -> None:
         """Count what the cases came to."""
         for result in results:
             config = result.suite.config
@@ -37,16 +37,16 @@ class Coverage:
                 self._decided[config, verdict.policy] += 1
 
     @property
-    def rows(self) -> Sequence[Row]:
+    def rows(self) -> Sequence[CoverageRow]:
         """Every policy, in the order of its configuration."""
         return [
-            Row(config, policy, self._fired[config, policy], self._decided[config, policy])
+            CoverageRow(config, policy, self._fired[config, policy], self._decided[config, policy])
             for config, policies in self._policies.items()
             for policy in policies
         ]
 
     @property
-    def uncovered(self) -> Sequence[Row]:
+    def uncovered(self) -> Sequence[CoverageRow]:
         """The policies that never said yes."""
         return [row for row in self.rows if not row.fired]
 

@@ -10,7 +10,7 @@ from podtrail.config.nodes import ListNode, MapNode, Node, ScalarNode
 from podtrail.config.problem import Path, did_you_mean
 from podtrail.testing.cases.models import ExpectationModel, LinkModel
 from podtrail.testing.cases.outcome_text import STATES, Expected, State, read_outcome
-from podtrail.testing.cases.places import Reading
+from podtrail.testing.cases.places import CaseFileReader
 from podtrail.testing.cases.subjects import Subject, is_subject, read_subject
 from podtrail.testing.cases.words import Misread
 
@@ -18,7 +18,7 @@ _KEYS: Final = ("at", *STATES, "pod NAME", "trace NAME")
 _ONLY_AT_THE_END: Final = ("number", "spans", "links")
 
 
-class Counted(NamedTuple):
+class WantedCount(NamedTuple):
     """How many traces are in a state."""
 
     state: State
@@ -28,7 +28,7 @@ class Counted(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedTrace:
     """What is expected of a trace; None where nothing is said."""
 
     expected: Expected
@@ -42,7 +42,7 @@ class Expectation:
     """What is expected of one subject."""
 
     subject: Subject
-    wanted: Wanted
+    wanted: WantedTrace
     place: Position
     """Of its key."""
     node: Node
@@ -50,16 +50,16 @@ class Expectation:
 
 
 @dataclass(slots=True)
-class Step:
+class CaseStep:
     """Expectations at one time."""
 
     at: int | None = None
     """Nanoseconds since the case began; None: when everything is decided."""
     expectations: list[Expectation] = field(default_factory=list)
-    counts: list[Counted] = field(default_factory=list)
+    counts: list[WantedCount] = field(default_factory=list)
 
 
-def read_steps(reading: Reading, node: Node | None, path: Path) -> list[Step]:
+def read_steps(reading: CaseFileReader, node: Node | None, path: Path) -> list[CaseStep]:
     """Return the steps of `expect`; what is wrong is noted."""
     match node:
         case MapNode():
@@ -72,8 +72,8 @@ def read_steps(reading: Reading, node: Node | None, path: Path) -> list[Step]:
             return []
 
 
-def _step(reading: Reading, node: Node, path: Path) -> Step:
-    step = Step()
+def _step(reading: CaseFileReader, node: Node, path: Path) -> CaseStep:
+    step = CaseStep()
     if not isinstance(node, MapNode) or not node.entries.keys() - {"at"}:
         reading.problem(path, "must be a map of what is expected", "write for example pod web-0: kept", value=True)
         return step
@@ -89,7 +89,7 @@ def _step(reading: Reading, node: Node, path: Path) -> Step:
     return step
 
 
-def _time(reading: Reading, node: MapNode, path: Path) -> int | None:
+def _time(reading: CaseFileReader, node: MapNode, path: Path) -> int | None:
     entry = node.entries.get("at")
     if entry is None:
         return None
@@ -105,16 +105,16 @@ def _time(reading: Reading, node: MapNode, path: Path) -> int | None:
     return found
 
 
-def _count(reading: Reading, key: str, node: Node, path: Path) -> Iterator[Counted]:
+def _count(reading: CaseFileReader, key: str, node: Node, path: Path) -> Iterator[WantedCount]:
     value = node.value if isinstance(node, ScalarNode) else None
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         reading.problem(path, "must be how many traces", f"write {key}: 3", value=True)
         return
-    yield Counted(next(state for state in STATES if state == key), value, node.position)
+    yield WantedCount(next(state for state in STATES if state == key), value, node.position)
 
 
 def _expectation(
-    reading: Reading, key: str, place: Position, node: Node, path: Path, at: int | None
+    reading: CaseFileReader, key: str, place: Position, node: Node, path: Path, at: int | None
 ) -> Iterator[Expectation]:
     try:
         subject = read_subject(key, attempts=True)
@@ -128,7 +128,7 @@ def _expectation(
         for early in (name for name in _ONLY_AT_THE_END if at is not None and name in node.entries):
             hint = "put it into a step without at"
             reading.problem((*path, early), "is known when everything has left", hint)
-        wanted = Wanted(model.expected, model.number, model.spans, model.links)
+        wanted = WantedTrace(model.expected, model.number, model.spans, model.links)
         yield Expectation(subject, wanted, place, node)
         return
     text = node.value if isinstance(node, ScalarNode) else None
@@ -136,6 +136,6 @@ def _expectation(
         reading.problem(path, "must say what is expected", "write kept by failed, dropped, or a map", value=True)
         return
     try:
-        yield Expectation(subject, Wanted(read_outcome(text)), place, node)
+        yield Expectation(subject, WantedTrace(read_outcome(text)), place, node)
     except Misread as error:
         reading.misread(error, path, node)

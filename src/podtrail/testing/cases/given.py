@@ -10,15 +10,15 @@ from podtrail.config.nodes import ListNode, MapNode, Node, ScalarNode
 from podtrail.config.problem import Path, did_you_mean
 from podtrail.otlp import Intake, Link, read_request, write_request
 from podtrail.recording import Damage
+from podtrail.replay.replayer import read_records
 from podtrail.testing.attempts import START, MadeAttempt
+from podtrail.testing.attempts.planned import PlannedAttempts, made, uid_of
 from podtrail.testing.cases.attempt_text import read_attempts
 from podtrail.testing.cases.models import AttemptModel, PodModel, SpanModel, TraceModel
-from podtrail.testing.cases.places import Reading
-from podtrail.testing.cases.planned import Planned, made, uid_of
+from podtrail.testing.cases.places import CaseFileReader
 from podtrail.testing.cases.subjects import is_subject, read_subject
 from podtrail.testing.cases.traces import span_id_of, trace_groups, trace_id_of
 from podtrail.testing.cases.words import Misread
-from podtrail.testing.replayer import read_records
 
 NAMESPACE: Final = "default"
 _LONGEST: Final = 10 * 366 * 24 * HOUR
@@ -32,7 +32,7 @@ class GivenPod:
     name: str
     namespace: str
     uid: str
-    plans: Sequence[Planned]
+    plans: Sequence[PlannedAttempts]
 
     def attempts(self, begin: int) -> list[tuple[int, MadeAttempt]]:
         """Return arrivals and attempts; `begin`: of the case, Unix nanoseconds."""
@@ -100,7 +100,7 @@ def _refuse(damage: Damage) -> None:
     raise ValueError(str(damage))
 
 
-def read_given(reading: Reading, node: Node | None, path: Path) -> Given:
+def read_given(reading: CaseFileReader, node: Node | None, path: Path) -> Given:
     """Return what `given` names; what is wrong is noted."""
     given = Given()
     for at, below in _parts(reading, node, path):
@@ -112,7 +112,7 @@ def read_given(reading: Reading, node: Node | None, path: Path) -> Given:
     return given
 
 
-def _parts(reading: Reading, node: Node | None, path: Path) -> Iterator[tuple[Path, Node]]:
+def _parts(reading: CaseFileReader, node: Node | None, path: Path) -> Iterator[tuple[Path, Node]]:
     match node:
         case ListNode():
             yield from (((*path, at), item) for at, item in enumerate(node.items))
@@ -122,7 +122,7 @@ def _parts(reading: Reading, node: Node | None, path: Path) -> Iterator[tuple[Pa
             reading.problem(path, f"must be a list of what arrives: {_FORMS}", "write - pod web-0: failed attempt")
 
 
-def _check(reading: Reading, given: Given, path: Path) -> None:
+def _check(reading: CaseFileReader, given: Given, path: Path) -> None:
     """Note what can be told only of everything together."""
     pods = [f"pod {pod.namespace}/{pod.name}" for pod in given.pods]
     names = pods + [f"trace {trace.name}" for trace in given.traces]
@@ -147,7 +147,7 @@ def _check(reading: Reading, given: Given, path: Path) -> None:
 class _Item:
     """One thing that is given, in any of its forms."""
 
-    def __init__(self, reading: Reading, given: Given) -> None:
+    def __init__(self, reading: CaseFileReader, given: Given) -> None:
         self._reading = reading
         self._given = given
 
@@ -216,7 +216,7 @@ class _Item:
         if pod is not None:
             self._add(pod.pod, pod.namespace, attempts, pod.uid)
 
-    def _attempts(self, node: Node | None, path: Path) -> list[Planned]:
+    def _attempts(self, node: Node | None, path: Path) -> list[PlannedAttempts]:
         match node:
             case ScalarNode(value=str(text)):
                 try:
@@ -233,7 +233,7 @@ class _Item:
                 self._reading.problem(path, "must be attempts", "write for example: failed attempt by NodeAffinity")
                 return []
 
-    def _add(self, name: str, namespace: str, plans: Sequence[Planned], uid: str = "") -> None:
+    def _add(self, name: str, namespace: str, plans: Sequence[PlannedAttempts], uid: str = "") -> None:
         namespace = namespace or NAMESPACE
         self._given.pods.append(GivenPod(name, namespace, uid or uid_of(namespace, name), plans))
 

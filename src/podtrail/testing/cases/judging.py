@@ -7,11 +7,11 @@ from typing import Final, NamedTuple
 from podtrail.config import Position
 from podtrail.config.types import format_duration
 from podtrail.otlp import PolicyVote, Verdict
-from podtrail.testing.cases.expectations import Counted, Expectation, Step, Wanted
+from podtrail.testing.cases.expectations import CaseStep, Expectation, WantedCount, WantedTrace
 from podtrail.testing.cases.link_words import missing
 from podtrail.testing.cases.outcome_text import holds
 from podtrail.testing.cases.suite import Case, Suite
-from podtrail.testing.cases.trial import Nobody, Now, Seen, Trial, try_out
+from podtrail.testing.cases.trial import CaseRun, SeenTrace, TraceNow, UnknownSubject, try_out
 
 _MOST_OF_ONE: Final = 5
 
@@ -25,7 +25,7 @@ class Difference(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class CaseFailure:
     """An expectation that does not hold."""
 
     place: Position
@@ -44,14 +44,14 @@ class Failure:
 
 
 @dataclass(slots=True)
-class Result:
+class CaseResult:
     """What a case came to."""
 
     suite: Suite
     case: Case
-    failures: list[Failure] = field(default_factory=list)
+    failures: list[CaseFailure] = field(default_factory=list)
     verdicts: Sequence[Verdict] = ()
-    trial: Trial | None = None
+    trial: CaseRun | None = None
     """None when a recording can't be used."""
 
     @property
@@ -60,13 +60,13 @@ class Result:
         return not self.failures
 
 
-def run_case(suite: Suite, case: Case) -> Result:
+def run_case(suite: Suite, case: Case) -> CaseResult:
     """Run a case and return what is not as expected."""
-    result = Result(suite, case)
+    result = CaseResult(suite, case)
     try:
         result.trial = trial = try_out(case.given, suite.settings)
     except (OSError, ValueError) as error:
-        result.failures.append(Failure(case.place, case.name, f"the recording can't be used: {error}"))
+        result.failures.append(CaseFailure(case.place, case.name, f"the recording can't be used: {error}"))
         return result
     result.verdicts = [verdict for seen in trial.traces.values() for verdict in seen.verdicts]
     for step in case.steps:
@@ -74,7 +74,7 @@ def run_case(suite: Suite, case: Case) -> Result:
     return result
 
 
-def _of_step(case: Case, step: Step, trial: Trial) -> Iterator[Failure]:
+def _of_step(case: Case, step: CaseStep, trial: CaseRun) -> Iterator[CaseFailure]:
     time = None if step.at is None else trial.begin + step.at
     when = "" if step.at is None else f" at {format_duration(step.at)}"
     for count in step.counts:
@@ -83,15 +83,15 @@ def _of_step(case: Case, step: Step, trial: Trial) -> Iterator[Failure]:
         yield from _of_expectation(case, expectation, trial, time, when)
 
 
-def _of_count(case: Case, count: Counted, trial: Trial, time: int | None, when: str) -> Iterator[Failure]:
+def _of_count(case: Case, count: WantedCount, trial: CaseRun, time: int | None, when: str) -> Iterator[CaseFailure]:
     got = counted(trial, time).get(count.state, 0)
     if got != count.number:
         difference = Difference(f"traces {count.state}", str(count.number), str(got))
         what = f"expected {count.number} traces {count.state}{when}, got {got}"
-        yield Failure(count.place, case.name, what, [difference])
+        yield CaseFailure(count.place, case.name, what, [difference])
 
 
-def counted(trial: Trial, time: int | None) -> Mapping[str, int]:
+def counted(trial: CaseRun, time: int | None) -> Mapping[str, int]:
     """Return how many traces are in which state at a time."""
     found: dict[str, int] = {}
     for seen in trial.traces.values():
@@ -102,12 +102,12 @@ def counted(trial: Trial, time: int | None) -> Mapping[str, int]:
 
 
 def _of_expectation(
-    case: Case, expectation: Expectation, trial: Trial, time: int | None, when: str
-) -> Iterator[Failure]:
+    case: Case, expectation: Expectation, trial: CaseRun, time: int | None, when: str
+) -> Iterator[CaseFailure]:
     try:
         found = trial.find(expectation.subject)
-    except Nobody as error:
-        yield Failure(expectation.place, case.name, f"{expectation.subject}: {error}")
+    except UnknownSubject as error:
+        yield CaseFailure(expectation.place, case.name, f"{expectation.subject}: {error}")
         return
     failing = 0
     for seen in found:
@@ -121,10 +121,10 @@ def _of_expectation(
         name = trial.name_of(seen.trace_id)
         what = headline(f"{name}{when}", differing)
         votes = now.verdict.explained() if now.verdict is not None else ()
-        yield Failure(expectation.place, case.name, what, differing, votes, name)
+        yield CaseFailure(expectation.place, case.name, what, differing, votes, name)
     if failing > _MOST_OF_ONE:
         what = f"{expectation.subject}{when}: {failing} of {len(found)} are not as expected, {_MOST_OF_ONE} are shown"
-        yield Failure(expectation.place, case.name, what)
+        yield CaseFailure(expectation.place, case.name, what)
 
 
 def headline(whom: str, differing: Sequence[Difference]) -> str:
@@ -133,12 +133,12 @@ def headline(whom: str, differing: Sequence[Difference]) -> str:
     return f"{whom}: expected {expected if what == 'decision' else f'{what} {expected}'}, got {got}"
 
 
-def differences(wanted: Wanted, seen: Seen, now: Now, trial: Trial) -> list[Difference]:
+def differences(wanted: WantedTrace, seen: SeenTrace, now: TraceNow, trial: CaseRun) -> list[Difference]:
     """Return what of what is wanted does not hold for a trace."""
     return list(_differences(wanted, seen, now, trial))
 
 
-def _differences(wanted: Wanted, seen: Seen, now: Now, trial: Trial) -> Iterator[Difference]:
+def _differences(wanted: WantedTrace, seen: SeenTrace, now: TraceNow, trial: CaseRun) -> Iterator[Difference]:
     expected, verdict = wanted.expected, now.verdict
     if now.state != expected.state:
         yield Difference("decision", expected.state, described(now))
@@ -156,7 +156,7 @@ def _differences(wanted: Wanted, seen: Seen, now: Now, trial: Trial) -> Iterator
             yield Difference("links", one.wanted, one.got)
 
 
-def described(now: Now) -> str:
+def described(now: TraceNow) -> str:
     """Return a state with what decided it."""
     if now.state is None:
         return "nothing: it has not arrived yet"

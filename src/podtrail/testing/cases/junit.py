@@ -7,13 +7,13 @@ from typing import Final
 from xml.etree import ElementTree as ET
 
 from podtrail.config import printable
-from podtrail.testing.cases.judging import Result
+from podtrail.testing.cases.judging import CaseResult
 from podtrail.testing.cases.showing import failure_lines
 
 _NOT_XML: Final = re.compile("[\ufffe\uffff]")
 
 
-def write_junit(path: Path, results: Sequence[tuple[Result, float]]) -> None:
+def write_junit(path: Path, results: Sequence[tuple[CaseResult, float]]) -> None:
     """Write results, each with the seconds that it took. OSError when the file can't be written."""
     root = ET.Element("testsuites", _sums(results), name="podtrail test")
     for file in dict.fromkeys(result.suite.path for result, _ in results):
@@ -25,7 +25,7 @@ def write_junit(path: Path, results: Sequence[tuple[Result, float]]) -> None:
     path.write_bytes(ET.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n")
 
 
-def _case(suite: ET.Element, result: Result, took: float) -> None:
+def _case(suite: ET.Element, result: CaseResult, took: float) -> None:
     case = ET.SubElement(
         suite,
         "testcase",
@@ -41,7 +41,7 @@ def _case(suite: ET.Element, result: Result, took: float) -> None:
         failed.text = _NOT_XML.sub("?", "\n".join(line for one in result.failures for line in failure_lines(one)))
 
 
-def _sums(results: Sequence[tuple[Result, float]]) -> dict[str, str]:
+def _sums(results: Sequence[tuple[CaseResult, float]]) -> dict[str, str]:
     failures = sum(not result.passed for result, _ in results)
     seconds = sum(took for _, took in results)
     return {"tests": str(len(results)), "failures": str(failures), "errors": "0", "time": f"{seconds:.3f}"}

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from podtrail.otlp import Link
 from podtrail.testing.cases.models import LinkModel
 from podtrail.testing.cases.subjects import read_subject
-from podtrail.testing.cases.trial import Nobody, Seen, Trial
+from podtrail.testing.cases.trial import CaseRun, SeenTrace, UnknownSubject
 from podtrail.testing.cases.words import Misread
 
 _TYPE: Final = "podtrail.link.type"
@@ -20,7 +20,7 @@ class Missing(NamedTuple):
     got: str
 
 
-def missing(expected: Sequence[LinkModel], seen: Seen, trial: Trial) -> Iterator[Missing]:
+def missing(expected: Sequence[LinkModel], seen: SeenTrace, trial: CaseRun) -> Iterator[Missing]:
     """Yield what of the expected links is not there; an empty list expects that there is none."""
     links = seen.links
     told = "; ".join(dict.fromkeys(_text(link, trial) for link in links)) or "no links"
@@ -31,12 +31,12 @@ def missing(expected: Sequence[LinkModel], seen: Seen, trial: Trial) -> Iterator
             yield Missing(_wanted(wanted), told)
 
 
-def models_of(seen: Seen, trial: Trial) -> Sequence[LinkModel]:
+def models_of(seen: SeenTrace, trial: CaseRun) -> Sequence[LinkModel]:
     """Return the links of a trace as a test file writes them, each once."""
     return list(dict.fromkeys(_model(link, seen, trial) for link in seen.links))
 
 
-def _model(link: Link, seen: Seen, trial: Trial) -> LinkModel:
+def _model(link: Link, seen: SeenTrace, trial: CaseRun) -> LinkModel:
     kind, resolved = link.attributes.get(_TYPE), link.attributes.get(_RESOLVED)
     to: str | None = None
     if link.trace_id in trial.traces:
@@ -49,7 +49,7 @@ def _model(link: Link, seen: Seen, trial: Trial) -> LinkModel:
     )
 
 
-def _is(wanted: LinkModel, link: Link, seen: Seen, trial: Trial) -> bool:
+def _is(wanted: LinkModel, link: Link, seen: SeenTrace, trial: CaseRun) -> bool:
     if wanted.type is not None and link.attributes.get(_TYPE) != wanted.type:
         return False
     if wanted.resolved is not None and link.attributes.get(_RESOLVED) is not wanted.resolved:
@@ -57,17 +57,17 @@ def _is(wanted: LinkModel, link: Link, seen: Seen, trial: Trial) -> bool:
     return wanted.to is None or link.trace_id in _targets(wanted.to, seen, trial)
 
 
-def _targets(to: str, seen: Seen, trial: Trial) -> set[bytes]:
+def _targets(to: str, seen: SeenTrace, trial: CaseRun) -> set[bytes]:
     text = to
     if to.startswith(("attempt", "last")) and seen.attempt is not None:
         text = f"pod {seen.attempt.namespace}/{seen.attempt.name} {to}"
     try:
         return {found.trace_id for found in trial.find(read_subject(text, attempts=True))}
-    except (Nobody, Misread):
+    except (UnknownSubject, Misread):
         return set()
 
 
-def _text(link: Link, trial: Trial) -> str:
+def _text(link: Link, trial: CaseRun) -> str:
     resolved = link.attributes.get(_RESOLVED)
     kind = link.attributes.get(_TYPE)
     return f"{kind if isinstance(kind, str) else 'a link'} to {trial.name_of(link.trace_id)}" + (

@@ -5,8 +5,8 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, Field, field_validator
 
 from podtrail.config.types import HOUR, MILLISECOND, Model, NonNegativeDuration
+from podtrail.testing.attempts.planned import AttemptResult, PlannedAttempts, PlannedRefusal
 from podtrail.testing.cases.outcome_text import Expected, State, check_pattern
-from podtrail.testing.cases.planned import Outcome, Planned, Refused
 from podtrail.testing.cases.words import Misread
 
 SpanStatus = Literal["unset", "ok", "error"]
@@ -42,7 +42,7 @@ class RefusalModel(Model):
 class AttemptModel(Model):
     """One attempt, or several that are alike."""
 
-    result: Outcome = Field("Success", description="How it ended: Success, Unschedulable or Error.")
+    result: AttemptResult = Field("Success", description="How it ended: Success, Unschedulable or Error.")
     count: int = Field(1, ge=1, le=100_000, description="How many there are.")
     by: dict[str, int | RefusalModel | None] = Field({}, description="Plugins that said no, each with its nodes.")
     took: Lasting = Field(9 * MILLISECOND, description="How long it took.")
@@ -55,14 +55,16 @@ class AttemptModel(Model):
     message: str = Field("", description="Why it failed; made up from `by` when not given.")
     attributes: Attributes = Field({}, description="Added to the root span.")
 
-    def planned(self) -> Planned:
+    def planned(self) -> PlannedAttempts:
         """Return the same as the compact language says it."""
         told = {name: getattr(self, name) for name in type(self).model_fields if name != "by"}
         refused = [
-            Refused(plugin, what.nodes, what.reason) if isinstance(what, RefusalModel) else Refused(plugin, what)
+            PlannedRefusal(plugin, what.nodes, what.reason)
+            if isinstance(what, RefusalModel)
+            else PlannedRefusal(plugin, what)
             for plugin, what in self.by.items()
         ]
-        return Planned(by=refused, **told)
+        return PlannedAttempts(by=refused, **told)
 
 
 class PodModel(Model):

@@ -10,7 +10,7 @@ import re
 from typing import Final, Literal, NamedTuple
 
 from podtrail.config.re2 import finder
-from podtrail.testing.cases.words import Misread, Words
+from podtrail.testing.cases.words import Misread, TextReader
 
 State = Literal["kept", "dropped", "pending"]
 STATES: Final[tuple[State, ...]] = ("kept", "dropped", "pending")
@@ -31,7 +31,7 @@ class Expected(NamedTuple):
 
 def read_outcome(text: str) -> Expected:
     """Return what a text expects. Raises Misread."""
-    words = Words(text)
+    words = TextReader(text)
     word = words.take("kept, dropped or pending")
     state = next((state for state in STATES if word.text.lower() == state), None)
     if state is None or word.quoted:

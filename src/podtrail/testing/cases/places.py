@@ -13,7 +13,7 @@ from podtrail.testing.cases.words import Misread
 M = TypeVar("M", bound=Model)
 
 
-class Reading:
+class CaseFileReader:
     """A test file while it is read."""
 
     def __init__(self, root: MapNode, path: FilePath) -> None:

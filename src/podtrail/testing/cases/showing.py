@@ -5,14 +5,14 @@ from typing import Final
 
 from podtrail.config import printable
 from podtrail.otlp import PolicyVote
-from podtrail.testing.cases.coverage import Row
-from podtrail.testing.cases.judging import Difference, Failure
+from podtrail.testing.cases.coverage import CoverageRow
+from podtrail.testing.cases.judging import CaseFailure, Difference
 
 _VOTES: Final = {"sampled": "yes", "not_sampled": "no", "dropped": "drop", None: "-"}
 _LONGEST: Final = 300
 
 
-def failure_lines(failure: Failure) -> Iterator[str]:
+def failure_lines(failure: CaseFailure) -> Iterator[str]:
     """Yield a failure line by line, the one to grep first. Nothing in it can move a cursor."""
     yield printable(failure.headline)
     yield from difference_lines(failure.differences)
@@ -37,7 +37,7 @@ def vote_lines(votes: Sequence[PolicyVote]) -> Iterator[str]:
         yield printable(f"      {vote.policy:{width}}  {_VOTES[vote.decision]:4}  {_cut(vote.why)}{shadow}").rstrip()
 
 
-def coverage_lines(rows: Sequence[Row]) -> Iterator[str]:
+def coverage_lines(rows: Sequence[CoverageRow]) -> Iterator[str]:
     """Yield the table of policies."""
     width = max((len(printable(row.policy)) for row in rows), default=0)
     config = None

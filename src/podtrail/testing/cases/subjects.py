@@ -2,7 +2,7 @@
 
 from typing import Final, NamedTuple
 
-from podtrail.testing.cases.words import Misread, Words
+from podtrail.testing.cases.words import Misread, TextReader
 
 _KINDS: Final = ("pod", "trace")
 _PARTS: Final = ("in", "attempt", "attempts", "last")
@@ -38,7 +38,7 @@ def is_subject(text: str) -> bool:
 
 def read_subject(text: str, *, attempts: bool) -> Subject:
     """Return whom a text names. `attempts`: whether it may pick attempts of a Pod. Raises Misread."""
-    words = Words(text)
+    words = TextReader(text)
     kind = words.take("pod or trace")
     if kind.text.lower() not in _KINDS:
         raise words.unexpected(kind, _KINDS, "a subject")
@@ -61,7 +61,7 @@ def read_subject(text: str, *, attempts: bool) -> Subject:
     return Subject("pod", name, namespace, first, last)
 
 
-def _picked(words: Words) -> tuple[int, int]:
+def _picked(words: TextReader) -> tuple[int, int]:
     if words.accept("last"):
         words.accept("attempt")
         return -1, -1

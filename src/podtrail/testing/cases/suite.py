@@ -15,10 +15,10 @@ from podtrail.config.nodes import Entry, MapNode, Node, ScalarNode
 from podtrail.config.problem import Path, Problem, Source, did_you_mean
 from podtrail.config.reader import read_yaml
 from podtrail.pipeline.settings import Settings, read_settings
-from podtrail.testing.cases.expectations import Step, read_steps
+from podtrail.testing.cases.expectations import CaseStep, read_steps
 from podtrail.testing.cases.given import Given, read_given
 from podtrail.testing.cases.models import FileModel
-from podtrail.testing.cases.places import Reading
+from podtrail.testing.cases.places import CaseFileReader
 
 SUFFIXES: Final = ("_test.yaml", ".test.yaml", "_test.yml", ".test.yml")
 _CASE_KEYS: Final = ("name", "given", "expect")
@@ -37,7 +37,7 @@ class Case:
     """Of its name."""
     node: MapNode
     given: Given
-    steps: Sequence[Step]
+    steps: Sequence[CaseStep]
     """None were written when empty; only `--update` reads such a file."""
 
 
@@ -83,7 +83,7 @@ def read_suite(path: FilePath, *, unfinished: bool = False) -> Suite:
     if not isinstance(root, MapNode):
         place = root.position if root is not None else Position(Source(str(path)))
         raise ConfigError([Problem(place, (), "is not a test file", "it is a map with config and cases")])
-    reading = Reading(root, path)
+    reading = CaseFileReader(root, path)
     model = reading.model(FileModel, ())
     cases = _cases(reading, root.get("cases"), unfinished=unfinished) if "cases" in root.entries else []
     if reading.problems or model is None:
@@ -102,7 +102,7 @@ def read_suite(path: FilePath, *, unfinished: bool = False) -> Suite:
     return Suite(path, text, tested, str(reading.folder / name) if name else str(path), cases, frozenset(involved))
 
 
-def _document(reading: Reading, node: Node | None, environment: Mapping[str, str]) -> tuple[str, Document]:
+def _document(reading: CaseFileReader, node: Node | None, environment: Mapping[str, str]) -> tuple[str, Document]:
     """Return the configuration's path ("": it stands in the test file itself) and the configuration."""
     environ = {**os.environ, **environment}
     match node:
@@ -135,7 +135,7 @@ def _whole(root: MapNode) -> MapNode:
     return replace(root, entries={**entries, **root.entries})
 
 
-def _tested(reading: Reading, settings: Settings, wanted: str) -> Settings:
+def _tested(reading: CaseFileReader, settings: Settings, wanted: str) -> Settings:
     names = [pipeline.id for pipeline in settings.pipelines]
     if not wanted and len(names) == 1:
         return settings
@@ -151,7 +151,7 @@ def _tested(reading: Reading, settings: Settings, wanted: str) -> Settings:
     raise ConfigError(reading.problems)
 
 
-def _cases(reading: Reading, node: Node | None, *, unfinished: bool) -> list[Case]:
+def _cases(reading: CaseFileReader, node: Node | None, *, unfinished: bool) -> list[Case]:
     items = reading.items(node, ("cases",), "a list of cases")
     found: list[Case] = []
     for at, item in enumerate(items.items if items else ()):
@@ -166,7 +166,7 @@ def _cases(reading: Reading, node: Node | None, *, unfinished: bool) -> list[Cas
     return found
 
 
-def _case(reading: Reading, node: Node, path: Path, *, unfinished: bool) -> Case | None:
+def _case(reading: CaseFileReader, node: Node, path: Path, *, unfinished: bool) -> Case | None:
     case = reading.entries(node, path, "a case: a map with name, given and expect")
     if case is None:
         return None
@@ -178,7 +178,7 @@ def _case(reading: Reading, node: Node, path: Path, *, unfinished: bool) -> Case
         name = None
         reading.problem(path, "has no name", "begin it with - name: what is so", value=True)
     given = read_given(reading, case.get("given"), (*path, "given"))
-    steps: list[Step] = []
+    steps: list[CaseStep] = []
     if "expect" in case.entries:
         steps = read_steps(reading, case.get("expect"), (*path, "expect"))
     elif not unfinished:

@@ -8,22 +8,22 @@ from typing import NamedTuple
 from podtrail.config.problem import did_you_mean
 from podtrail.otlp import ROOT_NAME, Attempt, Batch, Link, SpanView, Verdict, attempts_in, split
 from podtrail.pipeline.settings import Settings
+from podtrail.replay.replayer import Replayer
 from podtrail.testing.cases.given import Given
 from podtrail.testing.cases.outcome_text import State
 from podtrail.testing.cases.subjects import Subject
 from podtrail.testing.cases.traces import trace_id_of
-from podtrail.testing.replayer import Replayer
 
 _NUMBER = "podtrail.attempt.number"
 _MOST_NAMES = 20
 _LEAST_DIGITS = 8
 
 
-class Nobody(LookupError):
+class UnknownSubject(LookupError):
     """A subject that did not come; the text names those that did."""
 
 
-class Now(NamedTuple):
+class TraceNow(NamedTuple):
     """What is known of a trace at a time."""
 
     state: State | None
@@ -32,7 +32,7 @@ class Now(NamedTuple):
 
 
 @dataclass(slots=True)
-class Seen:
+class SeenTrace:
     """What became of a trace."""
 
     trace_id: bytes
@@ -43,19 +43,19 @@ class Seen:
     left: list[bytes] = field(default_factory=list)
     """The spans that left the pipeline."""
 
-    def at(self, time: int | None, *, sampled: bool) -> Now:
+    def at(self, time: int | None, *, sampled: bool) -> TraceNow:
         """Return its state at a time (None: in the end), told by when it was decided: looking changes nothing.
 
         `sampled`: whether the pipeline has a sampler.
         """
         if time is not None and self.arrived > time:
-            return Now(None, None)
+            return TraceNow(None, None)
         known = [verdict for verdict in self.verdicts if time is None or verdict.decided_at <= time]
         if known:
-            return Now("kept" if known[-1].decision == "sampled" else "dropped", known[-1])
+            return TraceNow("kept" if known[-1].decision == "sampled" else "dropped", known[-1])
         if sampled and time is not None and (self.verdicts or self.left):
-            return Now("pending", None)
-        return Now("kept" if self.left else "dropped", None)
+            return TraceNow("pending", None)
+        return TraceNow("kept" if self.left else "dropped", None)
 
     @property
     def links(self) -> Sequence[Link]:
@@ -74,12 +74,12 @@ class Seen:
 
 
 @dataclass
-class Trial:
+class CaseRun:
     """What a case came to."""
 
     begin: int
     """Unix nanoseconds."""
-    traces: Mapping[bytes, Seen]
+    traces: Mapping[bytes, SeenTrace]
     """By trace id, in order of arrival."""
     names: Mapping[str, bytes]
     """The ids of traces that have a name."""
@@ -90,35 +90,37 @@ class Trial:
         return any(seen.verdicts for seen in self.traces.values())
 
     @cached_property
-    def _pods(self) -> Mapping[tuple[str, str], Sequence[Seen]]:
-        pods: dict[tuple[str, str], list[Seen]] = {}
+    def _pods(self) -> Mapping[tuple[str, str], Sequence[SeenTrace]]:
+        pods: dict[tuple[str, str], list[SeenTrace]] = {}
         attempts = [(seen.attempt, seen) for seen in self.traces.values() if seen.attempt is not None]
         for attempt, seen in sorted(attempts, key=lambda one: (one[0].start, one[0].trace_id)):
             pods.setdefault((attempt.namespace, attempt.name), []).append(seen)
         return pods
 
-    def find(self, subject: Subject) -> Sequence[Seen]:
-        """Return the traces that a subject means. Nobody when there is none."""
+    def find(self, subject: Subject) -> Sequence[SeenTrace]:
+        """Return the traces that a subject means. UnknownSubject when there is none."""
         return [self._trace(subject)] if subject.kind == "trace" else self._attempts(subject)
 
-    def _attempts(self, subject: Subject) -> Sequence[Seen]:
+    def _attempts(self, subject: Subject) -> Sequence[SeenTrace]:
         named = [key for key in self._pods if key[1] == subject.name and subject.namespace in ("", key[0])]
         if len(named) > 1:
-            raise Nobody(f"several Pods have this name; say which: {', '.join(f'{ns}/{name}' for ns, name in named)}")
+            raise UnknownSubject(
+                f"several Pods have this name; say which: {', '.join(f'{ns}/{name}' for ns, name in named)}"
+            )
         if not named:
             wanted = f"{subject.namespace}/{subject.name}" if subject.namespace else subject.name
             come = list(dict.fromkeys(f"{ns}/{name}" if subject.namespace else name for ns, name in self._pods))
-            raise Nobody(
+            raise UnknownSubject(
                 f"no such Pod came; {did_you_mean(wanted, come[:_MOST_NAMES], 'there are') or 'there are none'}"
             )
         found = self._pods[named[0]]
         if subject.first > len(found):
-            raise Nobody(f"it has {len(found)} attempts only")
+            raise UnknownSubject(f"it has {len(found)} attempts only")
         if not subject.first:
             return found
         return found[-1:] if subject.first < 0 else found[subject.first - 1 : subject.last]
 
-    def _trace(self, subject: Subject) -> Seen:
+    def _trace(self, subject: Subject) -> SeenTrace:
         if (known := trace_id_of(subject.name)) in self.traces:
             return self.traces[known]
         wanted = subject.name.lower()
@@ -130,9 +132,9 @@ class Trial:
         if len(found) == 1:
             return found[0]
         if found:
-            raise Nobody(f"{len(found)} traces have ids that begin like this: write more of it")
+            raise UnknownSubject(f"{len(found)} traces have ids that begin like this: write more of it")
         names = [*self.names, *(trace_id.hex() for trace_id in self.traces if trace_id not in self.names.values())]
-        raise Nobody(
+        raise UnknownSubject(
             f"no such trace came; {did_you_mean(wanted, names[:_MOST_NAMES], 'there are') or 'there are none'}"
         )
 
@@ -149,27 +151,27 @@ class Trial:
         return f"{pod} attempt {of.index(seen) + 1}" if len(of) > 1 else pod
 
 
-def try_out(given: Given, settings: Settings) -> Trial:
+def try_out(given: Given, settings: Settings) -> CaseRun:
     """Run what is given through the one pipeline of `settings`, until everything is decided.
 
     ValueError when a recording is damaged, OSError when it can't be read.
     """
     begin, arrivals = given.arrivals()
-    traces: dict[bytes, Seen] = {}
+    traces: dict[bytes, SeenTrace] = {}
     for arrival, intake in arrivals:
         for group in intake.groups:
-            seen = traces.setdefault(group.trace_id, Seen(group.trace_id, arrival))
+            seen = traces.setdefault(group.trace_id, SeenTrace(group.trace_id, arrival))
             seen.attempt = seen.attempt or next(attempts_in(group.spans), None)
 
     def sink(_pipeline: str, batch: Batch) -> None:
         for verdict in batch.verdicts:
-            seen = traces.setdefault(verdict.trace_id, Seen(verdict.trace_id, verdict.arrived))
+            seen = traces.setdefault(verdict.trace_id, SeenTrace(verdict.trace_id, verdict.arrived))
             seen.verdicts.append(verdict)
         for group in batch.groups:
-            traces.setdefault(group.trace_id, Seen(group.trace_id, batch.arrived)).left += split(group.spans)
+            traces.setdefault(group.trace_id, SeenTrace(group.trace_id, batch.arrived)).left += split(group.spans)
 
     replayer = Replayer(settings, sink, settings.gates)
     for arrival, intake in arrivals:
         replayer.add(arrival, intake)
     replayer.finish()
-    return Trial(begin, traces, given.named)
+    return CaseRun(begin, traces, given.named)

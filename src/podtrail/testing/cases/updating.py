@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from podtrail.config import Position
 from podtrail.config.nodes import MapNode, Node, ScalarNode
-from podtrail.testing.cases.expectations import Expectation, Step
-from podtrail.testing.cases.judging import Result, counted, differences
+from podtrail.testing.cases.expectations import CaseStep, Expectation
+from podtrail.testing.cases.judging import CaseResult, counted, differences
 from podtrail.testing.cases.link_words import models_of
 from podtrail.testing.cases.marks import Mark, Place, marks, scalar
 from podtrail.testing.cases.outcome_text import Expected, State, holds
 from podtrail.testing.cases.subjects import Subject
-from podtrail.testing.cases.trial import Nobody, Now, Seen, Trial
+from podtrail.testing.cases.trial import CaseRun, SeenTrace, TraceNow, UnknownSubject
 
 
 class Edit(NamedTuple):
@@ -34,7 +34,7 @@ class Update:
     """What could not be written, a line each."""
 
 
-def updated(text: str, results: Sequence[Result]) -> Update:
+def updated(text: str, results: Sequence[CaseResult]) -> Update:
     """Return a test file with what its cases came to."""
     update = Update(text)
     writer = _Writer(text, update.left)
@@ -56,7 +56,7 @@ class _Writer:
         self._left = left
         self._newline = "\r\n" if "\r\n" in text else "\n"
 
-    def take(self, result: Result) -> None:
+    def take(self, result: CaseResult) -> None:
         trial, case = result.trial, result.case
         if trial is None:
             self._left += [failure.headline for failure in result.failures]
@@ -66,7 +66,7 @@ class _Writer:
         for step in case.steps:
             self._step(result, step, trial)
 
-    def _step(self, result: Result, step: Step, trial: Trial) -> None:
+    def _step(self, result: CaseResult, step: CaseStep, trial: CaseRun) -> None:
         time = None if step.at is None else trial.begin + step.at
         for count in step.counts:
             got = counted(trial, time).get(count.state, 0)
@@ -76,18 +76,23 @@ class _Writer:
         for expectation in step.expectations:
             try:
                 found = trial.find(expectation.subject)
-            except Nobody as error:
+            except UnknownSubject as error:
                 self._leave(result, expectation, str(error))
                 continue
             rows = [(seen, seen.at(time, sampled=trial.sampled)) for seen in found]
             if any(differences(expectation.wanted, seen, now, trial) for seen, now in rows):
                 self._expectation(result, step, expectation, rows, trial)
 
-    def _leave(self, result: Result, expectation: Expectation, why: str) -> None:
+    def _leave(self, result: CaseResult, expectation: Expectation, why: str) -> None:
         self._left.append(f"{expectation.place}: {result.case.name}: {expectation.subject}: not updated: {why}")
 
     def _expectation(
-        self, result: Result, step: Step, expectation: Expectation, rows: Sequence[tuple[Seen, Now]], trial: Trial
+        self,
+        result: CaseResult,
+        step: CaseStep,
+        expectation: Expectation,
+        rows: Sequence[tuple[SeenTrace, TraceNow]],
+        trial: CaseRun,
     ) -> None:
         if any(now.state is None for _, now in rows):
             self._leave(result, expectation, "at that time it has not arrived yet")
@@ -101,11 +106,11 @@ class _Writer:
 
     def _short(
         self,
-        result: Result,
-        step: Step,
+        result: CaseResult,
+        step: CaseStep,
         expectation: Expectation,
         node: ScalarNode,
-        rows: Sequence[tuple[Seen, Now]],
+        rows: Sequence[tuple[SeenTrace, TraceNow]],
     ) -> None:
         fitting = [str(_fit(expectation.wanted.expected, now)) for _, now in rows]
         value = self._mark_of(node)
@@ -122,7 +127,9 @@ class _Writer:
         lines = [f"{scalar(str(subject))}: {scalar(text)}" for subject, text in split]
         self.edits.append(Edit(key.start, value.end, indent.join(lines)))
 
-    def _fields(self, expectation: Expectation, node: MapNode, seen: Seen, now: Now, trial: Trial) -> Iterator[Edit]:
+    def _fields(
+        self, expectation: Expectation, node: MapNode, seen: SeenTrace, now: TraceNow, trial: CaseRun
+    ) -> Iterator[Edit]:
         """Yield an edit for each key whose value is another."""
         fit = _fit(expectation.wanted.expected, now)
         told: dict[str, str] = {"decision": fit.state}
@@ -156,7 +163,7 @@ class _Writer:
     def _mark_at(self, place: Position, *, collection: bool = False) -> Mark:
         return self._marks[Place(place.line, place.column, collection)]
 
-    def _write_expect(self, result: Result, trial: Trial) -> None:
+    def _write_expect(self, result: CaseResult, trial: CaseRun) -> None:
         case = result.case
         name = case.node.entries["name"].key
         mark = self._mark_of(case.node)
@@ -174,7 +181,7 @@ def _written(value: str | bool) -> str:
     return str(value).lower() if isinstance(value, bool) else scalar(value, flow=True)
 
 
-def _fit(expected: Expected, now: Now) -> Expected:
+def _fit(expected: Expected, now: TraceNow) -> Expected:
     """Return what is expected, changed so that it holds, and says as much as before."""
     assert now.state is not None
     if now.verdict is None:
@@ -195,7 +202,7 @@ def _split(subject: Subject, fitting: Sequence[str]) -> Iterator[tuple[Subject, 
         number = last + 1
 
 
-def _all(result: Result, trial: Trial) -> Iterator[str]:
+def _all(result: CaseResult, trial: CaseRun) -> Iterator[str]:
     """Yield everything that a case came to: of what is written out one by one, of recordings in numbers."""
     given = result.case.given
     names = [pod.name for pod in given.pods]
@@ -212,6 +219,6 @@ def _all(result: Result, trial: Trial) -> Iterator[str]:
         yield from (f"{state}: {counted(trial, None).get(state, 0)}" for state in states)
 
 
-def _whole(now: Now) -> Expected:
+def _whole(now: TraceNow) -> Expected:
     assert now.state is not None
     return Expected(now.state, now.verdict.policy or None if now.verdict else None)

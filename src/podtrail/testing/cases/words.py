@@ -34,7 +34,7 @@ class Misread(ValueError):
         self.width = width
 
 
-class Words:
+class TextReader:
     """The words of a text, taken one by one."""
 
     def __init__(self, text: str) -> None:

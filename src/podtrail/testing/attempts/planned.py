@@ -7,9 +7,9 @@ from typing import Final, Literal, NamedTuple
 
 from podtrail.config.duration import MILLISECOND, SECOND
 from podtrail.otlp import Value
-from podtrail.testing.attempts import MadeAttempt, No, nodes
+from podtrail.testing.attempts.made import MadeAttempt, No, nodes
 
-Outcome = Literal["Success", "Unschedulable", "Error"]
+AttemptResult = Literal["Success", "Unschedulable", "Error"]
 
 NODES: Final = 34
 _BACKOFF: Final = SECOND
@@ -30,7 +30,7 @@ _REASONS: Final = {
 _UNRESOLVABLE: Final = frozenset({"NodeAffinity", "NodeName", "NodeUnschedulable", "TaintToleration"})
 
 
-class Refused(NamedTuple):
+class PlannedRefusal(NamedTuple):
     """What a plugin said no to."""
 
     plugin: str
@@ -41,12 +41,12 @@ class Refused(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
+class PlannedAttempts:
     """Attempts of one Pod, one after the other, all alike. Times in nanoseconds."""
 
-    result: Outcome = "Success"
+    result: AttemptResult = "Success"
     count: int = 1
-    by: Sequence[Refused] = ()
+    by: Sequence[PlannedRefusal] = ()
     took: int = 9 * MILLISECOND
     waited: int = 2 * MILLISECOND
     """In the scheduling queue."""
@@ -63,7 +63,7 @@ class Planned:
     attributes: Mapping[str, Value] = field(default_factory=dict)
 
 
-class Arriving(NamedTuple):
+class ArrivingAttempt(NamedTuple):
     """An attempt, and when its spans arrive, Unix nanoseconds."""
 
     arrival: int
@@ -76,7 +76,9 @@ def uid_of(namespace: str, name: str) -> str:
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-8{digits[17:20]}-{digits[20:]}"
 
 
-def made(plans: Sequence[Planned], namespace: str, name: str, uid: str, begin: int) -> Iterator[Arriving]:
+def made(
+    plans: Sequence[PlannedAttempts], namespace: str, name: str, uid: str, begin: int
+) -> Iterator[ArrivingAttempt]:
     """Yield the attempts of a Pod in their order; `begin` is the beginning of the case, Unix nanoseconds."""
     start, number, failures, end = begin, 0, 0, begin
     for plan in plans:
@@ -92,10 +94,10 @@ def made(plans: Sequence[Planned], namespace: str, name: str, uid: str, begin: i
                 start = end + min(_BACKOFF << min(max(0, failures - 1), 4), _LONGEST_BACKOFF)
             end = start + plan.took
             failures = 0 if plan.result == "Success" else failures + 1
-            yield Arriving(end + plan.arrives, _attempt(plan, namespace, name, uid, number, start))
+            yield ArrivingAttempt(end + plan.arrives, _attempt(plan, namespace, name, uid, number, start))
 
 
-def _attempt(plan: Planned, namespace: str, name: str, uid: str, number: int, start: int) -> MadeAttempt:
+def _attempt(plan: PlannedAttempts, namespace: str, name: str, uid: str, number: int, start: int) -> MadeAttempt:
     refusals, total = _refusals(plan)
     message = plan.message
     if not message and refusals:
@@ -123,7 +125,7 @@ def _attempt(plan: Planned, namespace: str, name: str, uid: str, number: int, st
     )
 
 
-def _refusals(plan: Planned) -> tuple[list[No], int]:
+def _refusals(plan: PlannedAttempts) -> tuple[list[No], int]:
     """Return who refused which nodes, and how many nodes there are. Of a Pod that was refused every node is refused."""
     told = sum(one.nodes or 0 for one in plan.by)
     silent = sum(one.nodes is None for one in plan.by)

@@ -10,8 +10,8 @@ from podtrail.config import Document
 from podtrail.otlp import Batch, Group, Intake, frame, split
 from podtrail.otlp.decisions import decision_line
 from podtrail.pipeline.settings import read_settings
+from podtrail.replay.replayer import Replayer
 from podtrail.testing.attempts import START, MadeAttempt
-from podtrail.testing.replayer import Replayer
 
 SECOND = 1_000_000_000
 CONFIG = {
