@@ -60,8 +60,8 @@ POLICIES = "podtrail_processors.tail_sampling"
 LENIENT = {
     f"{POLICIES}.config.sampler.TopPolicy",
     f"{POLICIES}.policies.always_sample.Config",
-    f"{POLICIES}.policies.composite.Part",
-    f"{POLICIES}.policies.conjunction.Part",
+    f"{POLICIES}.policies.composite.CompositePart",
+    f"{POLICIES}.policies.conjunction.ConjunctionPart",
     f"{POLICIES}.policies.leaves.Leaf",
     f"{POLICIES}.policies.trace_flags.Config",
 }

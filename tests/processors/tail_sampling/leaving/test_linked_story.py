@@ -7,7 +7,7 @@ from podtrail.recording import Damage, read_recording
 from podtrail.testing import Run, replay
 from podtrail.testing.attempts import MS, MadeAttempt, no_room
 
-REQUESTS = Path(__file__).parents[2] / "data" / "recordings" / "pod-requests.otlp.jsonl"
+REQUESTS = Path(__file__).parents[3] / "data" / "recordings" / "pod-requests.otlp.jsonl"
 UID = "613b0736-a47e-4334-bdb5-7dd3c2d13d38"
 SECOND = 1_000 * MS
 CREATED = 1_795_259_525_983_472_564
