@@ -13,9 +13,9 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from podtrail.component import Context, Factory, Refused, StartError, Taken
+from podtrail.component.passing import PassingProcessor
 from podtrail.config.types import SECOND, Model, NonNegativeDuration
 from podtrail.otlp import Batch
-from podtrail_processors.passing import Passing
 
 _MIB = 1 << 20
 _COPIES = 2
@@ -128,7 +128,7 @@ class _Collections:
         self._futile = 0
 
 
-class MemoryLimiter(Passing):
+class MemoryLimiter(PassingProcessor):
     """Asks for the memory in use once in `check_interval` and refuses while it is above the soft limit."""
 
     def __init__(self, config: Config, total: int, context: Context) -> None:

@@ -12,9 +12,9 @@ from typing import Annotated, Literal, NamedTuple, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from podtrail.component import Context, Factory, Taken
+from podtrail.component.passing import PassingProcessor
 from podtrail.config.types import Model, WarningPath
 from podtrail.otlp import Batch, Group, SpanFields, frame, read_key_value, set_trace_state, span_reader, split
-from podtrail_processors.passing import Passing
 from podtrail_processors.probability import (
     ALWAYS,
     HEX_DIGITS,
@@ -191,7 +191,7 @@ def _single(value: float) -> float:
     return rounded
 
 
-class ProbabilisticSampler(Passing):
+class ProbabilisticSampler(PassingProcessor):
     """Decides on each span as it comes."""
 
     def __init__(self, config: Config, context: Context) -> None:

@@ -1,17 +1,17 @@
 """Changing attributes, span by span; spans of which none changes pass as the same bytes."""
 
 from podtrail.component import Context, Taken
+from podtrail.component.passing import PassingProcessor
 from podtrail.otlp import Batch, Group, SpanFields, Value, change_attributes, frame, read_key_value, span_reader, split
 from podtrail_processors.attributes.actions import Edited, edit_of, key_needed
 from podtrail_processors.attributes.config import Config
 from podtrail_processors.attributes.matching import Matcher
-from podtrail_processors.passing import Passing
 
 _read = span_reader({"attributes"})
 _read_to_match = span_reader({"attributes", "name", "kind"})
 
 
-class Attributes(Passing):
+class Attributes(PassingProcessor):
     """Applies the actions to the spans that are meant."""
 
     def __init__(self, config: Config, context: Context) -> None:  # noqa: ARG002 - as every processor

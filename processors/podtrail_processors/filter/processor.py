@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import cast
 
 from podtrail.component import Context, Taken
+from podtrail.component.passing import PassingProcessor
 from podtrail.config.types import MINUTE
 from podtrail.otlp import Batch, Group, frame, keep_events, split
 from podtrail.otlp.surroundings import read_event
@@ -12,7 +13,6 @@ from podtrail_processors.evidence.sizes import Size
 from podtrail_processors.filter.config import Config, ContextName, ErrorMode
 from podtrail_processors.filter.contexts import compiled
 from podtrail_processors.ottl import Condition, EvaluationError, SpanData, Telemetry
-from podtrail_processors.passing import Passing
 
 _QUIET = MINUTE
 """So long nothing more is logged about a condition that failed."""
@@ -22,7 +22,7 @@ class _Propagated(Exception):
     """A condition had no answer, and its batch is to be dropped for that."""
 
 
-class FilterProcessor(Passing):
+class FilterProcessor(PassingProcessor):
     """Applies groups of conditions in their order."""
 
     def __init__(self, config: Config, context: Context) -> None:

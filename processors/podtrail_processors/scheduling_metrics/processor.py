@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 
-from podtrail.component import Context, Taken
+from podtrail.component import Context, PassingProcessor, Taken
 from podtrail.config.types import SECOND
 from podtrail.otlp import (
     REFUSAL,
@@ -17,7 +17,6 @@ from podtrail.otlp import (
     read_rejections,
     split,
 )
-from podtrail_processors.passing import Passing
 from podtrail_processors.scheduling_metrics.config import Config
 from podtrail_processors.scheduling_metrics.tally import AttemptTally
 
@@ -49,7 +48,7 @@ class Series:
         return cut
 
 
-class SchedulingMetrics(Passing):
+class SchedulingMetrics(PassingProcessor):
     """Passes every batch as it is and counts the attempts in it.
 
     An attempt is counted once, when its root comes by, however often that is while it is remembered. A plugin that said

@@ -31,6 +31,7 @@ from podtrail.component.factory import Context, Factory, IncomingBytes, Kind
 from podtrail.component.facts import FactListener, GatedPod
 from podtrail.component.ledger import Ledger
 from podtrail.component.metrics import Counter, Gauge, Histogram, Metrics
+from podtrail.component.passing import PassingProcessor
 
 __all__ = [
     "AdmitsBatches",
@@ -57,6 +58,7 @@ __all__ = [
     "Lost",
     "Metrics",
     "PassesOn",
+    "PassingProcessor",
     "Permanent",
     "PipelineWatcher",
     "Processor",

@@ -1,4 +1,4 @@
-"""What processors have in common that hold nothing: whatever comes in leaves at once, or not at all."""
+"""The base of processors that hold nothing: whatever comes in leaves at once, or not at all."""
 
 from collections.abc import Sequence
 from typing import Self
@@ -6,8 +6,8 @@ from typing import Self
 from podtrail.otlp import Batch
 
 
-class Passing:
-    """The part of `podtrail.component.Processor` that is about holding spans, for processors that hold none."""
+class PassingProcessor:
+    """The part of `Processor` that is about holding spans, for processors that hold none: they add `add`."""
 
     passes_on = True
 
