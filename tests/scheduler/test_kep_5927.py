@@ -15,12 +15,12 @@ import pytest
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.trace import TracerProvider, get_current_span
 from podtrail_instrumentation import SpanCounters, TracingConfiguration, shutdown, tracer_provider
+from podtrail_scheduler.cluster.simulated.slow_plugins import SlowScore
 from podtrail_scheduler.framework.cycle_state import CycleState
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import Status, unschedulable
 from podtrail_scheduler.objects import Node, Pod
 from podtrail_scheduler.objects.durations import MILLISECOND, SECOND
-from podtrail_scheduler.plugins.slow import SlowScore
 
 from tests.scheduler.bench import ROOMY, Bench, pod
 from tests.scheduler.collector import Collector, attributes

@@ -6,12 +6,12 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import click
+from podtrail_instrumentation.steps import go_duration
 from podtrail_scheduler.command.main import main as command
 from podtrail_scheduler.configuration import types
 from podtrail_scheduler.configuration.args import ARGS
 from podtrail_scheduler.configuration.defaults import default_plugins
 from podtrail_scheduler.configuration.features import GA, KNOWN, FeatureGates
-from podtrail_scheduler.configuration.go_duration import format_go_duration
 from podtrail_scheduler.configuration.wire import RAW, key_of
 
 BEGIN = "<!-- reference: written by ./dev docs -->"
@@ -114,7 +114,7 @@ def _default(value: Any, hint: Any) -> str:
     if isinstance(value, tuple):
         return "see below" if not isinstance(value[0], str) else ", ".join(f"`{each}`" for each in value)
     if _type(hint) == "duration":
-        return f"`{format_go_duration(value)}`"
+        return f"`{go_duration(value)}`"
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 

@@ -4,8 +4,9 @@ import json
 from typing import Any
 
 import click
+from podtrail_instrumentation.steps import go_duration
 
-from podtrail_scheduler.configuration.go_duration import format_go_duration, parse_go_duration
+from podtrail_scheduler.configuration.go_duration import parse_go_duration
 
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
@@ -65,5 +66,5 @@ def shown(value: object, kind: object) -> str:
     if isinstance(value, tuple):
         return ",".join(map(str, value))
     if isinstance(kind, GoDuration) and isinstance(value, int):
-        return format_go_duration(value)
+        return go_duration(value)
     return str(value).lower() if isinstance(value, bool) else str(value)

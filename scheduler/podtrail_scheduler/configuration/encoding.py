@@ -7,10 +7,10 @@ from types import NoneType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import yaml
+from podtrail_instrumentation.steps import go_duration
 
 from . import affinity, args, types
 from .document import is_plain_text
-from .go_duration import format_go_duration
 from .wire import key_of
 
 _EVERY = frozenset({"*"})
@@ -98,7 +98,7 @@ def _value(value: Any, hint: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if _is_duration(hint):
-        return format_go_duration(value)
+        return go_duration(value)
     return value
 
 

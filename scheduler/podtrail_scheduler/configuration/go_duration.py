@@ -1,4 +1,4 @@
-"""Durations as Go reads and prints them (`time.ParseDuration`, `Duration.String`), as nanoseconds."""
+"""Durations as Go reads them (`time.ParseDuration`), as nanoseconds; `podtrail_instrumentation` prints them."""
 
 import json
 import re
@@ -42,26 +42,3 @@ def parse_go_duration(text: str) -> int:
     if total > _LARGEST:
         raise refused
     return -int(total) if text.startswith("-") else int(total)
-
-
-def format_go_duration(nanoseconds: int) -> str:
-    """The duration as Go prints it: `15s`, `10m0s`, `1.5s`, `250ms`."""
-    if nanoseconds < 0:
-        return "-" + format_go_duration(-nanoseconds)
-    if not nanoseconds:
-        return "0s"
-    for unit in ("ns", "µs", "ms"):
-        if nanoseconds < 1_000 * _UNITS[unit]:
-            return _decimal(Fraction(nanoseconds, _UNITS[unit])) + unit
-    minutes, below = divmod(nanoseconds, _UNITS["m"])
-    seconds = _decimal(Fraction(below, _UNITS["s"])) + "s"
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours}h{minutes}m{seconds}"
-    return f"{minutes}m{seconds}" if minutes else seconds
-
-
-def _decimal(value: Fraction) -> str:
-    whole, rest = divmod(value, 1)
-    digits = f"{int(rest * 10**9):09d}".rstrip("0")
-    return f"{whole}.{digits}" if digits else str(whole)

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 
 from podtrail_instrumentation import TracingConfiguration, validate_tracing_configuration
+from podtrail_instrumentation.steps import go_duration
 
 from .args import PluginArgs
 from .errors import RefusedField, duplicate, invalid, required
 from .features import FeatureGates
-from .go_duration import format_go_duration
 from .names import is_extended_resource, label_key_errors
 from .types import (
     API_VERSION,
@@ -63,9 +63,9 @@ def _leader_election(given: LeaderElectionConfiguration) -> Iterator[RefusedFiel
     for each in fields(given)[1:4]:
         value = getattr(given, each.name)
         if value <= 0:
-            yield invalid(f"leaderElection.{key_of(each)}", format_go_duration(value), "must be greater than zero")
+            yield invalid(f"leaderElection.{key_of(each)}", go_duration(value), "must be greater than zero")
     if given.lease_duration <= given.renew_deadline:
-        shown = format_go_duration(given.renew_deadline)
+        shown = go_duration(given.renew_deadline)
         yield invalid("leaderElection.leaseDuration", shown, "must be greater than `RenewDeadline`")
     if given.resource_lock != "leases":
         yield invalid("leaderElection.resourceLock", given.resource_lock, 'resourceLock value must be "leases"')

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from podtrail_instrumentation.steps import go_duration
+
 from podtrail_scheduler.objects.durations import SECOND
 
 from . import features as gates
@@ -26,7 +28,6 @@ from .args import (
 )
 from .errors import RefusedField, duplicate, forbidden, invalid, required, unsupported
 from .features import FeatureGates
-from .go_duration import format_go_duration
 from .names import label_key_errors
 from .validation_selectors import node_selector_errors, preferred_terms_errors
 
@@ -75,13 +76,13 @@ def _dynamic_resources(args: DynamicResourcesArgs, path: str, features: FeatureG
         if filtering is not None:
             yield forbidden(f"{path}.filterTimeout", "DRASchedulingFilterTimeout feature gate is disabled")
     elif filtering is not None and filtering < 0:
-        yield invalid(f"{path}.filterTimeout", format_go_duration(filtering), "must be zero or positive")
+        yield invalid(f"{path}.filterTimeout", go_duration(filtering), "must be zero or positive")
     if not features.enabled(gates.DRA_DEVICE_BINDING_CONDITIONS):
         if binding is not None:
             off = "DRADeviceBindingConditions or DRAResourceClaimDeviceStatus feature gate is disabled"
             yield forbidden(f"{path}.bindingTimeout", off)
     elif binding is not None and binding < SECOND:
-        yield invalid(f"{path}.bindingTimeout", format_go_duration(binding), "must be at least 1 second")
+        yield invalid(f"{path}.bindingTimeout", go_duration(binding), "must be at least 1 second")
 
 
 def _node_affinity(affinity: Mapping[str, Any], path: str) -> Iterator[RefusedField]:

@@ -15,7 +15,9 @@ _log = logging.getLogger(__name__)
 
 
 class ExtenderChain:
-    """The extenders of a scheduler, ignorable ones last. The scheduling and the binding cycle await it:
+    """The extenders of a scheduler, ignorable ones last.
+
+    The scheduling and the binding cycle await:
 
     - `filter` behind the plugins' Filter, with the nodes they left,
     - `prioritize` beside Score; what it returns is added to the weighted sum of the plugins,

@@ -9,7 +9,7 @@ from itertools import accumulate
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
-SECOND = 1_000_000_000
+from podtrail_scheduler.objects.durations import SECOND
 
 Values = tuple[str, ...]
 Read = Callable[[], Mapping[Values, float]]

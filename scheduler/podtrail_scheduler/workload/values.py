@@ -11,6 +11,7 @@ Name = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9.-]{0,50}[a-z0-9])?$")]
 
 
 def valid_resources(quantities: dict[str, str | int | float]) -> dict[str, str | int | float]:
+    """The quantities as they are. Raises ValueError for one that Kubernetes would not read."""
     parse_resources(quantities)
     return quantities
 

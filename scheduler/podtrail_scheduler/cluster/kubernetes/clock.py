@@ -7,7 +7,7 @@ from collections.abc import Coroutine
 from threading import get_ident
 from typing import Any
 
-SECOND = 1_000_000_000
+from podtrail_scheduler.objects.durations import SECOND
 
 _log = logging.getLogger(__name__)
 

@@ -21,13 +21,12 @@ from podtrail_scheduler.objects import (
     Taint,
     Toleration,
 )
+from podtrail_scheduler.objects.durations import SECOND
 from podtrail_scheduler.objects.quantities import parse_resources
 from podtrail_scheduler.workload import NodeGroup, PodAffinityConfig, PodKind, Workload
 from podtrail_scheduler.workload.faults import BindRefused
 
 from .api_server import PodPlan
-
-SECOND = 1_000_000_000
 
 
 class PodArrival(NamedTuple):

@@ -29,8 +29,8 @@ from .api_server import SimulatedApiServer
 from .arrivals import PodArrival, kind_and_number, make_arrivals, make_nodes, written_arrivals, written_placed
 from .creator import Creator
 from .disruptions import Disruptions
-from .faults import make_slow_plugins
 from .measured import MeasuredInPlace
+from .slow_plugins import make_slow_plugins
 from .summary import Summary, Totals, pending_pods
 from .timeline import Timeline
 

@@ -9,6 +9,7 @@ from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import SKIP, Status, error, unresolvable
 from podtrail_scheduler.objects import PersistentVolumeClaim, Pod
+from podtrail_scheduler.objects.durations import SECOND
 from podtrail_scheduler.plugins.shared.volume_claims import (
     after_own_claim,
     claim_not_found,
@@ -21,7 +22,6 @@ from .binding import VolumeWriter, assume, revert
 from .hints import after_csi_driver, after_csi_node, after_csi_storage_capacity, after_storage_class
 from .scoring import storage_score
 
-SECOND = 1_000_000_000
 UNBOUND_IMMEDIATE = unresolvable("pod has unbound immediate PersistentVolumeClaims")
 
 

@@ -7,11 +7,15 @@ They refuse nothing and score every node alike, so they change when things happe
 from collections.abc import Callable, Sequence
 
 from podtrail_scheduler.framework.cycle_state import CycleState
-from podtrail_scheduler.framework.extension_points import PermitResult
+from podtrail_scheduler.framework.extension_points import PermitResult, Plugin
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import SKIP, Code, Status
 from podtrail_scheduler.objects import Pod
+from podtrail_scheduler.workload import SlowPlugin
+
+from .arrivals import kind_and_number
+from .timeline import Timeline
 
 Takes = Callable[[Pod], int]
 """For how many nanoseconds a Pod keeps the plugin busy; 0 for those it leaves alone."""
@@ -86,3 +90,25 @@ class SlowPreBind:
         """Waits."""
         await self._clock.sleep(self._takes(pod))
         return None
+
+
+def make_slow_plugins(faults: Sequence[SlowPlugin], handle: Handle, timeline: Timeline) -> list[Plugin]:
+    """A plugin for each fault."""
+    return [_make(fault, handle, timeline) for fault in faults]
+
+
+def _make(fault: SlowPlugin, handle: Handle, timeline: Timeline) -> Plugin:
+    match fault.extension_point:
+        case "score":
+            return SlowScore(fault.name, timeline.spend, _takes(fault))
+        case "permit":
+            return SlowPermit(fault.name, handle, _takes(fault))
+        case "preBind":
+            return SlowPreBind(fault.name, handle, _takes(fault))
+
+
+def _takes(fault: SlowPlugin) -> Takes:
+    def takes(pod: Pod) -> int:
+        return fault.takes if fault.concerns(*kind_and_number(pod.name)) else 0
+
+    return takes
