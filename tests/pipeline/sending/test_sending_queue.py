@@ -140,7 +140,8 @@ def test_what_finds_no_room_is_told_of_at_once_and_once_a_minute(
     told = [record.getMessage() for record in caplog.records if "queue is full" in record.getMessage()]
     assert [int(line.split("dropped ")[1].split()[0]) for line in told[:1]] == [2]
     assert [int(line.split("dropped ")[1].split()[0]) for line in told[1:]] == pytest.approx([120, 120, 58], abs=2)
-    assert all("refused requests with" in line for line in told[1:])
+    refused = [int(line.split("refused requests with ")[1].split()[0]) for line in told[1:]]
+    assert refused == pytest.approx([180, 180, 90], abs=3)
     assert all("since" in line and "queue_size" in line for line in told)
 
 

@@ -1,11 +1,12 @@
 """When a failed delivery is tried again, and when it is given up."""
 
 import asyncio
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from podtrail.component import Permanent, Retryable
+from podtrail.component import Ledger, Permanent, Retryable
 
 
 def down(times: int) -> list[Retryable]:
@@ -89,6 +90,24 @@ def test_never_gives_up_without_a_limit(
         here.queue.offer(make_batch(), here.ledger)
         await here.settled()
         assert here.ledger.delivered == 1
+
+    run_virtually(main())
+
+
+def test_without_settings_tries_for_ever_ever_more_rarely(
+    run_virtually: Any, desk: Any, scripted: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        here = desk(scripted([Retryable("down")] * 400))
+        assert here.queue.patience == 0
+        here.queue.offer(make_batch(), here.ledger)
+        await here.settled()
+        assert here.ledger == Ledger(delivered=1)
+        assert here.exporter.times[0] == 0
+        waits = [later - earlier for earlier, later in pairwise(here.exporter.times)]
+        for wait, interval in zip(waits, [0.5, 1, 2, 4, *[5] * 396], strict=True):
+            assert 0.749 * interval <= wait <= 1.251 * interval
+        assert max(waits) > 6 > 4 > min(waits[4:])
 
     run_virtually(main())
 

@@ -139,6 +139,102 @@ def test_a_span_that_has_left_is_told_by_an_amendment_in_its_trace() -> None:
     assert resource_attributes(run.out[-1].resource) == {"service.name": "podtrail"}
 
 
+@pytest.mark.parametrize(("happened", "told_at"), [(START, START), (0, START + 20 * SECOND)])
+def test_an_amendment_has_the_time_of_its_trace_or_of_who_tells(happened: int, told_at: int) -> None:
+    run = Stitched()
+    run.add(span(b"c", b"creation", CREATE, start=happened))
+    run.add(*MadeAttempt(links=[TO_CREATION], start=START + 20 * SECOND).groups())
+    run.drain()
+    (amendment,) = run.named("podtrail.amendment")
+    assert amendment.start == told_at
+
+
+def test_amendments_of_a_trace_leave_as_one_group_of_it() -> None:
+    run = Stitched()
+    run.add(creation())
+    for trace in (b"o", b"p"):
+        run.add(span(trace, b"operator", "reconcile", links=[TO_CREATION]))
+    run.drain()
+    assert (run.out[-1].trace_id, run.out[-1].span_count) == (b"c" * 16, 2)
+
+
+def test_what_was_held_and_has_left_is_told_by_an_amendment() -> None:
+    run = Stitched()
+    attempt = MadeAttempt()
+    run.add(*attempt.groups())
+    run.wait()
+    run.add(span(b"o", b"operator", "reconcile", links=[Link(attempt.trace_id, attempt.root_id, {})]))
+    run.drain()
+    (amendment,) = run.named("podtrail.amendment")
+    assert (amendment.parent_span_id, told(amendment)) == (attempt.root_id, [(b"operator", None, True)])
+
+
+def test_an_attempt_that_comes_twice_is_told_to_the_one_before_once() -> None:
+    run = Stitched()
+    run.add(*MadeAttempt(number=1).groups())
+    run.wait()
+    for _ in range(2):
+        run.add(*MadeAttempt(number=2, start=START + SECOND).groups())
+        run.wait()
+    assert len(run.named("podtrail.amendment")) == 1
+
+
+def test_a_trace_that_passed_stays_kept_whatever_a_verdict_says_later() -> None:
+    run = Stitched()
+    run.add(creation())
+    run.add(verdicts=[Verdict(b"c" * 16, "dropped", "", "evicted", START, START, 1)])
+    run.add(*MadeAttempt(links=[TO_CREATION]).groups())
+    run.drain()
+    assert told(run.root()) == [(b"creation", "creation", True)]
+
+
+def test_an_attempt_that_passes_after_all_is_kept() -> None:
+    run = Stitched()
+    first = MadeAttempt(number=1)
+    run.add(verdicts=[first.verdict("not_sampled")])
+    run.add(*first.groups())
+    run.add(*MadeAttempt(number=2, start=START + SECOND).groups())
+    run.drain()
+    second = next(view for view in run.named("SchedulePod") if view.span_id != first.root_id)
+    assert told(second) == [(first.root_id, "previous-attempt", True)]
+
+
+def test_a_link_of_the_kubelets_leads_to_the_scheduling() -> None:
+    run = Stitched()
+    sync = span(b"k", b"syncPod1", "syncPod", attributes={"k8s.pod.uid": "elsewhere"}, links=[TO_CREATION])
+    run.add(creation(), sync)
+    run.drain()
+    assert told(run.named("syncPod")[0]) == [(b"creation", "scheduling", True)]
+
+
+def test_an_attempts_first_link_alone_leads_to_the_creation() -> None:
+    run = Stitched()
+    elsewhere = Link(b"e" * 16, b"elsewher", {})
+    run.add(creation(), *MadeAttempt(links=[TO_CREATION, elsewhere]).groups())
+    run.drain()
+    assert told(run.root()) == [(b"creation", "creation", True), (b"elsewher", None, False)]
+
+
+@pytest.mark.parametrize(
+    ("groups", "entries"),
+    [
+        (MadeAttempt().groups(), 3),
+        ([creation()], 1),
+        ([span(b"o", b"operator", "reconcile", links=[TO_CREATION])], 2),
+        ([span(b"e", b"etcdspan", "Create etcd3", attributes={"key": "/pods/default/web-0", "audit-id": "a"})], 2),
+    ],
+    ids=["attempt", "trace", "link", "creation"],
+)
+def test_each_entry_remembered_counts_for_hundreds_of_bytes(groups: Sequence[Group], entries: int) -> None:
+    run = Stitched()
+    run.add(*groups)
+    run.drain()
+    snapshot = run.context.metrics.snapshot()
+    assert sum(snapshot["otelcol_processor_link_stitching_remembered"].values()) == entries
+    (size,) = snapshot["otelcol_processor_link_stitching_memory_bytes"].values()
+    assert size >= 650 * entries
+
+
 def test_what_an_annotation_claimed_is_not_trusted_on_the_other_side_either() -> None:
     run = Stitched()
     claimed = Link(TO_CREATION.trace_id, TO_CREATION.span_id, {"podtrail.link.trusted": False})

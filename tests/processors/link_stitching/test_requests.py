@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 import pytest
 from podtrail_processors.link_stitching.config import Config
 from podtrail_processors.link_stitching.processor import LinkStitching
+from podtrail_processors.pod_identity import CLOCK_SLACK
 
 from podtrail.component import Context
 from podtrail.config.types import SECOND
-from podtrail.otlp import Batch, Group, SpanView, Value, encode_span, frame, resource_header, scope_header, split
+from podtrail.otlp import Batch, Group, Link, SpanView, Value, encode_span, frame, resource_header, scope_header, split
 from podtrail.testing.attempts import MS, START, MadeAttempt
 
 SCHEDULER = "kube-scheduler/v1.37.1 (linux/amd64) kubernetes/0000000/scheduler"
@@ -51,11 +52,20 @@ def binding(code: int) -> Group:
     return spans(b"b", (b"binding1", "POST binding", SERVER, START + MS, told))
 
 
-def links_of(groups: Sequence[Group]) -> dict[bytes, list[tuple[bytes, Mapping[str, Value]]]]:
-    """Return the links of what leaves, by span id; those of an amendment by its parent's."""
+def links_of(
+    groups: Sequence[Group], *, succeeded_before: int | None = None
+) -> dict[bytes, list[tuple[bytes, Mapping[str, Value]]]]:
+    """Return the links of what leaves, by span id; those of an amendment by its parent's.
+
+    All is held until the end, but where a successor takes over before one of the groups: what came before has left.
+    """
     processor = LinkStitching(Config(), Context(id="link_stitching"))
     out: list[Batch] = []
     for at, group in enumerate(groups):
+        if at == succeeded_before:
+            out += processor.drain(START + at)
+            predecessor, processor = processor, LinkStitching(Config(), Context(id="link_stitching"))
+            processor.take_over(predecessor, START + at)
         out += processor.add(Batch([group], START + at), START + at).out
     out += processor.drain(START + SECOND)
     found: dict[bytes, list[tuple[bytes, Mapping[str, Value]]]] = {}
@@ -121,6 +131,47 @@ def test_a_refused_binding_is_told_by_its_code() -> None:
     failed = MadeAttempt(number=1, result="Error")
     ((_, told),) = links_of([binding(422), *failed.groups()])[failed.root_id]
     assert (told["podtrail.link.type"], told["http.response.status_code"]) == ("binding", 422)
+
+
+@pytest.mark.parametrize(
+    ("ahead", "joins"), [(-2, True), (-1, True), (0, False)], ids=["within", "at the bound", "beyond"]
+)
+def test_a_request_joins_what_ended_up_to_a_second_before(ahead: int, *, joins: bool) -> None:
+    attempt = MadeAttempt(number=1)
+    at = START + attempt.duration + CLOCK_SLACK + 1 + ahead
+    path = {"url.path": "/api/v1/namespaces/default/pods/web-0/binding"}
+    request = spans(b"b", (b"binding1", "POST binding", SERVER, at, path))
+    assert bool(links_of([request, *attempt.groups()])[b"binding1"]) is joins
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        binding(200),
+        status_write(START + MS),
+        *MadeAttempt(number=2, start=START + SECOND).groups(),
+        spans(b"k", (b"syncPod1", "syncPod", 1, START + SECOND, {"k8s.pod.uid": MadeAttempt().uid})),
+    ],
+    ids=["binding", "status write", "next attempt", "sync"],
+)
+def test_a_successor_joins_what_its_predecessor_has_seen(later: Group) -> None:
+    before = [creation(), *MadeAttempt(number=1).groups()]
+    whole, parted = links_of([*before, later]), links_of([*before, later], succeeded_before=len(before))
+    assert whole == parted
+    assert any(target == MadeAttempt(number=1).root_id for target, _ in whole[split_ids(later)[0]])
+
+
+def test_a_successor_knows_the_creations_and_who_is_waited_for() -> None:
+    first = MadeAttempt(number=1)
+    assert links_of([creation(), *first.groups()]) == links_of([creation(), *first.groups()], succeeded_before=1)
+    to_creation = Link(b"c" * 16, b"request1", {})
+    linking = MadeAttempt(number=2, links=[to_creation]).groups()
+    (back,) = links_of([*linking, creation()], succeeded_before=1)[b"request1"]
+    assert back[0] == MadeAttempt(number=2).root_id
+
+
+def split_ids(group: Group) -> list[bytes]:
+    return [SpanView(raw).span_id for raw in split(group.spans)]
 
 
 def test_creations_remembered_are_bounded() -> None:

@@ -41,7 +41,6 @@ class Overflow:
         """Tell of what is left to tell of."""
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
             self._tell()
 
     def _tell_in_time(self) -> None:

@@ -1,0 +1,195 @@
+"""What has room in the sending queue, and what those who wait outside are told: full, idle, or done."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from podtrail.component import Ledger, Permanent
+from podtrail.otlp import Batch, Verdict
+from podtrail.pipeline.sending.batching import PendingBatches
+
+MOST_SPANS, MOST_BYTES = 8192, 512 << 10
+
+
+async def in_a_second(_: Any) -> int:
+    await asyncio.sleep(1)
+    return 0
+
+
+async def never(_: Any) -> int:
+    await asyncio.Event().wait()
+    return 0
+
+
+def decided(batch: Batch) -> Batch:
+    """The batch with the verdict on another trace of its size."""
+    groups = list(batch.groups)
+    return replace(batch, verdicts=[Verdict(bytes(15) + b"\x01", "dropped", "", "", 2, 1, 3, groups=groups)])
+
+
+def test_what_fits_exactly_has_room(run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any) -> None:
+    async def main() -> None:
+        here = desk(scripted([in_a_second]), steady(queue={"sizer": "items", "queue_size": 10}))
+        assert here.queue.has_room(make_batch(11), here.ledger)
+        here.queue.offer(make_batch(6), here.ledger)
+        assert here.queue.has_room(make_batch(4), here.ledger)
+        assert not here.queue.full
+        assert not here.queue.has_room(make_batch(5), here.ledger)
+        assert here.queue.has_room(make_batch(4), here.ledger)
+        assert here.queue.full
+        await here.settled()
+        assert not here.queue.full
+
+    run_virtually(main())
+
+
+def test_a_request_that_joins_another_takes_no_room(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        here = desk(scripted(), steady(queue={"sizer": "requests", "queue_size": 1}))
+        here.queue.offer(make_batch(1), here.ledger)
+        assert here.queue.has_room(make_batch(1), here.ledger)
+        assert not here.queue.has_room(make_batch(1), Ledger())
+        here.queue.offer(make_batch(1), here.ledger)
+        await here.settled()
+        assert here.ledger == Ledger(delivered=2)
+
+    run_virtually(main())
+
+
+def test_nothing_is_turned_away_that_is_not_to_be_sent(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        here = desk(scripted([never]), steady(queue={"sizer": "items", "queue_size": 1}))
+        here.queue.offer(make_batch(1), here.ledger)
+        nothing = replace(decided(make_batch(1)), groups=[])
+        assert here.queue.has_room(nothing, here.ledger)
+        assert not here.queue.has_room(make_batch(1), here.ledger)
+        await here.queue.drain(0)
+        assert here.queue.has_room(make_batch(1), here.ledger)
+
+    run_virtually(main())
+
+
+@pytest.mark.parametrize("wanted", [False, True])
+def test_spans_in_decisions_take_room_where_they_are_wanted(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any, wanted: bool
+) -> None:
+    async def main() -> None:
+        exporter = scripted()
+        exporter.wants_verdicts = wanted
+        here = desk(exporter, steady(queue={"sizer": "bytes"}))
+        plain, batch = make_batch(100), decided(make_batch(100))
+        here.queue.offer(batch, here.ledger)
+        used = here.metrics.snapshot()["otelcol_exporter_queue_size"]["exporter=otlp"]
+        assert (used >= 2 * len(plain.groups[0].spans)) if wanted else (used == plain.size)
+        await here.settled()
+
+    run_virtually(main())
+
+
+def test_batches_join_as_long_as_they_make_one_request() -> None:
+    ledger = Ledger()
+    pending = PendingBatches(ledger, 0, MOST_SPANS - 5, 0, MOST_BYTES - 50, ripe_at=0)
+    assert pending.takes(ledger, 5, 50)
+    assert not pending.takes(ledger, 6, 50)
+    assert not pending.takes(ledger, 5, 51)
+    assert not pending.takes(Ledger(), 5, 50)
+
+
+def test_bytes_fill_a_request_as_spans_do(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        here = desk(scripted(), steady())
+        for _ in range(4):
+            here.queue.offer(make_batch(1, name="x" * 200_000), here.ledger)
+        await asyncio.sleep(0.01)
+        assert [batch.span_count for _, batch in here.exporter.seen] == [2]
+        await asyncio.sleep(0.1)
+        assert here.exporter.times == [0, 0.05]
+
+    run_virtually(main())
+
+
+def test_what_waits_for_more_leaves_in_time_behind_a_slow_request(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        here = desk(scripted([in_a_second]), steady(queue={"num_consumers": 1}))
+        for at in (0, 0.1, 1.03):
+            await asyncio.sleep(at - asyncio.get_running_loop().time())
+            here.queue.offer(make_batch(5000), here.ledger)
+        await asyncio.sleep(1)
+        assert here.exporter.times == [0.05, 1.05, 1.08]
+
+    run_virtually(main())
+
+
+def test_what_waits_for_more_leaves_at_once_when_something_is_refused(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        here = desk(scripted(), steady())
+        here.queue.offer(make_batch(1), here.ledger)
+        here.queue.refuse(3)
+        await here.settled()
+        assert here.exporter.times == [0]
+
+    run_virtually(main())
+
+
+def test_idle_is_the_time_since_something_was_delivered_or_refused_for_good(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        answers = [in_a_second, Permanent("no"), never]
+        here = desk(scripted(answers), steady(queue={"num_consumers": 1}, timeout="0s"))
+        await asyncio.sleep(5)
+        assert here.queue.idle == 0
+        for _ in answers:
+            here.queue.offer(make_batch(5000), here.ledger)
+        await asyncio.sleep(0.75)
+        assert here.queue.idle == pytest.approx(0.75)
+        await asyncio.sleep(1)
+        assert here.queue.idle == pytest.approx(0.75)
+        assert here.ledger.dropped == {"permanent": 5000}
+        await here.queue.drain(0)
+        assert here.queue.idle == 0
+
+    run_virtually(main())
+
+
+def test_who_leaves_a_queue_leaves_nothing_in_it_and_is_told_once(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any, caplog: Any
+) -> None:
+    async def main() -> None:
+        here = desk(scripted(), steady())
+        async with here.queue as queue:
+            assert queue is here.queue
+            queue.offer(make_batch(3), here.ledger)
+        await here.queue.drain(0)
+        assert here.ledger.dropped == {"shutdown": 3}
+
+    run_virtually(main())
+    assert caplog.text.count("(shutdown)") == 1
+
+
+def test_the_metrics_tell_what_was_taken_from_what_was_rejected(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        here = desk(scripted([2]), steady())
+        shown = here.metrics.snapshot()
+        assert shown["otelcol_exporter_sent_spans"] == shown["otelcol_exporter_send_failed_spans"]
+        here.queue.offer(make_batch(5), here.ledger)
+        await here.settled()
+        shown = here.metrics.snapshot()
+        assert shown["otelcol_exporter_sent_spans"] == {"exporter=otlp": 3}
+        assert shown["otelcol_exporter_send_failed_spans"] == {"exporter=otlp": 2}
+
+    run_virtually(main())
