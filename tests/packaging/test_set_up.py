@@ -194,4 +194,5 @@ def test_ci_lints_and_tests(root: Path) -> None:
     with_control_plane = next(
         number for number, line in enumerate(lines) if line.startswith("./dev test -m control_plane")
     )
-    assert lines.index("./dev lint") < with_control_plane < lines.index('./dev test -m "not control_plane"')
+    assert lines.index("./dev lint") < lines.index("./dev docs --check") < with_control_plane
+    assert with_control_plane < lines.index('./dev test -m "not control_plane"')
