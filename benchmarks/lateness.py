@@ -14,7 +14,7 @@ from benchmarks.tail_sampling import LATENCY, MS, SECOND, SHARE, STATUS, sampler
 from podtrail.component import Ledger
 from podtrail.otlp import Batch, read_request
 from podtrail.pipeline.chain import SLICE_SPANS, ProcessorChain
-from podtrail.service.memory import settle_garbage_collector
+from podtrail.service.process import settle_garbage_collector
 
 TRACES = 20_000
 FULL = 0.95

@@ -28,7 +28,7 @@ from podtrail.otlp import (
     split,
     write_request,
 )
-from podtrail.service.memory import settle_allocator, settle_garbage_collector
+from podtrail.service.process import settle_allocator, settle_garbage_collector
 
 ROUNDS = 9
 SLICE = 2_048

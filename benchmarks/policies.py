@@ -15,7 +15,7 @@ from benchmarks.loopback.wire import write_requests
 from benchmarks.pipeline import measure
 from benchmarks.tail_sampling import cpu_of
 from podtrail.otlp import read_request
-from podtrail.service.memory import settle_garbage_collector
+from podtrail.service.process import settle_garbage_collector
 
 ALONE_TRACES = 6_000
 WHOLE_TRACES = 12_000

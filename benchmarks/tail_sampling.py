@@ -17,7 +17,7 @@ from benchmarks.load import SLOW_MS, SPANS_A_TRACE, Load, make_load
 from podtrail.component import Context
 from podtrail.otlp import Batch, Group, read_request
 from podtrail.pipeline.chain import SLICE_SPANS
-from podtrail.service.memory import settle_garbage_collector
+from podtrail.service.process import settle_garbage_collector
 
 TRACES = 6_000
 HELD_TRACES = 28_572

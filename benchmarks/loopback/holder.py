@@ -11,7 +11,7 @@ from podtrail.pipeline.clock import PipelineClock
 from podtrail.pipeline.graph import Graph
 from podtrail.pipeline.host import Host
 from podtrail.pipeline.settings import read_settings
-from podtrail.service.memory import settle_allocator, settle_garbage_collector
+from podtrail.service.process import settle_allocator, settle_garbage_collector
 
 _PAGE = 4096
 _JUMP = 7200 * 1_000_000_000

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podtrail.reconstruction import Census, SchedulerLog, split_lines
-from podtrail.reconstruction.scheduler_log import Told
+from podtrail.reconstruction.scheduler_log import LineMeaning
 from podtrail.reconstruction.vocabulary import Kind
 
 NEAR = 1_795_259_525_000_000_000
 MS = 1_000_000
 
 
-def read(*lines: str, near: int = NEAR) -> list[Told]:
+def read(*lines: str, near: int = NEAR) -> list[LineMeaning]:
     reader = SchedulerLog("log", near, Census())
     return [*reader.read([line.encode() for line in lines]), *reader.end()]
 

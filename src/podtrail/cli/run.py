@@ -15,7 +15,7 @@ from podtrail.component import BatchObserver, ComponentError, GatedPod
 from podtrail.otlp import Batch
 from podtrail.pipeline.loops import WritesFiles
 from podtrail.pipeline.settings import ComponentSettings, Settings
-from podtrail.service import Ended, Service
+from podtrail.service import Service, ServiceEnd
 from podtrail.service.logs import log_what_python_prints
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ async def _something_goes_on() -> bool:
     return bool(left) and bool((await asyncio.wait(left, timeout=_OBEYS))[1])
 
 
-def _judged(ended: Ended, *, exit_when_done: bool) -> int:
+def _judged(ended: ServiceEnd, *, exit_when_done: bool) -> int:
     """Return the exit code: 1 when the end has cost spans, or when a run that was to deliver everything has not."""
     inside = sum(b.in_memory + b.in_queue + b.dropped.get("shutdown", 0) for b in ended.balances)
     if ended.at_once:

@@ -203,8 +203,10 @@ def _own_words(error: ErrorDetails, path: Path, context: Mapping[str, Any], root
 
 
 def _worded(words: str, path: Path, root: Node) -> Complaint:
-    """A validator of ours complained, perhaps about something further inside: a key that its text begins with, or what
-    it quotes first. What stands behind a semicolon says what would be right.
+    """Return what a validator of ours complains about, which may stand further inside.
+
+    That is the key that its text begins with, or what it quotes first. What stands behind a semicolon says what would
+    be right.
     """
     message, _, hint = words.partition("; ")
     node = descend(root, path)

@@ -65,7 +65,7 @@ class Reader(Model):
         return data
 
 
-class MetricsConfig(Model):
+class OwnMetricsConfig(Model):
     """podtrail's own metrics."""
 
     of_the_collector: ClassVar[Mapping[str, str]] = {
@@ -136,6 +136,6 @@ class TelemetryConfig(Model):
 
     of_the_collector: ClassVar[Mapping[str, str]] = {"traces": "remove it: podtrail makes no traces of its own work"}
 
-    metrics: MetricsConfig = Field(default_factory=MetricsConfig, description="Own metrics.")
+    metrics: OwnMetricsConfig = Field(default_factory=OwnMetricsConfig, description="Own metrics.")
     logs: LogsConfig = Field(default_factory=LogsConfig, description="Own log on standard error.")
     resource: dict[str, str | None] = Field(default_factory=dict, description="Attributes that describe this process.")

@@ -27,7 +27,7 @@ from podtrail.otlp.group import Group
 from podtrail.otlp.lite import REQUEST, RESOURCE_SPANS, SCOPE_SPANS, field_number, lite_type
 from podtrail.otlp.reader import span_reader
 from podtrail.otlp.scrutiny import Rejections, scrutinize
-from podtrail.otlp.strict import NO_SPAN_ID, Told, check
+from podtrail.otlp.strict import NO_SPAN_ID, RequestFacts, check
 
 _REQUEST = cast("Any", lite_type(REQUEST, {"resource_spans": {"resource": None, "scope_spans": None}}))
 _SCOPE_SPANS = cast("Any", lite_type(SCOPE_SPANS, {"scope": None, "spans": None}))
@@ -110,7 +110,7 @@ def read_request(raw: bytes, *, zero_ids: bool = False) -> Intake:
     return Intake(groups, rejections.count, rejections.reason(), _count_odd(told, groups))
 
 
-def _count_odd(told: Told, groups: Sequence[Group]) -> int:
+def _count_odd(told: RequestFacts, groups: Sequence[Group]) -> int:
     spans = sum([group.span_count for group in groups])
     if len(told.starts) == len(told.ends) == _TIME * spans:  # a time of 0 is not on the wire: here none is
         times = f"<{spans}Q"
@@ -181,7 +181,7 @@ def _runs(heads: Sequence[bytes]) -> Sequence[int]:
     return [0, *compress(range(1, len(heads)), map(ne, heads, heads[1:]))]
 
 
-def _cut(raw: bytes, rejections: Rejections) -> tuple[list[Group], Told] | None:
+def _cut(raw: bytes, rejections: Rejections) -> tuple[list[Group], RequestFacts] | None:
     """Return groups of a request and what it tells; None when it does not decode or repeats what has to stand once."""
     try:
         scopes = _part(raw)

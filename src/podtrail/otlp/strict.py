@@ -65,7 +65,7 @@ NO_SPAN_ID = b"\x12\x08" + bytes(8)
 """A span's id of zeros, as it is written."""
 
 
-class Told(NamedTuple):
+class RequestFacts(NamedTuple):
     """What the spans of a request tell all together."""
 
     trace_ids: int
@@ -80,7 +80,7 @@ class Told(NamedTuple):
     ends: bytes
 
 
-def check(request: bytes) -> Told:
+def check(request: bytes) -> RequestFacts:
     """Return what is told in a serialized ExportTraceServiceRequest. DecodeError when upstream's parser refuses it."""
     merged = _parse(request)
     spans = merged.resource_spans.scope_spans.spans
@@ -88,7 +88,7 @@ def check(request: bytes) -> Told:
     # span), and statuses are checked here, at their depth, for the first type has them as bytes.
     written = merged.SerializeToString()
     rest = _parse_rest(written).resource_spans.scope_spans.spans
-    return Told(
+    return RequestFacts(
         len(spans.trace_id),
         len(spans.span_id),
         NO_SPAN_ID in written,

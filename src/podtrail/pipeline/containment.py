@@ -36,8 +36,10 @@ def contained(processor: Processor, context: Context) -> Processor:
 
 
 class ContainedProcessor:
-    """Passes every call on. What a failure has cost is reckoned from what the processor held and had entered in the
-    ledger before and after, so that the ledger is right whatever it did by half.
+    """Passes every call on to a processor.
+
+    What a failure has cost is reckoned from what the processor held and had entered in the ledger before and after, so
+    that the ledger is right whatever it did by half.
     """
 
     def __init__(self, inner: Processor, context: Context) -> None:
@@ -129,19 +131,24 @@ class ContainedProcessor:
 
     @property
     def passes_on(self) -> bool:
+        """Whether it holds nothing; one that fails to say holds something."""
+
         def says() -> bool:
             return isinstance(self.inner, PassesOn) and self.inner.passes_on
 
         return self._failures.attempt("passes_on", says, False)
 
     def deadline(self) -> int | None:
+        """Return when it has work to do, while it pauses when the pause is over: Unix nanoseconds."""
         due = None if self._is_over else self._failures.attempt("deadline", lambda: _time(self.inner.deadline()), None)
         return due if due is None or due > self._resting_until else self._resting_until
 
     def held(self) -> int:
+        """Return the spans inside; 0 when it fails to say."""
         return 0 if self._is_over else self._failures.attempt("held", lambda: index(self.inner.held()), 0)
 
     def held_since(self) -> int | None:
+        """Return the arrival of the oldest span inside, Unix nanoseconds."""
         if self._is_over:
             return None
         return self._failures.attempt("held_since", lambda: _time(self.inner.held_since()), None)

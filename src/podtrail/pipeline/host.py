@@ -99,8 +99,15 @@ def make_chain(
     """Return the processors of one pipeline, an instance of each for it alone.
 
     Args:
-        lag: how late the pipeline is.
+        pipeline: says which processors, in which order.
+        settings: has their configurations.
+        host: makes them.
+        ledger: the pipeline's.
+        lag: by how many nanoseconds the pipeline is late.
         around: given each processor and its context, returns what takes its place in the chain.
+
+    Raises:
+        StartError: a processor can't be made; it names which.
     """
     processors: list[Processor] = []
     for id in pipeline.processors:

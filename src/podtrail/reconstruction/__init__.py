@@ -6,7 +6,7 @@ can't be used is counted.
 
 from podtrail.reconstruction.census import Census
 from podtrail.reconstruction.correlator import Correlator, Heard, Outcome
-from podtrail.reconstruction.draft import Draft, Identity, Rebuilt
+from podtrail.reconstruction.draft import Draft, PodIdentity, Rebuilt
 from podtrail.reconstruction.lines import LONGEST_LINE, split_lines
 from podtrail.reconstruction.metrics import Counted, read_attempts
 from podtrail.reconstruction.scheduler_log import SchedulerLog
@@ -23,8 +23,8 @@ __all__ = [
     "Draft",
     "EventSeen",
     "Heard",
-    "Identity",
     "Outcome",
+    "PodIdentity",
     "PodSeen",
     "Rebuilt",
     "SchedulerLog",

@@ -8,10 +8,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from podtrail.reconstruction.draft import Draft, Ended, Words
+from podtrail.reconstruction.draft import AttemptEnd, Draft, Words
 from podtrail.reconstruction.failed_scheduling import read_failure
 from podtrail.reconstruction.log_story import LogStory
-from podtrail.reconstruction.pods import Incarnation, PodBook
+from podtrail.reconstruction.pods import Incarnation, PodRegistry
 from podtrail.reconstruction.watch import EventSeen, PodSeen
 
 MILLISECOND = 1_000_000
@@ -34,23 +34,23 @@ _RESULTS = {"Unschedulable": "Unschedulable", "SchedulerError": "Error"}
 class Claims:
     """Remembers, bounded, how each Pod's latest attempts ended."""
 
-    def __init__(self, book: PodBook, log: LogStory, ended: Callable[[Draft], None]) -> None:
+    def __init__(self, pods: PodRegistry, log: LogStory, ended: Callable[[Draft], None]) -> None:
         """`ended` is called with each attempt that nothing but an Event or a Pod tells of."""
-        self._book = book
+        self._pods = pods
         self._log = log
         self._ended = ended
-        self._ends: OrderedDict[str, list[Ended]] = OrderedDict()
+        self._ends: OrderedDict[str, list[AttemptEnd]] = OrderedDict()
         self._count = 0
         self.profiles = {"default-scheduler"}
 
-    def remember(self, draft: Draft) -> Ended:
+    def remember(self, draft: Draft) -> AttemptEnd:
         """Note that an attempt has ended."""
         ends = self._ends.get(draft.pod)
         if ends is None:
             ends = self._ends[draft.pod] = []
         else:
             self._ends.move_to_end(draft.pod)
-        told = Ended(draft.end, draft.result, Words.of(draft.message) if draft.message else _NO_WORDS, draft=draft)
+        told = AttemptEnd(draft.end, draft.result, Words.of(draft.message) if draft.message else _NO_WORDS, draft=draft)
         ends.append(told)
         self._count += 1
         if len(ends) > _MOST_ENDS:
@@ -63,7 +63,7 @@ class Claims:
 
     def event(self, seen: EventSeen) -> None:
         """Weigh an Event."""
-        self._book.name_uid(seen.pod, seen.uid, seen.at)
+        self._pods.name_uid(seen.pod, seen.uid, seen.at)
         match seen.reason:
             case "Scheduled":
                 self._profile(seen)
@@ -133,21 +133,21 @@ class Claims:
 
     def _preempted(self, seen: EventSeen) -> None:
         found = _PREEMPTED.match(seen.note)
-        preemptor = self._book.pod_of(found["uid"]) if found else ""
+        preemptor = self._pods.pod_of(found["uid"]) if found else ""
         for told in self._told(preemptor) if preemptor else ():
             if told.result == "Unschedulable" and told.draft and -_SAME <= seen.at - told.end <= _NEAR:
                 told.draft.add_victims([seen.pod])
                 told.draft.sources.add("events")
                 return
 
-    def _enrich(self, told: Ended, seen: EventSeen) -> None:
+    def _enrich(self, told: AttemptEnd, seen: EventSeen) -> None:
         if told.draft is not None:
             told.draft.uid = told.draft.uid or seen.uid
             told.draft.profile = told.draft.profile or seen.profile
             told.draft.message = told.draft.message or ("" if told.result == "Success" else seen.note)
             told.draft.sources.add("events")
 
-    def _told(self, pod: str) -> Iterator[Ended]:
+    def _told(self, pod: str) -> Iterator[AttemptEnd]:
         """Yield the known attempts for a Pod, the latest first."""
         return reversed(self._ends.get(pod, ()))
 
@@ -178,7 +178,7 @@ class Claims:
                     told.draft.inferred["message"] = "from the Pod's condition; the Event keeps an earlier note"
                     told.repeated = False
 
-    def _attempt_of(self, seen: PodSeen, pod: Incarnation) -> Ended | None:
+    def _attempt_of(self, seen: PodSeen, pod: Incarnation) -> AttemptEnd | None:
         ends = [
             told
             for told in self._ends.get(seen.pod, ())

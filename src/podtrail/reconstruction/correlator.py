@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from podtrail.reconstruction.claims import SECOND, Claims
-from podtrail.reconstruction.draft import Draft, Ended, Identity, Rebuilt
+from podtrail.reconstruction.draft import AttemptEnd, Draft, PodIdentity, Rebuilt
 from podtrail.reconstruction.log_story import LogStory
-from podtrail.reconstruction.pods import Incarnation, PodBook
-from podtrail.reconstruction.scheduler_log import Told
+from podtrail.reconstruction.pods import Incarnation, PodRegistry
+from podtrail.reconstruction.scheduler_log import LineMeaning
 from podtrail.reconstruction.watch import EventSeen, PodSeen
 
 HOLD = 5 * SECOND
@@ -19,7 +19,7 @@ _MOST_HELD = 8_192
 _MOST_WAITING = 4_096
 _NEVER = 1 << 70
 
-Heard = Told | EventSeen | PodSeen
+Heard = LineMeaning | EventSeen | PodSeen
 
 
 @dataclass(slots=True)
@@ -46,10 +46,10 @@ class Correlator:
         """
         self._own_only = own_only
         self.outcome = Outcome()
-        self._book = PodBook()
+        self._book = PodRegistry()
         self._book.restore(pods)
         self._told_until = told_until
-        self._held: deque[tuple[int, Ended]] = deque()
+        self._held: deque[tuple[int, AttemptEnd]] = deque()
         """Each with when it was known to have ended."""
         self._log = LogStory(self._book, self._hold, self.outcome.notes)
         self._claims = Claims(self._book, self._log, self._hold)
@@ -62,7 +62,7 @@ class Correlator:
         """Take in one thing; yield attempts that are complete by `now`, or by its own time."""
         if (now := heard.time if now is None else now) > self._now:
             self._now = now
-        if isinstance(heard, Told):
+        if isinstance(heard, LineMeaning):
             self._log.take(heard)
         elif isinstance(heard, EventSeen):
             self._events.append(heard)
@@ -175,7 +175,7 @@ class Correlator:
         return Rebuilt(draft, identity)
 
 
-def _lacking(draft: Draft, identity: Identity) -> Iterator[str]:
+def _lacking(draft: Draft, identity: PodIdentity) -> Iterator[str]:
     if "start" in draft.inferred and draft.block is None:
         yield "its beginning"
     if not draft.result:

@@ -139,7 +139,7 @@ class Draft:
                 self.victims.append(name)
 
 
-class Identity(NamedTuple):
+class PodIdentity(NamedTuple):
     """Whose attempt it is, and which."""
 
     trace_id: bytes
@@ -159,7 +159,7 @@ class Rebuilt(NamedTuple):
     """An attempt that is put together."""
 
     draft: Draft
-    identity: Identity
+    identity: PodIdentity
 
 
 class Words(NamedTuple):
@@ -182,7 +182,7 @@ class Words(NamedTuple):
 
 
 @dataclass(slots=True)
-class Ended:
+class AttemptEnd:
     """An attempt that has ended, as it is remembered to tell it from others."""
 
     end: int

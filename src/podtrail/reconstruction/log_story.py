@@ -10,9 +10,9 @@ from podtrail.reconstruction.draft import POINTS, Draft
 from podtrail.reconstruction.failed_scheduling import read_failure
 from podtrail.reconstruction.leadership import Leadership
 from podtrail.reconstruction.open_attempts import OpenAttempts
-from podtrail.reconstruction.pods import FOREVER, PodBook
-from podtrail.reconstruction.scheduler_log import Told
-from podtrail.reconstruction.scheduling_queue import SchedulingQueue
+from podtrail.reconstruction.pods import FOREVER, PodRegistry
+from podtrail.reconstruction.scheduler_log import LineMeaning
+from podtrail.reconstruction.scheduling_queue import ObservedQueue
 from podtrail.reconstruction.vocabulary import Kind
 
 _LONGEST_NAME = 256
@@ -23,11 +23,11 @@ _RESULTS: Final = {"Unschedulable": "Unschedulable", "SchedulerError": "Error"}
 class LogStory:
     """Follows the attempts of any number of schedulers."""
 
-    def __init__(self, book: PodBook, ended: Callable[[Draft], None], notes: Counter[str]) -> None:
+    def __init__(self, pods: PodRegistry, ended: Callable[[Draft], None], notes: Counter[str]) -> None:
         """`ended` is called with each attempt whose end is known."""
-        self._book = book
+        self._pods = pods
         self._notes = notes
-        self._queue = SchedulingQueue()
+        self._queue = ObservedQueue()
         self.attempts = OpenAttempts(ended, notes)
         self.profiles: set[str] = set()
         self.leadership = Leadership()
@@ -43,20 +43,20 @@ class LogStory:
         """Return since when the log tells of every attempt; one that has no ends does not."""
         return max(self.first, self.leadership.since) if self.ends else FOREVER
 
-    def take(self, told: Told) -> None:
+    def take(self, told: LineMeaning) -> None:
         """Take in what a line tells."""
         if told.time > self.newest:
             self.newest = told.time
             self.first = self.first or told.time
         _HANDLERS[told.kind](self, told)
 
-    def _popped(self, told: Told) -> None:
+    def _popped(self, told: LineMeaning) -> None:
         # The Pod may be skipped: only what follows makes it an attempt.
         self.attempts.give_way(told)
         self.attempts.drop(told)
         self.attempts.of(told)
 
-    def _begun(self, told: Told) -> None:
+    def _begun(self, told: LineMeaning) -> None:
         self.attempts.give_way(told)
         draft = self.attempts.of(told)
         draft.begun = told.time
@@ -64,15 +64,15 @@ class LogStory:
         draft.group = _name(told, "podGroup")
         self._queue.wait(draft, told.time)
 
-    def _skipped(self, told: Told) -> None:
+    def _skipped(self, told: LineMeaning) -> None:
         self.attempts.drop(told)
 
-    def _binding(self, told: Told) -> None:
+    def _binding(self, told: LineMeaning) -> None:
         draft = self.attempts.of(told)
         draft.binding_at = told.time
         draft.node = _name(told, "node")
 
-    def _ends_with(self, told: Told) -> Draft:
+    def _ends_with(self, told: LineMeaning) -> Draft:
         self.ends += told.kind is not Kind.FAILED  # errors are logged at any verbosity
         draft = self.attempts.of(told)
         draft.end = told.time
@@ -81,7 +81,7 @@ class LogStory:
             self._notes["ends of attempts whose beginning is not in the log: lines may be missing"] += 1
         return draft
 
-    def _bound(self, told: Told) -> None:
+    def _bound(self, told: LineMeaning) -> None:
         draft = self._ends_with(told)
         draft.result = "Success"
         draft.node = _name(told, "node") or draft.node
@@ -89,7 +89,7 @@ class LogStory:
         draft.feasible = _count(told.values.get("feasibleNodes"))
         self.attempts.end(draft)
 
-    def _no_fit(self, told: Told) -> None:
+    def _no_fit(self, told: LineMeaning) -> None:
         draft = self._ends_with(told)
         draft.result = "Unschedulable"
         draft.message = told.values.get("err", "")
@@ -97,7 +97,7 @@ class LogStory:
             draft.message = draft.message or "no nodes available to schedule pods"
         self.attempts.end(draft)
 
-    def _failed(self, told: Told) -> None:
+    def _failed(self, told: LineMeaning) -> None:
         draft = self._ends_with(told)
         draft.message = told.values.get("err", "")
         # Pods of a group that were not tried end here too, and count as unschedulable.
@@ -105,12 +105,12 @@ class LogStory:
         draft.result = "Unschedulable" if unschedulable else "Error"
         self.attempts.end(draft)
 
-    def _plugin_failed(self, told: Told) -> None:
+    def _plugin_failed(self, told: LineMeaning) -> None:
         draft = self.attempts.of(told)
         draft.failed_plugin = _name(told, "plugin")
         draft.node = _name(told, "node") or draft.node
 
-    def _traced(self, told: Told) -> None:
+    def _traced(self, told: LineMeaning) -> None:
         assert told.block is not None
         draft = self.attempts.known(told)
         if draft is not None and draft.block is not None:
@@ -119,12 +119,12 @@ class LogStory:
         draft.block = told.block
         draft.first = min(draft.first, told.block.start)
 
-    def _chosen(self, told: Told) -> None:
+    def _chosen(self, told: LineMeaning) -> None:
         draft = self._within(told)
         draft.chosen_at = told.time
         draft.node = _name(told, "chosenNode") or draft.node
 
-    def _within(self, told: Told) -> Draft:
+    def _within(self, told: LineMeaning) -> Draft:
         draft = self.attempts.of(told)
         if profile := _name(told, "profile"):
             draft.profile = profile
@@ -132,7 +132,7 @@ class LogStory:
         self._logger(draft, told)
         return draft
 
-    def _logger(self, draft: Draft, told: Told) -> None:
+    def _logger(self, draft: Draft, told: LineMeaning) -> None:
         """Contextual logging names the extension point and the plugin."""
         before = ""
         for part in told.values.get("logger", "").split("."):
@@ -141,49 +141,49 @@ class LogStory:
                 return
             before = part
 
-    def _node_refused(self, told: Told) -> None:
+    def _node_refused(self, told: LineMeaning) -> None:
         draft = self._within(told)
         marks = draft.mark("filter", "TaintToleration", told.time)
         node = _name(told, "node")
         if marks and self.attempts.room(draft):
             marks.refused.append(node)
 
-    def _scored(self, told: Told) -> None:
+    def _scored(self, told: LineMeaning) -> None:
         draft = self.attempts.of(told)
         marks = draft.mark("score", _name(told, "plugin"), told.time)
         score = _count(told.values.get("score"))
         if marks and score is not None and self.attempts.room(draft):
             marks.scores[_name(told, "node")] = score
 
-    def _totalled(self, told: Told) -> None:
+    def _totalled(self, told: LineMeaning) -> None:
         draft = self.attempts.of(told)
         score = _count(told.values.get("score"))
         draft.totalled = told.time
         if score is not None and self.attempts.room(draft):
             draft.totals[_name(told, "node")] = score
 
-    def _post_filtered(self, told: Told) -> None:
+    def _post_filtered(self, told: LineMeaning) -> None:
         self.attempts.of(told).post_filtered = told.time
 
-    def _nominated(self, told: Told) -> None:
+    def _nominated(self, told: LineMeaning) -> None:
         self._within(told).nominated = _name(told, "node")
 
-    def _preempting(self, told: Told) -> None:
+    def _preempting(self, told: LineMeaning) -> None:
         draft = self.attempts.last(told.pod)
         if draft is not None:
             draft.nominated = _name(told, "node") or draft.nominated
             draft.victim_count = _count(told.values.get("numVictims"))
 
-    def _victim(self, told: Told) -> None:
+    def _victim(self, told: LineMeaning) -> None:
         draft = self.attempts.last(told.pod)
         if draft is not None and (victim := told.values.get("victim")):
             draft.add_victims([victim])
 
-    def _permit_wait(self, told: Told) -> None:
+    def _permit_wait(self, told: LineMeaning) -> None:
         draft = self.attempts.of(told)
         draft.waiting_at = draft.waiting_at or told.time
 
-    def _throttled(self, told: Told) -> None:
+    def _throttled(self, told: LineMeaning) -> None:
         if not told.values.get("URL", "").endswith(f"/pods/{told.pod.partition('/')[2]}/binding"):
             return
         draft = self.attempts.of(told)
@@ -191,16 +191,16 @@ class LogStory:
         draft.throttled = delay
         draft.first = max(0, min(draft.first, told.time - delay))
 
-    def _added(self, told: Told) -> None:
+    def _added(self, told: LineMeaning) -> None:
         # At its start a scheduler is told of all Pods that are there.
-        self._book.arrived(told.pod, told.time, born=bool(self.ends or self.begins))
+        self._pods.arrived(told.pod, told.time, born=bool(self.ends or self.begins))
         self._queue.move(told.pod, told.time)
 
-    def _removed(self, told: Told) -> None:
-        self._book.left(told.pod)
+    def _removed(self, told: LineMeaning) -> None:
+        self._pods.left(told.pod)
         self._queue.leave(told.pod)
 
-    def _moved(self, told: Told) -> None:
+    def _moved(self, told: LineMeaning) -> None:
         queue = told.values.get("queue", "")
         self._queue.move(told.pod, told.time, queue)
         draft = self.attempts.last(told.pod)
@@ -208,33 +208,33 @@ class LogStory:
             asked = _PLUGINS.findall(told.values.get("unschedulable plugins", ""))
             draft.asked = frozenset(asked) or draft.asked
 
-    def _condition(self, told: Told) -> None:
+    def _condition(self, told: LineMeaning) -> None:
         draft = self.attempts.last(told.pod)
         if draft is None or draft.result in ("", "Success") or told.values.get("conditionType") != "PodScheduled":
             return
         draft.result = _RESULTS.get(told.values.get("conditionReason", ""), draft.result)
         draft.nominated = _name(told, "nominatedNodeName") or draft.nominated
 
-    def _identity(self, told: Told) -> None:
-        self._book.name_uid(told.pod, told.values["uid"], told.time)
+    def _identity(self, told: LineMeaning) -> None:
+        self._pods.name_uid(told.pod, told.values["uid"], told.time)
 
-    def _profile(self, told: Told) -> None:
+    def _profile(self, told: LineMeaning) -> None:
         if len(self.profiles) < 1000 and (profile := _name(told, "profile")):
             self.profiles.add(profile)
 
-    def _started(self, told: Told) -> None:
+    def _started(self, told: LineMeaning) -> None:
         self._notes["starts of the scheduler"] += 1
         self.leadership.begin_anew()
         self.attempts.cut("the scheduler started anew", told.origin)
 
-    def _leads(self, told: Told) -> None:
+    def _leads(self, told: LineMeaning) -> None:
         self._notes[told.kind] += 1
         self.leadership.change(told.origin, told.time, leads=told.kind is Kind.LEADING)
         if told.kind is Kind.LED:
             self.attempts.cut("the scheduler was no longer leader", told.origin)
 
 
-_HANDLERS: Final[dict[Kind, Callable[[LogStory, Told], object]]] = {
+_HANDLERS: Final[dict[Kind, Callable[[LogStory, LineMeaning], object]]] = {
     Kind.BEGUN: LogStory._begun,
     Kind.POPPED: LogStory._popped,
     Kind.SKIPPED: LogStory._skipped,
@@ -270,7 +270,7 @@ _HANDLERS: Final[dict[Kind, Callable[[LogStory, Told], object]]] = {
 }
 
 
-def _name(told: Told, key: str) -> str:
+def _name(told: LineMeaning, key: str) -> str:
     return told.values.get(key, "")[:_LONGEST_NAME]
 
 

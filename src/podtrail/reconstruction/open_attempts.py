@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from podtrail.reconstruction.draft import Draft
-from podtrail.reconstruction.scheduler_log import Told
+from podtrail.reconstruction.scheduler_log import LineMeaning
 
 MOST_OPEN: Final = 8_192
 _MOST_ORIGINS: Final = 64
@@ -27,7 +27,7 @@ class OpenAttempts:
         self._last: dict[str, Draft] = {}
         self._details = 0
 
-    def of(self, told: Told) -> Draft:
+    def of(self, told: LineMeaning) -> Draft:
         """Return the open attempt that a line is about; a new one if there is none."""
         key = (told.origin, told.pod)
         draft = self._open.get(key)
@@ -44,7 +44,7 @@ class OpenAttempts:
                 self._abandon(oldest, "let go: too many attempts were open")
         return draft
 
-    def known(self, told: Told) -> Draft | None:
+    def known(self, told: LineMeaning) -> Draft | None:
         """Return the open attempt that a line is about, if there is one."""
         return self._open.get((told.origin, told.pod))
 
@@ -66,13 +66,13 @@ class OpenAttempts:
         self._last[draft.pod] = draft
         self._ended(draft)
 
-    def drop(self, told: Told) -> None:
+    def drop(self, told: LineMeaning) -> None:
         """Forget an open attempt: it was none."""
         dropped = self._open.pop((told.origin, told.pod), None)
         if dropped is not None:
             self._details -= dropped.details
 
-    def give_way(self, told: Told) -> None:
+    def give_way(self, told: LineMeaning) -> None:
         """End an open attempt that another of the same Pod follows."""
         before = self._open.get((told.origin, told.pod))
         if before is not None and (before.evident or before.binding_at is not None):

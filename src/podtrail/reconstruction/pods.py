@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from podtrail.reconstruction.draft import Draft, Identity
+from podtrail.reconstruction.draft import Draft, PodIdentity
 from podtrail.reconstruction.identifiers import trace_id
 from podtrail.reconstruction.watch import PodSeen
 
@@ -68,7 +68,7 @@ class _Name:
     """How many Pods of this name no source gave a uid."""
 
 
-class PodBook:
+class PodRegistry:
     """Bounded: the names that were not heard of for longest are let go."""
 
     def __init__(self) -> None:
@@ -134,7 +134,7 @@ class PodBook:
         pod = self._by_uid.get(draft.uid) if draft.uid else None
         return self._at(draft) if pod is None or pod.pod != draft.pod else pod
 
-    def identify(self, draft: Draft, pod: Incarnation, covered: int) -> Identity:
+    def identify(self, draft: Draft, pod: Incarnation, covered: int) -> PodIdentity:
         """Say which of a Pod's attempts this is, and count it; from `covered` on the log tells of all."""
         pod.attempts += 1
         if draft.result == "Success" and not pod.uid:
@@ -145,7 +145,7 @@ class PodBook:
         trace = trace_id(key, str(pod.attempts) if counted else f"@{draft.end}{again}")
         before, pod.last, pod.told = pod.last, trace, max(pod.told, draft.end)
         profile = draft.profile or pod.profile
-        return Identity(trace, pod.uid, pod.pod, pod.attempts, counted, profile, pod.parent, before)
+        return PodIdentity(trace, pod.uid, pod.pod, pod.attempts, counted, profile, pod.parent, before)
 
     def pods(self) -> Iterator[Incarnation]:
         """Yield all Pods, those not heard of for longest first."""
@@ -157,7 +157,7 @@ class PodBook:
         return (pod for pod in self.pods() if pod.gates and pod.until == FOREVER)
 
     def restore(self, pods: Iterable[Incarnation]) -> None:
-        """Take the Pods that another book held."""
+        """Take the Pods that another registry held."""
         for pod in pods:
             self._add(pod)
 

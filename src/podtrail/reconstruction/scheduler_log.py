@@ -34,7 +34,7 @@ def is_pod(name: str) -> bool:
     return _POD.fullmatch(name) is not None
 
 
-class Told(NamedTuple):
+class LineMeaning(NamedTuple):
     """What one line tells. Times are Unix nanoseconds."""
 
     time: int
@@ -67,12 +67,12 @@ class SchedulerLog:
         """Whether a line with values of several lines waits for the next one, which shows that it is whole."""
         return bool(self._held)
 
-    def end(self) -> Iterator[Told]:
+    def end(self) -> Iterator[LineMeaning]:
         """Yield what the line tells that waits for more: nothing more comes."""
         if self._held and (held := self._release()):
             yield held
 
-    def read(self, lines: Iterable[bytes]) -> Iterator[Told]:
+    def read(self, lines: Iterable[bytes]) -> Iterator[LineMeaning]:
         """Yield what lines tell, in their order."""
         census = self._census
         for raw in lines:
@@ -99,7 +99,7 @@ class SchedulerLog:
             if told is not None:
                 yield told
 
-    def _otherwise(self, line: bytes) -> Told | None:
+    def _otherwise(self, line: bytes) -> LineMeaning | None:
         """Read a line that does not begin as klog's text does."""
         census = self._census
         if line[:1] == b"{":
@@ -121,7 +121,7 @@ class SchedulerLog:
             self._held.append(line)
             self._held_size += len(line)
 
-    def _release(self) -> Told | None:
+    def _release(self) -> LineMeaning | None:
         """Read what was held: a line with values of several lines, told as one of one line."""
         held, self._held, self._held_size = self._held, [], 0
         joined = held[0].removesuffix(b"<") + b'"'
@@ -135,7 +135,7 @@ class SchedulerLog:
         read = klog.read_line(joined)
         return self._text(joined, read) if read else None
 
-    def _text(self, line: bytes, read: klog.Line) -> Told | None:
+    def _text(self, line: bytes, read: klog.Line) -> LineMeaning | None:
         kind = MESSAGES.get(read.message) if read.pairs else None
         if kind is not None:
             if line.endswith(_OPEN_VALUE):
@@ -167,7 +167,7 @@ class SchedulerLog:
             origin = self._origins[process] = f"{self._source}#{process.decode()}"
         return origin
 
-    def _json(self, line: bytes) -> Told | None:
+    def _json(self, line: bytes) -> LineMeaning | None:
         message, time = klog_json.message_of(line), klog_json.time_of(line)
         if message is None or time is None:
             self._census.unknown["JSON without a message or a time"] += 1
@@ -193,7 +193,7 @@ class SchedulerLog:
         assert kind is not None
         return self._told(time, kind, self._source, values, line)
 
-    def _told(self, time: int, kind: Kind, origin: str, values: dict[str, str], line: bytes) -> Told | None:
+    def _told(self, time: int, kind: Kind, origin: str, values: dict[str, str], line: bytes) -> LineMeaning | None:
         pod = ""
         if kind is Kind.IDENTITY:
             found = _UID.search(line)
@@ -214,7 +214,7 @@ class SchedulerLog:
         if time < self._newest - _BACK:
             self._census.notes["times that go back"] += 1
         self._newest = time
-        return Told(time, kind, origin, pod, values)
+        return LineMeaning(time, kind, origin, pod, values)
 
     def _trace_begins(self, read: klog.Line) -> None:
         time = self._calendar.klog(read.stamp, read.micros)
@@ -229,7 +229,7 @@ class SchedulerLog:
         self._blocks[number] = (time, self._origin(read.process), block)
         self._census.continued += 1
 
-    def _trace_goes_on(self, line: bytes) -> Told | None:
+    def _trace_goes_on(self, line: bytes) -> LineMeaning | None:
         self._census.continued += 1
         number = number_of(line)
         opened = self._blocks.get(number) if number else None
@@ -240,11 +240,11 @@ class SchedulerLog:
         self._census.continued -= 1  # the block is one line that is used or not
         return self._traced(*opened)
 
-    def _traced(self, time: int, origin: str, block: Block) -> Told | None:
+    def _traced(self, time: int, origin: str, block: Block) -> LineMeaning | None:
         pod = f"{block.fields.get('namespace', '')}/{block.fields.get('name', '')}"
         if block.name != "Scheduling" or not is_pod(pod):
             self._census.other += 1
             return None
         self._calendar.learn(block.start)
         self._census.account(Kind.TRACE)
-        return Told(time, Kind.TRACE, origin, pod, {}, block)
+        return LineMeaning(time, Kind.TRACE, origin, pod, {}, block)

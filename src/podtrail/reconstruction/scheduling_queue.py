@@ -9,7 +9,7 @@ _MOST: Final = 65_536
 _ADDED: Final = ""
 
 
-class SchedulingQueue:
+class ObservedQueue:
     """Remembers, bounded, each Pod's latest move."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ from podtrail.reconstruction.correlator import Correlator, Heard, Outcome
 from podtrail.reconstruction.draft import Rebuilt
 from podtrail.reconstruction.lines import LineSplitter
 from podtrail.reconstruction.metrics import Untold, read_attempts
-from podtrail.reconstruction.scheduler_log import SchedulerLog, Told
+from podtrail.reconstruction.scheduler_log import LineMeaning, SchedulerLog
 from podtrail.reconstruction.spans import trace
 from podtrail.reconstruction.watch import WatchReader
 
@@ -132,7 +132,7 @@ class Session:
             if not self._profiles or one.identity.profile in self._profiles:
                 yield trace(one)
 
-    def _wait(self, told: Iterable[Told], log: "_Log", now: int) -> None:
+    def _wait(self, told: Iterable[LineMeaning], log: "_Log", now: int) -> None:
         for one in told:
             log.newest = max(log.newest, min(one.time, now))
             self._push(log.newest, one)
@@ -160,17 +160,17 @@ class _Log:
         self.due: int | None = None
         """When a line is taken for whole that waits for more values."""
 
-    def take(self, piece: bytes, now: int) -> Iterator[Told]:
+    def take(self, piece: bytes, now: int) -> Iterator[LineMeaning]:
         """Yield what a piece tells."""
         yield from self._reader.read(self._lines.take(piece))
         self.due = now + LAG if self._reader.holds else None
 
-    def release(self) -> Iterator[Told]:
+    def release(self) -> Iterator[LineMeaning]:
         """Yield what the line tells that waits for more."""
         self.due = None
         yield from self._reader.end()
 
-    def end(self) -> Iterator[Told]:
+    def end(self) -> Iterator[LineMeaning]:
         """Yield what is left."""
         yield from self._reader.read(self._lines.end())
         yield from self.release()

@@ -5,7 +5,7 @@ from typing import Final
 
 from podtrail.otlp import ROOT_NAME, Event, Group, Link, Value, frame, resource_header, scope_header
 from podtrail.reconstruction.cycle_spans import CycleSpans
-from podtrail.reconstruction.draft import Draft, Identity, Rebuilt
+from podtrail.reconstruction.draft import Draft, PodIdentity, Rebuilt
 from podtrail.reconstruction.failed_scheduling import Failure, read_failure
 from podtrail.reconstruction.identifiers import span_id
 from podtrail.reconstruction.span_writer import ROOT, Inferred, SpanWriter
@@ -29,7 +29,7 @@ class _Trace:
     def __init__(self, rebuilt: Rebuilt) -> None:
         draft: Draft = rebuilt.draft
         self._draft = draft
-        self._identity: Identity = rebuilt.identity
+        self._identity: PodIdentity = rebuilt.identity
         self._writer = SpanWriter(rebuilt.identity.trace_id, rebuilt.identity.profile)
         self._start = min(draft.start, draft.end)
         failed = draft.result != "Success" and draft.message

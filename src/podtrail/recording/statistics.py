@@ -61,7 +61,7 @@ class Period:
         return self.last - self.first
 
 
-class _Trace:
+class _TraceSpans:
     __slots__ = ("parents", "spans")
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ class Traces:
         self._orphans = 0
         self._most_spans = most_spans
         self._held = 0
-        self._open: dict[bytes, _Trace] = {}
+        self._open: dict[bytes, _TraceSpans] = {}
 
     @property
     def orphans(self) -> int:
@@ -93,7 +93,7 @@ class Traces:
         trace = self._open.pop(group.trace_id, None)
         if trace is None:
             self.count += 1
-            trace = _Trace()
+            trace = _TraceSpans()
         self._open[group.trace_id] = trace  # the last one now
         for span in spans:
             if span.span_id in trace.spans:
@@ -110,7 +110,7 @@ class Traces:
             self.let_go += 1
 
 
-def _orphans(trace: _Trace) -> int:
+def _orphans(trace: _TraceSpans) -> int:
     return sum(parent not in trace.spans for parent in trace.parents)
 
 

@@ -1,15 +1,19 @@
 """Logs on stderr: for people on a terminal, JSON lines otherwise (or as `service::telemetry::logs` says).
 
-What libraries warn of stands there in the same form, and what Python itself would print: one line, one record.
+What libraries warn of stands there in the same form, what the event loop can tell nobody else, and what Python itself
+would print: one line, one record.
 """
 
+import asyncio
+import errno
 import json
 import logging
 import sys
 import threading
+import time
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Literal, TextIO
+from typing import Any, Literal, TextIO
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
 _BIDI = (*range(0x200E, 0x2010), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
@@ -17,9 +21,10 @@ _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
 _CONTROL |= {code: f"\\u{code:04x}" for code in _BIDI}
 _BEYOND_JSON = {code: f"\\u{code:04x}" for code in (*range(127, 160), *_BIDI)}
 """Control characters that JSON lets stand as they are, but a terminal obeys."""
-
-
 _LOG = logging.getLogger("podtrail")
+_SILENCE_SECONDS = 10.0
+"""Between two lines about connections that can't be accepted."""
+_EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 def _level(record: logging.LogRecord) -> str:
@@ -94,3 +99,22 @@ def log_what_python_prints() -> None:
 
 def _unhandled(message: str, error: BaseException | None, trace: TracebackType | None) -> None:
     _LOG.error("%s", message, exc_info=None if error is None else (type(error), error, trace))
+
+
+class LoopErrors:
+    """An event loop's exception handler."""
+
+    def __init__(self, log: logging.Logger) -> None:
+        self._log = log
+        self._said = -_SILENCE_SECONDS
+
+    def __call__(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Log an error that no task reports; connections that can't be accepted at most every ten seconds."""
+        error = context.get("exception")
+        if not (isinstance(error, OSError) and error.errno in _EXHAUSTED):
+            self._log.error("%s", context["message"], exc_info=error)
+            return
+        now = time.monotonic()
+        if now - self._said >= _SILENCE_SECONDS:
+            self._said = now
+            self._log.error("connections have to wait: %s", error.strerror)

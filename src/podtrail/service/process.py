@@ -1,11 +1,78 @@
-"""What the process itself costs, as the Collector's process metrics, and what it needs of the system."""
+"""The process itself: its memory and what of it is given back, what it costs as metrics, how many files it may open."""
 
+import ctypes
+import gc
+import os
 import resource
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 from podtrail.component import Metrics
+
+_STATM = Path("/proc/self/statm")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_FRESH_SECONDS = 0.02
+# mallopt(3), glibc
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+_KEPT = 32 << 20
+_MAPPED = 4 << 20
+
+
+class ResidentMemory:
+    """Tells the resident memory in bytes, read at most fifty times a second."""
+
+    def __init__(self) -> None:
+        self._read_at = -_FRESH_SECONDS
+        self._bytes = 0
+
+    def __call__(self) -> int:
+        """Return what is used, as of a moment ago."""
+        if time.monotonic() - self._read_at > _FRESH_SECONDS:
+            self._read()
+        return self._bytes
+
+    def reclaim(self, *, collect: bool) -> int:
+        """Give freed memory back to the system, after a collection of garbage if told so; return what is used then.
+
+        The C library keeps what was freed; of 400 MiB in requests it gives all back within 30 ms when it is asked.
+        """
+        if collect:
+            gc.collect()
+        with suppress(OSError, AttributeError):  # another C library
+            ctypes.CDLL(None).malloc_trim(0)
+        self._read()
+        return self._bytes
+
+    def _read(self) -> None:
+        self._read_at = time.monotonic()
+        self._bytes = int(_STATM.read_text().split()[1]) * _PAGE
+
+
+def settle_garbage_collector() -> None:
+    """Take what was loaded at the start out of the collector's way, and let it look at everything hardly ever.
+
+    Held spans are bytes in lists of long-lived objects: full collections over them would be pauses that find nothing.
+    What is young is looked at in small helpings, at most 30,000 objects: a million at once take 100 ms.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 2, 40_000)
+
+
+def settle_allocator() -> None:
+    """Have freed memory of up to 32 MiB stay with the process, where the C library is one that can be told.
+
+    Requests are read and forgotten thousands of times a second: to give their pages back to the system and to fault
+    them in again takes longer than to read what is in them.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):
+        return
+    mallopt(_TRIM_THRESHOLD, _KEPT)
+    mallopt(_MMAP_THRESHOLD, _MAPPED)
 
 
 def publish(metrics: Metrics, memory_used: Callable[[], int]) -> None:

@@ -16,10 +16,14 @@ from podtrail.pipeline.host import Host
 from podtrail.pipeline.ledger import Balance
 from podtrail.pipeline.settings import PipelineSettings, Settings
 from podtrail.service.ledger import Auditor, equation, publish_ledger
-from podtrail.service.logs import configure_logs
-from podtrail.service.loop_errors import LoopErrors
-from podtrail.service.memory import ResidentMemory, settle_allocator, settle_garbage_collector
-from podtrail.service.process import allow_many_files, publish
+from podtrail.service.logs import LoopErrors, configure_logs
+from podtrail.service.process import (
+    ResidentMemory,
+    allow_many_files,
+    publish,
+    settle_allocator,
+    settle_garbage_collector,
+)
 
 SHUTDOWN_SECONDS = 10.0
 """For deciding and delivering what is inside when podtrail is told to stop; what remains then is counted as lost."""
@@ -30,7 +34,7 @@ _LOG = logging.getLogger("podtrail")
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ServiceEnd:
     """How a run ended."""
 
     balances: Sequence[Balance]
@@ -79,7 +83,7 @@ class Service:
         """Return the ledger as it stands."""
         return self._graph.balances() if self._graph else ()
 
-    async def run(self, *, exit_when_done: bool = False, when_done: Callable[[], None] | None = None) -> Ended:
+    async def run(self, *, exit_when_done: bool = False, when_done: Callable[[], None] | None = None) -> ServiceEnd:
         """Run; return when all is stopped.
 
         Args:
@@ -115,7 +119,7 @@ class Service:
                 self._auditor.look(self._graph.balances(), at_last=True)
                 for balance in self._graph.balances():
                     _LOG.info("stopped: %s: %s", balance.exporter, equation(balance))
-            return Ended(self._graph.balances(), exhausted, at_once)
+            return ServiceEnd(self._graph.balances(), exhausted, at_once)
 
     def stop(self) -> None:
         """Stop as at SIGTERM. To be called in the event loop, while `run` is under way."""

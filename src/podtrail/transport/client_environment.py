@@ -15,10 +15,10 @@ _WHOLE = re.compile(r"[0-9]+")
 
 
 def from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
-    """Return what the environment sets, under the configuration's keys: any of `endpoint`, `traces_endpoint`, `tls`,
-    `headers`, `compression` and `timeout` (nanoseconds).
+    """Return what the environment sets, under the configuration's keys, as OTLP's exporter specification names it.
 
-    `endpoint` is the one for all signals, `traces_endpoint` the one for traces alone.
+    Any of `endpoint`, `traces_endpoint`, `tls`, `headers`, `compression` and `timeout` (nanoseconds). `endpoint` is the
+    one for all signals, `traces_endpoint` the one for traces alone.
 
     Raises:
         ValueError: a variable that can't be read; the text names it.

@@ -23,7 +23,7 @@ from podtrail.transport.inflate import inflate
 from podtrail.transport.listen import bind
 from podtrail.transport.receiving import Receiving
 from podtrail.transport.settings import GrpcServerSettings
-from podtrail.transport.status import Code, Encoding, Export, Failed, RequestError
+from podtrail.transport.status import Encoding, Export, Failed, RequestError, RpcCode
 from podtrail.transport.tls_server import ServerPems, read_pems, ssl_context
 
 SERVICE = "opentelemetry.proto.collector.trace.v1.TraceService"
@@ -126,12 +126,12 @@ class GrpcServer:
                 raw = await context.read()
         except TimeoutError as error:
             message = f"no message came within {_MESSAGE_SECONDS:g} s"
-            raise RequestError(Code.DEADLINE_EXCEEDED, 408, message, reason="timeout") from error
+            raise RequestError(RpcCode.DEADLINE_EXCEEDED, 408, message, reason="timeout") from error
         if isinstance(raw, bytes):
             return raw
         # No message comes either when the call is cancelled (too large, client gone), of which grpcio tells only now.
         await asyncio.sleep(_CANCELLATION_SECONDS)
-        raise RequestError(Code.INTERNAL, 400, "the call ended without a message; it takes one", reason="no_message")
+        raise RequestError(RpcCode.INTERNAL, 400, "the call ended without a message; it takes one", reason="no_message")
 
 
 async def _decompressed(raw: bytes, limit: int, receiving: Receiving) -> bytes:

@@ -11,7 +11,7 @@ from aiohttp import web
 from podtrail.component import Refused
 from podtrail.otlp.responses import status, status_json
 from podtrail.transport.half_close import HalfClosing
-from podtrail.transport.status import Code, Encoding, Failed, RequestError
+from podtrail.transport.status import Encoding, Failed, RequestError, RpcCode
 
 _log = logging.getLogger(__name__)
 
@@ -79,7 +79,7 @@ class Protocol(HalfClosing):
         """Answer what went wrong outside of the handler, and close the connection."""
         if status < 500:
             _log.debug("not HTTP, from %s: %s", request.remote, message)
-            error = RequestError(Code.INVALID_ARGUMENT, status, message or "not an HTTP request", reason="malformed")
+            error = RequestError(RpcCode.INVALID_ARGUMENT, status, message or "not an HTTP request", reason="malformed")
         else:
             _log.error("request from %s failed", request.remote, exc_info=exc)
             error = RequestError.failed("internal error, podtrail's log says more")

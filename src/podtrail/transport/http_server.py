@@ -18,7 +18,7 @@ from podtrail.transport.inflate import inflate
 from podtrail.transport.listen import AT_ONCE, bind, widen
 from podtrail.transport.receiving import Receiving
 from podtrail.transport.settings import HttpServerSettings
-from podtrail.transport.status import Code, Export, Failed, RequestError
+from podtrail.transport.status import Export, Failed, RequestError, RpcCode
 from podtrail.transport.tls_server import load_certificate, read_pems, ssl_context
 
 _CODINGS = {
@@ -143,7 +143,7 @@ class HttpServer:
     async def _answer(self, request: web.BaseRequest) -> web.Response:
         if request.path != self._settings.traces_url_path:
             message = f"nothing here; traces go to {self._settings.traces_url_path}"
-            raise RequestError(Code.NOT_FOUND, 404, message, reason="not_found")
+            raise RequestError(RpcCode.NOT_FOUND, 404, message, reason="not_found")
         if request.method == hdrs.METH_OPTIONS:
             return web.Response(
                 status=204,
@@ -151,7 +151,7 @@ class HttpServer:
             )
         if request.method != hdrs.METH_POST:
             message = f"{request.method} is not served; send traces with POST"
-            raise RequestError(Code.UNIMPLEMENTED, 405, message, reason="method")
+            raise RequestError(RpcCode.UNIMPLEMENTED, 405, message, reason="method")
         encoding = request_encoding(request)
         if encoding is None:
             raise RequestError.unsupported(
@@ -196,7 +196,7 @@ class HttpServer:
                     pieces.append(piece)
         except TimeoutError as error:
             message = f"the request did not arrive within {seconds:g} s"
-            raise RequestError(Code.DEADLINE_EXCEEDED, 408, message, reason="timeout") from error
+            raise RequestError(RpcCode.DEADLINE_EXCEEDED, 408, message, reason="timeout") from error
         except ConnectionError as error:
             raise RequestError.cut_off() from error
         except web.RequestPayloadError as error:

@@ -25,8 +25,8 @@ Failed = Callable[["RequestError"], None]
 """Told of every request that is answered with an error."""
 
 
-class Code(IntEnum):
-    """The canonical codes of gRPC (google.rpc.Code) that a server here answers with."""
+class RpcCode(IntEnum):
+    """The canonical codes of gRPC (google.rpc.RpcCode) that a server here answers with."""
 
     INVALID_ARGUMENT = 3
     DEADLINE_EXCEEDED = 4
@@ -41,7 +41,7 @@ class RequestError(Exception):
     """A request that is answered with an error."""
 
     def __init__(
-        self, code: Code, http_status: int, message: str, *, reason: str, retry_after: float | None = None
+        self, code: RpcCode, http_status: int, message: str, *, reason: str, retry_after: float | None = None
     ) -> None:
         """Say what to answer; `reason` is one word for metrics, `retry_after` seconds, None where it is of no use."""
         super().__init__(message)
@@ -54,35 +54,35 @@ class RequestError(Exception):
     @classmethod
     def malformed(cls, message: str) -> Self:
         """The content can't be decoded and never will be."""
-        return cls(Code.INVALID_ARGUMENT, 400, message, reason="malformed")
+        return cls(RpcCode.INVALID_ARGUMENT, 400, message, reason="malformed")
 
     @classmethod
     def too_large(cls, limit: int) -> Self:
         """Larger than `limit` bytes, before or after decompression: not to be tried again."""
         message = f"the request is larger than {limit} bytes, before or after decompression"
-        return cls(Code.RESOURCE_EXHAUSTED, 413, message, reason="too_large")
+        return cls(RpcCode.RESOURCE_EXHAUSTED, 413, message, reason="too_large")
 
     @classmethod
     def overloaded(cls, message: str, retry_after: float) -> Self:
         """Nothing was taken; worth trying again after some seconds."""
-        return cls(Code.UNAVAILABLE, 503, message, reason="overloaded", retry_after=retry_after)
+        return cls(RpcCode.UNAVAILABLE, 503, message, reason="overloaded", retry_after=retry_after)
 
     @classmethod
     def failed(cls, message: str) -> Self:
         """Something broke here; not to be tried again, as OTLP has it for these codes."""
-        return cls(Code.INTERNAL, 500, message, reason="failed")
+        return cls(RpcCode.INTERNAL, 500, message, reason="failed")
 
     @classmethod
     def unread(cls, message: str, retry_after: float) -> Self:
         """Overloaded as well, but nobody knows how many spans there would have been."""
-        return cls(Code.UNAVAILABLE, 503, message, reason="unread", retry_after=retry_after)
+        return cls(RpcCode.UNAVAILABLE, 503, message, reason="unread", retry_after=retry_after)
 
     @classmethod
     def cut_off(cls) -> Self:
         """The client has gone or fallen silent for good in the midst of a request."""
-        return cls(Code.INVALID_ARGUMENT, 400, "the connection ended before the request did", reason="cut_off")
+        return cls(RpcCode.INVALID_ARGUMENT, 400, "the connection ended before the request did", reason="cut_off")
 
     @classmethod
     def unsupported(cls, message: str) -> Self:
         """A content type or coding that nobody here reads."""
-        return cls(Code.INVALID_ARGUMENT, 415, message, reason="unsupported")
+        return cls(RpcCode.INVALID_ARGUMENT, 415, message, reason="unsupported")
