@@ -102,17 +102,14 @@ def test_never_repeats_or_follows_anything_else(
 
 
 @pytest.mark.parametrize(
-    ("text", "low", "high"),
-    [
-        ("17", 17, 17),
-        (format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True), 3000, 3600),
-        (format_datetime(datetime.now(UTC) - timedelta(hours=1), usegmt=True), 0, 0),
-    ],
+    ("said", "low", "high"),
+    [("17", 17, 17), (timedelta(hours=1), 3000, 3600), (timedelta(hours=-1), 0, 0)],
     ids=["seconds", "a date", "a date that is over"],
 )
 def test_waits_as_long_as_retry_after_says(
-    http_backend: Any, make_exporter: Any, make_batch: Any, text: str, low: float, high: float
+    http_backend: Any, make_exporter: Any, make_batch: Any, said: str | timedelta, low: float, high: float
 ) -> None:
+    text = said if isinstance(said, str) else format_datetime(datetime.now(UTC) + said, usegmt=True)
     answer = web.Response(status=503, headers={"Retry-After": text})
     failure = failure_of(http_backend, make_exporter, make_batch, answer)
     assert isinstance(failure, Retryable)

@@ -321,7 +321,7 @@ def test_what_is_no_batch_and_no_number_gets_no_further_than_who_said_it(
 
     class FailsLater(Moody):
         def add(self, batch: Batch, now: int) -> Taken:
-            return Taken(1 // 0 for _ in [batch])  # type: ignore[arg-type]
+            return Taken(1 / 0 for _ in [batch])  # type: ignore[arg-type]
 
     class ExpiresToNothing(Moody):
         def expire(self, now: int, limit: int) -> Sequence[Batch]:
@@ -357,7 +357,7 @@ def test_what_is_no_batch_and_no_number_gets_no_further_than_who_said_it(
     assert {line.partition(";")[0] for line in lines(caplog)} == {
         "failed in add: TypeError: it let go of a NoneType, which is no Batch",
         "failed in add: TypeError: it let go of a str, which is no Batch",
-        "failed in add: ZeroDivisionError: integer division or modulo by zero",
+        "failed in add: ZeroDivisionError: division by zero",
         "failed in expire: TypeError: it let go of a NoneType, which is no Batch",
         "failed in held: TypeError: 'NoneType' object cannot be interpreted as an integer",
         "failed in deadline: TypeError: 'str' object cannot be interpreted as an integer",
