@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from podtrail.component import registry
-from tools.docs import configuration, policies, scheduler
+from tools.docs import components, configuration, policies, scheduler
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -21,7 +21,10 @@ def generated(docs: Path) -> Mapping[Path, str]:
         ValueError: a policy has no example or one that is not as it says, or a page lacks its marks.
     """
     of_policies = {docs / "policies" / name: text for name, text in policies.pages(docs / "policies").items()}
+    examples = docs.parent / "examples" / "components"
+    of_components = sorted((docs / "components").glob("*.md"))
     return {
+        **{path: components.with_code(path.read_text("utf-8"), examples) for path in of_components},
         docs / "configuration.md": configuration.reference(registry.all_factories()),
         docs / "scheduler.md": scheduler.replaced((docs / "scheduler.md").read_text("utf-8")),
         **of_policies,

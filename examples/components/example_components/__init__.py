@@ -1,0 +1,1 @@
+"""Components of another distribution: what docs/components/ explains."""
