@@ -61,6 +61,7 @@ def test_junk_is_undecodable_and_nothing_worse(encoding: str, junk: bytes) -> No
 @pytest.mark.parametrize(
     ("encoding", "empty"),
     [("gzip", gzip.compress(b"")), ("zstd", zstandard.compress(b"")), ("zstd", b"\x50\x2a\x4d\x18" + bytes(4))],
+    ids=["gzip", "zstd", "zstd to be skipped"],
 )
 def test_a_flood_of_empty_members_is_refused_within_a_second(encoding: str, empty: bytes) -> None:
     begin = time.process_time()
