@@ -37,10 +37,7 @@ class UnschedulablePool:
         if place is None:
             return None
         for plugin in place.plugins:
-            pods = self._by_plugin[plugin]
-            del pods[uid]
-            if not pods:
-                del self._by_plugin[plugin]
+            del self._by_plugin[plugin][uid]
         self._gated -= place.gated
         return place.entry
 

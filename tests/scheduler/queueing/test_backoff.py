@@ -1,5 +1,7 @@
 """Back-off: its length, its windows, and who may leave before it is over (KEP-5142)."""
 
+from dataclasses import replace
+
 import pytest
 from podtrail_scheduler.framework.events import Happening
 from podtrail_scheduler.objects.durations import MILLISECOND, SECOND
@@ -95,3 +97,25 @@ def test_without_popping_from_backoff_it_ends_to_the_nanosecond(
     assert bench.place() == "backoff"
     bench.queue.flush_backoff(ends + 1)
     assert bench.place() == "active"
+
+
+def test_who_became_more_important_in_a_window_is_popped_first(
+    bench: QueueBench, start: int, node_added: Happening
+) -> None:
+    pods = [bench.add(name) for name in "ab"]
+    for _ in pods:
+        bench.refuse()
+    bench.queue.move(node_added, start)
+    bench.queue.update(pods[1], replace(pods[1], priority=1), start)
+    assert [bench.pop().pod.name for _ in pods] == ["b", "a"]
+
+
+def test_who_was_let_into_backoff_is_not_asked_again_when_it_ends(
+    bench: QueueBench, start: int, node_added: Happening
+) -> None:
+    bench.add()
+    bench.refuse()
+    bench.queue.move(node_added, start)
+    asked = bench.gates.asked
+    bench.queue.flush_backoff(start + 2 * SECOND)
+    assert (bench.place(), bench.gates.asked) == ("active", asked)

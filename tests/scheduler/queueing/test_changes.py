@@ -4,8 +4,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from podtrail_scheduler.objects import Node, Pod, Taint, Toleration
-from podtrail_scheduler.queueing.changes import node_scheduling_properties_change, pod_scheduling_properties_change
+from podtrail_scheduler.objects import ApiObject, Namespace, Node, PersistentVolume, Pod, Taint, Toleration
+from podtrail_scheduler.objects.resource import DeviceTaint, DeviceTaintRule
+from podtrail_scheduler.queueing.changes import (
+    node_scheduling_properties_change,
+    object_change,
+    pod_scheduling_properties_change,
+)
 
 POD = Pod("a", requests={"cpu": 100}, scheduling_gates=("quota", "team"))
 NODE = Node("n", unschedulable=True, conditions=(("Ready", "True"),), taints=(Taint("k"),))
@@ -57,3 +62,23 @@ def test_what_changed_in_a_node(changed: dict[str, Any], labels: list[str]) -> N
 def test_cordoning_a_node_makes_nobody_schedulable() -> None:
     node = Node("n")
     assert node_scheduling_properties_change(node, replace(node, unschedulable=True)) == []
+
+
+VOLUME, RULE = PersistentVolume("v"), DeviceTaintRule("r", DeviceTaint("k"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "label"),
+    [
+        (None, VOLUME, "PersistentVolumeAdd"),
+        (VOLUME, VOLUME, "PersistentVolumeUpdate"),
+        (VOLUME, None, "PersistentVolumeDelete"),
+        (None, RULE, "resource.k8s.io/ResourceSliceUpdate"),
+        (RULE, None, "resource.k8s.io/ResourceSliceUpdate"),
+        (None, Namespace("n"), None),
+    ],
+    ids=["came", "changed", "went", "taints came", "taints went", "nobody waits for it"],
+)
+def test_what_happened_to_another_object(old: ApiObject | None, new: ApiObject | None, label: str | None) -> None:
+    event = object_change(old, new)
+    assert (event and event.label) == label

@@ -29,6 +29,21 @@ def test_an_event_before_the_attempt_does_not_count_for_it(
     assert bench.place("a") == "backoff"
 
 
+def test_an_event_is_not_missed_after_others_were_forgotten(
+    bench: QueueBench, start: int, node_added: Happening
+) -> None:
+    bench.add("a")
+    bench.pop()
+    for _ in range(3):
+        bench.queue.move(node_added, start)
+    bench.queue.done("a")
+    bench.add("b")
+    entry = bench.pop()
+    bench.queue.move(node_added, start)
+    bench.give_back(entry)
+    assert bench.place("b") == "backoff"
+
+
 def test_a_pending_plugin_that_was_hopeful_meanwhile_spares_the_backoff(
     bench: QueueBench, start: int, node_added: Happening
 ) -> None:

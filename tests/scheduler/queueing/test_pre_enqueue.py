@@ -155,3 +155,4 @@ def test_each_round_is_measured_and_one_in_ten_plugin_by_plugin(make_bench: type
     assert len(measures.rounds) == 10
     assert measures.plugins == [("SchedulingGates", "PreEnqueue", "UnschedulableAndUnresolvable", 1)]
     assert measures.rounds[9][3] == 3
+    assert bench.queue.counts.rejections == {("SchedulingGates", "default-scheduler"): 1}

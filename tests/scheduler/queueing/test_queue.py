@@ -14,6 +14,7 @@ from podtrail_scheduler.framework.events import (
 )
 from podtrail_scheduler.objects import Node, Pod
 from podtrail_scheduler.objects.durations import MINUTE, SECOND
+from podtrail_scheduler.queueing.queue import SchedulingQueue
 
 from tests.scheduler.queueing.bench import QueueBench
 
@@ -89,6 +90,68 @@ def test_a_hopeful_plugin_that_is_not_the_pending_one_does_not_spare_it(
     bench.refuse(by=["Fit"], pending=["Ports"])
     bench.queue.move(node_added, start)
     assert bench.place() == "backoff"
+
+
+def test_a_pending_plugin_spares_the_backoff_whoever_else_is_hopeful(
+    bench: QueueBench, start: int, node_added: Happening
+) -> None:
+    bench.add()
+    bench.refuse(by=["Fit"], pending=["Faulty"])
+    bench.queue.move(node_added, start)
+    assert bench.place() == "active"
+
+
+def test_who_was_refused_first_comes_back_first_whoever_refused_it(
+    bench: QueueBench, start: int, node_added: Happening
+) -> None:
+    for name in "abcd":
+        bench.add(name)
+    entries = [bench.pop() for _ in "abcd"]
+    for entry, by in zip(entries, ("Faulty", "Fit", "Faulty", "Fit"), strict=True):
+        bench.give_back(entry, by=[by])
+    bench.queue.move(node_added, start + 2 * SECOND)
+    assert [bench.pop().pod.name for _ in "abcd"] == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize("pop_from_backoff", [False, True])
+def test_an_update_of_several_things_brings_a_pod_back_once(
+    make_bench: type[QueueBench], start: int, *, pop_from_backoff: bool
+) -> None:
+    bench = make_bench(pop_from_backoff=pop_from_backoff)
+    pod = bench.add(requests={"cpu": 2})
+    bench.refuse(by=["Quiet"])
+    bench.queue.update(pod, replace(pod, requests={"cpu": 1}, labels={"app": "web"}), start)
+    assert bench.place() == "backoff"
+    assert bench.queue.counts.incoming["backoff", "TargetPodUpdatePodLabel"] == 1
+    assert bench.queue.counts.incoming["backoff", "TargetPodUpdatePodScaleDown"] == 0
+
+
+def test_a_flush_is_forgotten_with_the_next_refusal(bench: QueueBench, start: int) -> None:
+    bench.add()
+    bench.refuse()
+    bench.queue.flush_unschedulable(start + 6 * MINUTE)
+    assert not bench.refuse(start + 6 * MINUTE).flushed
+
+
+def test_who_hopes_for_a_node_is_told_of_all_that_waits() -> None:
+    class Told:
+        def __init__(self) -> None:
+            self.calls: list[tuple[Pod | None, Pod] | str] = []
+
+        def observe(self, old: Pod | None, new: Pod) -> None:
+            self.calls.append((old, new))
+
+        def withdraw(self, uid: str) -> None:
+            self.calls.append(uid)
+
+    told = Told()
+    queue = SchedulingQueue(lambda entry: (entry.queued_at,), {}, nominations=told)
+    old = Pod("a", uid="a")
+    new = replace(old, priority=1)
+    queue.add(old, 0)
+    queue.update(old, new, 1)
+    queue.delete("a")
+    assert told.calls == [(None, old), (old, new), "a"]
 
 
 def test_the_unschedulable_pool_is_flushed_after_five_minutes(bench: QueueBench, start: int) -> None:
