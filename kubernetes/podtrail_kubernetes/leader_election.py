@@ -40,13 +40,19 @@ class ElectionTiming(NamedTuple):
 
 
 class ResourceLock(Protocol):
-    """Where the Lease is kept. All raise RequestFailed; `replace` a StatusError when it was changed meanwhile."""
+    """Where the Lease is kept. All methods raise RequestFailed."""
 
-    async def get(self) -> Lease | None: ...
+    async def get(self) -> Lease | None:
+        """The Lease as it is now, None when there is none."""
+        ...
 
-    async def create(self, spec: Mapping[str, Any]) -> Lease: ...
+    async def create(self, spec: Mapping[str, Any]) -> Lease:
+        """Creates the Lease with this `spec`; returned is what was written."""
+        ...
 
-    async def replace(self, lease: Lease, spec: Mapping[str, Any]) -> Lease: ...
+    async def replace(self, lease: Lease, spec: Mapping[str, Any]) -> Lease:
+        """Writes `spec` in the place of that of `lease`. Raises StatusError when it was changed meanwhile."""
+        ...
 
 
 class LeaseLock:
@@ -60,6 +66,7 @@ class LeaseLock:
         self._metadata = {"namespace": namespace, "name": name}
 
     async def get(self) -> Lease | None:
+        """The Lease as it is now, None when there is none. Raises RequestFailed."""
         try:
             return await self._client.request("GET", self._path, retries=0)
         except StatusError as refused:
@@ -68,10 +75,12 @@ class LeaseLock:
             raise
 
     async def create(self, spec: Mapping[str, Any]) -> Lease:
+        """Creates the Lease. Raises RequestFailed."""
         body = self._kind | {"metadata": self._metadata, "spec": dict(spec)}
         return await self._client.request("POST", self._collection, body, retries=0)
 
     async def replace(self, lease: Lease, spec: Mapping[str, Any]) -> Lease:
+        """Writes `spec` on condition that the resource version is still that of `lease`. Raises RequestFailed."""
         body = self._kind | {"metadata": dict(lease["metadata"]), "spec": dict(spec)}
         return await self._client.request("PUT", self._path, body, retries=0)
 

@@ -83,7 +83,7 @@ def test_the_real_kube_scheduler_still_says_that(document: Path, kube_scheduler:
 def run(kube_scheduler: Path, document: Path, written: Path) -> "subprocess.CompletedProcess[str]":
     """It connects to nothing: it writes its configuration, or ends, before it would."""
     arguments = ["--config", str(document), "--write-config-to", str(written), "--master", "http://127.0.0.1:1"]
-    command = [kube_scheduler, *arguments, "--secure-port=0"]  # several may run at once
+    command = [str(kube_scheduler), *arguments, "--secure-port=0"]  # several may run at once
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
