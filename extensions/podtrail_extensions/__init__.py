@@ -1,0 +1,1 @@
+"""What serves beside the pipelines: health for probes, and the pages that show the story of a Pod."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from podtrail.component import registry
-from tools.docs import components, configuration, policies, scheduler
+from tools.docs import components, configuration, policies, rooms, scheduler
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -26,6 +26,7 @@ def generated(docs: Path) -> Mapping[Path, str]:
     return {
         **{path: components.with_code(path.read_text("utf-8"), examples) for path in of_components},
         docs / "configuration.md": configuration.reference(registry.all_factories()),
+        docs / "rooms.md": rooms.page(DOCS.parent),
         docs / "scheduler.md": scheduler.replaced((docs / "scheduler.md").read_text("utf-8")),
         **of_policies,
     }
