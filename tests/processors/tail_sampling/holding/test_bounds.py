@@ -7,18 +7,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from podtrail_processors.tail_sampling import FACTORY
+from podtrail_processors.tail_sampling.holding.held_trace import CHUNK_WEIGHT, TRACE_WEIGHT
 
 from podtrail.component import Context
 from podtrail.otlp import Batch, Group, Status
 
 Make = Callable[..., Any]
 KIB, MIB = 2**10, 2**20
+START = 1_790_000_000 * 10**9
 ERROR = Status(2, "")
 
 
 @pytest.fixture
 def errors(policy: Make) -> object:
     return policy("status_code", status_codes=["ERROR"])
+
+
+@pytest.fixture
+def many(policy: Make) -> object:
+    return policy("span_count", min_spans=9)
 
 
 def _padded(kib: int) -> dict[str, str]:
@@ -52,6 +59,47 @@ def test_one_that_takes_over_half_of_the_room_goes_first(sampler: Make, span: Ma
         made.send(step / 100, span(3, step, attributes=_padded(40)))
     assert made.decisions == {3: "not_sampled"}
     assert made.under_test.held() == 2
+
+
+def _weighing(number: int, weight: int) -> Group:
+    """A group of which a trace alone weighs so many bytes."""
+    return Group(b"", b"", number.to_bytes(16, "big"), bytes(weight - TRACE_WEIGHT - CHUNK_WEIGHT), 1)
+
+
+def _hold(made: Any, at: int, *groups: Group) -> None:
+    """Hand groups over at a second, after all that is due."""
+    made.pass_time(at)
+    now = START + at * 10**9
+    made.out += made.under_test.add(Batch(groups, now), now).out
+
+
+@pytest.mark.parametrize(("weight", "first"), [(MIB // 2, 1), (MIB // 2 + 1, 2)], ids=["just half", "over half"])
+def test_half_of_the_room_is_what_one_trace_may_take(sampler: Make, many: Any, weight: int, first: int) -> None:
+    made = sampler(many, maximum_held_mib=1)
+    _hold(made, 0, _weighing(1, 500), _weighing(2, weight), _weighing(3, MIB // 2 - 400))
+    assert made.decisions == {first: "not_sampled"}
+    assert made.counted("traces_decided_early") == {"": 1}
+
+
+def test_a_giant_that_was_decided_in_time_leaves_the_oldest_to_go(sampler: Make, many: Any) -> None:
+    made = sampler(many, maximum_held_mib=1)
+    _hold(made, 0, _weighing(1, 600 * KIB))
+    _hold(made, 3, *(_weighing(number, 400 * KIB) for number in (11, 12, 13)))
+    assert list(made.decisions) == [1, 11]
+
+
+def test_what_fits_exactly_is_held(sampler: Make, many: Any) -> None:
+    made = sampler(many, maximum_held_mib=1)
+    _hold(made, 0, *(_weighing(number, 256 * KIB) for number in (1, 2, 3, 4)))
+    assert not made.decisions
+    assert made.under_test.memory.bytes == MIB
+
+
+@pytest.mark.parametrize(("more", "decided"), [(0, []), (1, [1])], ids=["the bound", "a byte more"])
+def test_a_trace_may_weigh_what_the_bound_says(sampler: Make, many: Any, more: int, decided: list[int]) -> None:
+    made = sampler(many, maximum_held_trace_kib=64)
+    _hold(made, 0, _weighing(1, 64 * KIB + more))
+    assert list(made.decisions) == decided
 
 
 def test_headers_count_once_and_only_while_they_are_held(sampler: Make, span: Make, errors: Any) -> None:
