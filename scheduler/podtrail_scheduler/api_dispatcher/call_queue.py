@@ -105,7 +105,7 @@ class CallQueue:
             self.add(self._delayed.pop(uid))
 
     def deadline(self) -> int | None:
-        """When `expire` next has work."""
+        """When the first delayed call is due (unix nanoseconds), None when none is delayed."""
         while self._dues:
             due, uid = self._dues[0]
             queued = self._delayed.get(uid)

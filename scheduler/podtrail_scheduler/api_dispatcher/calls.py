@@ -58,10 +58,10 @@ class PodBinding:
         return False
 
     def settle(self, believed: Believed) -> None:
-        """There is nothing to leave out."""
+        """Does nothing: a binding has no part that another call could make needless."""
 
     async def execute(self, client: Client) -> None:
-        """Sends it. Raises ApiError."""
+        """Sends the request. Raises ApiError."""
         await client.bind(self.pod, self.node_name, self.annotations)
 
 
@@ -96,7 +96,7 @@ class PodStatusPatch:
         self.conditions = {**older.conditions, **self.conditions, **_not_cleared(older.conditions, self.conditions)}
 
     def sync(self, pod: Pod) -> None:
-        """The watch shows the Pod anew."""
+        """Takes `pod` as the Pod's newest state, as the watch shows it."""
         self.pod = pod
 
     def is_no_op(self, believed: Believed) -> bool:

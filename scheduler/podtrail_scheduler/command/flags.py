@@ -24,7 +24,7 @@ class GoBool(_GoType):
     name = "bool"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ARG002
-        """Also takes what is a bool already."""
+        """The value as a bool; a bool is taken as it is."""
         text = str(value)
         if text not in _TRUE | _FALSE:
             self._refuse(value, f"strconv.ParseBool: parsing {json.dumps(text)}: invalid syntax", param)

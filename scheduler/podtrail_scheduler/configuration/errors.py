@@ -51,27 +51,27 @@ class RefusedField:
 
 
 def invalid(path: str, value: Any, detail: str) -> RefusedField:
-    """A value that cannot be."""
+    """The error of a value that is not allowed (`field.Invalid`)."""
     return RefusedField(path, "Invalid value", detail, value)
 
 
 def required(path: str, detail: str = "") -> RefusedField:
-    """A value that is missing."""
+    """The error of a missing value (`field.Required`)."""
     return RefusedField(path, "Required value", detail)
 
 
 def forbidden(path: str, detail: str) -> RefusedField:
-    """A value where there may be none."""
+    """The error of a value where none is allowed (`field.Forbidden`)."""
     return RefusedField(path, "Forbidden", detail)
 
 
 def duplicate(path: str, value: Any) -> RefusedField:
-    """A value that is there already."""
+    """The error of a value that stands there twice (`field.Duplicate`)."""
     return RefusedField(path, "Duplicate value", "", value)
 
 
 def unsupported(path: str, value: str, supported: Sequence[str]) -> RefusedField:
-    """A value that is none of those there are."""
+    """The error of a value that is not one of those allowed (`field.NotSupported`)."""
     detail = "supported values: " + ", ".join(map(json.dumps, supported))
     return RefusedField(path, "Unsupported value", detail, value)
 

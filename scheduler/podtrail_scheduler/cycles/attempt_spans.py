@@ -32,7 +32,7 @@ class NodeSearch:
         self._steps.append((name, self._clock()))
 
     def end(self, pod: Pod, log: Log) -> None:
-        """A node was found, or none."""
+        """Ends the search, and logs its steps when it took long."""
         ended = self._clock()
         if ended - self._began < LONG_CYCLE:
             return
@@ -67,7 +67,7 @@ def start_root(
 
 
 def end_root(attempt: RunningAttempt, failure: AttemptFailure | None) -> None:
-    """Ends it with what the attempt came to."""
+    """Ends the root span with the result of the attempt: None is a bound Pod."""
     root = attempt.root
     if root.recording:
         told = {"scheduler.result": failure.result if failure is not None else "Success"}

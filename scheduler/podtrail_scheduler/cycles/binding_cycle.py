@@ -38,7 +38,7 @@ class BindingCycle:
         self._attributes = {"scheduler.phase": "bindingCycle", "scheduler.profile": framework.profile.name}
 
     async def run(self, attempt: RunningAttempt) -> AttemptFailure | None:
-        """None when the Pod is bound."""
+        """Waits for permission, prepares and binds; None when the Pod is bound, else why not."""
         span = attempt.root.start("bindingCycle", self._attributes)
         failure = await self._run(attempt, span)
         if failure is not None:

@@ -16,7 +16,7 @@ Answer = TypeVar("Answer")
 
 
 class Turns:
-    """Entered by each scheduling cycle."""
+    """A lock that each scheduling cycle holds, and the changes that wait for it."""
 
     def __init__(self, clock: SchedulerClock, aside: Aside = IN_PLACE) -> None:
         """Changes that ask plugins of others (PreEnqueue, QueueSort, hints) are made through `aside`."""

@@ -19,7 +19,7 @@ class Raised(NamedTuple):
 
 
 class Aside(Protocol):
-    """Calls the plugins of others."""
+    """Calls plugins of others, so that the scheduler goes on while they take their time."""
 
     async def work(self, pod: str, function: Callable[..., Answer], *args: Any) -> Answer:
         """What `function` returns, which is ours and may call plugins of others within `outside`; about `pod`."""

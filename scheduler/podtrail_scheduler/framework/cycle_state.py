@@ -39,7 +39,7 @@ class CycleState:
         return value
 
     def clone(self) -> "CycleState":
-        """A copy to try things on."""
+        """A copy for a trial: what is changed in it leaves this state as it is."""
         copy = CycleState(measures_plugins=self.measures_plugins)
         copy._values = {
             kind: cast("Copyable", value).clone() if hasattr(value, "clone") else value

@@ -19,7 +19,7 @@ class NodeRefusal(NamedTuple):
 
 
 class Diagnosis:
-    """Filled while an attempt runs."""
+    """Why a Pod fits no node (kube-scheduler's `Diagnosis`); filled while an attempt runs."""
 
     def __init__(self, nodes_total: int) -> None:
         self.nodes_total = nodes_total

@@ -148,7 +148,7 @@ class Hinting(Protocol):
         ...
 
     def events_to_register(self) -> Sequence[Registration]:
-        """The events and hints."""
+        """The events to hear of, each with its hint."""
         ...
 
 

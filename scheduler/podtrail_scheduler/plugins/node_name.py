@@ -21,7 +21,7 @@ class NodeName:
     in_tree = True
 
     def __init__(self, handle: Handle, args: None = None) -> None:
-        """Needs neither."""
+        """`handle` and `args` are not used."""
 
     def pre_filter(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> PreFilterResult | None:
         """Only the named node is worth a look."""

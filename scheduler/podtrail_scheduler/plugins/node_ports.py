@@ -20,7 +20,7 @@ class NodePorts:
     in_tree = True
 
     def __init__(self, handle: Handle, args: None = None) -> None:
-        """Needs neither."""
+        """`handle` and `args` are not used."""
 
     def pre_filter(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status | None:
         """Skips when the Pod wants no port."""

@@ -21,7 +21,7 @@ class NodeUnschedulable:
     in_tree = True
 
     def __init__(self, handle: Handle, args: None = None) -> None:
-        """Needs neither."""
+        """`handle` and `args` are not used."""
 
     def filter_key(self, pod: Pod) -> Hashable:
         """Whether the Pod bears cordoned nodes."""

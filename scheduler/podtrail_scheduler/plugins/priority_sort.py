@@ -11,8 +11,8 @@ class PrioritySort:
     in_tree = True
 
     def __init__(self, handle: Handle, args: None = None) -> None:
-        """Needs neither."""
+        """`handle` and `args` are not used."""
 
     def sort_key(self, entry: QueuedPod) -> tuple[int, ...]:
-        """Smallest first."""
+        """Higher priority first, then who has waited longer; the smallest key is next."""
         return (-entry.pod.priority, entry.queued_at)

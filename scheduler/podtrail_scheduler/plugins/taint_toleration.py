@@ -23,7 +23,7 @@ class TaintToleration:
     in_tree = True
 
     def __init__(self, handle: Handle, args: None = None) -> None:
-        """Needs neither."""
+        """`handle` and `args` are not used."""
 
     def filter_key(self, pod: Pod) -> Hashable:
         """The Pod's tolerations."""
@@ -45,7 +45,7 @@ class TaintToleration:
         )
 
     def normalize(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], scores: Sequence[int]) -> list[int]:
-        """No such taint is 100, the most is 0."""
+        """The node with the most taints not tolerated becomes 0, those without any 100."""
         return shares_below_worst(scores)
 
     def events_to_register(self) -> Sequence[Registration]:

@@ -69,7 +69,7 @@ class BackoffQueue:
         return completed
 
     def deadline(self) -> int | None:
-        """When `pop_completed` next has something."""
+        """When `pop_completed` next has something (unix nanoseconds), None when the queue is empty."""
         firsts = [entry for heap in (self._refused, self._failed) if (entry := heap.peek()) is not None]
         return min((self.expiration(entry) + self._window for entry in firsts), default=None)
 

@@ -14,7 +14,7 @@ _MEANT_FOR = {
 
 
 class QueueCounts:
-    """Read by whoever exposes them."""
+    """Counters of one queue; metrics read them when they are scraped."""
 
     def __init__(self) -> None:
         self.incoming: defaultdict[tuple[str, ...], int] = defaultdict(int)
@@ -31,7 +31,7 @@ class QueueCounts:
             self.incoming_entities[queue, event, "pod"] += 1
 
     def refused(self, entry: QueuedPod) -> None:
-        """A Pod came back refused."""
+        """Counts the plugins that refused a Pod which came back."""
         for plugin in entry.rejectors:
             self.rejections[plugin, entry.pod.scheduler_name] += 1
 
@@ -40,6 +40,6 @@ class QueueCounts:
         self.rejections[plugin, entry.pod.scheduler_name] += 1
 
     def left(self, entry: QueuedPod) -> None:
-        """A Pod is tried again, or gone."""
+        """Counts out the plugins of a Pod that is tried again or gone."""
         for plugin in entry.rejectors:
             self.rejections[plugin, entry.pod.scheduler_name] -= 1

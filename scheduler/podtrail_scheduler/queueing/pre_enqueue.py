@@ -32,14 +32,14 @@ class PreEnqueueReporter(Protocol):
 
 
 class PreEnqueueMeasures(Protocol):
-    """Who counts: the metrics of kube-scheduler's names; durations are nanoseconds."""
+    """What the queue reports of PreEnqueue to metrics."""
 
     def extension_point(self, point: str, status: str, profile: str, duration: int) -> None:
-        """All plugins that had to be asked were."""
+        """All PreEnqueue plugins that had to be asked for one Pod were; `duration` in nanoseconds."""
         ...
 
     def plugin(self, plugin: str, point: str, status: str, duration: int) -> None:
-        """One plugin was asked."""
+        """One PreEnqueue plugin was asked; `duration` in nanoseconds."""
         ...
 
 
@@ -109,7 +109,7 @@ class MeasuredPreEnqueue(PreEnqueue):
         self._last = Code.SUCCESS
 
     def run(self, entry: QueuedPod, now: int) -> str:
-        """As it was, and how long it took."""
+        """As `PreEnqueue.run`, measured."""
         self._rounds += 1
         self._last = Code.SUCCESS
         began = self._stopwatch()

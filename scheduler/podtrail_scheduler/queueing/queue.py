@@ -45,7 +45,7 @@ class SchedulingQueueSettings:
 
 
 class ProfileQueueing(NamedTuple):
-    """What the queue needs of a profile."""
+    """The PreEnqueue plugins and hints of a profile."""
 
     pre_enqueue: Sequence[PreEnqueuePlugin]
     hints: Hints
@@ -216,7 +216,7 @@ class SchedulingQueue:
             self._move(waiting, Happening(TIMEOUT), now)
 
     def deadline(self) -> int | None:
-        """When `flush_backoff` next has work."""
+        """When `flush_backoff` next has work (unix nanoseconds), None when no Pod backs off."""
         return self._backoff.deadline()
 
     def backoff_ends(self, entry: QueuedPod) -> int:

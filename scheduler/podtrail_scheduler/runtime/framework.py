@@ -33,13 +33,13 @@ MAX_PERMIT_WAIT = 15 * 60 * 1_000_000_000
 
 
 class PreFilterOutcome(NamedTuple):
-    """What PreFilter came to."""
+    """The answers of all PreFilter plugins together."""
 
     refused: PhaseFailure | None = None
     node_names: frozenset[str] | None = None
     """The only nodes that are worth a look; None: all."""
     restricting: tuple[str, ...] = ()
-    """Who said so."""
+    """The plugins that named them."""
 
 
 class Framework:
@@ -141,7 +141,7 @@ class Framework:
         return refused
 
     async def run_unreserve(self, parent: Span, state: CycleState, pod: Pod, node: str) -> None:
-        """Undoes `run_reserve`, in reverse."""
+        """Has all Reserve plugins give back what they keep, in reverse order."""
         if not self.profile.reserve:
             return
         phase = self.caller.start_phase(parent, "unreserve")
@@ -254,7 +254,7 @@ class Framework:
         return PhaseFailure("", error("no Bind plugin took the Pod"))
 
     async def run_post_bind(self, parent: Span, state: CycleState, pod: Pod, node: str) -> None:
-        """Tells those who want to know."""
+        """Tells the PostBind plugins that the Pod is bound."""
         phase = self.caller.start_phase(parent, "postBind")
         for plugin in self.profile.post_bind:
             await self.caller.run_async(phase, plugin, "postBind", plugin.post_bind, state, pod, node)

@@ -32,7 +32,7 @@ class _Column:
 
 
 class AnswerMemory:
-    """The columns of one table."""
+    """Remembered answers, a column of the node table for each plugin and kind of Pod."""
 
     def __init__(self, table: NodeTable) -> None:
         self._table = table

@@ -93,7 +93,7 @@ class ScorePhase:
         self._base = 0
 
     def sums(self) -> list[int]:
-        """The sum of each node."""
+        """The weighted sum of each node, in the order of the nodes."""
         base = self._base
         if self._sums is None:
             return [base] * len(self._nodes)

@@ -53,7 +53,7 @@ class AsyncioClock:
         self._background: set[asyncio.Task[None]] = set()
 
     def now(self) -> int:
-        """Unix nanoseconds."""
+        """The wall's time in unix nanoseconds."""
         return time.monotonic_ns() + self._offset
 
     async def sleep(self, duration: int) -> None:
@@ -61,7 +61,7 @@ class AsyncioClock:
         await asyncio.sleep(duration / SECOND)
 
     def signal(self) -> AsyncioSignal:
-        """A new signal, not yet said."""
+        """A new signal, not yet set."""
         return AsyncioSignal()
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
@@ -72,7 +72,7 @@ class AsyncioClock:
             self._loop.call_soon_threadsafe(self._begin, work)
 
     def charge(self, plugin: str, point: str, calls: int) -> None:
-        """Nothing: time has passed by itself."""
+        """Does nothing: on a real cluster time has passed by itself."""
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(work)

@@ -19,7 +19,7 @@ class ApiEventSink:
         self._limiter = limiter
 
     async def create_event(self, event: Event) -> None:
-        """Creates the object. Raises ApiError."""
+        """Creates the Event. Raises ApiError."""
         await self._send("POST", _events(event), event.manifest(), "application/json")
 
     async def patch_event(self, event: Event) -> None:

@@ -81,7 +81,7 @@ class Informer:
         self.unreadable = 0
 
     async def take(self, change: Change) -> None:
-        """Follows the reflector."""
+        """Passes on a change that the reflector has seen; a list is everything that there is."""
         match change:
             case Listed(objects):
                 for number, each in enumerate(objects):

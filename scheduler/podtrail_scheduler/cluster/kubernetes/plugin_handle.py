@@ -50,7 +50,7 @@ class _Client:
         return self._client.get_pod(uid)
 
     async def bind(self, pod: Pod, node_name: str, annotations: Mapping[str, str]) -> None:
-        """Binds. Raises ApiError."""
+        """Binds the Pod to the node. Raises ApiError."""
         await self._there(self._client.bind(pod, node_name, annotations))
 
     async def patch_pod_status(self, pod: Pod, condition: PodCondition | None, nominated_node: str | None) -> None:
@@ -95,7 +95,7 @@ class _Listers(Listers):
         listers.subscribe(self._pass_on)
 
     def get(self, kind: type[Kind], key: str) -> Kind | None:
-        """As the watches last showed it."""
+        """The object as the watches last showed it, None when there is none."""
         return self._listers.get(kind, key)
 
     def all(self, kind: type[Kind]) -> Iterable[Kind]:

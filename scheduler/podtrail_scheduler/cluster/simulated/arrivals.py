@@ -40,7 +40,7 @@ class PodArrival(NamedTuple):
 
 
 def make_nodes(group: NodeGroup) -> Iterator[Node]:
-    """The nodes of a group."""
+    """Makes the nodes of a group."""
     allocatable = parse_resources(group.allocatable)
     taints = tuple(Taint(taint.key, taint.value, taint.effect) for taint in group.taints)
     for number in range(group.count):

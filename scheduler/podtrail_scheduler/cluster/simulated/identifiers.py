@@ -12,11 +12,11 @@ class SeededIdGenerator(IdGenerator):
         self._random = Random(seed)  # noqa: S311, reproducible on purpose
 
     def generate_trace_id(self) -> int:
-        """128 bits."""
+        """A trace id: 128 bits, not 0."""
         return self._random.getrandbits(128) or 1
 
     def generate_span_id(self) -> int:
-        """64 bits."""
+        """A span id: 64 bits, not 0."""
         return self._random.getrandbits(64) or 1
 
     def is_trace_id_random(self) -> bool:

@@ -40,7 +40,7 @@ class SlowScore:
         return None if self._takes(pod) else SKIP
 
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
-        """Waits at the first node, for all."""
+        """Takes the time of all nodes at the first one; 0 for every node."""
         if self._asked != pod.uid:
             self._asked = pod.uid
             self._spend(self._takes(pod))
@@ -87,13 +87,13 @@ class SlowPreBind:
         return None if self._takes(pod) else SKIP
 
     async def pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
-        """Waits."""
+        """Sleeps in virtual time for as long as the Pod takes."""
         await self._clock.sleep(self._takes(pod))
         return None
 
 
 def make_slow_plugins(faults: Sequence[SlowPlugin], handle: Handle, timeline: Timeline) -> list[Plugin]:
-    """A plugin for each fault."""
+    """Makes a plugin of each fault."""
     return [_make(fault, handle, timeline) for fault in faults]
 
 

@@ -41,7 +41,7 @@ class Timeline:
         self._running: dict[Coroutine[Any, Any, None], Context] = {}
 
     def now(self) -> int:
-        """Unix nanoseconds of whoever is running."""
+        """The virtual time of whoever is running, in unix nanoseconds."""
         return self._now
 
     def spend(self, duration: int) -> None:
@@ -49,12 +49,12 @@ class Timeline:
         self._now += duration
 
     async def sleep(self, duration: int) -> None:
-        """The coroutine goes on later."""
+        """Has the coroutine go on `duration` nanoseconds later."""
         time = self._now + max(duration, 0)
         await _suspend(lambda resume: self.at(time, lambda: resume(None)))
 
     def signal(self) -> "TimelineSignal":
-        """A new signal, not yet said."""
+        """A new signal, not yet set."""
         return TimelineSignal(self)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
@@ -72,7 +72,7 @@ class Timeline:
         heapq.heappush(self._due, (max(time, self._now), next(self._order), action))
 
     def after(self, duration: int, action: Action) -> None:
-        """Plans `action` for when `duration` is over."""
+        """Plans `action` for `duration` nanoseconds from now."""
         self.at(self._now + duration, action)
 
     def next_time(self) -> int | None:

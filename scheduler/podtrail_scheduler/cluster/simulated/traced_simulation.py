@@ -31,7 +31,7 @@ class Delivery(NamedTuple):
 
 
 class TracedSimulation:
-    """Same workload, same start: same bytes."""
+    """A simulation whose spans are fetched as OTLP requests; the same workload and start give the same bytes."""
 
     def __init__(
         self,

@@ -38,7 +38,7 @@ class Watch:
         return pod if isinstance(pod, Pod) else None
 
     def break_off(self, lasts: int) -> None:
-        """Nothing is heard for `lasts` nanoseconds."""
+        """Breaks the watch for `lasts` nanoseconds: the watcher hears nothing meanwhile."""
         self._breaks += 1
         self._timeline.after(lasts, self._list)
 

@@ -55,5 +55,5 @@ def request_name(request: DeviceRequest, specification: DeviceSpecification) -> 
 
 
 def alternatives(request: DeviceRequest) -> Sequence[DeviceSpecification]:
-    """What would do, from the most wanted."""
+    """The alternatives of the request, the most wanted first."""
     return request.first_available if request.exactly is None else (request.exactly,)

@@ -91,7 +91,7 @@ class ClaimTracker:
         return claim.uid in self._pending
 
     def wrote(self, claim: ResourceClaim) -> None:
-        """The API server has the claim like this now."""
+        """Remembers `claim` as it was written to the API server, until the watch shows it."""
         self._changes += 1
         self._written[claim.key] = claim
 

@@ -48,7 +48,7 @@ class CandidateDevice(NamedTuple):
 
     @property
     def id(self) -> DeviceId:
-        """What tells it from others."""
+        """Driver, pool and device, which no two devices share."""
         return DeviceId(self.pool.id.driver, self.pool.id.name, self.device.name)
 
 

@@ -84,7 +84,7 @@ class _Supposed:
         self._node = node
 
     def take(self, pods: Sequence[Pod]) -> None:
-        """Takes `pods` away."""
+        """Removes `pods` from the copy of the node."""
         for each in pods:
             self._node.remove(each)
             self._note(self._trial.remove_pod(self._state, self._pod, each, self._node))

@@ -14,7 +14,7 @@ _log = logging.getLogger(__name__)
 
 
 class Executor:
-    """Knows whose preemption is under way."""
+    """Deletes victims in the background, and knows for which Pods that is under way."""
 
     def __init__(self, handle: Handle, plugin: str) -> None:
         self._handle = handle

@@ -17,7 +17,7 @@ class ExtendedResources:
         self._classes: dict[str, DeviceClass] = {}
 
     def classes(self) -> Mapping[str, DeviceClass]:
-        """By the resource's name."""
+        """The DeviceClass of each extended resource, by the resource's name."""
         version = self._listers.versions.get(DeviceClass, 0)
         if version != self._version:
             self._version = version

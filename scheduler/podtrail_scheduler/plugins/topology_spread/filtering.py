@@ -25,18 +25,18 @@ class Domains:
         self._with_fewest: frozenset[str] | None = None
 
     def clone(self) -> "Domains":
-        """A copy to change."""
+        """A copy whose counts can be changed."""
         copy = Domains.__new__(Domains)
         copy._counted, copy._changed = self._counted, dict(self._changed)
         copy._fewest, copy._with_fewest = self._fewest, self._lowest()
         return copy
 
     def change(self, value: str, amount: int) -> None:
-        """So many more matching Pods in that domain."""
+        """Adds `amount` to the number of matching Pods in the domain."""
         self._changed[value] = self.count(value) + amount
 
     def count(self, value: str) -> int:
-        """How many matching Pods there are."""
+        """The number of matching Pods in the domain."""
         changed = self._changed.get(value)
         return self._counted.get(value, 0) if changed is None else changed
 
@@ -78,7 +78,7 @@ class Spread:
         self._selects_itself = selects_itself
 
     def clone(self) -> "Spread":
-        """A copy to change."""
+        """A copy whose counts can be changed."""
         return Spread(self._constraints, [each.clone() for each in self._domains], self._selects_itself)
 
     def count(self, pod: Pod, other: Pod, node: NodeInfo, sign: int) -> None:

@@ -22,7 +22,7 @@ class Selector(NamedTuple):
 
     @property
     def question(self) -> Hashable:
-        """A hashable stand-in."""
+        """A hashable stand-in: equal for equal selectors."""
         return None if self.parts is None else tuple(part.question for part in self.parts)
 
     def matching_pods(self, pods: Mapping[str, Pod], namespace: str) -> int:

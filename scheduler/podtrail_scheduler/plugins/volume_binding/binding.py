@@ -38,7 +38,7 @@ def assume(binder: VolumeBinder, volumes: PodVolumes, node_name: str) -> PodVolu
 
 
 def revert(binder: VolumeBinder, volumes: PodVolumes) -> None:
-    """Forgets what was assumed."""
+    """Forgets the bindings that `assume` noted."""
     for binding in volumes.bindings:
         binder.volumes.restore(binding.volume)
     for provision in volumes.provisions:
