@@ -143,6 +143,7 @@ def test_a_span_that_has_left_is_told_by_an_amendment_in_its_trace() -> None:
 def test_an_amendment_has_the_time_of_its_trace_or_of_who_tells(happened: int, told_at: int) -> None:
     run = Stitched()
     run.add(span(b"c", b"creation", CREATE, start=happened))
+    run.add(span(b"c", b"etcdspan", "etcdserverpb.KV/Txn", start=START + 10 * SECOND))
     run.add(*MadeAttempt(links=[TO_CREATION], start=START + 20 * SECOND).groups())
     run.drain()
     (amendment,) = run.named("podtrail.amendment")
@@ -456,6 +457,17 @@ def test_only_the_span_that_is_waited_for_is_touched() -> None:
     run.drain()
     assert run.out[-1].spans.endswith(other.spans)
     assert told(run.named(CREATE)[0]) == [(MadeAttempt().root_id, "creation", True)]
+
+
+def test_a_trace_that_was_told_passes_at_once_again() -> None:
+    run = Stitched()
+    run.add(*MadeAttempt(links=[TO_CREATION]).groups())
+    run.wait()
+    run.add(creation())
+    run.wait()
+    later = span(b"c", b"etcdspan", "etcdserverpb.KV/Txn")
+    run.add(later)
+    assert run.out[-1] == later
 
 
 def test_the_links_of_a_span_with_more_than_sdks_allow_pass_as_they_came() -> None:

@@ -117,6 +117,12 @@ def test_a_status_write_of_a_scheduler_joins_the_attempt_that_failed(before: int
     assert answered["http.response.status_code"] == 200
 
 
+@pytest.mark.parametrize(("ahead", "joins"), [(MS, True), (2 * SECOND, False)])
+def test_a_status_write_by_a_clock_that_is_behind_joins_the_attempt(ahead: int, *, joins: bool) -> None:
+    failed = MadeAttempt(number=1, result="Unschedulable")
+    assert bool(links_of([status_write(START - ahead), *failed.groups()])[b"status01"]) is joins
+
+
 def test_a_status_write_of_the_kubelet_joins_no_attempt() -> None:
     failed = MadeAttempt(number=1, result="Unschedulable")
     assert not links_of([status_write(START + failed.duration, KUBELET), *failed.groups()])[b"status01"]

@@ -32,6 +32,12 @@ class CacheMachine(RuleBasedStateMachine):
         self.nodes.pop(name, None)
         self.cache.remove_node(name)
 
+    @rule(name=NODES)
+    def node_comes_back(self, name: str) -> None:
+        if name in self.nodes:
+            self.cache.remove_node(name)
+            self.cache.set_node(self.nodes[name])
+
     @rule(uid=PODS, node=NODES, cpu=st.integers(1, 3))
     def pod_is_shown(self, uid: str, node: str, cpu: int) -> None:
         self.pods[uid] = Pod(uid, uid=uid, requests={"cpu": cpu}).on(node)
