@@ -25,7 +25,7 @@ from podtrail.story import several
 
 @dataclass(slots=True)
 class Recorder:
-    """Counts what comes and says when that is enough; an `Observer`."""
+    """Counts what comes and says when that is enough; a `BatchObserver`."""
 
     to: Path
     limit: int | None

@@ -188,7 +188,7 @@ class PipelineWatcher(Protocol):
 
 @runtime_checkable
 class BatchObserver(Protocol):
-    """An extension that looks on: it is offered every batch that leaves a pipeline's processors, verdicts included."""
+    """An extension that is shown every batch that leaves a pipeline's processors, verdicts included."""
 
     def observe(self, pipeline: str, batch: Batch) -> None:
         """Take note of a batch; must be quick and must not raise."""

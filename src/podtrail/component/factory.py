@@ -80,7 +80,7 @@ class Context:
     lag: Callable[[], int] = _no_time
     """How many nanoseconds late the deadline is that the processor's pipeline is serving; always 0 in a replay."""
     tell: Callable[[GatedPod], None] = _nobody_listens
-    """Tells everybody who looks on what no span tells."""
+    """Tells every `FactListener` what no span tells."""
 
 
 @dataclass(frozen=True, slots=True)

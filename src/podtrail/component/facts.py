@@ -1,4 +1,4 @@
-"""What a source knows and no span tells: it is told to whoever looks on."""
+"""What a source knows and no span tells: it is told to who listens for it."""
 
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable

@@ -120,7 +120,7 @@ class Desk:
         self.queue = SendingQueue(exporter, "otlp", settings, self.metrics, log)
 
     @property
-    def booked(self) -> int:
+    def entered(self) -> int:
         """All spans that ended."""
         ledger = self.ledger
         return ledger.delivered + ledger.rejected + ledger.dropped.total()

@@ -200,7 +200,7 @@ def test_cuts_what_is_larger_than_servers_take(
         sizes = [batch.size for _, batch in here.exporter.seen]
         assert max(sizes) < 512 << 10
         assert len(sizes) == 25
-        assert here.booked == 3000
+        assert here.entered == 3000
         assert here.ledger.dropped["permanent"] == here.exporter.seen[1][1].span_count
 
     run_virtually(main())

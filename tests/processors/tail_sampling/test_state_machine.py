@@ -1,4 +1,4 @@
-"""What holds whatever comes, in whatever order: the book balances, bounds hold, one thing is told of a trace."""
+"""What holds whatever comes, in whatever order: the ledger balances, bounds hold, one thing is told of a trace."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -254,7 +254,7 @@ class Sampling(RuleBasedStateMachine):
 
     @invariant()
     def balances(self) -> None:
-        """Every span is inside, out or in the book."""
+        """Every span is inside, out or in the ledger."""
         ledger = self.context.ledger
         assert self.sent == self.out + self.made.held() + ledger.sampled_out + ledger.dropped.total()
         if self.dry:
