@@ -20,6 +20,8 @@ FAILED = "{name: failed, type: scheduling_result, scheduling_result: {results: [
 ALL = "{name: all, type: always_sample}"
 EVIL = "</td><script>alert(1)</script><img src=x onerror=alert(2)>\"'\u202e\x1b{{ 7*7 }}"
 TEMPLATES = files("podtrail.backtest") / "templates"
+KIT = files("podtrail.pages") / "templates"
+STYLES = ((KIT, "common.css"), (TEMPLATES, "report.css"))
 
 Configured = Callable[..., str]
 Recorded = Callable[..., Path]
@@ -123,22 +125,25 @@ def test_a_page_that_would_be_too_large_has_fewer_examples(
 
 
 def test_templates_mark_nothing_as_safe() -> None:
-    for one in TEMPLATES.iterdir():
+    for one in (*TEMPLATES.iterdir(), *KIT.iterdir()):
         text = one.read_text(encoding="utf-8")
         assert not re.search(r"\|\s*safe\b|Markup|autoescape|innerHTML|\bon\w+=|style=|https?:", text), one.name
 
 
 def test_colours_can_be_read_in_light_and_dark() -> None:
-    style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
-    blocks = re.findall(r":root \{(.*?)\}", style, re.DOTALL)
-    for block in blocks:
-        colours = dict(re.findall(r"--([\w-]+): (#\w+);", block))
+    shared, own = (
+        [dict(re.findall(r"--([\w-]+): (#\w+);", block)) for block in re.findall(r":root \{(.*?)\}", style, re.DOTALL)]
+        for style in ((room / name).read_text(encoding="utf-8") for room, name in STYLES)
+    )
+    printed = own.pop()
+    schemes = [*({**common, **report} for common, report in zip(shared, own, strict=True)), printed]
+    for colours in schemes:
         for ink in ("text", "dim", "link", "red", "green"):
             for surface in ("page", "card"):
                 assert contrast(colours[ink], colours[surface]) >= 4.5, (ink, surface)
         for bar in ("before", "after"):
             assert contrast(colours[bar], colours["card"]) >= 3, bar
-    assert len(blocks) == 3
+    assert len(schemes) == 3
 
 
 def contrast(first: str, second: str) -> float:

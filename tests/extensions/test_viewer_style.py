@@ -5,9 +5,13 @@ from importlib.resources import files
 
 import pytest
 
-STYLE = (files("podtrail_extensions.viewer") / "static" / "podtrail.css").read_text()
+STYLES = (
+    (files("podtrail.pages") / "templates" / "common.css").read_text(),
+    (files("podtrail_extensions.viewer") / "static" / "podtrail.css").read_text(),
+)
 LIGHT, DARK = (
-    dict(re.findall(r"--([\w-]+): (#\w+);", block)) for block in re.findall(r":root \{(.*?)\}", STYLE, re.DOTALL)
+    {name: colour for block in blocks for name, colour in re.findall(r"--([\w-]+): (#\w+);", block)}
+    for blocks in zip(*(re.findall(r":root \{(.*?)\}", style, re.DOTALL) for style in STYLES), strict=True)
 )
 ON_SURFACES = [(ink, surface) for ink in ("text", "dim", "link") for surface in ("page", "card", "mark")]
 ON_THEIR_OWN = [(ink, f"{ink}-soft") for ink in ("red", "amber", "green", "blue", "purple")]

@@ -62,6 +62,8 @@ def test_every_tracked_file_of_the_packages_is_in_the_wheel_and_nothing_else(whe
     }
     inside = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     assert inside == files
+    assert "podtrail/pages/templates/skeleton.html" in inside
+    assert "podtrail/pages/templates/common.css" in inside
     assert "podtrail_extensions/viewer/templates/base.html" in inside
     assert "podtrail_extensions/viewer/static/podtrail.css" in inside
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from aiohttp import web
 
+from podtrail import pages
 from podtrail.story import Library, WhyQuestion, answer_query, to_json
 from podtrail_extensions.viewer.decision_views import DECISIONS, MAX_ROWS, DecisionFilter, DecisionViews
 from podtrail_extensions.viewer.guard import add_headers, refusal
@@ -73,7 +74,7 @@ class Site:
         self._decision_views = DecisionViews(library, measures)
         self._static = {
             one.name: (one.read_bytes(), _TYPES[one.name[one.name.rindex(".") :]])
-            for one in (files(__package__) / "static").iterdir()
+            for one in (*(files(__package__) / "static").iterdir(), files(pages) / "templates" / "common.css")
         }
 
     @cached_property

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from podtrail.story import (
+    POD_STATES,
     AttemptStory,
     Explanation,
     Library,
@@ -19,9 +20,10 @@ from podtrail.story import (
 
 PAGE_ROWS = 100
 MAX_QUERY = 256
-TO_LOOK_AT = "to look at"
-ALL = "all"
-SLOW = "slow"
+_TO_LOOK_AT = "to look at"
+_SLOW = "slow"
+STATES_ASKED = (_TO_LOOK_AT, "all", _SLOW, *POD_STATES)
+"""What the list of Pods can be asked for."""
 _LEAST_FOLDED = 5
 _SHOWN_ATTEMPTS = 50
 
@@ -66,7 +68,7 @@ class PodFilter(NamedTuple):
 
     q: str = ""
     """Part of namespace/name or uid."""
-    state: str = TO_LOOK_AT
+    state: str = _TO_LOOK_AT
     """A state, `slow`, `to look at` (not scheduled, or slow) or `all`."""
     sort: str = "state"
     after: int = 0
@@ -176,7 +178,7 @@ class PodViews:
         found = [pod for pod in matching if wanted.admits(pod)]
         elsewhere = [pod for pod in matching if not wanted.admits(pod)] if wanted.q else []
         tallies = Counter[str](pod.state for pod in everyone)
-        tallies[SLOW] = sum(pod.slow for pod in everyone)
+        tallies[_SLOW] = sum(pod.slow for pod in everyone)
         return PodsView(
             filter=wanted,
             pods=tuple(PodRow.of(pod) for pod in found[wanted.after : wanted.after + PAGE_ROWS]),

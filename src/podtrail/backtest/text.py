@@ -16,7 +16,7 @@ from podtrail.backtest.report import (
 )
 from podtrail.backtest.sentence import percent
 from podtrail.backtest.weight import Interval
-from podtrail.story import Line, clip, duration, plain, several, shell_word, visible
+from podtrail.story import VOTE_WORDS, Line, clip, duration, plain, several, shell_word, visible
 from podtrail.story.lines import TextPiece, columns, dim, line, strong
 
 _NAME: Final = 28
@@ -25,7 +25,7 @@ _MOST_PARTS: Final = 8
 _MOST_EXAMPLES: Final = 3
 _ENOUGH: Final = 5
 """Pods with a broken story that are shown."""
-_WORDS: Final = {"sampled": "yes", "not_sampled": "no", "dropped": "drop", None: "-"}
+_NO_VOTE: Final = "-"
 
 
 def lines(report: Report) -> Iterator[Line]:
@@ -201,7 +201,7 @@ def _example(report: Report, example: ChangedAttempt) -> Iterator[Line]:
 def decided_words(decided: ReportedDecision) -> str:
     """Return a decision with the votes that led to it."""
     said = [
-        f"{visible(clip(vote.policy, _NAME))} {_WORDS[vote.decision]}{_why(vote.why)}"
+        f"{visible(clip(vote.policy, _NAME))} {VOTE_WORDS.get(vote.decision or '', _NO_VOTE)}{_why(vote.why)}"
         for vote in decided.votes
         if vote.decision != "sampled" or decided.decision != "sampled" or vote.policy == decided.policy
     ]

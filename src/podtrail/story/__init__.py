@@ -8,7 +8,8 @@ from podtrail.story.explain_trace import verdict_words
 from podtrail.story.library import DecisionStory, Library, selector
 from podtrail.story.lines import Explanation, Line, TextPiece, plain
 from podtrail.story.link import NOT_RECEIVED, BackLink, LinkStory, SpanFate, is_back_link, link_type
-from podtrail.story.pod import PodState, PodStory, answer
+from podtrail.story.pod import PodStory, answer
+from podtrail.story.pod_state import POD_STATES, SLOW, PodState
 from podtrail.story.policies import PolicyCost, SamplerView
 from podtrail.story.sentence import sentence
 from podtrail.story.span import SpanStory
@@ -17,10 +18,25 @@ from podtrail.story.stories import Stories
 from podtrail.story.summary import LedgerLine, RunSummary, WaitingPods, summarize
 from podtrail.story.tree import SpanRow, TraceStory, tell_trace
 from podtrail.story.view import to_json
-from podtrail.story.words import ago, clip, clock, duration, several, shell_word, stamp, visible
+from podtrail.story.words import (
+    DECISION_WORDS,
+    VOTE_WORDS,
+    ago,
+    clip,
+    clock,
+    duration,
+    several,
+    shell_word,
+    stamp,
+    visible,
+)
 
 __all__ = [
+    "DECISION_WORDS",
     "NOT_RECEIVED",
+    "POD_STATES",
+    "SLOW",
+    "VOTE_WORDS",
     "AttemptStory",
     "BackLink",
     "DecisionEntry",

@@ -9,7 +9,8 @@ from podtrail.story.calls import call_words
 from podtrail.story.cases import PodContext
 from podtrail.story.compare import compare, list_attempts
 from podtrail.story.lines import MOST_LINES, Explanation, Line, Style, TextPiece, dim, line, safe, strong
-from podtrail.story.pod import PodState, PodStory, slow_attempt
+from podtrail.story.pod import PodStory, slow_attempt
+from podtrail.story.pod_state import POD_STATES, SLOW, PodState
 from podtrail.story.spent import spent, time_table
 from podtrail.story.words import ago, clock, duration, several
 
@@ -23,7 +24,6 @@ _CASES: Mapping[PodState, Callable[[PodStory, PodContext, int], list[Line]]] = {
     "binding": cases.binding,
     "scheduled": cases.scheduled,
 }
-_STYLES: Mapping[PodState, Style] = {"error": "bad", "bind refused": "bad", "scheduled": "good"}
 
 
 def explain_pod(pod: PodStory, around: PodContext) -> Explanation:
@@ -60,13 +60,24 @@ def _first(pod: PodStory, around: PodContext) -> list[Line]:
     if pod.state == "scheduled":
         on = f" on {safe(pod.node, 80)}" if pod.node else ""
         took = f" in {duration(waited)}" if waited is not None else ""
-        slow = (": ", TextPiece("slow", "held")) if pod.slow else ()
+        slow = (": ", TextPiece("slow", SLOW.style)) if pod.slow else ()
         of = f" Median of {around.usual.attempts:,} attempts: {duration(around.usual.median)}."
         usual = of if around.usual.median is not None and around.usual.attempts > 1 else ""
-        return [line(_name(pod), " was ", TextPiece("scheduled", "good"), on, took, *slow, f". {tries}.", usual)]
+        return [
+            line(
+                _name(pod),
+                " was ",
+                TextPiece("scheduled", POD_STATES["scheduled"].style),
+                on,
+                took,
+                *slow,
+                f". {tries}.",
+                usual,
+            )
+        ]
     least = "" if pod.from_the_first else "at least "
     pending = "is Pending" + (f" for {least}{duration(waited)}" if waited is not None else "")
-    state = TextPiece(pod.state, _STYLES.get(pod.state, "held"))
+    state = TextPiece(pod.state, POD_STATES[pod.state].style)
     match pod.state:
         case "gated":
             waits = f" for {duration(waited)}" if waited is not None else ""

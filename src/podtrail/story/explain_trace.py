@@ -9,14 +9,14 @@ from podtrail.story.decisions import DecisionEntry
 from podtrail.story.lines import MOST_LINES, Explanation, Line, Style, TextPiece, columns, dim, line, safe, strong
 from podtrail.story.link import LinkStory, SpanFate
 from podtrail.story.pod import PodStory
-from podtrail.story.words import clock, duration, several
+from podtrail.story.words import VOTE_WORDS, clock, duration, several
 
 _VOTES = 5
 _REASON = 200
 _WORDS: dict[Decision | None, tuple[str, Style]] = {
-    "sampled": ("yes", "good"),
-    "not_sampled": ("no", ""),
-    "dropped": ("drop", "held"),
+    "sampled": (VOTE_WORDS["sampled"], "good"),
+    "not_sampled": (VOTE_WORDS["not_sampled"], ""),
+    "dropped": (VOTE_WORDS["dropped"], "held"),
     None: ("-", "dim"),
 }
 

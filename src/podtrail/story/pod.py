@@ -2,25 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from podtrail.otlp import Rejection, Why
 from podtrail.story.attempt import AttemptStory
+from podtrail.story.pod_state import POD_STATES, PodState
 from podtrail.story.words import duration
 
-PodState = Literal["error", "bind refused", "unschedulable", "preempting", "gated", "waiting", "binding", "scheduled"]
-STATES: tuple[PodState, ...] = (
-    "error",
-    "bind refused",
-    "unschedulable",
-    "preempting",
-    "gated",
-    "waiting",
-    "binding",
-    "scheduled",
-)
-"""By urgency."""
-_URGENCY = {state: at for at, state in enumerate(STATES)}
+_URGENCY = {state: at for at, state in enumerate(POD_STATES)}
 
 _STILL_PREEMPTING = "terminating pod on the nominated node"
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from podtrail.story.bind import read_bind_refusal
-from podtrail.story.pod import STATES, PodStory
+from podtrail.story.pod import PodStory
+from podtrail.story.pod_state import POD_STATES
 from podtrail.story.stories import Stories
 
 _MAX_WAITING = 5
@@ -127,7 +128,7 @@ def summarize(
     waiting = _waiting(pods)
     return RunSummary(
         took=took,
-        pods=_by_count({state: states[state] for state in STATES if states[state]}),
+        pods=_by_count({state: states[state] for state in POD_STATES if states[state]}),
         forgotten_pods=tallies.forgotten_pods,
         attempts=_by_count(tallies.attempts),
         decided=tallies.decided,
@@ -150,7 +151,7 @@ def _by_count(counts: Mapping[str, int]) -> dict[str, int]:
 def _waiting(pods: Sequence[PodStory]) -> list[WaitingPods]:
     found: dict[str, WaitingPods] = {}
     for pod in pods:
-        if pod.state in ("scheduled", "binding"):
+        if not POD_STATES[pod.state].waits:
             continue
         reason = _reason(pod)
         one = found.get(reason, WaitingPods(0, reason, pod.namespace, pod.name, pod.key, pod.state == "gated"))

@@ -1,7 +1,14 @@
 """How times, lengths of time and foreign text are put in words, the same on page and terminal."""
 
 import shlex
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Final
+
+DECISION_WORDS: Final[Mapping[str, str]] = {"sampled": "kept", "not_sampled": "not kept", "dropped": "dropped"}
+"""A sampler's decision, as people are told of it."""
+VOTE_WORDS: Final[Mapping[str, str]] = {"sampled": "yes", "not_sampled": "no", "dropped": "drop"}
+"""What a policy said."""
 
 _SECOND = 1_000_000_000
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))

@@ -1,0 +1,38 @@
+"""The states of a Pod, each with what page and terminal make of it: one table, the urgent first."""
+
+from collections.abc import Mapping
+from typing import Final, Literal, NamedTuple
+
+from podtrail.story.lines import Style
+
+PodState = Literal["error", "bind refused", "unschedulable", "preempting", "gated", "waiting", "binding", "scheduled"]
+
+
+class PodStateLook(NamedTuple):
+    """How a state is shown. Its word is its name: a colour never tells it alone."""
+
+    colour: Literal["red", "amber", "purple", "green", "blue"]
+    """On the page; the name of a CSS class."""
+    mark: str
+    """A shape before the word, on the page."""
+    style: Style
+    """On a terminal."""
+    node: str = "last tried"
+    """What the Pod's node is to it."""
+    waits: bool = True
+    """It waits for something that can be named."""
+
+
+POD_STATES: Final[Mapping[PodState, PodStateLook]] = {
+    "error": PodStateLook("red", "×", "bad"),
+    "bind refused": PodStateLook("red", "×", "bad"),
+    "unschedulable": PodStateLook("amber", "!", "held"),
+    "preempting": PodStateLook("purple", "›", "held", node="nominated for"),
+    "gated": PodStateLook("purple", "#", "held"),
+    "waiting": PodStateLook("blue", "·", "held"),
+    "binding": PodStateLook("blue", "·", "held", node="being bound to", waits=False),
+    "scheduled": PodStateLook("green", "✓", "good", node="node", waits=False),
+}
+"""By urgency."""
+SLOW: Final = PodStateLook("amber", "~", "held", node="node", waits=False)
+"""Scheduled, but an attempt took longer than it should; the word is `slow`."""
