@@ -4,7 +4,7 @@
 podtrail-scheduler runs with asynchronous API calls and the feature off and on, in turns; the backlog lasts beyond the
 delay of five seconds, so that statuses and Events are written while Pods are bound. The claims: with the feature on at
 least 0.9 of the Pods a second, one patch for each Pod that waits for a claim, none for those behind gates, and not one
-attempt more. CPU is counted until the last patch. Needs the binaries that tests/kubernetes/envtest/build.sh builds.
+attempt more. CPU is counted until the last patch. Needs the binaries that tests/envtest/build.sh builds.
 """
 
 import statistics
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from prometheus_client.parser import text_string_to_metric_families
 
 from benchmarks.scheduler_on_kubernetes import COLLECTION, DEADLINE, SIZE, Bindings, ours, pod
-from tests.kubernetes.conftest import DEFAULT_ASSETS, ControlPlane
+from tests.envtest.control_plane import DEFAULT_ASSETS, ControlPlane
 
 NODES, PODS, HELD, ROUNDS = 100, 2_000, 500, 3
 LEAST = 0.9
@@ -87,7 +87,7 @@ def measure(plane: ControlPlane, flags: str, awaited: int) -> Figures:
 def main() -> int:
     """Prints the figures of each round and their ratios; 1 when a claim does not hold."""
     if not (DEFAULT_ASSETS / "kube-apiserver").is_file():
-        sys.exit(f"needs etcd and kube-apiserver in {DEFAULT_ASSETS}: tests/kubernetes/envtest/build.sh")
+        sys.exit(f"needs etcd and kube-apiserver in {DEFAULT_ASSETS}: tests/envtest/build.sh")
     ratios, held = [], True
     with tempfile.TemporaryDirectory() as folder:
         plane = ControlPlane(DEFAULT_ASSETS, Path(folder), apiserver=["--max-requests-inflight=4000"])

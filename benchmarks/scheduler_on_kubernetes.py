@@ -2,7 +2,7 @@
 
 etcd, API server and scheduler share this machine. Each scheduler is a process of its own with client limits raised
 (5,000 requests a second), schedules the same Pods onto the same nodes, and is watched the same way: from the first Pod
-that has a node to the last. Needs the binaries that tests/kubernetes/envtest/build.sh builds.
+that has a node to the last. Needs the binaries that tests/envtest/build.sh builds.
 """
 
 import http.client
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import psutil
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.kubernetes.conftest import DEFAULT_ASSETS, HOST, ControlPlane, free_ports
+from tests.envtest.control_plane import DEFAULT_ASSETS, HOST, ControlPlane, free_ports
 
 NODES = (100, 1_000, 5_000)
 SIZE = {"cpu": "64", "memory": "256Gi", "pods": "250"}
@@ -188,9 +188,7 @@ def measure(plane: ControlPlane, name: str) -> Figures:
 def main() -> None:
     """Print rates and attempt times of both, and their ratio."""
     if not (DEFAULT_ASSETS / "kube-scheduler").is_file():
-        sys.exit(
-            f"needs etcd, kube-apiserver and kube-scheduler in {DEFAULT_ASSETS}: tests/kubernetes/envtest/build.sh"
-        )
+        sys.exit(f"needs etcd, kube-apiserver and kube-scheduler in {DEFAULT_ASSETS}: tests/envtest/build.sh")
     with tempfile.TemporaryDirectory() as folder:
         plane = ControlPlane(DEFAULT_ASSETS, Path(folder), apiserver=["--max-requests-inflight=4000"])
         plane.start()

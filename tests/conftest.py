@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+pytest_plugins = ["tests.envtest.control_plane"]
+
 # How long an example takes says nothing on a shared machine.
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile("podtrail", deadline=None, suppress_health_check=_SLOW, derandomize=True)

@@ -51,11 +51,11 @@ async def reflected(kubeconfig: Path, resource: ListWatch, **options: Any) -> As
     client = await RestClient.open(kubeconfig, agent="podtrail-tests")
     it = Reflected(Reflector(client, resource, random.Random(1), timing=QUICK, **options))
     task = asyncio.create_task(it.reflector.run(it.take))
-    logging.getLogger("podtrail_scheduler").addHandler(it)
+    logging.getLogger("podtrail_kubernetes").addHandler(it)
     try:
         yield it
     finally:
-        logging.getLogger("podtrail_scheduler").removeHandler(it)
+        logging.getLogger("podtrail_kubernetes").removeHandler(it)
         task.cancel()
         await asyncio.wait([task])
         await client.close()
@@ -171,7 +171,7 @@ def test_what_may_not_be_read_yet_is_tried_until_it_may(control_plane: Any, name
 
     async def test() -> None:
         async with reflected(control_plane.user("watcher"), ListWatch(path)) as it:
-            await it.failure.wait()
+            await asyncio.wait_for(it.failure.wait(), 60)
             assert "configmaps is forbidden" in str(it.reflector.last_failure)
             await asyncio.to_thread(allow)
             assert names(await it.next()) == ["secretive"]

@@ -61,7 +61,7 @@ def test_the_workflow_runs_what_there_is(workflow: Mapping[str, Any], root: Path
     asked = [found for command in commands for found in re.findall(r"^\./dev ([a-z]+)", command)]
     assert {"lint", "test", "docs"} <= set(asked) <= set(there)
     named = {word for command in commands for word in re.findall(r"(?:locks|docker|tests)/[\w./-]+", command)}
-    assert "tests/kubernetes/envtest/build.sh" in named
+    assert "tests/envtest/build.sh" in named
     assert [each for each in named if not (root / each).is_file()] == []
 
 

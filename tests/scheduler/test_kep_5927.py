@@ -1,7 +1,7 @@
 """The tests that KEP-5927 lists, by its words, on a cluster in virtual time; exports go over real sockets.
 
 Its table of gate and rate, row by row: whether there is a span object, whether it records, whether it is exported.
-The integration tests among them are run on a real API server as well, see tests/kubernetes.
+The integration tests among them are run on a real API server as well, see tests/scheduler/cluster/kubernetes.
 """
 
 import re

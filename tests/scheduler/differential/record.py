@@ -12,7 +12,7 @@ from contextlib import closing
 from itertools import chain
 from pathlib import Path
 
-from tests.kubernetes.conftest import DEFAULT_ASSETS, ControlPlane, Refusal
+from tests.envtest.control_plane import DEFAULT_ASSETS, ControlPlane, Refusal
 
 from . import answers
 from .answers import Answer, Answers

@@ -12,7 +12,7 @@ from tests.scheduler.collector import Collector
 
 pytestmark = pytest.mark.control_plane
 
-MANIFESTS = Path(__file__).parents[3] / "docker" / "kubernetes" / "scheduler"
+MANIFESTS = Path(__file__).parents[4] / "docker" / "kubernetes" / "scheduler"
 RBAC = MANIFESTS / "rbac.yaml"
 COLLECTIONS = {
     "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",

@@ -1,6 +1,6 @@
 //go:build tools
 
-// Package envtest pins the control plane that the tests in tests/kubernetes run against; build.sh builds it.
+// Package envtest pins the control plane that the tests marked control_plane run against; build.sh builds it.
 package envtest
 
 import (

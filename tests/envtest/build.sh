@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds what tests/kubernetes starts (etcd, kube-apiserver, kube-scheduler) from the Go modules that go.mod pins.
+# Builds what control_plane.py starts (etcd, kube-apiserver, kube-scheduler) from the Go modules that go.mod pins.
 #   build.sh [folder]     default: ~/.cache/podtrail/envtest-1.37.1, where the tests look
 # What is there already is kept. From an empty cache it takes about eight minutes on two cores.
 set -euo pipefail

@@ -9,15 +9,15 @@ ROOT = HERE.parents[1]
 
 
 def test_one_release_is_named_everywhere() -> None:
-    (version,) = re.findall(r"^\tk8s\.io/kubernetes v(\S+)$", (HERE / "envtest" / "go.mod").read_text(), re.MULTILINE)
-    for path in (HERE / "envtest" / "build.sh", HERE / "conftest.py"):
+    (version,) = re.findall(r"^\tk8s\.io/kubernetes v(\S+)$", (HERE / "go.mod").read_text(), re.MULTILINE)
+    for path in (HERE / "build.sh", HERE / "control_plane.py"):
         assert re.findall(r"envtest-([\d.]*\d)", path.read_text()) == [version] * path.read_text().count("envtest-")
 
 
 def test_ci_builds_what_the_tests_start() -> None:
-    assert "tests/kubernetes/envtest/build.sh" in (ROOT / ".ci" / "run").read_text()
-    built = re.findall(r"^build (\S+) ", (HERE / "envtest" / "build.sh").read_text(), re.MULTILINE)
-    (started,) = re.findall(r"^BINARIES = \((.*)\)$", (HERE / "conftest.py").read_text(), re.MULTILINE)
+    assert "tests/envtest/build.sh" in (ROOT / ".ci" / "run").read_text()
+    built = re.findall(r"^build (\S+) ", (HERE / "build.sh").read_text(), re.MULTILINE)
+    (started,) = re.findall(r"^BINARIES = \((.*)\)$", (HERE / "control_plane.py").read_text(), re.MULTILINE)
     assert sorted(built) == sorted(re.findall(r'"(\S+)"', started))
 
 

@@ -1,10 +1,9 @@
 """A real control plane: etcd, kube-apiserver and, for those who compare with it, kube-scheduler, on the loopback.
 
 Tests that use it are marked `control_plane`. They are skipped, saying what they need, where the binaries are missing;
-tests/kubernetes/envtest/build.sh builds them where Go is present. The one control plane of the session is shared: a
-test takes a namespace and node names of its own. A test that needs one alone starts it with `start_control_plane`.
-There is no controller-manager (nothing collects garbage) and no kubelet (no Pod runs; one that has a node stays until
-it is deleted with grace 0).
+build.sh builds them where Go is present. The one control plane of the session is shared: a test takes a namespace and
+node names of its own. A test that needs one alone starts it with `start_control_plane`. There is no controller-manager
+(nothing collects garbage) and no kubelet (no Pod runs; one that has a node stays until it is deleted with grace 0).
 """
 
 import base64
@@ -305,7 +304,7 @@ def kubernetes_binaries() -> Path:
     if missing:
         pytest.skip(
             f"needs {', '.join(missing)} of Kubernetes v1.37 in {folder} or where KUBEBUILDER_ASSETS says; "
-            "tests/kubernetes/envtest/build.sh builds them with Go"
+            "tests/envtest/build.sh builds them with Go"
         )
     if shutil.which("openssl") is None:
         pytest.skip("needs openssl, to make the control plane's certificates")

@@ -21,7 +21,7 @@ import yaml
 
 from podtrail.otlp import SpanView, read_request, split
 from tests.docker.manifests import COLLECTIONS, KUBERNETES, ROOT, beside_schedulers, documents
-from tests.kubernetes.conftest import free_ports
+from tests.envtest.control_plane import free_ports
 
 pytestmark = pytest.mark.control_plane
 
