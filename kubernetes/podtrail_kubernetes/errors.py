@@ -29,7 +29,14 @@ class Unreachable(RequestFailed):
 
 
 class StatusError(RequestFailed):
-    """The API server's answer, a `Status` (meta/v1). `retry_after` is in seconds, None when it names no time."""
+    """The API server's answer, a `Status` (meta/v1).
+
+    Attributes:
+        code: Of HTTP, 400 or more; 0 where a watch's Status names none.
+        reason: One word, such as `Conflict`; empty from what is no API server.
+        message: For people.
+        retry_after: Seconds, at most LONGEST_RETRY_AFTER; None when it names no time.
+    """
 
     def __init__(self, code: int, reason: str, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)

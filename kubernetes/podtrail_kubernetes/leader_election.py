@@ -19,8 +19,13 @@ from .errors import RequestFailed, StatusError
 from .rest_client import RestClient
 
 _JITTER = 1.2
+"""A candidate looks again after one to 2.2 retry periods, so that candidates don't come all at once."""
+
 _RELEASED_DURATION = 1
+"""Seconds for which a Lease that was given back would still be held, as client-go writes it."""
+
 _RELEASE_TIMEOUT = 0.4
+"""Seconds in which the Lease is given back, or is not."""
 
 _log = logging.getLogger(__name__)
 
@@ -40,18 +45,22 @@ class ElectionTiming(NamedTuple):
 
 
 class ResourceLock(Protocol):
-    """Where the Lease is kept. All methods raise RequestFailed."""
+    """Where the Lease is kept. Every method raises RequestFailed when it did not succeed."""
 
     async def get(self) -> Lease | None:
-        """The Lease as it is now, None when there is none."""
+        """Returns the Lease; None when there is none."""
         ...
 
     async def create(self, spec: Mapping[str, Any]) -> Lease:
-        """Creates the Lease with this `spec`; returned is what was written."""
+        """Creates the Lease and returns it as it is kept."""
         ...
 
     async def replace(self, lease: Lease, spec: Mapping[str, Any]) -> Lease:
-        """Writes `spec` in the place of that of `lease`. Raises StatusError when it was changed meanwhile."""
+        """Writes the Lease and returns it as it is kept.
+
+        Raises:
+            StatusError: It was changed meanwhile: its resourceVersion is not that of `lease`.
+        """
         ...
 
 
@@ -118,7 +127,11 @@ class LeaderElector:
         return _holder(self._lease)
 
     async def lead(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Waits for the Lease, then runs `work` while it is held. Raises LeadershipLost, or what `work` raises."""
+        """Waits for the Lease, then runs `work` while it is held.
+
+        Raises:
+            LeadershipLost: Another may lead; `work` was cancelled before. Besides what `work` raises.
+        """
         await self._acquire()
         _log.info("successfully acquired lease as %s", self._identity)
         working, renewing = asyncio.create_task(work()), asyncio.create_task(self._renew())
@@ -144,7 +157,11 @@ class LeaderElector:
             await asyncio.sleep(self._timing.retry_period * (1 + _JITTER * self._rng.random()))
 
     async def _renew(self) -> None:
-        """Renews until that fails for too long. Raises LeadershipLost."""
+        """Renews until that fails for too long.
+
+        Raises:
+            LeadershipLost: It could not be renewed in time, or is another's.
+        """
         while True:
             await asyncio.sleep(self._timing.retry_period)
             try:

@@ -102,7 +102,7 @@ class ReflectorCounters:
 
 
 class Reflector:
-    """Lists and watches one resource. `rng` draws the jitter; `page` is how many objects are listed at a time."""
+    """Lists and watches one resource."""
 
     def __init__(
         self,
@@ -113,6 +113,15 @@ class Reflector:
         timing: ReflectorTiming | None = None,
         page: int = 500,
     ) -> None:
+        """Begins nothing yet.
+
+        Args:
+            client: Whose user may list and watch it.
+            resource: What to list and watch.
+            rng: Draws the jitter of watches and back-offs.
+            timing: By default client-go's.
+            page: How many objects are listed at a time.
+        """
         self.resource = resource
         self.counters = ReflectorCounters()
         self.last_failure: RequestFailed | None = None

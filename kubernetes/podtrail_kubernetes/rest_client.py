@@ -92,9 +92,14 @@ class RestClient:
     ) -> Self:
         """Reads the settings, connects to nothing yet.
 
-        `kubeconfig` None: the ServiceAccount of the Pod this runs in, unless `master` is given. `master` (a URL) takes
-        the place of the kubeconfig's server. `limiter` holds back requests, not watches. Raises
-        RestConfigError.
+        Args:
+            kubeconfig: Its path; None: the ServiceAccount of the Pod this runs in, unless `master` is given.
+            master: The API server's URL in place of the kubeconfig's.
+            agent: What the API server's audit log calls the client (`user_agent`).
+            limiter: Holds back requests, not watches; None: nothing does.
+
+        Raises:
+            RestConfigError: Kubeconfig, ServiceAccount or certificates can't be used.
         """
         config = RestConfig(kubeconfig, master)
         await config.load()
@@ -131,8 +136,19 @@ class RestClient:
     ) -> Mapping[str, Any]:
         """Sends one request and returns the object in the answer.
 
-        `limiter` takes the place of the connection's. An answer that says when to come back (429, or 5xx with
-        Retry-After) is waited for up to `retries` times. Raises StatusError, Unreachable.
+        Args:
+            method: `GET`, `POST` and so on.
+            path: Behind the API server's URL, such as `/api/v1/pods`.
+            body: A JSON object.
+            query: What stands behind the path's `?`.
+            headers: Besides agent, credentials and content type; who traces gives `traceparent` here.
+            content_type: Of the body; of a patch it says which kind it is.
+            limiter: Takes the place of the client's own.
+            retries: How often an answer that says when to come back (429, or 5xx with Retry-After) is waited for.
+
+        Raises:
+            StatusError: The API server answered with 400 or more.
+            Unreachable: There was no whole answer.
         """
         limiter = limiter or self._limiter
         asked = _Request(method, path, query or {}, body, {"Content-Type": content_type} | dict(headers or {}))
@@ -155,8 +171,15 @@ class RestClient:
     ) -> AsyncIterator[AsyncIterator[list[bytes]]]:
         """Opens a watch; yields its lines as they come, all that one read gave at a time.
 
-        Raises, also while it is read, StatusError and Unreachable; the latter when `idle` seconds brought nothing: a
-        peer that went away without a word looks like one that has nothing to say.
+        Args:
+            path: Of the collection.
+            query: With `watch=true`, and from which resourceVersion on.
+            idle: Seconds without a byte after which the peer counts as gone: one that went away without a word looks
+                like one that has nothing to say.
+
+        Raises:
+            StatusError: The API server answered with 400 or more.
+            Unreachable: There was no answer, or it broke off; also while it is read.
         """
         limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=idle)
         asked = _Request("GET", path, query, None, {})

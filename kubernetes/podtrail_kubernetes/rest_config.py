@@ -25,7 +25,11 @@ _log = logging.getLogger(__name__)
 
 
 def library(module: str) -> Any:
-    """Imports a module of the Kubernetes client. Raises RestConfigError naming the extra it comes with."""
+    """Imports a module of the Kubernetes client.
+
+    Raises:
+        RestConfigError: It is not installed; the text names the extra it comes with.
+    """
     try:
         return import_module(f"kubernetes.aio.{module}")
     except ImportError as error:
@@ -35,7 +39,7 @@ def library(module: str) -> Any:
 
 
 class RestConfig:
-    """Keeps one `Configuration` of the client library up to date."""
+    """Keeps one `Configuration` of the client library up to date; what client-go calls a rest.Config."""
 
     def __init__(self, kubeconfig: Path | None, master: str | None) -> None:
         self.configuration: Any = library("client").Configuration()
@@ -52,7 +56,11 @@ class RestConfig:
         self._reading = asyncio.Lock()
 
     async def load(self) -> None:
-        """Reads everything for the first time. Raises RestConfigError."""
+        """Reads everything for the first time.
+
+        Raises:
+            RestConfigError: Kubeconfig or ServiceAccount can't be used.
+        """
         await self._read()
         if not self.configuration.proxy:
             self.configuration.proxy = _proxy_of_environment(self.configuration.host)

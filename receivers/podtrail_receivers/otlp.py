@@ -17,6 +17,7 @@ from podtrail.otlp.responses import export_response, export_response_json
 from podtrail.transport.receiving import Receiving
 from podtrail.transport.settings import GrpcServerSettings, HttpServerSettings
 from podtrail.transport.status import Encoding, RequestError, WhileThere
+from podtrail_receivers.intake_counters import IntakeCounters
 
 if TYPE_CHECKING:
     from podtrail.transport.grpc_server import GrpcServer
@@ -81,19 +82,7 @@ class OtlpReceiver:
             "Spans that the pipelines refused or their sender gave up waiting for; it keeps them.",
             labels,
         )
-        self._rejected = metrics.counter(
-            "podtrail_receiver_rejected_spans", "Invalid spans, rejected alone as a partial success.", labels
-        )
-        self._odd_times = metrics.counter(
-            "podtrail_receiver_spans_without_duration",
-            "Spans whose start or end is 0 or whose end comes first; they pass as they are.",
-            labels,
-        )
-        self._failed = metrics.counter(
-            "podtrail_receiver_failed_requests",
-            "Requests whose spans could not be told: malformed, too large, cut off.",
-            (*labels, "reason"),
-        )
+        self._counters = IntakeCounters(context)
 
     @property
     def endpoints(self) -> dict[str, str]:
@@ -149,7 +138,7 @@ class OtlpReceiver:
 
     def _count(self, transport: str, error: RequestError) -> None:
         if error.reason not in ("overloaded", "failed"):  # whose spans were counted
-            self._failed.add(1, self._id, transport, error.reason)
+            self._counters.failed(transport, error.reason)
             self._log.debug("%s request failed: %s", transport, error.message)
 
     def _receiving(self) -> Receiving:
@@ -169,10 +158,7 @@ class OtlpReceiver:
         batch = Batch(intake.groups, arrived=0)
         if spans and not self._taken(transport, batch, spans):
             await self._hand_over(transport, batch, spans, while_there)
-        if intake.odd_times:
-            self._odd_times.add(intake.odd_times, self._id, transport)
-        if intake.rejected:
-            self._rejected.add(intake.rejected, self._id, transport)
+        self._counters.read(transport, intake)
         respond = export_response if encoding is Encoding.PROTOBUF else export_response_json
         return respond(intake.rejected, intake.reason)
 

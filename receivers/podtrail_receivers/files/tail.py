@@ -10,14 +10,14 @@ from podtrail_receivers.files.matching import matching
 _PIECE = 1 << 18
 
 
-class Identity(NamedTuple):
+class FileIdentity(NamedTuple):
     """What stays the same when a file is renamed."""
 
     device: int
     inode: int
 
     @classmethod
-    def of(cls, path: Path) -> "Identity":
+    def of(cls, path: Path) -> "FileIdentity":
         """Return the identity of the file at `path`. OSError when there is none."""
         status = path.stat()
         return cls(status.st_dev, status.st_ino)
@@ -31,7 +31,7 @@ class Tail:
         self.path = path
         self.file = path.open("rb")
         status = os.fstat(self.file.fileno())
-        self.identity = Identity(status.st_dev, status.st_ino)
+        self.identity = FileIdentity(status.st_dev, status.st_ino)
         self.file.seek(0, os.SEEK_END if at_end else os.SEEK_SET)
 
     def begins_again(self) -> bool:
@@ -85,12 +85,12 @@ class Following(Generic[Reader]):
         self._exclude = tuple(exclude)
         self._open_file = open_file
         self._unreadable = unreadable
-        self.readers: dict[Identity, Reader] = {}
+        self.readers: dict[FileIdentity, Reader] = {}
         self._abandoned = False
 
     def look(self, *, at_end: bool) -> list[Reader]:
         """Open the files that are new; take out and return the readers of those that are no longer there."""
-        there: set[Identity] = set()
+        there: set[FileIdentity] = set()
         for path in sorted(matching(self._include, self._exclude), key=_written):
             try:
                 there.add(self._known(path, at_end=at_end))
@@ -98,9 +98,9 @@ class Following(Generic[Reader]):
                 self._unreadable(path, error)
         return [self.readers.pop(found) for found in [*self.readers] if found not in there]
 
-    def _known(self, path: Path, *, at_end: bool) -> Identity:
+    def _known(self, path: Path, *, at_end: bool) -> FileIdentity:
         """Return which file a path names, opened if it is new."""
-        found = Identity.of(path)
+        found = FileIdentity.of(path)
         if found in self.readers:
             return found
         tail = Tail(path, at_end=at_end)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator
 from heapq import merge
+from itertools import chain, islice
 from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
@@ -12,18 +13,57 @@ from podtrail.component import Context, StartError
 from podtrail.component.contracts import Consumer
 from podtrail.config.types import SECOND
 from podtrail.otlp import Batch
-from podtrail.recording import Damage, Record, RecordingPosition, read_recording
+from podtrail.recording import Damage, Record, RecordingDecoder, RecordingPosition, is_compressed, read_recording
 from podtrail_receivers.files.matching import matching
-from podtrail_receivers.files.tail import Following
+from podtrail_receivers.files.tail import Following, Tail
 from podtrail_receivers.handing_over import HandingOver
+from podtrail_receivers.intake_counters import IntakeCounters
 from podtrail_receivers.otlp_json_file.config import Config
-from podtrail_receivers.otlp_json_file.tail import RecordingTail
 
 _AHEAD = 4_096
 """Spans that are read ahead of the pipelines, give or take a request."""
 _REPORTED = 20
 """Damages that are logged one by one; the rest is only counted."""
+_REQUESTS = 64
+"""Requests of a compressed recording that are read at a time while it is followed."""
 _TRANSPORT = "file"
+
+
+class RecordingTail:
+    """What a recording says, while it is written."""
+
+    def __init__(self, tail: Tail) -> None:
+        self.tail = tail
+        self._path = str(tail.path)
+        at = tail.file.tell()
+        tail.file.seek(0)
+        self._compressed = is_compressed(tail.file)
+        tail.file.seek(at)
+        self._decoder = RecordingDecoder(self._path)
+        self._whole: Iterator[Record | Damage] = iter(())
+        if self._compressed and not at:
+            # Nobody appends to what is compressed: it is read as it is, once.
+            self._whole = read_recording(tail.path)
+
+    def read(self) -> Iterator[Record | Damage]:
+        """Yield what is new, about 256 KiB or 64 requests of it; nothing when nothing is."""
+        if self._compressed:
+            yield from islice(self._whole, _REQUESTS)
+            return
+        if self.tail.begins_again():
+            yield from self._decoder.finish()
+            self._decoder = RecordingDecoder(self._path)
+        if piece := self.tail.read():
+            yield from self._decoder.feed(piece)
+
+    def close(self) -> Iterator[Record | Damage]:
+        """Yield what is left, to the end of the file, and let go of it."""
+        with self.tail.file:
+            if self._compressed:
+                yield from self._whole
+                return
+            yield from chain.from_iterable(map(self._decoder.feed, iter(self.tail.read, b"")))
+            yield from self._decoder.finish()
 
 
 class FileReceiver:
@@ -35,27 +75,12 @@ class FileReceiver:
     def __init__(self, config: Config, context: Context) -> None:
         self._config = config
         self.finite = not config.follow
-        self._id = context.id
         self._log = context.log
         self._files: list[Path] = []
         self._following = Following(config.include, config.exclude, RecordingTail, self._unreadable)
         self._damages = 0
-        metrics = context.metrics
-        labels = ("receiver", "transport")
         self._hand_over = HandingOver(context, _TRANSPORT)
-        self._rejected = metrics.counter(
-            "podtrail_receiver_rejected_spans", "Invalid spans, rejected alone as a partial success.", labels
-        )
-        self._odd_times = metrics.counter(
-            "podtrail_receiver_spans_without_duration",
-            "Spans whose start or end is 0 or whose end comes first; they pass as they are.",
-            labels,
-        )
-        self._failed = metrics.counter(
-            "podtrail_receiver_failed_requests",
-            "Requests whose spans could not be told: malformed, too large, cut off.",
-            (*labels, "reason"),
-        )
+        self._counters = IntakeCounters(context)
 
     async def __aenter__(self) -> Self:
         """Find the files. StartError when one can't be read, or a pattern finds none and none is waited for."""
@@ -98,13 +123,11 @@ class FileReceiver:
             self._damages += 1
             if self._damages <= _REPORTED:
                 self._log.warning("damaged, read on behind it: %s", item)
-            self._failed.add(1, self._id, _TRANSPORT, "malformed")
+            self._counters.failed(_TRANSPORT, "malformed")
             return
-        if item.intake.odd_times:
-            self._odd_times.add(item.intake.odd_times, self._id, _TRANSPORT)
+        self._counters.read(_TRANSPORT, item.intake)
         if item.intake.rejected:
             self._log.warning("%s: rejected %s", item.position, item.intake.reason)
-            self._rejected.add(item.intake.rejected, self._id, _TRANSPORT)
         batch = Batch(item.intake.groups, arrived=item.arrival)
         if batch.groups:
             await self._hand_over(batch, consume)

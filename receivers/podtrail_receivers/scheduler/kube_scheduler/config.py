@@ -76,7 +76,7 @@ class KubernetesConfig(Model):
         return Path(self.kubeconfig or os.environ.get("KUBECONFIG", "") or "~/.kube/config").expanduser()
 
 
-class MetricsConfig(Model):
+class MetricsPageConfig(Model):
     """The scheduler's own `/metrics`: how many attempts it counted, those that left no other trace included."""
 
     endpoint: str = Field("https://127.0.0.1:10259/metrics", description="The page's URL.")
@@ -108,7 +108,7 @@ class KubeSchedulerConfig(Model):
     kubernetes: KubernetesConfig = Field(
         default_factory=KubernetesConfig, description="With `watch`: how the API server is reached."
     )
-    metrics: MetricsConfig | None = Field(None, description="Its `/metrics`.")
+    metrics: MetricsPageConfig | None = Field(None, description="Its `/metrics`.")
     profiles: tuple[str, ...] = Field(
         (), description="Only attempts of these profiles (`schedulerName` of Pods); empty: of all."
     )

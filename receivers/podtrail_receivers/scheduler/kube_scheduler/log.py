@@ -19,7 +19,7 @@ _ROTATED = re.compile(r"(.+?\.log)[.-].*")
 """The name of a rotated log, and of the log it was."""
 
 
-class Piece(NamedTuple):
+class LogPiece(NamedTuple):
     """Some bytes of a log, cut anywhere; None: its file was rotated, cut short or closed."""
 
     source: str
@@ -34,17 +34,17 @@ class _LogTail:
         rotated = _ROTATED.fullmatch(tail.path.name)
         self._source = str(tail.path.with_name(rotated[1]) if rotated else tail.path)
 
-    def read(self) -> list[Piece]:
+    def read(self) -> list[LogPiece]:
         """Return what is new; nothing when nothing is."""
-        again = [Piece(self._source, None)] if self.tail.begins_again() else []
+        again = [LogPiece(self._source, None)] if self.tail.begins_again() else []
         piece = self.tail.read()
-        return [*again, Piece(self._source, piece)] if piece else again
+        return [*again, LogPiece(self._source, piece)] if piece else again
 
-    def close(self) -> list[Piece]:
+    def close(self) -> list[LogPiece]:
         """Return the rest of the file, and let go of it."""
-        rest = [Piece(self._source, piece) for piece in iter(self.tail.read, b"")]
+        rest = [LogPiece(self._source, piece) for piece in iter(self.tail.read, b"")]
         self.tail.close()
-        return [*rest, Piece(self._source, None)]
+        return [*rest, LogPiece(self._source, None)]
 
 
 class LogSource:
@@ -78,13 +78,13 @@ class LogSource:
         """Let go of the files."""
         self._following.abandon()
 
-    async def pieces(self) -> AsyncIterator[Piece]:
+    async def pieces(self) -> AsyncIterator[LogPiece]:
         """Yield what is written; end when it is read and not followed."""
         if STDIN in self._config.include:
             self.behind = False
             self.caught_up.set()
             async for read in _standard_input():
-                yield Piece("stdin", read)
+                yield LogPiece("stdin", read)
             return
         while True:
             self.behind = False

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from podtrail.component import Context
 from podtrail.config.types import SECOND
-from podtrail_receivers.scheduler.kube_scheduler.config import MetricsConfig
+from podtrail_receivers.scheduler.kube_scheduler.config import MetricsPageConfig
 
 if TYPE_CHECKING:
     import aiohttp
@@ -23,7 +23,7 @@ _LARGEST = 32 << 20
 class MetricsPage:
     """Fetches the page again and again."""
 
-    def __init__(self, config: MetricsConfig, context: Context) -> None:
+    def __init__(self, config: MetricsPageConfig, context: Context) -> None:
         self._config = config
         self._log = context.log
         self._failing = ""

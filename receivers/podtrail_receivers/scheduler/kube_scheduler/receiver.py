@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
@@ -14,7 +14,6 @@ from podtrail.reconstruction import Session
 from podtrail_receivers.handing_over import HandingOver
 from podtrail_receivers.scheduler.kube_scheduler.checkpoint_file import CheckpointFile
 from podtrail_receivers.scheduler.kube_scheduler.config import KubeSchedulerConfig
-from podtrail_receivers.scheduler.kube_scheduler.gains import gains
 from podtrail_receivers.scheduler.kube_scheduler.log import LogSource
 from podtrail_receivers.scheduler.kube_scheduler.metrics_page import MetricsPage
 from podtrail_receivers.scheduler.kube_scheduler.watches import WatchSource
@@ -26,6 +25,17 @@ _MOST_GROUPS = 256
 _PATIENCE = 10.0
 """Seconds for which logs wait for the list of Pods, which attempts are told with."""
 _CHECKPOINT_PERIOD = 5.0
+"""Seconds between two writes of what a successor must know."""
+_GAINS = {
+    "log": "every attempt from -v=2 on, with result, reasons and node; from -v=3 beginning and binding; from -v=5 the "
+    "wait in the queue; at -v=10 scores; below -v=2 slow and failed attempts only",
+    "watch::pods": "uids, creation, queue wait of first attempts, nominations, gates, traceparent annotations; without "
+    "a log also attempts, one for each condition that changed and each node that was given",
+    "watch::nodes": "how many nodes came, changed and went",
+    "watch::events": "reasons of failures; without a log also attempts, fewer than there were, for Events are folded",
+    "metrics": "how many attempts the scheduler counted, those that left no other trace included",
+}
+"""What each source adds to the story."""
 
 
 class KubeSchedulerReceiver:
@@ -59,7 +69,7 @@ class KubeSchedulerReceiver:
             await self._logs.open()
         if self._watches is not None:
             await self._watches.open()
-        for source, given, gain in gains(self._config):
+        for source, given, gain in _gains(self._config):
             if given:
                 self._log.info("kube-scheduler is seen through %s: %s", source, gain)
             else:
@@ -187,6 +197,19 @@ class KubeSchedulerReceiver:
                 ("unknown", census.unknown.total()),
             )
         }
+
+
+def _gains(config: KubeSchedulerConfig) -> Iterator[tuple[str, bool, str]]:
+    """Yield each source, whether it is configured, and what it gives."""
+    given = {
+        "log": config.log is not None,
+        "watch::pods": config.watch is not None and config.watch.pods,
+        "watch::nodes": config.watch is not None and config.watch.nodes,
+        "watch::events": config.watch is not None and config.watch.events,
+        "metrics": config.metrics is not None,
+    }
+    for source, gain in _GAINS.items():
+        yield source, given[source], gain
 
 
 async def _within(seconds: float, done: Awaitable[object]) -> None:

@@ -1,9 +1,11 @@
-"""The scheduler's requests to a real API server: binding, status, deletion.
+"""The scheduler's requests to a real API server: binding, status, deletion, Events.
 
-Each carries the current span's `traceparent`, so that the API server's spans of it (KEP-647) join the attempt.
+Each but an Event carries the current span's `traceparent`, so that the API server's spans of it (KEP-647) join the
+attempt.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,6 +14,7 @@ from podtrail_kubernetes.errors import RequestFailed, StatusError
 from podtrail_kubernetes.rate_limiter import RateLimiter
 from podtrail_kubernetes.rest_client import MERGE_PATCH, STRATEGIC_MERGE_PATCH, RestClient
 
+from podtrail_scheduler.event_recording.event import Event
 from podtrail_scheduler.framework.client import ApiError, Kind, PodCondition
 from podtrail_scheduler.objects import ApiObject, PersistentVolume, PersistentVolumeClaim, Pod
 from podtrail_scheduler.objects.decoding import decode
@@ -131,18 +134,52 @@ class ApiClient:
     ) -> Mapping[str, Any]:
         headers: dict[str, str] = {}
         _propagator.inject(headers)
-        try:
+        with _as_api_error():
             return await self._rest.request(
                 method, path, body, headers=headers, content_type=content_type, limiter=limiter
             )
-        except StatusError as refused:
-            raise ApiError(refused.message, refused.reason, refused.code) from refused
-        except RequestFailed as failure:
-            raise ApiError(str(failure)) from failure
+
+
+class ApiEventSink:
+    """Implements podtrail_scheduler.event_recording.broadcaster.EventSink with events.k8s.io/v1.
+
+    Its requests have a rate of their own, so that they never hold up bindings.
+    """
+
+    def __init__(self, rest: RestClient, limiter: RateLimiter) -> None:
+        self._rest = rest
+        self._limiter = limiter
+
+    async def create_event(self, event: Event) -> None:
+        """Creates the Event. Raises ApiError."""
+        with _as_api_error():
+            await self._rest.request("POST", _events(event), event.manifest(), limiter=self._limiter)
+
+    async def patch_event(self, event: Event) -> None:
+        """Writes the series. Raises ApiError."""
+        path = f"{_events(event)}/{event.name}"
+        with _as_api_error():
+            await self._rest.request(
+                "PATCH", path, event.series_patch(), content_type=STRATEGIC_MERGE_PATCH, limiter=self._limiter
+            )
+
+
+@contextmanager
+def _as_api_error() -> Iterator[None]:
+    try:
+        yield
+    except StatusError as refused:
+        raise ApiError(refused.message, refused.reason, refused.code) from refused
+    except RequestFailed as failure:
+        raise ApiError(str(failure)) from failure
 
 
 def _path(pod: Pod) -> str:
     return f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
+
+
+def _events(event: Event) -> str:
+    return f"/apis/events.k8s.io/v1/namespaces/{event.namespace}/events"
 
 
 def _object_path(each: ApiObject) -> str:

@@ -25,10 +25,9 @@ from podtrail_scheduler.metrics.scheduler_metrics import SchedulerMetrics
 from podtrail_scheduler.metrics.sources import of_tracing
 from podtrail_scheduler.objects.durations import SECOND
 
-from .api_client import ApiClient
+from .api_client import ApiClient, ApiEventSink
 from .assembly import SchedulerPlan, assemble
 from .clock import AsyncioClock
-from .event_sink import ApiEventSink
 from .informers import Informers
 from .plugin_threads import PluginThreads
 from .serving import Check, Serving, served
