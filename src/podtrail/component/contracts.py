@@ -21,7 +21,12 @@ class ImmediateConsumer(Protocol):
     """What a `Consumer` may offer besides, for receivers with many requests: no task, no await where none is needed."""
 
     def take(self, batch: Batch) -> bool:
-        """Hand a batch over if nothing has to be waited for; return whether it was. Raises as `Consumer` does."""
+        """Hand a batch over if nothing has to be waited for; return whether it was.
+
+        Raises:
+            Refused: no pipeline has taken it; worth another try after `Refused.after` seconds.
+            Lost: a processor failed on it; not to be offered again.
+        """
 
 
 @runtime_checkable
@@ -29,7 +34,11 @@ class AdmittingConsumer(Protocol):
     """What a `Consumer` may offer besides, for receivers of large requests: a question while one is still coming in."""
 
     def ask(self) -> None:
-        """Raise `Refused` when nothing would be taken now, whatever it is."""
+        """Ask whether anything would be taken now.
+
+        Raises:
+            Refused: nothing would, whatever it is.
+        """
 
 
 class Receiver(AbstractAsyncContextManager["Receiver"], Protocol):
@@ -129,7 +138,11 @@ class AdmitsBatches(Protocol):
     """A processor that may refuse a batch: it is asked before any pipeline that the batch goes to takes it."""
 
     def admit(self, batch: Batch, now: int) -> None:
-        """Raise `Refused` when the batch can't be taken at `now`, Unix nanoseconds."""
+        """Ask whether a batch can be taken at `now`, Unix nanoseconds.
+
+        Raises:
+            Refused: it can't.
+        """
 
 
 @runtime_checkable
@@ -137,7 +150,11 @@ class AdmitsRequests(Protocol):
     """A processor that may refuse whatever comes: it is asked while a large request is still being received."""
 
     def ask(self, now: int) -> None:
-        """Raise `Refused` when nothing can be taken at `now`, Unix nanoseconds."""
+        """Ask whether anything can be taken at `now`, Unix nanoseconds.
+
+        Raises:
+            Refused: nothing can.
+        """
 
 
 @runtime_checkable

@@ -34,12 +34,20 @@ class ProcessorChain:
         self._waiting: list[deque[Batch]] = [deque() for _ in processors]
 
     def admit(self, batch: Batch, now: int) -> None:
-        """Raise `Refused` when one of the processors can't take a batch now."""
+        """Ask every processor that may refuse whether it takes a batch.
+
+        Raises:
+            Refused: one of them does not.
+        """
         for processor in self._admit_batches:
             processor.admit(batch, now)
 
     def ask(self, now: int) -> None:
-        """Raise `Refused` when one of the processors takes nothing now."""
+        """Ask every processor that may refuse whether it takes anything.
+
+        Raises:
+            Refused: one of them does not.
+        """
         for processor in self._admit_requests:
             processor.ask(now)
 

@@ -53,7 +53,7 @@ class ContainedProcessor:
         self._is_over = False
 
     def add(self, batch: Batch, now: int) -> Taken:
-        """What comes to one that is over is lost."""
+        """Pass a batch on. What a failure costs is dropped as `processor_error`; so is what comes after the end."""
         if self._is_over:
             self._ledger.drop(PROCESSOR_ERROR, batch.span_count)
             return Taken()
@@ -74,7 +74,7 @@ class ContainedProcessor:
         return Taken(out, taken.rest)
 
     def expire(self, now: int, limit: int) -> Sequence[Batch]:
-        """Who fails and gets no further is asked again after a pause, each twice as long as the last."""
+        """Have it expire. One that fails and gets no further is asked again after 1 s, then 2 s, up to a minute."""
         before = self.held(), self.deadline()
 
         def let_go() -> Sequence[Batch]:
@@ -92,7 +92,7 @@ class ContainedProcessor:
         return out or ()
 
     def drain(self, now: int) -> Sequence[Batch]:
-        """Who fails is asked again as long as less is inside; the rest is lost, and nothing is taken any more."""
+        """Drain it. One that fails is asked again as long as less is inside each time; then the rest is dropped."""
         out: Sequence[Batch] | None = None
         while out is None and not self._is_over:
             before = self.held()
@@ -103,7 +103,7 @@ class ContainedProcessor:
         return out or ()
 
     def take_over(self, predecessor: "ContainedProcessor", now: int) -> None:
-        """What a failure leaves with the predecessor is let go of when that is shut down."""
+        """Take over. What a failure leaves with the predecessor leaves when that is drained."""
         left = predecessor.held()
 
         def take() -> None:
@@ -112,7 +112,12 @@ class ContainedProcessor:
         self._reckon("take_over", take, None, lambda: left - predecessor.held())
 
     def admit(self, batch: Batch, now: int) -> None:
-        """A request that the processor fails on is taken by nobody, and lost."""
+        """Ask whether it admits a batch.
+
+        Raises:
+            Refused: it does not.
+            Lost: it failed on it; the batch is taken by nobody, and dropped as `processor_error`.
+        """
         if self._admits_batches is None:
             return
 
@@ -125,7 +130,11 @@ class ContainedProcessor:
         self._pass_refusal("admit", ask, Lost(batch.span_count), cost)
 
     def ask(self, now: int) -> None:
-        """Who fails at this is asked again when the batch is there."""
+        """Ask whether it admits anything; one that fails to say is asked again when the batch is there.
+
+        Raises:
+            Refused: it does not.
+        """
         if self._admits_requests is not None:
             self._pass_refusal("ask", partial(self._admits_requests.ask, now), None)
 

@@ -55,7 +55,11 @@ class FanOutConsumer:
         self._open.set()
 
     def ask(self) -> None:
-        """Raise `Refused` when a pipeline takes nothing now, whatever it is."""
+        """Ask whether every pipeline takes anything now.
+
+        Raises:
+            Refused: one takes nothing, whatever it is.
+        """
         now = self._now()
         for driver in self._drivers:
             driver.chain.ask(now)
@@ -118,7 +122,12 @@ class FanOutConsumer:
             await locks.aclose()
 
     def take(self, batch: Batch) -> bool:
-        """Hand a batch over if nothing has to be waited for; return whether it was. Raises as a call does."""
+        """Hand a batch over if nothing has to be waited for; return whether it was.
+
+        Raises:
+            Refused: a pipeline does not want it now.
+            Lost: a processor failed on it.
+        """
         if not self._open.is_set() or any(driver.lock.locked() for driver in self._drivers):
             return False
         now = self._now()
@@ -141,7 +150,7 @@ class FanOutConsumer:
             driver.chain.admit(batch, now)
 
     def _let_in(self, batch: Batch, now: int) -> Outlet | Driver | None:
-        """Take a batch, or return what it has to wait for. Raises as `__call__` does."""
+        """Take a batch, or return what it has to wait for."""
         for driver in self._drivers:
             if driver.chain.blocked:
                 return driver
