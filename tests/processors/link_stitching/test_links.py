@@ -136,6 +136,9 @@ def test_a_span_that_has_left_is_told_by_an_amendment_in_its_trace() -> None:
         "podtrail.link.back": True,
     }
     assert run.context.ledger.created == 1
+    assert run.context.metrics.snapshot()["otelcol_processor_link_stitching_amendments"] == {
+        "processor=link_stitching": 1
+    }
     assert resource_attributes(run.out[-1].resource) == {"service.name": "podtrail"}
 
 

@@ -107,6 +107,7 @@ def test_who_became_more_important_in_a_window_is_popped_first(
         bench.refuse()
     bench.queue.move(node_added, start)
     bench.queue.update(pods[1], replace(pods[1], priority=1), start)
+    assert bench.place("b") == "backoff"
     assert [bench.pop().pod.name for _ in pods] == ["b", "a"]
 
 
@@ -119,3 +120,13 @@ def test_who_was_let_into_backoff_is_not_asked_again_when_it_ends(
     asked = bench.gates.asked
     bench.queue.flush_backoff(start + 2 * SECOND)
     assert (bench.place(), bench.gates.asked) == ("active", asked)
+
+
+def test_who_failed_and_changes_stays_in_backoff(bench: QueueBench, start: int) -> None:
+    pod = bench.add()
+    entry = bench.pop()
+    assert bench.queue.backoff_ends(entry) == 0
+    bench.give_back(entry, by=[])
+    bench.queue.update(pod, replace(pod, priority=1), start)
+    assert bench.place() == "backoff"
+    assert bench.queue.get("a") is entry

@@ -23,6 +23,7 @@ NODE = Node("n", unschedulable=True, conditions=(("Ready", "True"),), taints=(Ta
         ({"requests": {"cpu": 50}}, ["TargetPodUpdatePodScaleDown"]),
         ({"requests": {"cpu": 200}}, ["TargetPodUpdatePodScaleUp"]),
         ({"requests": {"memory": 1}}, ["TargetPodUpdatePodScaleDown", "TargetPodUpdatePodScaleUp"]),
+        ({"requests": {"cpu": 50, "memory": 1}}, ["TargetPodUpdatePodScaleDown", "TargetPodUpdatePodScaleUp"]),
         ({"scheduling_gates": ("team",)}, ["TargetPodUpdate"]),
         ({"scheduling_gates": ()}, ["TargetPodUpdatePodSchedulingGatesEliminated"]),
         ({"tolerations": (Toleration("k"),)}, ["TargetPodUpdatePodToleration"]),

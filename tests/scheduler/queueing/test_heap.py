@@ -31,3 +31,13 @@ def test_the_smallest_comes_first_of_equal_ones_who_came_first(steps: list[tuple
             model.pop(first or "", None)
         assert {entry.pod.uid for entry in heap} == model.keys()
         assert len(heap) == len(model)
+
+
+def test_what_changes_often_keeps_the_others_in_order() -> None:
+    heap = EntryHeap(lambda entry: (entry.pod.priority,))
+    for priority, uid in enumerate("edcba"):
+        heap.put(QueuedPod(Pod(uid, uid=uid, priority=-priority), queued_at=0))
+    for turn in range(200):
+        heap.put(QueuedPod(Pod("e", uid="e", priority=turn % 2), queued_at=0))
+    popped = [entry.pod.uid for _ in "abcde" if (entry := heap.pop())]
+    assert popped == list("abcde")

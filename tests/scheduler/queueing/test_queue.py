@@ -257,6 +257,12 @@ def test_counts_who_entered_which_queue_by_which_event(bench: QueueBench, start:
         ("backoff", "NodeAdd"): 1,
         ("active", "PopFromBackoffQ"): 1,
     }
+    # Without those that came where the hints had meant them to go.
+    assert bench.queue.counts.incoming_entities == {
+        ("unschedulable", "UnscheduledPodAdd", "pod"): 1,
+        ("active", "UnscheduledPodAdd", "pod"): 1,
+        ("active", "PopFromBackoffQ", "pod"): 1,
+    }
 
 
 def test_counts_the_pods_that_each_plugin_refuses(bench: QueueBench, start: int) -> None:
