@@ -92,18 +92,19 @@ def _keys(path: str) -> Sequence[str | int]:
 
 def _check_names(names: Sequence[str], workload: Workload) -> None:
     """Refuse Pods of the workload that no profile would ever schedule; those of files may be meant for others."""
-    there = ", ".join(names)
+    there = f"the profiles of config are {', '.join(names)}: call one so"
     wrong = [
         Mistake(
             ("workload", "pods", at, "scheduler_name"),
-            f"pods::{at} ({kind.name}) asks for {kind.scheduler_name!r}; the profiles of config are {there}",
+            f"pods::{at} ({kind.name}) asks for {kind.scheduler_name!r}; {there}",
         )
         for at, kind in enumerate(workload.pods)
         if kind.scheduler_name not in names
     ]
     pending = {pod.scheduler_name for pod in workload.written.pending}
     if pending and pending.isdisjoint(names):
-        message = f"all Pods of objects ask for {', '.join(sorted(pending))}; the profiles of config are {there}"
+        asked = ", ".join(sorted(pending))
+        message = f"all Pods of objects ask for {asked}; {there}"
         wrong.append(Mistake(("workload", "objects"), message))
     if wrong:
         raise Mistakes(wrong)
