@@ -1,0 +1,63 @@
+"""What the pages about the code say of it is so."""
+
+import ast
+import re
+import tomllib
+from collections import defaultdict
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tools.docs.rooms import SOURCE_ROOTS
+
+PAGES = ["docs/architecture.md", "docs/inside-the-scheduler.md", "CONTRIBUTING.md"]
+ROOT = Path(__file__).parents[2]
+_CODE = re.compile(r"`([^`\n]+)`")
+_PATH = re.compile(r"[a-z_.]+(?:/[a-z_0-9.]+)+/?")
+_NAME = re.compile(r"([A-Z][a-z]\w*[A-Z]\w*|Driver|Judge|Cache|Caller|Releaser|Turns)(?:\.(\w+))?")
+_OF_OTHERS = {"SchedulePod", "KubeSchedulerConfiguration", "ScheduleOne", "ResourceSpans", "TraceData"}
+"""Names of Kubernetes and the Collector."""
+
+
+@cache
+def classes() -> Mapping[str, frozenset[str]]:
+    """The classes of the tree, with what is defined in them."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for source in SOURCE_ROOTS:
+        for path in (ROOT / source).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.ClassDef):
+                    members = {getattr(each, "name", "") for each in node.body}
+                    set_in_init = {each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute)}
+                    found[node.name] |= members | set_in_init
+    return {name: frozenset(members) for name, members in found.items()}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_path_that_a_page_names_is_there(page: str) -> None:
+    named = {code for code in _CODE.findall((ROOT / page).read_text("utf-8")) if _PATH.fullmatch(code)}
+    own = [path for path in named if path.split("/")[0] in {each.name for each in ROOT.iterdir()}]
+    assert own
+    assert [path for path in own if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES[:2])
+def test_every_class_and_method_that_a_page_names_is_there(page: str) -> None:
+    codes = _CODE.findall((ROOT / page).read_text("utf-8"))
+    named = [found.groups() for found in map(_NAME.fullmatch, codes) if found and found[1] not in _OF_OTHERS]
+    assert len(named) >= 10
+    assert [(name, member) for name, member in named if member not in {None, *classes().get(name, ())}] == []
+    assert [name for name, _ in named if name not in classes()] == []
+
+
+def test_the_scheduler_page_lists_its_rooms_in_the_order_of_their_contract() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
+    (layers,) = [each["layers"] for each in contracts if each["id"] == "scheduler-layers"]
+    floor = {room: at for at, layer in enumerate(reversed(layers)) for room in layer.split(" | ")}
+    page = (ROOT / "docs/inside-the-scheduler.md").read_text("utf-8")
+    rows = re.findall(r"^\| (`[a-z_/`, ]+`) \|", page, re.MULTILINE)
+    listed = [room for row in rows for room in re.findall(r"`(\w+)/`", row)]
+    assert sorted(listed) == sorted(floor)
+    assert listed == sorted(listed, key=floor.__getitem__)
