@@ -5,7 +5,7 @@ its span is the current OpenTelemetry one, so what the plugin starts nests under
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from opentelemetry.context import attach, detach
@@ -83,20 +83,14 @@ class Caller:
         self,
         span: Span,
         refused: PhaseFailure | None = None,
-        asked: Sequence[Plugin] = (),
-        skipped: Collection[str] = (),
+        skipped: Sequence[str] = (),
     ) -> None:
-        """Ends a phase's span with its result.
-
-        Plugins of ours among those `asked` whose names are in `skipped` are named on it: they left no span.
-        """
+        """Ends a phase's span with its result; plugins of ours that answered Skip left no span and are named on it."""
         status = refused.status if refused is not None else None
         if span.recording:
             span.set_attributes(_RESULTS[status.result if status is not None else "Success"])
-            if skipped:
-                idle = tuple(each.name for each in asked if each.name in skipped and each.name in self._ours)
-                if idle:
-                    span.set_attributes({"scheduler.plugins.skipped": idle})
+            if skipped and (ours := tuple(filter(self._ours.__contains__, skipped))):
+                span.set_attributes({"scheduler.plugins.skipped": ours})
             if status is not None and status.result == "Error":
                 span.fail(status.message)
         span.end(PHASE_THRESHOLD)
@@ -110,9 +104,9 @@ class Caller:
         return phase.start(*self.named(plugin, point), at)
 
     def run(
-        self, phase: Span, plugin: Plugin, point: str, function: Callable[..., Answer], state: CycleState, *args: Any
+        self, phase: Span, plugin: Plugin, point: str, function: Callable[..., Answer], *args: Any
     ) -> Answer | Status:
-        """Calls a plugin once, within a span of its own.
+        """Calls a plugin once, within a span of its own; the first of `args` is the attempt's cycle state.
 
         A plugin of ours that has nothing to do (Skip) leaves none, only its name on the phase's.
         """
@@ -120,14 +114,14 @@ class Caller:
         nests = self.nests(plugin.name, point)
         if phase.recording and nests:
             span = self.start_plugin(phase, plugin.name, point, began)
-            answer = self.call(span, plugin, point, 1, function, state, *args)
+            answer = self.call(span, plugin, point, 1, function, *args)
             status = _status(answer)
             self._end(span, status)
         else:
-            answer = self.call(phase if nests else None, plugin, point, 1, function, state, *args)
+            answer = self.call(phase if nests else None, plugin, point, 1, function, *args)
             status = _status(answer)
             self._record(phase, plugin.name, point, began, status)
-        self.measure(state, plugin.name, point, status, began)
+        self.measure(args[0], plugin.name, point, status, began)
         return answer
 
     async def run_async(

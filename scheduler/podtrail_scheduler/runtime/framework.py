@@ -70,11 +70,14 @@ class Framework:
     def run_pre_filter(self, parent: Span, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> PreFilterOutcome:
         """Prepares the filters, notes which have nothing to do, and on which nodes to look."""
         phase = self.caller.start_phase(parent, "preFilter")
-        prepared = self._pre_filter(phase, state, pod, nodes)
-        self.caller.end_phase(phase, prepared.refused, self.profile.pre_filter, state.skip_filter)
+        skipped: list[str] = []
+        prepared = self._pre_filter(phase, skipped, state, pod, nodes)
+        self.caller.end_phase(phase, prepared.refused, skipped)
         return prepared
 
-    def _pre_filter(self, phase: Span, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> PreFilterOutcome:
+    def _pre_filter(
+        self, phase: Span, skipped: list[str], state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
+    ) -> PreFilterOutcome:
         caller = self.caller
         refused: PhaseFailure | None = None
         names: frozenset[str] | None = None
@@ -85,6 +88,7 @@ class Framework:
             if status is not None and status.code is not Code.SUCCESS:
                 if status.code is Code.SKIP:
                     state.skip_filter.add(plugin.name)
+                    skipped.append(plugin.name)
                 elif status.code is Code.UNSCHEDULABLE:
                     refused = PhaseFailure(plugin.name, status)
                 elif status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:

@@ -44,16 +44,18 @@ class ScorePhase:
         caller, state = self._framework.caller, self._state
         phase = caller.start_phase(parent, "preScore")
         refused = None
+        skipped: list[str] = []
         for plugin in self._framework.profile.pre_score:
             status = caller.run(phase, plugin, "preScore", plugin.pre_score, state, self._pod, self._nodes)
             if status is None or status.code is Code.SUCCESS:
                 continue
             if status.code is Code.SKIP:
                 state.skip_score.add(plugin.name)
+                skipped.append(plugin.name)
                 continue
             refused = PhaseFailure(plugin.name, error(f'running PreScore plugin "{plugin.name}": {status.message}'))
             break
-        caller.end_phase(phase, refused, self._framework.profile.pre_score, state.skip_score)
+        caller.end_phase(phase, refused, skipped)
         return refused
 
     def score(self, parent: Span) -> PhaseFailure | None:
