@@ -14,7 +14,7 @@ from podtrail_processors.tail_sampling.config.sampler import Config, DecisionCac
 from podtrail_processors.tail_sampling.judging.instruments import Instruments
 from podtrail_processors.tail_sampling.policies import bytes_limiting, composite, rate_limiting, target_rate
 from podtrail_processors.tail_sampling.processor import Divisible, TailSampling, redistribute
-from podtrail_processors.tail_sampling.voting.token_bucket import burst_of
+from podtrail_processors.tail_sampling.voting.limiter import burst_of
 
 _MASK = 2**64 - 1
 

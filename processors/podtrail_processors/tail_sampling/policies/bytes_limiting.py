@@ -7,7 +7,7 @@ from podtrail_processors.evidence.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.policies.lenient import Int64
 from podtrail_processors.tail_sampling.voting.budget import Budgeted
 from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig
-from podtrail_processors.tail_sampling.voting.token_bucket import burst_of, nothing_comes_back
+from podtrail_processors.tail_sampling.voting.limiter import burst_of, nothing_comes_back
 
 
 class BytesLimiting(Budgeted):

@@ -8,7 +8,7 @@ from podtrail.otlp import Decision
 from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.probability import ALWAYS, NEVER, randomness_of
 from podtrail_processors.tail_sampling.voting.evaluator import Evaluator
-from podtrail_processors.tail_sampling.voting.token_bucket import TokenBucket
+from podtrail_processors.tail_sampling.voting.limiter import Limiter
 
 
 class Budgeted(Evaluator):
@@ -24,7 +24,7 @@ class Budgeted(Evaluator):
         self._rate = f"{per_second} {unit} a second"
         self.reason = f"it is within {self._rate}"
         self._burst = burst
-        self._bucket = TokenBucket(per_second, burst)
+        self._limiter = Limiter(per_second, burst)
         self._settled = False
         self._weighed: dict[bytes, tuple[int, int]] = {}
         """Randomness and cost of what falls due together, by trace id: a trace may be shown again."""
@@ -39,7 +39,7 @@ class Budgeted(Evaluator):
         if self._settled:
             yes = cost <= self._burst and self.threshold <= _randomness(trace)
         else:
-            yes = self._bucket.take(cost, trace.now)
+            yes = self._limiter.take(cost, trace.now)
         return "sampled" if yes else "not_sampled"
 
     def weigh(self, trace: Evidence) -> None:
@@ -53,7 +53,7 @@ class Budgeted(Evaluator):
         No threshold tells traces of equal randomness apart: they fit together or not at all.
         """
         weighed, self._weighed = sorted(self._weighed.values(), reverse=True), {}
-        room, spent = self._bucket.level(now), 0
+        room, spent = self._limiter.level(now), 0
         self.threshold, self._settled = ALWAYS, True
         for randomness, tied in groupby(weighed, itemgetter(0)):
             cost = sum(cost for _, cost in tied)
@@ -61,12 +61,12 @@ class Budgeted(Evaluator):
                 self.threshold = randomness + 1 if spent else NEVER
                 break
             spent += cost
-        self._bucket.take(spent, now)
+        self._limiter.take(spent, now)
 
     def take_over(self, predecessor: Evaluator) -> None:
         """Go on from what is left of the predecessor's bucket."""
         assert isinstance(predecessor, Budgeted)
-        self._bucket.take_over(predecessor._bucket)
+        self._limiter.take_over(predecessor._limiter)
 
 
 def _randomness(trace: Evidence) -> int:

@@ -10,7 +10,7 @@ from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span, Status, TracesData
 from podtrail_processors.evidence.sizes import Meter, Size
-from podtrail_processors.tail_sampling.voting.token_bucket import TokenBucket
+from podtrail_processors.tail_sampling.voting.limiter import Limiter
 
 from podtrail.otlp import read_request, scope_attributes
 
@@ -70,11 +70,11 @@ def test_a_budget_is_charged_for_what_another_policy_keeps_as_well(sampler: Make
 def test_no_span_of_time_sees_more_tokens_than_burst_and_rate_give(
     per_second: int, burst: int, asked: list[tuple[int, int]]
 ) -> None:
-    bucket, now, began, taken = TokenBucket(per_second, burst), 0, None, 0
+    limiter, now, began, taken = Limiter(per_second, burst), 0, None, 0
     for pause, tokens in asked:
         now += pause
         began = now if began is None else began
-        if bucket.take(tokens, now):
+        if limiter.take(tokens, now):
             taken += tokens
         assert taken * SECOND <= burst * SECOND + (now - began) * per_second
 

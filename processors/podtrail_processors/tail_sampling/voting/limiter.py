@@ -1,10 +1,13 @@
-"""The token bucket of `rate_limiting` and `bytes_limiting`, in whole numbers and pipeline time."""
+"""How much `rate_limiting` and `bytes_limiting` let through, in whole numbers and pipeline time."""
 
 from podtrail.config.types import SECOND, WarningPath
 
 
-class TokenBucket:
-    """Fills at a rate up to its burst, is full at first. What does not fit takes nothing."""
+class Limiter:
+    """A token bucket: fills at a rate up to its burst, is full at first. What does not fit takes nothing.
+
+    Unlike `podtrail_kubernetes.token_bucket` it counts amounts, spans or bytes, exactly, and gives none in advance.
+    """
 
     def __init__(self, per_second: int, burst: int) -> None:
         self._per_second = max(0, per_second)
@@ -13,8 +16,8 @@ class TokenBucket:
         self._level = burst * SECOND
         self._filled_at: int | None = None
 
-    def take_over(self, other: "TokenBucket") -> None:
-        """Go on from what is left in another bucket, as far as it fits."""
+    def take_over(self, other: "Limiter") -> None:
+        """Go on from what is left in another limiter, as far as it fits."""
         self._level = min(self._burst * SECOND, other._level)
         self._filled_at = other._filled_at
 
