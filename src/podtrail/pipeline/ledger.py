@@ -38,25 +38,23 @@ class Balance:
 
 def balance(exporter: str, feeding: Sequence[tuple[Driver, Outlet]], in_queue: int) -> Balance:
     """Return the balance of one exporter, given the pipelines that feed it and what its queue holds."""
+    pipelines = [driver.chain.ledger for driver, _ in feeding]
+    outlets = [outlet.ledger for _, outlet in feeding]
     dropped: Counter[str] = Counter()
     for driver, outlet in feeding:
         dropped.update(driver.chain.ledger.dropped)
         dropped.update(outlet.ledger.dropped)
-
-    def pipelines(name: str) -> int:
-        return sum(getattr(driver.chain.ledger, name) for driver, _ in feeding)
-
     return Balance(
         exporter=exporter,
-        received=pipelines("received") - sum(outlet.missed for _, outlet in feeding),
-        created=pipelines("created"),
-        delivered=sum(outlet.ledger.delivered for _, outlet in feeding),
-        sampled_out=pipelines("sampled_out"),
-        rejected=pipelines("rejected") + sum(outlet.ledger.rejected for _, outlet in feeding),
+        received=sum(ledger.received for ledger in pipelines) - sum(outlet.missed for _, outlet in feeding),
+        created=sum(ledger.created for ledger in pipelines),
+        delivered=sum(ledger.delivered for ledger in outlets),
+        sampled_out=sum(ledger.sampled_out for ledger in pipelines),
+        rejected=sum(ledger.rejected for ledger in (*pipelines, *outlets)),
         in_memory=sum(driver.chain.held() for driver, _ in feeding),
         in_queue=in_queue,
         dropped=dropped,
-        undelivered=sum(outlet.ledger.dropped.total() for _, outlet in feeding),
+        undelivered=sum(ledger.dropped.total() for ledger in outlets),
     )
 
 
