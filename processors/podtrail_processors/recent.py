@@ -1,8 +1,9 @@
 """A memory of bounded size and age."""
 
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from typing import Generic, Literal, TypeVar
+
+from podtrail.lru import Lru
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -16,8 +17,7 @@ class Recent(Generic[K, V]):
     """
 
     def __init__(self, limit: int, ttl: int, forgotten: Callable[[K, V, Reason], None]) -> None:
-        self._entries: OrderedDict[K, tuple[int, V]] = OrderedDict()
-        self._limit = limit
+        self._entries: Lru[K, tuple[int, V]] = Lru(limit)
         self._ttl = ttl
         self._forgotten = forgotten
 
@@ -34,10 +34,8 @@ class Recent(Generic[K, V]):
 
     def put(self, key: K, value: V, now: int) -> None:
         """Remember a value as just seen."""
-        self._entries[key] = (now, value)
-        self._entries.move_to_end(key)
-        if len(self._entries) > self._limit:
-            self.forget_oldest()
+        if oldest := self._entries.put(key, (now, value)):
+            self._forgotten(oldest[0], oldest[1][1], "full")
 
     def refresh(self, key: K, now: int) -> V | None:
         """Return a value and make it as young as one just put."""

@@ -1,7 +1,8 @@
 """Which Pod was at a place (`namespace/name`) at a time: Pods of a StatefulSet come back under the same name."""
 
-from collections import OrderedDict
 from typing import Final
+
+from podtrail.lru import Lru
 
 CLOCK_SLACK: Final = 1_000_000_000
 """How far the API server's clock may be ahead of or behind the scheduler's, nanoseconds."""
@@ -14,8 +15,7 @@ class Places:
     """Uids by place and by when each was first seen there; bounded, the place not told of longest goes first."""
 
     def __init__(self, most: int) -> None:
-        self._most = most
-        self._pods: OrderedDict[str, dict[str, int]] = OrderedDict()
+        self._pods: Lru[str, dict[str, int]] = Lru(most)
 
     def __len__(self) -> int:
         return len(self._pods)
@@ -24,9 +24,7 @@ class Places:
         """Remember that a Pod was at a place at a time (Unix nanoseconds); return whether that was news."""
         pods = self._pods.get(place)
         if pods is None:
-            self._pods[place] = {uid: since}
-            if len(self._pods) > self._most:
-                self._pods.popitem(last=False)
+            self._pods.put(place, {uid: since})
             return True
         self._pods.move_to_end(place)
         before = pods.get(uid)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from podtrail.backtest.weight import probability_of
+from podtrail.lru import Lru
 from podtrail.otlp import (
     REFUSAL,
     Attempt,
@@ -105,7 +106,7 @@ class ComparedTraces:
         self._fold = fold
         self._pending: OrderedDict[bytes, ComparedTrace] = OrderedDict()
         self._settled: OrderedDict[bytes, ComparedTrace] = OrderedDict()
-        self._over: OrderedDict[bytes, Bits] = OrderedDict()
+        self._over: Lru[bytes, Bits] = Lru(MOST_REMEMBERED)
         self._held: OrderedDict[bytes, int] = OrderedDict()
         self._held_bytes = 0
         self.undecided = [0 for _ in deciding]
@@ -210,9 +211,8 @@ class ComparedTraces:
         self._held_bytes -= self._held.pop(fate.trace_id, 0)
         _let_go(fate)
         self._fold(fate)
-        self._over.setdefault(fate.trace_id, fate.bits)
-        if len(self._over) > MOST_REMEMBERED:
-            self._over.popitem(last=False)
+        if fate.trace_id not in self._over:
+            self._over.put(fate.trace_id, fate.bits)
 
 
 def _refusing(group: Group) -> set[str]:

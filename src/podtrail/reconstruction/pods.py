@@ -4,6 +4,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from podtrail.lru import Lru
 from podtrail.reconstruction.draft import Draft, PodIdentity
 from podtrail.reconstruction.identifiers import trace_id
 from podtrail.reconstruction.watch import PodSeen
@@ -72,7 +73,7 @@ class PodRegistry:
     """Bounded: the names that were not heard of for longest are let go."""
 
     def __init__(self) -> None:
-        self._names: OrderedDict[str, _Name] = OrderedDict()
+        self._names: Lru[str, _Name] = Lru(MOST_NAMES)
         self._by_uid: OrderedDict[str, Incarnation] = OrderedDict()
         self.forgotten = 0
         self._forgotten_since = 0
@@ -200,9 +201,8 @@ class PodRegistry:
             self._remember(incarnation)
             name.known.sort(key=lambda one: one.since)
         del name.known[:-_MOST_OF_ONE_NAME]
-        self._names.move_to_end(incarnation.pod)
-        if len(self._names) > MOST_NAMES:
-            _, gone = self._names.popitem(last=False)
+        if oldest := self._names.put(incarnation.pod, name):
+            gone = oldest[1]
             self.forgotten += len(gone.known)
             for one in gone.known:
                 self._by_uid.pop(one.uid, None)

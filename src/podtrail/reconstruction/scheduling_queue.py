@@ -1,8 +1,8 @@
 """Where Pods were in the scheduler's queue, by its log: how long they waited before an attempt."""
 
-from collections import OrderedDict
 from typing import Final
 
+from podtrail.lru import Lru
 from podtrail.reconstruction.draft import Draft
 
 _MOST: Final = 65_536
@@ -13,14 +13,11 @@ class ObservedQueue:
     """Remembers, bounded, each Pod's latest move."""
 
     def __init__(self) -> None:
-        self._moves: OrderedDict[str, tuple[int, str]] = OrderedDict()
+        self._moves: Lru[str, tuple[int, str]] = Lru(_MOST)
 
     def move(self, pod: str, time: int, queue: str = _ADDED) -> None:
         """Note that a Pod came, or was moved to a queue: `Active`, `Backoff` or `Unschedulable`."""
-        self._moves[pod] = (time, queue)
-        self._moves.move_to_end(pod)
-        if len(self._moves) > _MOST:
-            self._moves.popitem(last=False)
+        self._moves.put(pod, (time, queue))
 
     def leave(self, pod: str) -> None:
         """Note that a Pod is bound or gone."""

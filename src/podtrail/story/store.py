@@ -4,6 +4,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from podtrail.lru import Lru
 from podtrail.otlp import Group, SpanView, span_reader, split
 from podtrail.story.link import BackLink, is_back_link, link_type
 
@@ -32,7 +33,7 @@ class TraceStore:
         self._max_bytes = max_bytes
         self._held: OrderedDict[bytes, _HeldTrace] = OrderedDict()
         self._back: dict[bytes, list[BackLink]] = {}
-        self._evicted: OrderedDict[bytes, None] = OrderedDict()
+        self._evicted: Lru[bytes, None] = Lru(_MAX_EVICTED)
         self.size = 0
         """About how many bytes are held."""
         self.received = 0
@@ -119,6 +120,4 @@ class TraceStore:
                 self._back[target] = left
             else:
                 del self._back[target]
-        if len(self._evicted) >= _MAX_EVICTED:
-            self._evicted.popitem(last=False)
-        self._evicted[trace_id] = None
+        self._evicted.put(trace_id, None)

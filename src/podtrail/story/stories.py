@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from podtrail.lru import Lru
 from podtrail.otlp import Attempt as Root
 from podtrail.otlp import Batch, Decision, Group, SpanView, Verdict, split
 from podtrail.story.attempt import AttemptStory, SpanFindings, read_root, read_roots
@@ -85,7 +86,7 @@ class Stories:
         self._key_of: dict[bytes, tuple[str, bytes]] = {}
         self._findings: OrderedDict[bytes, tuple[SpanFindings, int]] = OrderedDict()
         self._fates: OrderedDict[bytes, TraceDecision] = OrderedDict()
-        self._let_go: OrderedDict[tuple[bytes, bytes], None] = OrderedDict()
+        self._let_go: Lru[tuple[bytes, bytes], None] = Lru(_MAX_FATES)
         """Attempts of Pods that had too many: what comes of them later is counted already."""
         self._size = 0
         self._findings_size = 0
@@ -219,9 +220,7 @@ class Stories:
             # The first stays: it tells since when the Pod waits.
             _, second = sorted(pod.attempts.values(), key=lambda one: one.start_unix_nano)[:2]
             self._drop(pod, second)
-            self._let_go[second.trace_id, second.span_id] = None
-            if len(self._let_go) > _MAX_FATES:
-                self._let_go.popitem(last=False)
+            self._let_go.put((second.trace_id, second.span_id), None)
             pod.facts = replace(pod.facts, forgotten=pod.facts.forgotten + 1)
 
     def _pod(self, uid: str, namespace: str, name: str) -> _HeldPod:

@@ -5,13 +5,13 @@ randomness; and those lately decided are remembered, so that what came with an e
 what follows after the end of the stress is not taken for a new trace.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import NamedTuple, TypeVar
 
 from podtrail.component import Context
 from podtrail.config.types import SECOND
+from podtrail.lru import Lru
 from podtrail.otlp import Group
 from podtrail.otlp.columns import column_reader
 from podtrail_processors.evidence.evidence import Header
@@ -103,8 +103,8 @@ class StressRelief:
         self._errors = Throughput(rate, _ERROR_INTERVAL, most_keys=1) if rate else None
         self._wait = max(config.decision_wait, SECOND)
         self._remembers_until = 0
-        self._kept: OrderedDict[bytes, Judgement] = OrderedDict()
-        self._others: OrderedDict[bytes, None] = OrderedDict()
+        self._kept: Lru[bytes, Judgement] = Lru(_MOST_REMEMBERED)
+        self._others: Lru[bytes, None] = Lru(_MOST_REMEMBERED)
         self._level = Level(0.0, "")
         self._times = [0, 0]
         """How many traces were decided in this time of stress, and how many of them kept."""
@@ -163,8 +163,8 @@ class StressRelief:
         """Go on where another was."""
         self._stress.since = predecessor._stress.since
         self._times, self._remembers_until = predecessor._times, predecessor._remembers_until
-        self._kept, predecessor._kept = predecessor._kept, OrderedDict()
-        self._others, predecessor._others = predecessor._others, OrderedDict()
+        self._kept, predecessor._kept = predecessor._kept, Lru(_MOST_REMEMBERED)
+        self._others, predecessor._others = predecessor._others, Lru(_MOST_REMEMBERED)
         if self._errors and predecessor._errors:
             self._errors.take_over(predecessor._errors)
 
@@ -175,9 +175,9 @@ class StressRelief:
         self._remembers_until = max((other._remembers_until for other in others), default=0)
         for other in others:
             for trace_id in filter(mine, other._kept):
-                _remember(self._kept, trace_id, other._kept[trace_id])
+                self._kept.put(trace_id, other._kept[trace_id])
             for trace_id in filter(mine, other._others):
-                _remember(self._others, trace_id, None)
+                self._others.put(trace_id, None)
 
     def _measured(self) -> Level:
         settings = self._settings
@@ -221,9 +221,9 @@ class StressRelief:
         self._times[1] += sampled
         if sampled:
             self._others.pop(first.trace_id, None)
-            _remember(self._kept, first.trace_id, judgement)
+            self._kept.put(first.trace_id, judgement)
         else:
-            _remember(self._others, first.trace_id, None)
+            self._others.put(first.trace_id, None)
 
     def _judged(self, trace_id: bytes, groups: Sequence[Group], now: int) -> Judgement:
         before = _before(trace_id, groups)
@@ -269,9 +269,3 @@ def _threshold_of(percentage: float) -> int:
     if percentage >= 100:
         return ALWAYS
     return threshold_for(percentage / 100, _PRECISION) if percentage / 100 >= 1 / NEVER else NEVER
-
-
-def _remember(memory: OrderedDict[bytes, _V], trace_id: bytes, value: _V) -> None:
-    memory[trace_id] = value
-    if len(memory) > _MOST_REMEMBERED:
-        memory.popitem(last=False)

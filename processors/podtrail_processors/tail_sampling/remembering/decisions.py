@@ -1,9 +1,9 @@
 """Decisions remembered after their trace is forgotten: the Collector's decision cache, and a compact memory."""
 
-from collections import OrderedDict
 from collections.abc import Container
 
 from podtrail.component import Context
+from podtrail.lru import Lru
 from podtrail.otlp import Decision
 from podtrail_processors.probability import ALWAYS
 from podtrail_processors.tail_sampling.config.sampler import Config
@@ -18,7 +18,7 @@ class DecisionCache:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._policies: OrderedDict[bytes, str] = OrderedDict()
+        self._policies: Lru[bytes, str] = Lru(size)
         self._thresholds: dict[bytes, int] = {}
         """Of those that were not kept for sure."""
 
@@ -32,13 +32,11 @@ class DecisionCache:
         if self._size <= 0:
             return False
         tail = trace_id[TAIL]
-        self._policies[tail] = policy
-        self._policies.move_to_end(tail)
+        forgotten = self._policies.put(tail, policy)
         if threshold != ALWAYS:
             self._thresholds[tail] = threshold
-        if len(self._policies) > self._size:
-            forgotten, _ = self._policies.popitem(last=False)
-            self._thresholds.pop(forgotten, None)
+        if forgotten is not None:
+            self._thresholds.pop(forgotten[0], None)
         return True
 
     def get(self, trace_id: bytes) -> str | None:

@@ -1,0 +1,29 @@
+"""The bounded mapping lets go of what was not written for longest."""
+
+from podtrail.lru import Lru
+
+
+def test_lets_go_of_what_was_not_written_for_longest() -> None:
+    held: Lru[str, int] = Lru(2)
+    assert held.put("a", 1) is None
+    assert held.put("b", 2) is None
+    assert held.put("a", 3) is None
+
+    assert held.put("c", 4) == ("b", 2)
+    assert list(held.items()) == [("a", 3), ("c", 4)]
+
+
+def test_reading_does_not_refresh_and_moving_does() -> None:
+    held: Lru[str, int] = Lru(2)
+    held.put("a", 1)
+    held.put("b", 2)
+    assert held["a"] == 1
+    assert held.put("c", 3) == ("a", 1)
+    held.move_to_end("b")
+    assert held.put("d", 4) == ("c", 3)
+
+
+def test_of_no_room_nothing_is_held() -> None:
+    held: Lru[str, int] = Lru(0)
+    assert held.put("a", 1) == ("a", 1)
+    assert not held
