@@ -1,5 +1,6 @@
-"""The thread in which files are opened, written, forced onto the disk and closed: a slow disk stops no event loop, and
-one that hangs does not keep the process from ending.
+"""The thread in which files are opened, written, forced onto the disk and closed.
+
+A slow disk stops no event loop, and one that hangs does not keep the process from ending.
 """
 
 import asyncio

@@ -73,9 +73,12 @@ def tokens_of(text: str) -> Sequence[Token]:
 
 
 def unquoted(token: Token, text: str) -> str:
-    """Return what a string token says, its escapes read as Go reads them.
+    r"""Return what a string token says, its escapes read as Go reads them.
 
-    Bytes that are no UTF-8 (`\\xff`) become lone surrogates. ConditionError for an escape that Go does not know.
+    Bytes that are no UTF-8 (`\xff`) become lone surrogates.
+
+    Raises:
+        ConditionError: an escape that Go does not know.
     """
     inner = token.text[1:-1]
     if "\n" in inner:

@@ -53,7 +53,7 @@ class _Main(LazyGroup):
 @click.command(cls=_Main, named=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="podtrail")
 def main() -> None:
-    """podtrail keeps the scheduling attempts worth keeping and stitches them into the story of a Pod."""
+    """Keeps the scheduling attempts worth keeping and stitches them into the story of a Pod."""
 
 
 def _open_closed_streams() -> None:

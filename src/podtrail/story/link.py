@@ -65,6 +65,13 @@ def is_back_link(link: Link) -> bool:
 def tell_links(
     leaving: Iterable[tuple[bytes, Link]], arriving: Iterable[BackLink], resolve: Resolve
 ) -> list[LinkStory]:
+    """Return the links of a trace with what became of their other ends, each pair of both directions once.
+
+    Args:
+        leaving: Spans of the trace (their ids) with the links that they have.
+        arriving: Links of other traces to it.
+        resolve: Tells what became of a span.
+    """
     told: dict[tuple[bool, bytes, bytes, bytes], LinkStory] = {}
     for here, link in leaving:
         back = is_back_link(link)

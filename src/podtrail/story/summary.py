@@ -44,21 +44,36 @@ class Sums(Protocol):
     """What a pipeline's ledger tells of an exporter: spans at one moment, under the names of `LedgerLine`."""
 
     @property
-    def received(self) -> int: ...
+    def received(self) -> int:
+        """Spans that came in."""
+
     @property
-    def created(self) -> int: ...
+    def created(self) -> int:
+        """Spans that processors made."""
+
     @property
-    def delivered(self) -> int: ...
+    def delivered(self) -> int:
+        """Spans that the other side took."""
+
     @property
-    def sampled_out(self) -> int: ...
+    def sampled_out(self) -> int:
+        """Spans that were not kept."""
+
     @property
-    def rejected(self) -> int: ...
+    def rejected(self) -> int:
+        """Spans that the other side refused for good."""
+
     @property
-    def dropped(self) -> Mapping[str, int]: ...
+    def dropped(self) -> Mapping[str, int]:
+        """Lost spans by reason."""
+
     @property
-    def in_memory(self) -> int: ...
+    def in_memory(self) -> int:
+        """Spans that processors hold."""
+
     @property
-    def in_queue(self) -> int: ...
+    def in_queue(self) -> int:
+        """Spans that wait to be sent."""
 
 
 class WaitingPods(NamedTuple):

@@ -1,5 +1,4 @@
-"""The policies that stand for themselves: each may be listed on its own or be part of `and`, `not`, `drop`
-and `composite`.
+"""The policies that stand for themselves: alone, or as parts of `and`, `not`, `drop` and `composite`.
 
 A new one takes a module beside this one and a line here.
 """

@@ -1,8 +1,8 @@
-"""Probabilities that keep to a rate: measured in windows of time, smoothed from one to the next, and set anew at once
-when there is plainly more than was reckoned with.
+"""Probabilities that keep to a rate: measured in windows of time, and smoothed from one to the next.
 
-All of it follows from what came before and when, never from the randomness of the trace in question: so each trace is
-kept exactly with the probability that is recorded, and kept traces weighted by its inverse add up to what there was.
+They are set anew at once when there is plainly more than was reckoned with. All of it follows from what came before and
+when, never from the randomness of the trace in question: so each trace is kept exactly with the probability that is
+recorded, and kept traces weighted by its inverse add up to what there was.
 """
 
 from collections.abc import Hashable
