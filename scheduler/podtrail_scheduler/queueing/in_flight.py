@@ -54,6 +54,3 @@ class InFlight:
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._pods
-
-    def __len__(self) -> int:
-        return len(self._pods)

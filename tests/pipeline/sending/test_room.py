@@ -18,6 +18,11 @@ async def in_a_second(_: Any) -> int:
     return 0
 
 
+async def refused_in_a_second(_: Any) -> int:
+    await asyncio.sleep(1)
+    raise Permanent("no")
+
+
 async def never(_: Any) -> int:
     await asyncio.Event().wait()
     return 0
@@ -137,7 +142,7 @@ def test_what_waits_for_more_leaves_at_once_when_something_is_refused(
         here = desk(scripted(), steady())
         here.queue.offer(make_batch(1), here.ledger)
         here.queue.refuse(3)
-        await here.settled()
+        await asyncio.sleep(0.01)
         assert here.exporter.times == [0]
 
     run_virtually(main())
@@ -147,17 +152,22 @@ def test_idle_is_the_time_since_something_was_delivered_or_refused_for_good(
     run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
 ) -> None:
     async def main() -> None:
-        answers = [in_a_second, Permanent("no"), never]
-        here = desk(scripted(answers), steady(queue={"num_consumers": 1}, timeout="0s"))
+        here = desk(
+            scripted([in_a_second, refused_in_a_second, never]), steady(queue={"num_consumers": 1}, timeout="0s")
+        )
         await asyncio.sleep(5)
         assert here.queue.idle == 0
-        for _ in answers:
+        here.queue.offer(make_batch(5000), here.ledger)
+        await asyncio.sleep(0.01)
+        for _ in range(2):
             here.queue.offer(make_batch(5000), here.ledger)
-        await asyncio.sleep(0.75)
-        assert here.queue.idle == pytest.approx(0.75)
+        await asyncio.sleep(0.5)
+        assert here.queue.idle == pytest.approx(0.51)
         await asyncio.sleep(1)
-        assert here.queue.idle == pytest.approx(0.75)
-        assert here.ledger.dropped == {"permanent": 5000}
+        assert here.queue.idle == pytest.approx(0.5)
+        await asyncio.sleep(1)
+        assert here.queue.idle == pytest.approx(0.5)
+        assert (here.ledger.delivered, here.ledger.dropped) == (5000, {"permanent": 5000})
         await here.queue.drain(0)
         assert here.queue.idle == 0
 
@@ -172,8 +182,8 @@ def test_who_leaves_a_queue_leaves_nothing_in_it_and_is_told_once(
         async with here.queue as queue:
             assert queue is here.queue
             queue.offer(make_batch(3), here.ledger)
-        await here.queue.drain(0)
         assert here.ledger.dropped == {"shutdown": 3}
+        await here.queue.drain(0)
 
     run_virtually(main())
     assert caplog.text.count("(shutdown)") == 1

@@ -101,6 +101,7 @@ def test_without_settings_tries_for_ever_ever_more_rarely(
         here = desk(scripted([Retryable("down")] * 400))
         assert here.queue.patience == 0
         here.queue.offer(make_batch(), here.ledger)
+        await asyncio.sleep(0.01)
         await here.settled()
         assert here.ledger == Ledger(delivered=1)
         assert here.exporter.times[0] == 0

@@ -105,4 +105,6 @@ def test_a_pod_that_is_in_flight_already_is_not_popped_again(bench: QueueBench, 
     pod = bench.add()
     bench.pop()
     bench.queue.add(pod, start)
+    bench.add("b", start + 1)
+    assert bench.pop().pod.name == "b"
     assert bench.queue.pop() is None

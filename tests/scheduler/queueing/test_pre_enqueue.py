@@ -156,3 +156,11 @@ def test_each_round_is_measured_and_one_in_ten_plugin_by_plugin(make_bench: type
     assert measures.plugins == [("SchedulingGates", "PreEnqueue", "UnschedulableAndUnresolvable", 1)]
     assert measures.rounds[9][3] == 3
     assert bench.queue.counts.rejections == {("SchedulingGates", "default-scheduler"): 1}
+    bench.add("of nobody's", scheduler_name="without plugins")
+    assert measures.rounds[10][:3] == ("PreEnqueue", "Success", "without plugins")
+
+
+def test_who_is_to_be_told_may_be_named_later(bench: QueueBench, reporter: Reporter) -> None:
+    bench.queue.report_to(reporter)
+    bench.add(scheduling_gates=("quota",))
+    assert reporter.told == ["gated"]

@@ -126,6 +126,13 @@ def test_an_update_of_several_things_brings_a_pod_back_once(
     assert bench.queue.counts.incoming["backoff", "TargetPodUpdatePodScaleDown"] == 0
 
 
+def test_the_first_attempt_is_remembered_through_all_others(bench: QueueBench, start: int) -> None:
+    bench.add(at=start)
+    entry = bench.refuse()
+    bench.queue.activate(["a"], start + SECOND)
+    assert (entry.initial_attempt, entry.active_since) == (start, start + SECOND)
+
+
 def test_a_flush_is_forgotten_with_the_next_refusal(bench: QueueBench, start: int) -> None:
     bench.add()
     bench.refuse()
