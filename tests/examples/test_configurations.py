@@ -34,7 +34,7 @@ NEEDED = {
     "OTEL_EXPORTER_OTLP_ENDPOINT": "http://backend.example:4317",
     "BACKEND": "https://backend.example:4317",
 }
-PATIENCE = 60.0
+PATIENCE = 180.0
 
 
 def environment(more: Mapping[str, str]) -> dict[str, str]:
