@@ -121,7 +121,8 @@ class Caller:
             answer = self.call(phase if nests else None, plugin, point, 1, function, *args)
             status = _status(answer)
             self._record(phase, plugin.name, point, began, status)
-        self.measure(args[0], plugin.name, point, status, began)
+        if self.measures is not None:
+            self.measure(args[0], plugin.name, point, status, began)
         return answer
 
     async def run_async(

@@ -253,7 +253,8 @@ class FilterPhase:
         else:
             answer = caller.call(span, plugin, "filter", len(nodes), _one_by_one, plugin, state, pod, nodes)
         self._spans.add(plugin.name, began)
-        caller.measure(state, plugin.name, "filter", answer if isinstance(answer, Status) else None, began)
+        if caller.measures is not None:
+            caller.measure(state, plugin.name, "filter", answer if isinstance(answer, Status) else None, began)
         if isinstance(answer, Status):
             return self._fail(plugin.name, answer, nodes)
         for status in answer:
