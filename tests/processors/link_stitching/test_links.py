@@ -355,6 +355,7 @@ def test_an_attempt_that_has_left_is_told_of_its_binding_by_an_amendment() -> No
     (amendment,) = run.named("podtrail.amendment")
     assert (amendment.parent_span_id, amendment.start) == (attempt.root_id, attempt.start + attempt.duration)
     assert told(amendment) == [(b"binding1", "binding", True)]
+    assert amendment.links[0].attributes["podtrail.inferred"] is True
 
 
 def test_a_binding_request_that_links_to_the_attempt_by_itself_gets_no_second_link() -> None:
@@ -417,6 +418,26 @@ def test_stitching_twice_is_stitching_once() -> None:
     assert {view.span_id: told(view) for view in again.named("SchedulePod")} == {
         view.span_id: told(view) for view in run.named("SchedulePod")
     }
+
+
+def test_an_attempt_of_nobody_has_the_number_that_it_says() -> None:
+    run = Stitched()
+    run.add(*MadeAttempt(uid="", attributes={"podtrail.attempt.number": -1, "scheduler.attempts": 3}).groups())
+    run.drain()
+    assert run.root().attributes["podtrail.attempt.number"] == 3
+    assert run.context.metrics.snapshot()["otelcol_processor_link_stitching_attempts_numbered"] == {
+        "processor=link_stitching": 1
+    }
+
+
+def test_an_attempts_link_to_another_pods_is_no_link_to_the_attempt_before() -> None:
+    run = Stitched()
+    other = MadeAttempt(uid="another", name="web-1")
+    to_other = Link(other.trace_id, other.root_id, {})
+    run.add(*other.groups(), *MadeAttempt(number=2, start=START + SECOND, links=[to_other]).groups())
+    run.drain()
+    (_, root) = run.named("SchedulePod")
+    assert told(root) == [(other.root_id, "creation", True)]
 
 
 def test_an_attempt_of_nobody_passes_without_a_number() -> None:

@@ -53,13 +53,13 @@ def binding(code: int) -> Group:
 
 
 def links_of(
-    groups: Sequence[Group], *, succeeded_before: int | None = None
+    groups: Sequence[Group], *, succeeded_before: int | None = None, config: Config | None = None
 ) -> dict[bytes, list[tuple[bytes, Mapping[str, Value]]]]:
     """Return the links of what leaves, by span id; those of an amendment by its parent's.
 
     All is held until the end, but where a successor takes over before one of the groups: what came before has left.
     """
-    processor = LinkStitching(Config(), Context(id="link_stitching"))
+    processor = LinkStitching(config or Config(), Context(id="link_stitching"))
     out: list[Batch] = []
     for at, group in enumerate(groups):
         if at == succeeded_before:
@@ -88,6 +88,22 @@ def test_a_creation_that_came_without_its_request_is_known_by_its_write_to_etcd(
     first = MadeAttempt(number=1)
     links = links_of([creation(whole=False), *first.groups()])
     assert [target for target, _ in links[first.root_id]] == [b"etcdspan"]
+
+
+@pytest.mark.parametrize(("linked", "expected"), [(b"c", [b"anything"]), (b"e", [b"anything", b"request1"])])
+def test_a_creation_that_the_attempt_links_to_by_itself_is_not_linked_again(
+    linked: bytes, expected: list[bytes]
+) -> None:
+    first = MadeAttempt(number=1, links=[Link(linked * 16, b"anything", {})])
+    assert [target for target, _ in links_of([creation(), *first.groups()])[first.root_id]] == expected
+
+
+def test_a_creation_whose_trace_is_forgotten_is_linked_to_and_not_told() -> None:
+    first = MadeAttempt(number=1)
+    links = links_of([creation(), *first.groups()], config=Config(max_traces=1))
+    ((target, told),) = links[first.root_id]
+    assert (target, told["podtrail.link.target"]) == (b"request1", "unknown")
+    assert not links[b"request1"]
 
 
 def test_only_the_first_attempt_links_to_the_creation() -> None:
