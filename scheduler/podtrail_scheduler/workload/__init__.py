@@ -7,7 +7,14 @@ never what becomes of them. `{}` is a small cluster on which every kind of resul
 from collections.abc import Mapping
 from typing import Any, cast
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationInfo,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 from pydantic_core import PydanticKnownError
 
 from podtrail_scheduler.objects.durations import Duration, format_duration, parse_duration
@@ -140,9 +147,10 @@ class Workload(Section):
     @model_validator(mode="before")
     @classmethod
     def _objects_in_place_of_examples(cls, data: Any) -> Any:
-        if isinstance(data, Mapping) and data.get("objects") is not None:
+        if isinstance(data, Mapping) and "objects" in data:
             given = {key: value for key, value in data.items() if value is not None}
-            return {"nodes": [], "pods": [], "faults": {}, **given}
+            # A section that is named and empty is there, and says what it lacks.
+            return {"objects": {}, "nodes": [], "pods": [], "faults": {}, **given}
         return data
 
     @field_validator("pods")
@@ -151,6 +159,14 @@ class Workload(Section):
         if not pods and info.data.get("objects", pods) is None:
             raise PydanticKnownError("too_short", {"field_type": "List", "min_length": 1, "actual_length": 0})
         return pods
+
+    @model_serializer(mode="wrap")
+    def _dumped(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave `objects` out where there are none: a section that is there must name its files."""
+        dumped: dict[str, Any] = dump(self)
+        if self.objects is None:
+            dumped.pop("objects", None)
+        return dumped
 
     @property
     def written(self) -> Objects:
