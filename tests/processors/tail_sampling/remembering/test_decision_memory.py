@@ -82,6 +82,40 @@ def test_what_is_remembered_is_what_was_decided_last(steps: list[tuple[str, int]
     assert {number: memory.get(_id(number)) for number in range(1, 41)} == dict.fromkeys(range(1, 41)) | known
 
 
+def test_of_another_size_a_predecessor_is_asked_until_as_much_has_come_in() -> None:
+    before = _memory(5, 5)
+    before.put(_id(1), "sampled")
+    memory = _memory(100, 100)
+    memory.take_over(before)
+    assert memory.size > _memory(100, 100).size
+    for number in range(2, 11):
+        memory.put(_id(number), "sampled")
+    assert memory.get(_id(1)) == "sampled"
+    memory.put(_id(11), "sampled")
+    assert memory.get(_id(1)) is None
+    assert memory.size == _memory(100, 100).size
+
+
+@pytest.mark.parametrize(("kept", "not_kept", "expected"), [(9, 0, [True, False]), (0, 9, [False, True])])
+def test_a_decision_without_a_table_is_not_remembered(kept: int, not_kept: int, expected: list[bool]) -> None:
+    memory = _memory(kept, not_kept)
+    assert [memory.put(_id(1), "sampled"), memory.put(_id(2), "dropped")] == expected
+    assert [memory.get(_id(1)), memory.get(_id(2))] == [
+        decision if is_kept else None for decision, is_kept in zip(("sampled", "dropped"), expected, strict=True)
+    ]
+
+
+def test_two_successors_of_one_memory_write_over_none_of_each_others() -> None:
+    before = _memory(94, 94)
+    before.put(_id(1), "sampled")
+    first, second = _memory(94, 94), _memory(94, 94)
+    for successor in (first, second):
+        successor.take_over(before)
+    second.put(_id(2), "dropped")
+    assert (first.get(_id(1)), second.get(_id(1))) == ("sampled", "sampled")
+    assert (first.get(_id(2)), second.get(_id(2))) == (None, "dropped")
+
+
 def test_late_spans_follow_what_is_only_remembered_here(sampler: Make, span: Make, policy: Make) -> None:
     made = sampler(policy("status_code", status_codes=["ERROR"]), num_traces=1, decision_memory={"kept": 9})
     made.send(0, span(1, 1, status=ERROR))
