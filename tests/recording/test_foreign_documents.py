@@ -105,6 +105,29 @@ def test_a_trace_that_jaeger_gave_is_a_request_with_its_spans(file: Path, indent
     assert not record.timed
 
 
+@pytest.mark.parametrize(
+    ("kind", "value", "expected"),
+    [
+        ("bool", "true", True),
+        ("bool", "false", False),
+        ("bool", "yes", "yes"),
+        ("int64", "-5", -5),
+        ("int64", "5.0", "5.0"),
+        ("int64", 7, 7),
+        ("float64", 7, 7.0),
+        ("float64", 1 << 53, 1 << 53),
+        ("string", "5", "5"),
+    ],
+)
+def test_jaegers_tags_are_of_the_type_that_they_say_if_they_can_be(
+    file: Path, kind: str, value: object, expected: object
+) -> None:
+    write(file, {"data": [jaeger(jaeger_span(tags=[{"key": "x", "type": kind, "value": value}]))]})
+    (span,) = spans(file)
+    found = span.attributes["x"]
+    assert (found, type(found)) == (expected, type(expected))
+
+
 def test_jaegers_references_are_parent_and_links(file: Path) -> None:
     references = [
         {"refType": "FOLLOWS_FROM", "traceID": TRACE, "spanID": "1"},
@@ -230,6 +253,14 @@ def test_documents_may_be_compressed(tmp_path: Path) -> None:
 def test_what_is_no_trace_is_named_by_its_byte_and_the_rest_is_used(file: Path) -> None:
     write(file, [{"a": 1, "b": 2}, zipkin_span()])
     assert damages(file) == [f"{file} at byte 1: neither a trace nor a span: an object with the keys a, b"]
+    assert sum(isinstance(item, Record) for item in read_recording(file)) == 1
+
+
+@pytest.mark.parametrize("other", [{"processes": {}, "spans": "none"}, {"spans": []}])
+def test_what_only_looks_like_jaegers_is_none_of_its_traces(file: Path, other: dict[str, Any]) -> None:
+    write(file, {"data": [other, jaeger(jaeger_span())]})
+    (damage,) = damages(file)
+    assert "neither a trace nor a span" in damage
     assert sum(isinstance(item, Record) for item in read_recording(file)) == 1
 
 

@@ -54,3 +54,12 @@ def test_compressed_files_are_what_the_usual_tools_read(tmp_path: Path) -> None:
     plain = write(tmp_path / "r.jsonl")
     assert gzip.decompress(write(tmp_path / "r.jsonl.gz")) == plain
     assert zstandard.ZstdDecompressor().decompress(write(tmp_path / "r.jsonl.zst")) == plain
+
+
+def test_a_long_recording_reaches_the_disk_while_it_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "r.otlp"
+    groups = read_request(request()).groups
+    with RecordingWriter(path) as writer:
+        for arrival in range(20_000):
+            writer.write(groups, ARRIVAL + arrival)
+        assert path.stat().st_size > 1 << 20
