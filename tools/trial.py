@@ -1,6 +1,7 @@
 """Trying changes of a room: its tests in a process of their own each, the likeliest to notice first."""
 
 import gc
+import importlib
 import json
 import os
 import resource
@@ -97,6 +98,8 @@ class Trial:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Run the tests twice: to see which lines each runs, and to see them pass in the order of their durations."""
         self._session = session
+        for path in self._files:
+            importlib.import_module(_module_name(Path(path)))  # also what is imported when it is first used
         gc.collect()
         functions = [some for some in gc.get_objects() if isinstance(some, FunctionType)]
         self._functions = [function for function in functions if function.__code__.co_filename in self._files]
@@ -253,6 +256,13 @@ def _waited(child: int, limit: float, patience: float) -> int | None:
             process.kill()
         time.sleep(pause)
         pause = min(2 * pause, 0.2)
+
+
+def _module_name(path: Path) -> str:
+    parts = [] if path.stem == "__init__" else [path.stem]
+    while (path := path.parent).joinpath("__init__.py").exists():
+        parts.insert(0, path.name)
+    return ".".join(parts)
 
 
 def _is_put_in_place(mutant: Mutant, functions: list[FunctionType]) -> bool:

@@ -89,6 +89,16 @@ def test_prints_what_no_test_notices(project: Path) -> None:
     assert lines[-1] == "2 of 7 killed (28.6 %), 0 of them by time; 0 left out as equivalent"
 
 
+def test_what_is_imported_when_it_is_first_used_is_tried_too(project: Path) -> None:
+    tests = TESTS.replace("from toy.door import opens\n", "")
+    lazily = tests.replace(" -> None:\n", " -> None:\n    from toy.door import opens\n\n")
+    (project / "tests/test_door.py").write_text(lazily, encoding="utf-8")
+
+    _, lines = mutate(project, "door")
+
+    assert set(lines[1:-1]) == SURVIVORS
+
+
 def test_a_test_that_bites_kills(project: Path) -> None:
     with (project / "tests/test_door.py").open("a", encoding="utf-8") as tests:
         tests.write(AT_THE_BOUND)

@@ -18,7 +18,5 @@ class TraceFate(NamedTuple):
 
 
 def fate_of(verdict: Verdict) -> TraceFate:
-    """Return what a verdict means for links to the trace."""
-    if verdict.decision == "sampled":
-        return TraceFate(kept=True)
+    """Return what a verdict that did not keep a trace means for links to it."""
     return TraceFate(kept=False, policy=verdict.policy[:_LONGEST_TEXT], reason=verdict.reason[:_LONGEST_TEXT])
