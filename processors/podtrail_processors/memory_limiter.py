@@ -151,7 +151,11 @@ class MemoryLimiter(PassingProcessor):
         )
 
     def admit(self, batch: Batch, now: int) -> None:
-        """Raise `Refused` while too much memory is used."""
+        """Refuse a batch while too much memory is used.
+
+        Raises:
+            Refused: more is used than the soft limit.
+        """
         try:
             self.ask(now)
         except Refused:
@@ -159,7 +163,11 @@ class MemoryLimiter(PassingProcessor):
             raise
 
     def ask(self, now: int) -> None:
-        """Raise `Refused` while too much memory is used; `after` is when it is measured again."""
+        """Refuse what comes while too much memory is used.
+
+        Raises:
+            Refused: more is used than the soft limit; its `after` is when it is measured again.
+        """
         since = self._taken + _COPIES * (self._arriving.ever - self._arrived)
         may_exceed = self._used <= self._soft_limit < self._used + since
         if may_exceed or self._checked is None or now >= self._checked + self._check_interval:

@@ -116,7 +116,8 @@ def threshold_text(threshold: int) -> str:
 def threshold_for(probability: float, precision: int = HEX_DIGITS) -> int:
     """Return the threshold that samples with a probability; `precision` in hexadecimal digits, more near 0 and 1.
 
-    ValueError unless the probability is between 2**-56 and 1.
+    Raises:
+        ValueError: the probability is not between 2**-56 and 1.
     """
     if not 1 / NEVER <= probability <= 1:
         raise ValueError(f"the probability {probability} is not between 2**-56 and 1")

@@ -53,7 +53,11 @@ class Recent(Generic[K, V]):
         return None if entry is None else entry[1]
 
     def forget_oldest(self) -> None:
-        """Forget what was not put for longest. KeyError when there is nothing."""
+        """Forget what was not put for longest.
+
+        Raises:
+            KeyError: there is nothing.
+        """
         self._forget("full")
 
     def expire(self, now: int) -> None:

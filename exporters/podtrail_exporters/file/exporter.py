@@ -64,7 +64,11 @@ class FileExporter:
 
 
 def write_all(writes: list[tuple[LogFile, bytes]]) -> None:
-    """Append to all files or to none. Retryable when a disk is full or fails."""
+    """Append to all files or to none.
+
+    Raises:
+        Retryable: a disk is full or fails.
+    """
     marks: list[tuple[LogFile, int]] = []
     for file, data in writes:
         try:

@@ -37,7 +37,11 @@ class FileThread:
         self._syncing: asyncio.Task[None] | None = None
 
     async def open(self, *, append: bool, create_directory: bool) -> None:
-        """Open all files. StartError when one can't be."""
+        """Open all files.
+
+        Raises:
+            StartError: one can't be opened.
+        """
 
         def work() -> None:
             for file in self._files:

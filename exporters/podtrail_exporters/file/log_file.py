@@ -79,7 +79,11 @@ class LogFile:
         return self
 
     def close(self) -> None:
-        """Force everything onto the disk and close. OSError when that fails; closed all the same."""
+        """Force everything onto the disk and close.
+
+        Raises:
+            OSError: that fails; the file is closed all the same.
+        """
         fd, self._fd = self._fd, -1
         if fd < 0:
             return

@@ -76,7 +76,11 @@ class ConditionGroup(Model):
         return self
 
     def meant(self) -> ContextName:
-        """Return the context, worked out from the conditions where none is given. ValueError when that can't be."""
+        """Return the context, worked out from the conditions where none is given.
+
+        Raises:
+            ValueError: the conditions don't tell.
+        """
         from podtrail_processors.filter.contexts import context_of
 
         return self.context or context_of(self.conditions)

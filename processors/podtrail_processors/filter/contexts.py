@@ -33,7 +33,11 @@ _LOWEST_FIRST: Mapping[str, ContextName] = {
 
 @lru_cache(maxsize=256)
 def compiled(text: str, context: ContextName) -> Condition:
-    """Return a condition. ValueError when it can't be read: where and why."""
+    """Return a condition.
+
+    Raises:
+        ValueError: it can't be read; the text says where and why.
+    """
     try:
         return Condition(text, _CONTEXTS[context])
     except ConditionError as error:
@@ -43,7 +47,8 @@ def compiled(text: str, context: ContextName) -> Condition:
 def context_of(conditions: Sequence[str]) -> ContextName:
     """Return what conditions are about: the lowest of what their paths begin with, as in the Collector.
 
-    ValueError for a path that does not say, and for conditions without any.
+    Raises:
+        ValueError: a path does not say, or there are no conditions.
     """
     named: set[str] = set()
     for text in conditions:

@@ -45,7 +45,11 @@ class WaitingRoom:
         self.size += len(group.spans) + group.span_count * _SPAN_BYTES
 
     def take(self) -> Held:
-        """Take out what is due first. IndexError when nothing is inside."""
+        """Take out what is due first.
+
+        Raises:
+            IndexError: nothing is inside.
+        """
         held = heappop(self._heap)
         group = held.group
         for key in _keys_of(group):

@@ -53,7 +53,11 @@ class ConfigurationDecoder:
         self._below = below
 
     def decode(self, kind: type[Decoded], document: Located, also: Sequence[str] = ("apiVersion", "kind")) -> Decoded:
-        """The dataclass; keys in `also` are passed over. Raises ConfigurationError for values of a wrong type."""
+        """The dataclass; keys in `also` are passed over.
+
+        Raises:
+            ConfigurationError: for values of a wrong type.
+        """
         decoded: Decoded = self._struct(kind, document, _DocumentPlace(), also)
         if self._wrong:
             raise ConfigurationError(self._wrong[0].message, self._wrong, self._file)

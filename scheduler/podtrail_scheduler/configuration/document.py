@@ -86,7 +86,11 @@ def is_plain_text(text: str) -> bool:
 
 
 def parse(text: str, file: str) -> tuple[Located, list[Repeated]]:
-    """The document and the keys that are repeated in it; raises ConfigurationError when it is not YAML."""
+    """The document and the keys that are repeated in it.
+
+    Raises:
+        ConfigurationError: it is not YAML.
+    """
     with _refusing(file):
         return _located(yaml.compose(text, Loader=yaml.SafeLoader), text, file)
 
@@ -94,7 +98,8 @@ def parse(text: str, file: str) -> tuple[Located, list[Repeated]]:
 def parse_all(text: str, file: str) -> list[tuple[Located, list[Repeated]]]:
     """The documents of a file that may be large, each as `parse` gives it; read in C where there is a library for it.
 
-    Raises ConfigurationError when it is not YAML.
+    Raises:
+        ConfigurationError: it is not YAML.
     """
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     with _refusing(file):

@@ -84,7 +84,8 @@ def resolve(
 
     A plugin that serves none is known and left out.
 
-    Raises ConfigurationError with what kube-scheduler says when it makes its profiles.
+    Raises:
+        ConfigurationError: with what kube-scheduler says when it makes its profiles.
     """
     return tuple(
         _resolve(profile, index, configuration, serves, features, source)

@@ -105,8 +105,8 @@ class FeatureGates:
 def parse_feature_gates(texts: Iterable[str]) -> FeatureGates:
     """The gates of `--feature-gates`, each text like `A=true,kube:B=false`.
 
-    Raises ConfigurationError with the words of component-base: for an unknown gate, one that is locked, and one
-    whose needs are off.
+    Raises:
+        ConfigurationError: a gate is unknown or locked, or what it needs is off; in the words of component-base.
     """
     given: dict[str, bool] = {}
     for pair in (pair for text in texts for pair in text.split(",") if pair):

@@ -19,7 +19,11 @@ _LARGEST = 2**63 - 1
 
 
 def parse_go_duration(text: str) -> int:
-    """The duration in nanoseconds. Raises ValueError in Go's words."""
+    """The duration in nanoseconds.
+
+    Raises:
+        ValueError: it is none, in the words of Go's `time.ParseDuration`.
+    """
     refused = ValueError(f"time: invalid duration {json.dumps(text, ensure_ascii=False)}")
     rest = text[1:] if text[:1] in ("+", "-") else text
     if rest == "0":

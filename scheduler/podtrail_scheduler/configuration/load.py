@@ -46,7 +46,8 @@ class ConfigurationSource:
 def load(path: str, features: FeatureGates) -> tuple[KubeSchedulerConfiguration, ConfigurationSource]:
     """The decoded and completed configuration of a file, not yet validated (see `check`).
 
-    Raises ConfigurationError, also when the file cannot be read.
+    Raises:
+        ConfigurationError: the file can't be read or decoded.
     """
     try:
         with Path(path).open("rb") as file:
@@ -62,7 +63,11 @@ def load(path: str, features: FeatureGates) -> tuple[KubeSchedulerConfiguration,
 
 
 def read(text: str, file: str, features: FeatureGates) -> tuple[KubeSchedulerConfiguration, ConfigurationSource]:
-    """The decoded and completed configuration of a document, not yet validated. Raises ConfigurationError."""
+    """The decoded and completed configuration of a document, not yet validated.
+
+    Raises:
+        ConfigurationError: a field is unknown, repeated or of the wrong type.
+    """
     document, repeated = parse(text, file)
     _check_kind(document, text, file)
     decoder = ConfigurationDecoder(file)
@@ -92,7 +97,11 @@ def read(text: str, file: str, features: FeatureGates) -> tuple[KubeSchedulerCon
 
 
 def check(configuration: KubeSchedulerConfiguration, features: FeatureGates, source: ConfigurationSource) -> list[str]:
-    """Raises ConfigurationError with all that is wrong; returns warnings."""
+    """Validates a configuration; returns warnings.
+
+    Raises:
+        ConfigurationError: with all that is wrong.
+    """
     if errors := validate(configuration, features):
         raise source.refuse(errors)
     if configuration.tracing is not None and not features.enabled(SCHEDULER_TRACING):

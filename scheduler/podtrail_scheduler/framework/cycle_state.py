@@ -33,7 +33,11 @@ class CycleState:
         self._values[type(value)] = value
 
     def read(self, kind: type[Value]) -> Value:
-        """The value of type `kind`; KeyError when its plugin did not run."""
+        """The value of type `kind`.
+
+        Raises:
+            KeyError: its plugin did not run.
+        """
         value = self._values[kind]
         assert isinstance(value, kind)
         return value

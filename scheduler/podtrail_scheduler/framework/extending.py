@@ -37,7 +37,11 @@ class Extenders(Protocol):
     """Whether any of them has a say in preemption."""
 
     async def filter(self, pod: Pod, nodes: Sequence[str], diagnosis: Diagnosis) -> Sequence[str]:
-        """Those of `nodes` that they let pass; `diagnosis` is told of the others. Raises ExtenderError."""
+        """Those of `nodes` that they let pass; `diagnosis` is told of the others.
+
+        Raises:
+            ExtenderError: one that is not `ignorable` fails.
+        """
         ...
 
     async def prioritize(self, pod: Pod, nodes: Sequence[str]) -> Mapping[str, int]:
@@ -45,9 +49,17 @@ class Extenders(Protocol):
         ...
 
     async def preempt(self, pod: Pod, victims: Mapping[str, Victims], pods_on: PodsOn) -> dict[str, Victims]:
-        """The candidates that are left of `victims`, by node, and with which victims. Raises ExtenderError."""
+        """The candidates that are left of `victims`, by node, and with which victims.
+
+        Raises:
+            ExtenderError: one that is not `ignorable` fails.
+        """
         ...
 
     async def bind(self, pod: Pod, node_name: str) -> bool:
-        """Binds, if one of them does so for this Pod. Raises ExtenderError."""
+        """Binds, if one of them does so for this Pod.
+
+        Raises:
+            ExtenderError: the one that binds fails.
+        """
         ...

@@ -15,7 +15,11 @@ _PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)")
 
 
 def parse_duration(value: object) -> int:
-    """Nanoseconds of a duration text; ValueError says how one is written."""
+    """Nanoseconds of a duration text.
+
+    Raises:
+        ValueError: it is none; the text says how one is written.
+    """
     text = str(value)
     parts = _PART.findall(text)
     if isinstance(value, int) and not isinstance(value, bool) and value == 0:

@@ -27,7 +27,11 @@ _QUANTITY = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([a-zA-Z]*)(?:[eE]([+-]?\d{1,2}))?
 
 
 def parse_quantity(text: str | float) -> Fraction:
-    """The exact value of a quantity; ValueError names what is wrong with it."""
+    """The exact value of a quantity.
+
+    Raises:
+        ValueError: it is none; the text says what would be.
+    """
     match = _QUANTITY.fullmatch(str(text).strip())
     suffix = match[2] if match else ""
     exponent = match[3] if match else None

@@ -58,14 +58,22 @@ class Document:
 
     @classmethod
     def from_text(cls, text: str, name: str = "configuration", environ: Mapping[str, str] | None = None) -> "Document":
-        """Read a configuration from YAML text; `name` stands for the file in reports. Raises ConfigError."""
+        """Read a configuration from YAML text; `name` stands for the file in reports.
+
+        Raises:
+            ConfigError: with every problem that can be told apart.
+        """
         return cls._finish([_as_map(read_yaml(text, name), name)], os.environ if environ is None else environ)
 
     @classmethod
     def from_mapping(
         cls, mapping: Mapping[str, Any], name: str = "configuration", environ: Mapping[str, str] | None = None
     ) -> "Document":
-        """Take a configuration as Python values: mappings, sequences and scalars. Raises ConfigError."""
+        """Take a configuration as Python values: mappings, sequences and scalars.
+
+        Raises:
+            ConfigError: a value is none that YAML has, or a reference (`${env:…}`) can't be resolved.
+        """
         problems: list[Problem] = []
         tree = _from_python(mapping, Position(Source(name)), (), problems)
         if problems:

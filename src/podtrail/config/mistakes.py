@@ -30,7 +30,11 @@ class Mistakes(ValueError):
 
 @contextmanager
 def below(*path: str | int) -> Iterator[None]:
-    """Say that the mistakes found within stand below a path."""
+    """Put a path before those of the mistakes that are found within.
+
+    Raises:
+        Mistakes: those found within, each below the path.
+    """
     try:
         yield
     except Mistakes as error:
@@ -38,7 +42,11 @@ def below(*path: str | int) -> Iterator[None]:
 
 
 def together(*makes: Callable[[], R]) -> list[R]:
-    """Return what each makes. Mistakes of all of them when one has any."""
+    """Return what each makes.
+
+    Raises:
+        Mistakes: those of all of them, when one has any.
+    """
     made: list[R] = []
     wrong: list[Mistake] = []
     for make in makes:

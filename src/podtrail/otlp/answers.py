@@ -25,7 +25,11 @@ class PartialSuccess(NamedTuple):
 
 
 def read_export_response(raw: bytes) -> PartialSuccess:
-    """Return what a serialized ExportTraceServiceResponse says. Raises `MalformedAnswer`."""
+    """Return what a serialized ExportTraceServiceResponse says.
+
+    Raises:
+        MalformedAnswer: the bytes are no such message.
+    """
     try:
         partial = ExportTraceServiceResponse.FromString(raw).partial_success
     except DecodeError as error:
@@ -34,7 +38,11 @@ def read_export_response(raw: bytes) -> PartialSuccess:
 
 
 def read_export_response_json(raw: bytes) -> PartialSuccess:
-    """Return what an ExportTraceServiceResponse in OTLP JSON says. Raises `MalformedAnswer`."""
+    """Return what an ExportTraceServiceResponse in OTLP JSON says.
+
+    Raises:
+        MalformedAnswer: it is no JSON object, or a field has the wrong type.
+    """
     partial = _object(raw).get("partialSuccess") or {}
     try:
         return PartialSuccess(int(partial.get("rejectedSpans") or 0), str(partial.get("errorMessage") or ""))
@@ -43,20 +51,31 @@ def read_export_response_json(raw: bytes) -> PartialSuccess:
 
 
 def status_message(raw: bytes) -> str:
-    """Return the message of a serialized google.rpc.Status. Raises `MalformedAnswer`."""
+    """Return the message of a serialized google.rpc.Status.
+
+    Raises:
+        MalformedAnswer: the bytes are no such message.
+    """
     message: str = _status(raw).message
     return message
 
 
 def status_message_json(raw: bytes) -> str:
-    """Return the message of a google.rpc.Status in JSON. Raises `MalformedAnswer`."""
+    """Return the message of a google.rpc.Status in JSON.
+
+    Raises:
+        MalformedAnswer: it is no JSON object.
+    """
     return str(_object(raw).get("message") or "")
 
 
 def retry_delay_of_status(raw: bytes) -> float | None:
     """Return the seconds that the RetryInfo in a serialized google.rpc.Status asks for, None without one.
 
-    That is what the gRPC trailer `grpc-status-details-bin` holds. Raises `MalformedAnswer`.
+    That is what the gRPC trailer `grpc-status-details-bin` holds.
+
+    Raises:
+        MalformedAnswer: the bytes are no Status, or its RetryInfo is none.
     """
     for detail in _status(raw).details:
         if detail.Is(RetryInfo.DESCRIPTOR):
@@ -65,7 +84,11 @@ def retry_delay_of_status(raw: bytes) -> float | None:
 
 
 def retry_delay(raw: bytes) -> float:
-    """Return the seconds that a serialized google.rpc.RetryInfo asks for, 0 or more. Raises `MalformedAnswer`."""
+    """Return the seconds that a serialized google.rpc.RetryInfo asks for, 0 or more.
+
+    Raises:
+        MalformedAnswer: the bytes are no such message.
+    """
     try:
         delay = RetryInfo.FromString(raw).retry_delay
     except DecodeError as error:

@@ -50,7 +50,11 @@ _ARRIVAL = _arrival_type()
 
 
 def read_arrival(request: bytes) -> int | None:
-    """Return the arrival that a serialized request carries, None when it carries none. DecodeError when malformed."""
+    """Return the arrival that a serialized request carries, Unix nanoseconds; None when it carries none.
+
+    Raises:
+        DecodeError: the request is malformed.
+    """
     if _TAG not in request:
         return None
     if _ends_with_arrival(request):
@@ -82,12 +86,20 @@ def _ends_with_arrival(request: bytes) -> bool:
 
 
 def with_arrival(request: bytes, arrival: int) -> bytes:
-    """Return a serialized request that carries this arrival, the last thing in it."""
+    """Return a serialized request that carries this arrival (Unix nanoseconds), the last thing in it.
+
+    Raises:
+        DecodeError: the request is malformed.
+    """
     return without_arrival(request) + cast("bytes", _ARRIVAL(arrival=arrival).SerializeToString())
 
 
 def without_arrival(request: bytes) -> bytes:
-    """Return a serialized request as it came, byte for byte if it carries an arrival at its end or none."""
+    """Return a serialized request as it came, byte for byte if it carries an arrival at its end or none.
+
+    Raises:
+        DecodeError: the request is malformed.
+    """
     if read_arrival(request) is None:
         return request
     message = _ARRIVAL.FromString(request)
@@ -97,7 +109,10 @@ def without_arrival(request: bytes) -> bytes:
 
 
 def read_arrival_json(line: bytes) -> int | None:
-    """Return the arrival that a request in OTLP JSON carries at its top level. The line must be valid JSON."""
+    """Return the arrival (Unix nanoseconds) that a request in OTLP JSON carries at its top level, None without one.
+
+    The line must be valid JSON.
+    """
     found = list(_IN_JSON.finditer(line))
     if not found:
         return None

@@ -29,7 +29,11 @@ class Batch:
 
 
 def merge(batches: Iterable[Batch]) -> Batch:
-    """Return the batches as one, in order. ValueError when there is none."""
+    """Return the batches as one, in order.
+
+    Raises:
+        ValueError: there is none.
+    """
     merged = list(batches)
     if len(merged) == 1:
         return merged[0]

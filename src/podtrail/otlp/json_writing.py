@@ -35,7 +35,11 @@ def write_json_request(groups: Iterable[Group]) -> bytes:
 
 
 def span_to_json(raw_span: bytes) -> dict[str, Any]:
-    """Return the mapping that OTLP JSON has for a span (bytes without frame). DecodeError when they are none."""
+    """Return the mapping that OTLP JSON has for a span (bytes without frame).
+
+    Raises:
+        DecodeError: the bytes are no span.
+    """
     return _to_json(trace_pb2.Span.FromString(raw_span))
 
 

@@ -123,6 +123,9 @@ def refuse_hollow(elements: int, size: int) -> None:
     """Refuse a request of so many resources, scopes and spans in so many bytes that nobody sends it in good faith.
 
     An empty one takes two bytes of a request, and some hundred, and microseconds, when it is read.
+
+    Raises:
+        MalformedRequest: there are so many.
     """
     if elements > _MOST_ELEMENTS or (elements > _FEW_ELEMENTS and elements * _LEAST_BYTES > size):
         raise MalformedRequest(f"{elements:,} resources, scopes and spans in {size:,} bytes: too many to look at")

@@ -70,8 +70,10 @@ class Rejections:
 def scrutinize(raw: bytes, rejections: Rejections) -> bytes:
     """Return a request in canonical form, without the spans that can't be decoded, which are counted.
 
-    Singular fields that stand more than once are merged, as every parser does. DecodeError when not even the spans'
-    borders can be found.
+    Singular fields that stand more than once are merged, as every parser does.
+
+    Raises:
+        DecodeError: not even the spans' borders can be found.
     """
     request = _REQUEST.FromString(raw)
     sound = [_resource_spans(resource_spans, rejections) for resource_spans in request.resource_spans]

@@ -81,7 +81,11 @@ class RequestFacts(NamedTuple):
 
 
 def check(request: bytes) -> RequestFacts:
-    """Return what is told in a serialized ExportTraceServiceRequest. DecodeError when upstream's parser refuses it."""
+    """Return what is told in a serialized ExportTraceServiceRequest.
+
+    Raises:
+        DecodeError: upstream's parser refuses it.
+    """
     merged = _parse(request)
     spans = merged.resource_spans.scope_spans.spans
     # Written again it is little more than the lists. Times as packed bytes spare an int for each (500 instructions a

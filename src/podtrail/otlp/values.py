@@ -32,7 +32,11 @@ def from_any_value(value: common_pb2.AnyValue) -> Value:
 
 
 def to_any_value(value: Value) -> common_pb2.AnyValue:
-    """Return the AnyValue of a Python value. An int beyond 64 bits raises ValueError."""
+    """Return the AnyValue of a Python value.
+
+    Raises:
+        ValueError: an int has more than 64 bits.
+    """
     match value:
         case None:
             return common_pb2.AnyValue()

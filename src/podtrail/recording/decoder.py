@@ -87,7 +87,11 @@ class RecordingDecoder:
 
 
 def decode_line(line: bytes) -> DecodedRequest:
-    """Decode a request in OTLP JSON. MalformedRequest when it is none."""
+    """Decode a request in OTLP JSON.
+
+    Raises:
+        MalformedRequest: it is no request, or holds what can't be told apart into spans.
+    """
     intake = read_json_request(line)
     arrival = read_arrival_json(line)
     if arrival is None and not intake.groups and not _NAMED.search(line) and line.strip() != b"{}":

@@ -25,7 +25,11 @@ class RecordingForm:
 
     @classmethod
     def of(cls, path: str | PathLike[str]) -> Self:
-        """Return the form that a name asks for. ValueError when it ends in none of them."""
+        """Return the form that the ending of a name asks for.
+
+        Raises:
+            ValueError: it ends in none of them.
+        """
         suffixes = PurePath(path).suffixes
         compression = _COMPRESSIONS.get(suffixes[-1], "none") if suffixes else "none"
         name = suffixes[-2:-1] if compression != "none" else suffixes[-1:]

@@ -12,7 +12,10 @@ from podtrail.recording.record import Damage, Record
 def merged(paths: Iterable[str | PathLike[str]], damaged: Callable[[Damage], None]) -> Iterator[Record]:
     """Yield the requests of recordings in the order of arrival, of the recordings where that is equal.
 
-    One request a recording is held in memory. `damaged` is told what could not be read. OSError when a file can't be.
+    One request a recording is held in memory. `damaged` is told what could not be read.
+
+    Raises:
+        OSError: a file can't be read.
     """
 
     def one(path: str | PathLike[str]) -> Iterator[Record]:

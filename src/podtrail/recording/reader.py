@@ -15,7 +15,10 @@ def read_recording(path: str | PathLike[str]) -> Iterator[Record | Damage]:
 
     OTLP JSON lines or length-prefixed protobuf, plain, gzip or zstd: the content says which, and where that is unclear
     the name. One request (at most 64 MiB) is held in memory at a time. A request arrives at the time that it carries,
-    else at the latest end of its spans, and never before the one ahead of it. OSError when the file can't be read.
+    else at the latest end of its spans, and never before the one ahead of it.
+
+    Raises:
+        OSError: the file can't be read, or is a pipe or a terminal.
     """
     decoder = RecordingDecoder(fspath(path))
     with Path(path).open("rb") as file:

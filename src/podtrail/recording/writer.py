@@ -20,7 +20,11 @@ class RecordingWriter:
     """Writes requests with their arrivals to a new file. A crash leaves whole requests and at most one half."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
-        """Take format and compression from the name. ValueError when it ends in none of them."""
+        """Take format and compression from the name.
+
+        Raises:
+            ValueError: it ends in none of them.
+        """
         self.path = Path(path)
         self._form = RecordingForm.of(path)
         self._block: list[bytes] = []

@@ -159,7 +159,8 @@ def read_config(config: Config) -> Document:
 def read_records(paths: Iterable[str | Path], damaged: Callable[[Damage], None]) -> Iterator[Record]:
     """Yield the requests of recordings, merged in order of arrival; tell `damaged` what could not be read.
 
-    OSError when a file can't be opened.
+    Raises:
+        OSError: a file can't be opened.
     """
     return merged(paths, damaged)
 

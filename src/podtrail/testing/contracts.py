@@ -50,6 +50,9 @@ def check_deadline_law(create: Create, arrivals: Sequence[Arrival]) -> None:
     """`deadline()` covers everything inside, and `expire(d)` called until it returns nothing moves it past `d`.
 
     What says that it passes everything on (`PassesOn`) holds nothing.
+
+    Raises:
+        ContractBroken: it does not hold.
     """
     for limit in (1, _MANY):
         run = _Run(create)
@@ -66,7 +69,11 @@ def check_deadline_law(create: Create, arrivals: Sequence[Arrival]) -> None:
 
 
 def check_early_expire_changes_nothing(create: Create, arrivals: Sequence[Arrival]) -> None:
-    """An `expire` before the deadline returns nothing and changes nothing."""
+    """An `expire` before the deadline returns nothing and changes nothing.
+
+    Raises:
+        ContractBroken: it does.
+    """
     run = _Run(create)
     for arrival in arrivals:
         run.advance(arrival.now, _MANY)
@@ -79,7 +86,11 @@ def check_early_expire_changes_nothing(create: Create, arrivals: Sequence[Arriva
 
 
 def check_nothing_lost_nothing_twice(create: Create, arrivals: Sequence[Arrival]) -> None:
-    """At every step each span is inside, has left once, or is in the ledger as sampled out or dropped."""
+    """At every step each span is inside, has left once, or is in the ledger as sampled out or dropped.
+
+    Raises:
+        ContractBroken: a span is none of these, or two of them.
+    """
     for end in (_MANY, arrivals[-1].now if arrivals else 0):
         run = _Run(create)
         for arrival in arrivals:
@@ -96,7 +107,11 @@ def check_nothing_lost_nothing_twice(create: Create, arrivals: Sequence[Arrival]
 
 
 def check_verdicts_pass_in_order(create: Create, arrivals: Sequence[Arrival]) -> None:
-    """A sampler's verdicts come out at the other end, all of them, once, in their order; a sampler adds its own."""
+    """A sampler's verdicts come out at the other end, all of them, once, in their order; a sampler adds its own.
+
+    Raises:
+        ContractBroken: some are missing, or in another order.
+    """
     run = _Run(create)
     for arrival in arrivals:
         run.advance(arrival.now, _MANY)
@@ -110,7 +125,11 @@ def check_verdicts_pass_in_order(create: Create, arrivals: Sequence[Arrival]) ->
 
 
 def check_drain_lets_go_of_everything(create: Create, arrivals: Sequence[Arrival]) -> None:
-    """After `drain` nothing is held, nothing is due, and nothing was lost."""
+    """After `drain` nothing is held, nothing is due, and nothing was lost.
+
+    Raises:
+        ContractBroken: something is.
+    """
     run = _Run(create)
     for arrival in arrivals:
         run.advance(arrival.now, _MANY)
@@ -139,7 +158,11 @@ def check_take_over_keeps_what_is_held(create: Create, arrivals: Sequence[Arriva
 
 
 def check_same_calls_same_answers(create: Create, arrivals: Sequence[Arrival]) -> None:
-    """The same calls give the same spans, in the same order."""
+    """The same calls give the same spans, in the same order.
+
+    Raises:
+        ContractBroken: they don't.
+    """
     first, second = _Run(create), _Run(create)
     for run in (first, second):
         for arrival in arrivals:

@@ -40,7 +40,8 @@ Whom = str | bytes | MadeAttempt
 def given(*items: str | Mapping[str, Any]) -> list[tuple[int, bytes]]:
     """Return a recording for `replay` of what test files write under `given`: text, or mappings as YAML has them.
 
-    ConfigError when an item can't be read.
+    Raises:
+        ConfigError: an item can't be read.
     """
     root = read_yaml(json.dumps({"given": items}, ensure_ascii=False), "given")
     assert isinstance(root, MapNode)

@@ -95,7 +95,11 @@ class PolicyTests(pytest.File):
     """A file of tests of policies."""
 
     def collect(self) -> Iterator["PolicyTest"]:
-        """Yield its cases."""
+        """Yield its cases.
+
+        Raises:
+            CollectError: the file can't be read as tests.
+        """
         from podtrail.config import ConfigError
         from podtrail.testing.cases.suite import read_suite
 
@@ -119,7 +123,11 @@ class PolicyTest(pytest.Item):
         self._case = case
 
     def runtest(self) -> None:
-        """Run the case. Raises Unexpected."""
+        """Run the case.
+
+        Raises:
+            Unexpected: something came out otherwise than the case expects.
+        """
         from podtrail.testing.cases.judging import run_case
 
         result = run_case(self._suite, self._case)

@@ -29,7 +29,12 @@ class Undecodable(ValueError):
 
 
 def decompress(raw: bytes, encoding: str, limit: int) -> bytes:
-    """Return what `raw` holds, at most `limit` bytes. Raises what `decompressed` does."""
+    """Return what `raw` holds, at most `limit` bytes.
+
+    Raises:
+        TooLarge: more would come out.
+        Undecodable: damaged, cut off, or not of this encoding (one of `ENCODINGS`).
+    """
     return b"".join(decompressed(raw, encoding, limit))
 
 

@@ -60,7 +60,11 @@ class Protocol(HalfClosing):
 
     @asynccontextmanager
     async def while_there(self) -> AsyncIterator[None]:
-        """Let something be waited for until the client sends no more. Raises `Refused` then."""
+        """Let something be waited for until the client sends no more.
+
+        Raises:
+            Refused: it ended sending, so that nobody will hear the answer.
+        """
         try:
             async with asyncio.timeout(0 if self.ended else None) as self._waiting:
                 yield

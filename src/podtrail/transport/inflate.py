@@ -14,7 +14,11 @@ _STEP = 1 << 20
 
 
 async def inflate(raw: bytes, encoding: str, limit: int, receiving: Receiving) -> bytes:
-    """Return what `raw` holds, at most `limit` bytes. RequestError when it is more, damaged or of another encoding."""
+    """Return what `raw` holds, at most `limit` bytes.
+
+    Raises:
+        RequestError: it is more, damaged or of another encoding.
+    """
     pieces = decompressed(raw, encoding, limit)
     steps: list[bytes] = []
     try:

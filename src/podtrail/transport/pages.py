@@ -12,9 +12,12 @@ from podtrail.transport.listen import AT_ONCE, bind, widen
 
 @asynccontextmanager
 async def served(runner: web.BaseRunner, endpoint: str) -> AsyncIterator[int]:
-    """Serves what `runner` runs at `host:port` while it is entered; yields the port. StartError when it can't listen.
+    """Serves what `runner` runs at `host:port` while it is entered; yields the port.
 
     Nothing is access-logged.
+
+    Raises:
+        StartError: it can't listen.
     """
     listeners = bind(endpoint)
     loop = asyncio.get_running_loop()

@@ -24,7 +24,11 @@ class Receiving:
         self._bytes = 0
 
     def add(self, size: int) -> None:
-        """So many bytes came, or came out of the decompressor. RequestError when there is no room for them."""
+        """So many bytes came, or came out of the decompressor.
+
+        Raises:
+            RequestError: there is no room for them.
+        """
         self._bytes += size
         self._arriving.bytes += size
         self._arriving.ever += size

@@ -64,7 +64,11 @@ def ssl_context(settings: TlsServerSettings) -> ssl.SSLContext:
 
 
 def load_certificate(context: ssl.SSLContext, pems: ServerPems) -> None:
-    """Have a context present this certificate from the next connection on. StartError when it is of no use."""
+    """Have a context present this certificate from the next connection on.
+
+    Raises:
+        StartError: it is of no use.
+    """
     # ssl takes paths only; the files are readable by their owner alone and gone as soon as they were read.
     with _file(pems.certificate) as certificate, _file(pems.key) as key:
         try:

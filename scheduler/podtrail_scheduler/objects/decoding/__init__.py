@@ -92,7 +92,11 @@ DECODERS: MappingProxyType[tuple[str, str], Callable[[Json], ApiObject]] = Mappi
 
 
 def decode(mapping: Json) -> ApiObject:
-    """The object of a manifest, by apiVersion and kind. Raises ValueError when that is none scheduling knows."""
+    """The object of a manifest, by apiVersion and kind.
+
+    Raises:
+        ValueError: it is none that scheduling knows.
+    """
     kind = text(mapping, "apiVersion"), text(mapping, "kind")
     decoder = DECODERS.get(kind)
     if decoder is None:

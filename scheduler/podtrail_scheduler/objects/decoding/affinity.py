@@ -34,7 +34,11 @@ def node_affinity(spec: Json) -> NodeAffinity:
 
 
 def spread_constraint(spec: Json) -> TopologySpreadConstraint:
-    """`TopologySpreadConstraint`."""
+    """`TopologySpreadConstraint`.
+
+    Raises:
+        Misshapen: it has no `maxSkew`, or a field is of the wrong type.
+    """
     skew = whole(spec, "maxSkew")
     if skew is None:
         raise Misshapen("a number of Pods is wanted, it is missing", "maxSkew")

@@ -9,7 +9,11 @@ from .reading import Json, flag, items, labels, part, quantities, text, texts, w
 
 
 def decode_node(node: Json) -> Node:
-    """A Node of the API's JSON. Raises ValueError with the path of what scheduling needs and cannot read."""
+    """A Node of the API's JSON.
+
+    Raises:
+        ValueError: with the path of what scheduling needs and cannot read.
+    """
     metadata = part(node, "metadata")
     spec = part(node, "spec")
     status = part(node, "status")

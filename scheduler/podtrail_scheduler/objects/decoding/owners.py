@@ -6,7 +6,11 @@ from .reading import Json, flag, items, text
 
 
 def controller(metadata: Json) -> OwnerReference | None:
-    """The controller among the owners, None when there is none. Raises ValueError with the path that is wrong."""
+    """The controller among the owners, None when there is none.
+
+    Raises:
+        ValueError: with the path that is wrong.
+    """
     if "ownerReferences" not in metadata:
         return None
     return next(filter(None, items(metadata, "ownerReferences", _if_controller, "metadata")), None)

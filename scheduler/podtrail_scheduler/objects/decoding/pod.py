@@ -30,7 +30,11 @@ _OF_NO_CONCERN = frozenset(
 
 
 def decode_pod(pod: Json) -> Pod:
-    """A Pod of the API's JSON. Raises ValueError with the path of what scheduling needs and cannot read."""
+    """A Pod of the API's JSON.
+
+    Raises:
+        ValueError: with the path of what scheduling needs and cannot read.
+    """
     metadata = part(pod, "metadata")
     spec = part(pod, "spec")
     status = part(pod, "status")

@@ -10,7 +10,11 @@ from .reading import Json, inner, labels, part, text, whole
 
 
 def decode_namespace(namespace: Json) -> Namespace:
-    """A Namespace of the API's JSON. Raises ValueError with the path of what it cannot read."""
+    """A Namespace of the API's JSON.
+
+    Raises:
+        ValueError: with the path of what it cannot read.
+    """
     metadata = part(namespace, "metadata")
     return Namespace(
         text(metadata, "name", "metadata"),
@@ -20,7 +24,11 @@ def decode_namespace(namespace: Json) -> Namespace:
 
 
 def decode_pod_disruption_budget(budget: Json) -> PodDisruptionBudget:
-    """A PodDisruptionBudget of policy/v1. Raises ValueError with the path of what it cannot read."""
+    """A PodDisruptionBudget of policy/v1.
+
+    Raises:
+        ValueError: with the path of what it cannot read.
+    """
     metadata = part(budget, "metadata")
     status = part(budget, "status")
     return PodDisruptionBudget(

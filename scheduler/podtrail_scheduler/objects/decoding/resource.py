@@ -36,7 +36,11 @@ _ATTRIBUTE_KINDS = ("ints", "bools", "strings", "versions", "int", "bool", "stri
 
 
 def decode_resource_slice(resource_slice: Json) -> ResourceSlice:
-    """A ResourceSlice of the API's JSON. Raises ValueError with the path of what it cannot read."""
+    """A ResourceSlice of the API's JSON.
+
+    Raises:
+        ValueError: with the path of what it cannot read.
+    """
     metadata = part(resource_slice, "metadata")
     spec = part(resource_slice, "spec")
     pool = part(spec, "pool", "spec")
@@ -63,7 +67,11 @@ def decode_resource_slice(resource_slice: Json) -> ResourceSlice:
 
 
 def decode_device_class(device_class: Json) -> DeviceClass:
-    """A DeviceClass of the API's JSON. Raises ValueError with the path of what it cannot read."""
+    """A DeviceClass of the API's JSON.
+
+    Raises:
+        ValueError: with the path of what it cannot read.
+    """
     metadata = part(device_class, "metadata")
     spec = part(device_class, "spec")
     return DeviceClass(
@@ -77,7 +85,11 @@ def decode_device_class(device_class: Json) -> DeviceClass:
 
 
 def decode_device_taint_rule(rule: Json) -> DeviceTaintRule:
-    """A DeviceTaintRule of the API's JSON. Raises ValueError with the path of what it cannot read."""
+    """A DeviceTaintRule of the API's JSON.
+
+    Raises:
+        ValueError: with the path of what it cannot read.
+    """
     metadata = part(rule, "metadata")
     spec = part(rule, "spec")
     return DeviceTaintRule(
@@ -89,7 +101,11 @@ def decode_device_taint_rule(rule: Json) -> DeviceTaintRule:
 
 
 def decode_resource_claim(claim: Json) -> ResourceClaim:
-    """A ResourceClaim of the API's JSON. Raises ValueError with the path of what it cannot read."""
+    """A ResourceClaim of the API's JSON.
+
+    Raises:
+        ValueError: with the path of what it cannot read.
+    """
     metadata = part(claim, "metadata")
     devices = part(part(claim, "spec"), "devices", "spec")
     status = part(claim, "status")

@@ -37,7 +37,11 @@ _NOT_A_SOURCE = frozenset(
 
 
 def decode_persistent_volume_claim(claim: Json) -> PersistentVolumeClaim:
-    """A PersistentVolumeClaim of the API's JSON. Raises ValueError with the path of what it cannot read."""
+    """A PersistentVolumeClaim of the API's JSON.
+
+    Raises:
+        ValueError: with the path of what it cannot read.
+    """
     metadata = part(claim, "metadata")
     spec = part(claim, "spec")
     return PersistentVolumeClaim(
@@ -64,7 +68,11 @@ def decode_persistent_volume_claim(claim: Json) -> PersistentVolumeClaim:
 
 
 def decode_persistent_volume(volume: Json) -> PersistentVolume:
-    """A PersistentVolume of the API's JSON. Raises ValueError with the path of what it cannot read."""
+    """A PersistentVolume of the API's JSON.
+
+    Raises:
+        ValueError: with the path of what it cannot read.
+    """
     metadata = part(volume, "metadata")
     spec = part(volume, "spec")
     kind = next((key for key, source in spec.items() if key not in _NOT_A_SOURCE and source is not None), "")
@@ -89,7 +97,11 @@ def decode_persistent_volume(volume: Json) -> PersistentVolume:
 
 
 def decode_storage_class(storage_class: Json) -> StorageClass:
-    """A StorageClass of storage.k8s.io/v1. Raises ValueError with the path of what it cannot read."""
+    """A StorageClass of storage.k8s.io/v1.
+
+    Raises:
+        ValueError: with the path of what it cannot read.
+    """
     metadata = part(storage_class, "metadata")
     return StorageClass(
         name=text(metadata, "name", "metadata"),
@@ -102,7 +114,11 @@ def decode_storage_class(storage_class: Json) -> StorageClass:
 
 
 def decode_csi_node(node: Json) -> CsiNode:
-    """A CSINode of storage.k8s.io/v1. Raises ValueError with the path of what it cannot read."""
+    """A CSINode of storage.k8s.io/v1.
+
+    Raises:
+        ValueError: with the path of what it cannot read.
+    """
     metadata = part(node, "metadata")
     return CsiNode(
         text(metadata, "name", "metadata"),
@@ -113,7 +129,11 @@ def decode_csi_node(node: Json) -> CsiNode:
 
 
 def decode_csi_driver(driver: Json) -> CsiDriver:
-    """A CSIDriver of storage.k8s.io/v1. Raises ValueError with the path of what it cannot read."""
+    """A CSIDriver of storage.k8s.io/v1.
+
+    Raises:
+        ValueError: with the path of what it cannot read.
+    """
     metadata = part(driver, "metadata")
     spec = part(driver, "spec")
     return CsiDriver(
@@ -126,7 +146,11 @@ def decode_csi_driver(driver: Json) -> CsiDriver:
 
 
 def decode_csi_storage_capacity(capacity: Json) -> CsiStorageCapacity:
-    """A CSIStorageCapacity of storage.k8s.io/v1. Raises ValueError with the path of what it cannot read."""
+    """A CSIStorageCapacity of storage.k8s.io/v1.
+
+    Raises:
+        ValueError: with the path of what it cannot read.
+    """
     metadata = part(capacity, "metadata")
     return CsiStorageCapacity(
         text(metadata, "name", "metadata"),
@@ -140,7 +164,11 @@ def decode_csi_storage_capacity(capacity: Json) -> CsiStorageCapacity:
 
 
 def decode_volume_attachment(attachment: Json) -> VolumeAttachment:
-    """A VolumeAttachment of storage.k8s.io/v1. Raises ValueError with the path of what it cannot read."""
+    """A VolumeAttachment of storage.k8s.io/v1.
+
+    Raises:
+        ValueError: with the path of what it cannot read.
+    """
     metadata = part(attachment, "metadata")
     spec = part(attachment, "spec")
     return VolumeAttachment(

@@ -28,7 +28,11 @@ class Spool:
         self._size = 0
 
     def put(self, number: int, intake: Intake) -> None:
-        """Put aside what stands at byte `number` of a document. OSError when the disk is full."""
+        """Put aside what stands at byte `number` of a document.
+
+        Raises:
+            OSError: the disk is full.
+        """
         raw = write_request(intake.groups)
         self._file.write(raw)
         aside = _Aside(latest_end(intake.groups), number, self._size, len(raw), intake.rejected, intake.reason)

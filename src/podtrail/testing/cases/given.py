@@ -63,7 +63,9 @@ class Given:
     def arrivals(self) -> tuple[int, list[tuple[int, Intake]]]:
         """Return the beginning of the case in Unix nanoseconds, and what arrives, in order.
 
-        ValueError when a recording is damaged, OSError when it can't be read.
+        Raises:
+            ValueError: a recording is damaged.
+            OSError: a recording can't be read.
         """
         recorded = [(record.arrival, record.intake) for record in read_records(self.recordings, _refuse)]
         begin = recorded[0][0] if recorded else START
@@ -83,7 +85,11 @@ class Given:
         return begin, sorted([*recorded, *own], key=lambda one: one[0])
 
     def link(self, target: str) -> Link:
-        """Return a link to an attempt or a trace. Misread when there is none of this name."""
+        """Return a link to an attempt or a trace.
+
+        Raises:
+            Misread: there is none of this name.
+        """
         subject = read_subject(target, attempts=True)
         if subject.kind == "trace" and subject.name in self.named:
             return Link(self.named[subject.name], span_id_of(subject.name, 0), {})

@@ -14,7 +14,11 @@ _NOT_XML: Final = re.compile("[\ufffe\uffff]")
 
 
 def write_junit(path: Path, results: Sequence[tuple[CaseResult, float]]) -> None:
-    """Write results, each with the seconds that it took. OSError when the file can't be written."""
+    """Write results, each with the seconds that it took.
+
+    Raises:
+        OSError: the file can't be written.
+    """
     root = ET.Element("testsuites", _sums(results), name="podtrail test")
     for file in dict.fromkeys(result.suite.path for result, _ in results):
         of_file = [(result, took) for result, took in results if result.suite.path == file]

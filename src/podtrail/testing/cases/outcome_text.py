@@ -30,7 +30,11 @@ class Expected(NamedTuple):
 
 
 def read_outcome(text: str) -> Expected:
-    """Return what a text expects. Raises Misread."""
+    """Return what a text expects.
+
+    Raises:
+        Misread: a word is none that may stand there, or one is missing.
+    """
     words = TextReader(text)
     word = words.take("kept, dropped or pending")
     state = next((state for state in STATES if word.text.lower() == state), None)
@@ -57,7 +61,11 @@ def read_outcome(text: str) -> Expected:
 
 
 def check_pattern(because: str, at: int = 0) -> None:
-    """Raise Misread when a reason between slashes is no regular expression."""
+    """Refuse a reason between slashes that is no regular expression.
+
+    Raises:
+        Misread: it is none.
+    """
     if not is_pattern(because):
         return
     try:

@@ -37,7 +37,11 @@ def is_subject(text: str) -> bool:
 
 
 def read_subject(text: str, *, attempts: bool) -> Subject:
-    """Return whom a text names. `attempts`: whether it may pick attempts of a Pod. Raises Misread."""
+    """Return whom a text names. `attempts`: whether it may pick attempts of a Pod.
+
+    Raises:
+        Misread: a word is none that may stand there, or the namespace is said twice.
+    """
     words = TextReader(text)
     kind = words.take("pod or trace")
     if kind.text.lower() not in _KINDS:

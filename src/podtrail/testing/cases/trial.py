@@ -154,7 +154,9 @@ class CaseRun:
 def try_out(given: Given, settings: Settings) -> CaseRun:
     """Run what is given through the one pipeline of `settings`, until everything is decided.
 
-    ValueError when a recording is damaged, OSError when it can't be read.
+    Raises:
+        ValueError: a recording is damaged.
+        OSError: a recording can't be read.
     """
     begin, arrivals = given.arrivals()
     traces: dict[bytes, SeenTrace] = {}

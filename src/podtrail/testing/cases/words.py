@@ -48,7 +48,11 @@ class TextReader:
         return self._words[at] if at < len(self._words) else None
 
     def take(self, what: str) -> Word:
-        """Return the next word. `what` it should be is said where there is none. Raises Misread."""
+        """Return the next word. `what` it should be is said where there is none.
+
+        Raises:
+            Misread: there is none.
+        """
         word = self.peek()
         if word is None:
             raise Misread(f"ends where {what} should follow", at=len(self._text))
@@ -64,7 +68,11 @@ class TextReader:
         return word
 
     def number(self) -> int | None:
-        """Take the next word if it is a number. Raises Misread when it is out of bounds."""
+        """Take the next word if it is a number.
+
+        Raises:
+            Misread: it is out of bounds.
+        """
         word = self.peek()
         if word is None or word.quoted or not (word.text.isascii() and word.text.isdecimal()):
             return None
@@ -74,7 +82,11 @@ class TextReader:
         return int(word.text)
 
     def duration(self) -> int:
-        """Take a duration, nanoseconds. Raises Misread."""
+        """Take a duration, nanoseconds.
+
+        Raises:
+            Misread: it is none, negative or too long.
+        """
         word = self.take("a duration such as 40ms")
         try:
             found = parse_duration(word.text)
