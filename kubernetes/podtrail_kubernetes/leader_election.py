@@ -75,7 +75,11 @@ class LeaseLock:
         self._metadata = {"namespace": namespace, "name": name}
 
     async def get(self) -> Lease | None:
-        """The Lease as it is now, None when there is none. Raises RequestFailed."""
+        """The Lease as it is now, None when there is none.
+
+        Raises:
+            RequestFailed: the API server refuses or can't be reached.
+        """
         try:
             return await self._client.request("GET", self._path, retries=0)
         except StatusError as refused:
@@ -84,12 +88,20 @@ class LeaseLock:
             raise
 
     async def create(self, spec: Mapping[str, Any]) -> Lease:
-        """Creates the Lease. Raises RequestFailed."""
+        """Creates the Lease.
+
+        Raises:
+            RequestFailed: the API server refuses (409: there is one) or can't be reached.
+        """
         body = self._kind | {"metadata": self._metadata, "spec": dict(spec)}
         return await self._client.request("POST", self._collection, body, retries=0)
 
     async def replace(self, lease: Lease, spec: Mapping[str, Any]) -> Lease:
-        """Writes `spec` on condition that the resource version is still that of `lease`. Raises RequestFailed."""
+        """Writes `spec` on condition that the resource version is still that of `lease`.
+
+        Raises:
+            RequestFailed: the API server refuses (409: somebody else has written) or can't be reached.
+        """
         body = self._kind | {"metadata": dict(lease["metadata"]), "spec": dict(spec)}
         return await self._client.request("PUT", self._path, body, retries=0)
 

@@ -80,7 +80,11 @@ class ExampleResult:
 
 
 def read_example(path: Path) -> PolicyExample:
-    """Return what a file says. ValueError when it has not its two parts, or one is wrong."""
+    """Return what a file says.
+
+    Raises:
+        ValueError: it has not its two parts, or one is wrong.
+    """
     shown, mark, told = path.read_text(encoding="utf-8").partition("\n---\n")
     if not mark:
         raise ValueError(f"{path} has no line --- between the configuration and the traces")
@@ -91,7 +95,11 @@ def read_example(path: Path) -> PolicyExample:
 
 
 def run_example(example: PolicyExample) -> list[ExampleResult]:
-    """Return what becomes of each row of traces. ConfigError when the configuration is wrong."""
+    """Return what becomes of each row of traces.
+
+    Raises:
+        ConfigError: the configuration is wrong.
+    """
     pipeline = {**_AROUND["service"]["pipelines"]["traces"], "processors": list(example.processors)}
     whole = {**_AROUND, "processors": example.processors, "service": {"pipelines": {"traces": pipeline}}}
     verdicts: dict[bytes, Verdict] = {}

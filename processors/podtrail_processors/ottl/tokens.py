@@ -56,7 +56,11 @@ _PLAIN = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v":
 
 
 def tokens_of(text: str) -> Sequence[Token]:
-    """Return the tokens of a condition, an end token last. ConditionError for what is no token, or too long a text."""
+    """Return the tokens of a condition, an end token last.
+
+    Raises:
+        ConditionError: something is no token, or the text is too long.
+    """
     if len(text) > MOST_CHARACTERS:
         raise ConditionError(f"longer than {MOST_CHARACTERS} characters", text, 0)
     found: list[Token] = []

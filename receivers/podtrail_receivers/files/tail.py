@@ -18,7 +18,11 @@ class FileIdentity(NamedTuple):
 
     @classmethod
     def of(cls, path: Path) -> "FileIdentity":
-        """Return the identity of the file at `path`. OSError when there is none."""
+        """Return the identity of the file at `path`.
+
+        Raises:
+            OSError: there is none.
+        """
         status = path.stat()
         return cls(status.st_dev, status.st_ino)
 
@@ -27,7 +31,11 @@ class Tail:
     """One file, held open, so that it is read to its end also when it is renamed or removed meanwhile."""
 
     def __init__(self, path: Path, *, at_end: bool) -> None:
-        """Open a file. OSError when that is not possible."""
+        """Open a file.
+
+        Raises:
+            OSError: it can't be opened.
+        """
         self.path = path
         self.file = path.open("rb")
         status = os.fstat(self.file.fileno())

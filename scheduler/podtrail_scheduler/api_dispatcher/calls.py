@@ -61,7 +61,11 @@ class PodBinding:
         """Does nothing: a binding has no part that another call could make needless."""
 
     async def execute(self, client: Client) -> None:
-        """Sends the request. Raises ApiError."""
+        """Sends the request.
+
+        Raises:
+            ApiError: the API server refuses or can't be reached.
+        """
         await client.bind(self.pod, self.node_name, self.annotations)
 
 
@@ -114,7 +118,11 @@ class PodStatusPatch:
         }
 
     async def execute(self, client: Client) -> None:
-        """Sends it, a request for each condition. Raises ApiError."""
+        """Sends it, a request for each condition.
+
+        Raises:
+            ApiError: the API server refuses or can't be reached.
+        """
         on_first_try, self.on_first_try = self.on_first_try, _nothing
         on_first_try()
         nominated_node = self.nominated_node

@@ -67,7 +67,11 @@ class APIDispatcher:
         self._dispatch()
 
     async def bind(self, pod: Pod, node_name: str, annotations: Mapping[str, str]) -> None:
-        """Binds through the queue and waits for the answer. Raises ApiError."""
+        """Binds through the queue and waits for the answer.
+
+        Raises:
+            ApiError: the API server refuses or can't be reached, or another call took its place.
+        """
         over = self._clock.signal()
         ended: list[tuple[CallOutcome, Exception | None]] = []
 

@@ -18,7 +18,11 @@ _log = logging.getLogger(__name__)
 
 
 def prepare(flags: Flags) -> Selection:
-    """Raises ConfigurationError with everything that is wrong. Warnings are logged."""
+    """The configuration of the flags with its plugins; warnings are logged.
+
+    Raises:
+        ConfigurationError: with everything that is wrong.
+    """
     features = parse_feature_gates(flags.feature_gates)
     if flags.config is not None:
         configuration, source = load(flags.config, features)

@@ -31,7 +31,11 @@ class RunningFailed(Exception):
 
 
 def run_until_signalled(flags: Flags, prepared: Selection) -> None:
-    """Returns when a signal has ended it. Raises RunningFailed."""
+    """Returns when a signal has ended it.
+
+    Raises:
+        RunningFailed: it could not start, or had to end.
+    """
     try:
         asyncio.run(_serve(flags, prepared))
     except LeadershipLost as lost:

@@ -23,11 +23,19 @@ class EventSink(Protocol):
     """Where Events are written."""
 
     async def create_event(self, event: Event) -> None:
-        """Creates the Event. Raises ApiError."""
+        """Creates the Event.
+
+        Raises:
+            ApiError: the API server refuses or can't be reached.
+        """
         ...
 
     async def patch_event(self, event: Event) -> None:
-        """Writes the series (count, last time) of an Event that exists. Raises ApiError."""
+        """Writes the series (count, last time) of an Event that exists.
+
+        Raises:
+            ApiError: the API server refuses or can't be reached.
+        """
         ...
 
 

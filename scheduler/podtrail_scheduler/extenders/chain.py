@@ -32,7 +32,11 @@ class ExtenderChain:
         self.preempts = any(each.preempts for each in extenders)
 
     async def filter(self, pod: Pod, nodes: Sequence[str], diagnosis: Diagnosis) -> Sequence[str]:
-        """Asks one after the other, each about what the one before left. Raises ExtenderError of one not ignorable."""
+        """Asks one after the other, each about what the one before left.
+
+        Raises:
+            ExtenderError: one that is not `ignorable` fails.
+        """
         left = tuple(nodes)
         statuses: dict[str, Status] = {}
         for extender in self._extenders:
@@ -67,7 +71,11 @@ class ExtenderChain:
         return totals
 
     async def bind(self, pod: Pod, node_name: str) -> bool:
-        """Whether an extender bound; False leaves it to the Bind plugins. Raises ExtenderError of one not ignorable."""
+        """Whether an extender bound; False leaves it to the Bind plugins.
+
+        Raises:
+            ExtenderError: the one that binds fails.
+        """
         for extender in self._extenders:
             if not extender.binds or not extender.interested(pod):
                 continue
@@ -82,7 +90,11 @@ class ExtenderChain:
         return False
 
     async def preempt(self, pod: Pod, victims: Mapping[str, Victims], pods_on: PodsOn) -> dict[str, Victims]:
-        """The candidates that are left, asking one after the other. Raises ExtenderError of one not ignorable."""
+        """The candidates that are left, asking one after the other.
+
+        Raises:
+            ExtenderError: one that is not `ignorable` fails, or names a node without victims.
+        """
         left = dict(victims)
         for extender in self._extenders:
             if not left:

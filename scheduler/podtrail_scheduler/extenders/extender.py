@@ -42,7 +42,11 @@ class HTTPExtender:
     """An HTTP extender. Calls share the `session`, which belongs to the caller; each is bounded by `httpTimeout`."""
 
     def __init__(self, configuration: types.Extender, session: aiohttp.ClientSession, manifests: Manifests) -> None:
-        """Raises ExtenderError when certificates cannot be used."""
+        """An extender as its configuration says.
+
+        Raises:
+            ExtenderError: certificates can't be used.
+        """
         self.configuration = configuration
         self.name = configuration.url_prefix
         self.ignorable = configuration.ignorable
@@ -63,7 +67,11 @@ class HTTPExtender:
         return not self._managed or not self._managed.isdisjoint(pod.requests)
 
     async def filter(self, pod: Pod, nodes: Sequence[str]) -> FilterAnswer:
-        """Which of `nodes` are left; all of them without a filter verb. Raises ExtenderError."""
+        """Which of `nodes` are left; all of them without a filter verb.
+
+        Raises:
+            ExtenderError: it can't be reached, or answers with an error.
+        """
         if not self.filters:
             return FilterAnswer(tuple(nodes), {}, {})
         answer = await self._ask(self.configuration.filter_verb, self._args(pod, nodes))
@@ -73,7 +81,11 @@ class HTTPExtender:
         return FilterAnswer(left, _texts(answer, "FailedNodes"), _texts(answer, "FailedAndUnresolvableNodes"))
 
     async def prioritize(self, pod: Pod, nodes: Sequence[str]) -> Mapping[str, int]:
-        """Scores by node, times the weight and on the scale of plugins; none without the verb. Raises ExtenderError."""
+        """Scores by node, times the weight and on the scale of plugins; none without the verb.
+
+        Raises:
+            ExtenderError: it can't be reached, or answers with an error.
+        """
         if not self.prioritizes:
             return {}
         answer = await self._ask(self.configuration.prioritize_verb, self._args(pod, nodes))
@@ -81,14 +93,22 @@ class HTTPExtender:
         return {_text(each, "Host"): _integer(each, "Score") * factor for each in _list(answer, "HostPriorityList")}
 
     async def bind(self, pod: Pod, node_name: str) -> None:
-        """Has the extender bind. Raises ExtenderError."""
+        """Has the extender bind.
+
+        Raises:
+            ExtenderError: it can't be reached, or answers with an error.
+        """
         arguments = {"PodName": pod.name, "PodNamespace": pod.namespace, "PodUID": pod.uid, "Node": node_name}
         answer = await self._ask(self.configuration.bind_verb, arguments)
         if failure := _text(answer, "Error"):
             raise ExtenderError(failure)
 
     async def preempt(self, pod: Pod, victims: Mapping[str, Victims], pods_on: PodsOn) -> dict[str, Victims]:
-        """Which nodes are left as candidates and with which victims. Raises ExtenderError."""
+        """Which nodes are left as candidates and with which victims.
+
+        Raises:
+            ExtenderError: it can't be reached, or answers with an error.
+        """
         arguments: dict[str, Any] = {"Pod": self._manifests.pod(pod)}
         if self.configuration.node_cache_capable:
             arguments["NodeNameToVictims"] = None

@@ -31,13 +31,21 @@ class WatchedManifests:
         self._nodes.pop(manifest["metadata"]["name"], None)
 
     def pod(self, pod: Pod) -> Mapping[str, Any]:
-        """The Pod's JSON; ExtenderError when it has gone meanwhile."""
+        """The Pod's JSON.
+
+        Raises:
+            ExtenderError: it has gone meanwhile.
+        """
         if pod.uid not in self._pods:
             raise ExtenderError(f'pod "{pod.key}" not found')
         return self._pods[pod.uid]
 
     def node(self, name: str) -> Mapping[str, Any]:
-        """The JSON of a node; ExtenderError when it has gone meanwhile."""
+        """The JSON of a node.
+
+        Raises:
+            ExtenderError: it has gone meanwhile.
+        """
         if name not in self._nodes:
             raise ExtenderError(f'node "{name}" not found')
         return self._nodes[name]

@@ -8,7 +8,12 @@ from podtrail_scheduler.configuration.types import Extender, ExtenderTLSConfig
 
 
 def tls_of(extender: Extender) -> ssl.SSLContext:
-    """The context for an extender's connections. Raises OSError or ssl.SSLError for files that cannot be used."""
+    """The context for an extender's connections.
+
+    Raises:
+        OSError: a file can't be read.
+        ssl.SSLError: a file holds no certificate or key.
+    """
     given = extender.tls_config or ExtenderTLSConfig()
     trusted = given.ca_data.decode("ascii") if given.ca_data else None
     context = ssl.create_default_context(cafile=given.ca_file or None if not trusted else None, cadata=trusted)

@@ -31,7 +31,11 @@ class NodeAffinity:
     in_tree = True
 
     def __init__(self, handle: Handle, args: NodeAffinityArgs | None = None) -> None:
-        """Raises ValueError with the path when the added affinity makes no sense."""
+        """The plugin with its `NodeAffinityArgs`.
+
+        Raises:
+            ValueError: the added affinity makes no sense; the text has the path.
+        """
         added = args.added_affinity if args is not None else None
         self._added = Affinity() if added is None else node_affinity(added)
 

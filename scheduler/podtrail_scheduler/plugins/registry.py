@@ -100,7 +100,10 @@ def available(
 ) -> dict[str, Make]:
     """Every plugin by name: the default ones, those of installed packages, and those `named` as `module:Class`.
 
-    `find` imports the modules of those that are named. Raises PluginNotFoundError.
+    `find` imports the modules of those that are named.
+
+    Raises:
+        PluginNotFoundError: one that is named can't be imported.
     """
     found = dict(IN_TREE)
     for entry_point in entry_points(group=GROUP):
@@ -125,10 +128,13 @@ def make_profile(
     others: Handle | None = None,
     additional: Sequence[Plugin] = (),
 ) -> Profile:
-    """The profile of a configuration; ValueError when a plugin does not take its args or calls itself otherwise.
+    """The profile of a configuration.
 
     Plugins that do not come with the scheduler are given the handle `others`, by default the same. `additional` plugins
     stand behind the configured ones at all points they serve, weight 1.
+
+    Raises:
+        ValueError: a plugin does not take its args, or calls itself otherwise.
     """
     enabled = []
     for name in configuration.plugins:

@@ -51,8 +51,11 @@ class Profile:
     ) -> None:
         """`points` names the plugins of each extension point (`pre_bind`), in order; None: all that serve.
 
-        `percentage_of_nodes_to_score` 0 is adaptive. Raises ValueError unless names differ, each named plugin serves
-        its point, exactly one plugin sorts the queue and at least one binds.
+        `percentage_of_nodes_to_score` 0 is adaptive.
+
+        Raises:
+            ValueError: names don't differ, a named plugin does not serve its point, not exactly one sorts the queue, or
+                none binds.
         """
         self.name = name
         self.percentage_of_nodes_to_score = percentage_of_nodes_to_score

@@ -11,7 +11,11 @@ Name = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9.-]{0,50}[a-z0-9])?$")]
 
 
 def valid_resources(quantities: dict[str, str | int | float]) -> dict[str, str | int | float]:
-    """The quantities as they are. Raises ValueError for one that Kubernetes would not read."""
+    """The quantities as they are.
+
+    Raises:
+        ValueError: Kubernetes would not read one.
+    """
     parse_resources(quantities)
     return quantities
 

@@ -26,7 +26,11 @@ class DailyBudget(NamedTuple):
 
 
 def parse_budget(text: str) -> DailyBudget:
-    """Return a budget. ValueError when the text is none; it says what would be right."""
+    """Return a budget.
+
+    Raises:
+        ValueError: the text is none; the error's says what would be right.
+    """
     found = _FORM.fullmatch(" ".join(text.lower().split()))
     if found is None:
         raise ValueError(f"{text!r} is no budget: {_EXAMPLES}")

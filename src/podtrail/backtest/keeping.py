@@ -13,7 +13,11 @@ _EXAMPLES: Final = 'write failed, "p99 latency" or "slower than 1s"'
 
 
 def parse_wish(texts: Iterable[str]) -> KeepWish:
-    """Return what several wishes come to. ValueError when one is not understood, or two are about how slow."""
+    """Return what several wishes come to.
+
+    Raises:
+        ValueError: one is not understood, or two are about how slow.
+    """
     wish = KeepWish(failed=False)
     for text in texts:
         words = " ".join(text.lower().split())

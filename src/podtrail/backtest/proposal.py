@@ -69,7 +69,11 @@ class Proposal:
         return "\n".join(lines) + "\n"
 
     def settings(self) -> Settings:
-        """Return the settings of a pipeline with this block. ConfigError when it is not valid."""
+        """Return the settings of a pipeline with this block.
+
+        Raises:
+            ConfigError: it is not valid.
+        """
         return settings_around(self.yaml())
 
     def _policies(self) -> list[tuple[str, str, str]]:
@@ -109,7 +113,11 @@ service:
 
 
 def settings_around(block: str) -> Settings:
-    """Return the settings of a pipeline around a block of processors. ConfigError when it is not valid."""
+    """Return the settings of a pipeline around a block of processors.
+
+    Raises:
+        ConfigError: it is not valid.
+    """
     return read_settings(Document.from_text(block + _AROUND, "proposal"), frozenset(), ("receivers", "exporters"))
 
 

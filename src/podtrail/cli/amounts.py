@@ -27,7 +27,11 @@ PERCENTAGE: Final = Percentage()
 
 
 def budget_of(_context: click.Context, _option: click.Parameter, value: str | None) -> DailyBudget | None:
-    """Return the budget that an option names."""
+    """Return the budget that an option names.
+
+    Raises:
+        BadParameter: it is none.
+    """
     try:
         return None if value is None else parse_budget(value)
     except ValueError as error:
@@ -35,7 +39,11 @@ def budget_of(_context: click.Context, _option: click.Parameter, value: str | No
 
 
 def share_of(_context: click.Context, _option: click.Parameter, value: float | None) -> float | None:
-    """Refuse a share of nothing, or of more than all."""
+    """Refuse a share of nothing, or of more than all.
+
+    Raises:
+        BadParameter: it is one.
+    """
     if value is not None and not 0 < value <= 1:
         raise click.BadParameter("must be above 0 % and at most 100 %")
     return value

@@ -33,7 +33,11 @@ class NobodyThere(Exception):
 
 
 def ask_page(endpoint: str, question: WhyQuestion) -> WhyReply:
-    """Ask a running page. NobodyThere when none answers there."""
+    """Ask a running page.
+
+    Raises:
+        NobodyThere: none answers there.
+    """
     import http.client
     from urllib.error import HTTPError, URLError
     from urllib.parse import urlencode
@@ -91,7 +95,9 @@ class AskedFiles:
     def ask(self, question: WhyQuestion) -> WhyReply:
         """Read the files and answer from them.
 
-        OSError when one can't be read; ValueError when one is no recording and holds no decisions.
+        Raises:
+            OSError: one can't be read.
+            ValueError: one is no recording and holds no decisions.
         """
         decided, recorded = self._sorted()
         library = Library(max_mib=512, max_decisions_mib=256, max_pods=500_000)
@@ -176,7 +182,11 @@ class AskedLeftovers:
     watches: Sequence[Path]
 
     def ask(self, question: WhyQuestion) -> WhyReply:
-        """Rebuild the attempts and answer from them. OSError when a file can't be read."""
+        """Rebuild the attempts and answer from them.
+
+        Raises:
+            OSError: a file can't be read.
+        """
         from podtrail.cli.leftovers import rebuild
         from podtrail.reconstruction import Census, Correlator, trace
 

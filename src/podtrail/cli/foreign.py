@@ -15,7 +15,11 @@ _LOG: Final = "a log of a Kubernetes component, not a recording: podtrail recons
 
 
 def foreign(path: Path) -> str:
-    """Return what a file of JSON is when its first line is no request, else "". OSError when it can't be read."""
+    """Return what a file of JSON is when its first line is no request, else "".
+
+    Raises:
+        OSError: the file can't be read.
+    """
     with path.open("rb") as file:
         if not file.seekable():
             return ""  # whoever reads it as a recording says that it can't be one

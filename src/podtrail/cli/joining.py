@@ -42,7 +42,8 @@ def join(
 ) -> Counter[str]:
     """Write attempts and the spans of recordings of the API server, linked; return how many links of each type lead on.
 
-    OSError when a recording can't be opened.
+    Raises:
+        OSError: a recording can't be opened.
     """
     replayer = Replayer(read_settings(Document.from_mapping(_CONFIG)), lambda _pipeline, batch: write(batch))
     requests = ((record.arrival, record.intake.groups) for record in read_records(apiserver, damaged))

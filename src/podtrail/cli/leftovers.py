@@ -61,7 +61,10 @@ def rebuild(
 ) -> Iterator[Rebuilt]:
     """Yield the attempts that files tell of; `censuses` count what is read of the logs (`log`) and of each watch.
 
-    `year` is that of the logs, which klog does not write. OSError when a file can't be read.
+    `year` is that of the logs, which klog does not write.
+
+    Raises:
+        OSError: a file can't be read.
     """
     near = _year(year) if year else _near(logs, [path for paths in watches.values() for path in paths])
     heard = [*_logs(logs, near, censuses), *_watches(watches, censuses)]

@@ -53,7 +53,8 @@ class Recorder:
 def listen(listens: dict[str, str], recorder: Recorder, seconds: float | None, *, append: bool) -> None:
     """Record what comes at these addresses, by protocol, until told to stop or for so many seconds; say what came.
 
-    Failed when nothing came, or something is not in the file.
+    Raises:
+        Failed: nothing came, or something is not in the file.
     """
     to = recorder.to
     with reporting():

@@ -44,7 +44,11 @@ def _gates(_context: click.Context, _option: click.Parameter, value: tuple[str, 
 
 @contextmanager
 def reporting() -> Iterator[None]:
-    """End the command with the report and exit code 2 when the configuration can't be used."""
+    """End the command with the report and exit code 2 when the configuration can't be used.
+
+    Raises:
+        ConfigProblem: the report.
+    """
     try:
         yield
     except ConfigError as error:
@@ -54,14 +58,21 @@ def reporting() -> Iterator[None]:
 def settings_of(
     config: tuple[str, ...], assignments: tuple[str, ...], gates: frozenset[str], idle: Collection[str] = ()
 ) -> Settings:
-    """Return the settings that the options name; `idle` as in `read_settings`. Raises ConfigError."""
+    """Return the settings that the options name; `idle` as in `read_settings`.
+
+    Raises:
+        ConfigError: they name no configuration, or one that is not valid.
+    """
     return read_settings(Document.load(config, assignments), gates, idle)
 
 
 def replayed(config: tuple[str, ...], assignments: tuple[str, ...], gates: frozenset[str]) -> Settings:
-    """Return the settings that a recording is replayed with. Raises ConfigError.
+    """Return the settings that a recording is replayed with.
 
     A pipeline that does nothing but record what comes is left out beside others: it would let out all once more.
+
+    Raises:
+        ConfigError: the options name no configuration, or one that is not valid.
     """
     settings = settings_of(config, assignments, gates, idle=("receivers", "exporters"))
     others = tuple(pipeline for pipeline in settings.pipelines if not _records(pipeline))

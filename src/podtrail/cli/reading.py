@@ -96,7 +96,11 @@ class RecordingInput:
                 yield record
 
     def refuse_nothing(self) -> None:
-        """End with exit code 1 when there was nothing to read."""
+        """End with exit code 1 when there was nothing to read.
+
+        Raises:
+            Failed: there is no request that can be read.
+        """
         if not self.requests:
             raise Failed("there is no request that can be read")
 
@@ -129,7 +133,12 @@ def _silent(_damage: Damage) -> None:
 
 @contextmanager
 def files() -> Iterator[None]:
-    """Name the file that can't be opened, read or written, and end with exit code 2; 1 when a disk is full or fails."""
+    """Name the file that can't be opened, read or written, and end with exit code 2; 1 when a disk is full or fails.
+
+    Raises:
+        Failed: a disk is full or fails.
+        Unusable: a file can't be opened, read or written for another reason.
+    """
     try:
         yield
     except BrokenPipeError:
@@ -147,14 +156,23 @@ def in_words(error: OSError) -> str:
 
 
 def refuse_foreign(read: Sequence[Path]) -> None:
-    """End with exit code 1 when a file is something else than a recording. OSError when it can't be opened."""
+    """End with exit code 1 when a file is something else than a recording.
+
+    Raises:
+        Failed: it is something else.
+        OSError: it can't be opened.
+    """
     for path in read:
         if what := foreign(path):
             raise Failed(f"{path} is {what}")
 
 
 def refuse_overwriting(read: Sequence[Path], written: Path) -> None:
-    """End with a usage error rather than write over what is being read."""
+    """End with a usage error rather than write over what is being read.
+
+    Raises:
+        UsageError: the file that is to be written is one of those that are read.
+    """
     if any(written.exists() and path.exists() and written.samefile(path) for path in read):
         raise click.UsageError(printable(f"{written} is read: write to another file"))
 

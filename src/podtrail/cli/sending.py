@@ -63,7 +63,11 @@ Settings = GrpcClientSettings | HttpClientSettings
 
 
 def client_settings(endpoint: str, protocol: Protocol | None) -> Settings:
-    """Return the settings of a client; without a protocol the port or a path decides. ValueError for a bad endpoint."""
+    """Return the settings of a client; without a protocol the port or a path decides.
+
+    Raises:
+        ValueError: for a bad endpoint.
+    """
     if protocol is None:
         target = client_target(endpoint)
         protocol = "http" if target.port == _HTTP_PORT or target.path not in ("", "/") else "grpc"

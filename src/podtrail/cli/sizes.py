@@ -8,7 +8,11 @@ _SHOWN = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def parse_size(text: str) -> int:
-    """Return the bytes that `500MiB`, `1.5GB` or `100000` mean. ValueError for anything else, and for none."""
+    """Return the bytes that `500MiB`, `1.5GB` or `100000` mean.
+
+    Raises:
+        ValueError: it is anything else, or nothing.
+    """
     found = _SIZE.fullmatch(text.strip())
     if not found or found[2].lower() not in _UNITS:
         raise ValueError(f"{text!r} is no size: write for example 500MiB or 1.5GB")

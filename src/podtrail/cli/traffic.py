@@ -117,7 +117,8 @@ def played(tape: SimulatedTraffic, seed: str, begin: int) -> Iterator[TrafficReq
 def multiplied(tape: SimulatedTraffic, rate: float, seed: str, begin: int) -> Iterator[TrafficRequest]:
     """Yield as many copies side by side as give so many spans a second, from `begin` on, without end.
 
-    ValueError when the tape alone gives more than that.
+    Raises:
+        ValueError: the tape alone gives more than that.
     """
     apart = tape.spans * _NANOSECONDS / rate
     if apart > tape.length:

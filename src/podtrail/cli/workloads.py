@@ -23,7 +23,10 @@ def simulated_scheduler() -> Factory:
 def receiver_config(chosen: Node, workload: Mapping[str, Any], nodes: int | None, start: str) -> Any:
     """Return the receiver's configuration: as chosen, with these keys of its workload, as fast as it goes.
 
-    `nodes` is the size of the first group of nodes. Raises ConfigError.
+    `nodes` is the size of the first group of nodes.
+
+    Raises:
+        ConfigError: the configuration is not valid, or has no nodes to change.
     """
     changed = {key: value for key, value in workload.items() if value is not None}
     if nodes is not None:
@@ -47,7 +50,8 @@ def _read(node: Node) -> Any:
 def chosen_workload(like: str | None, file: Path | None, config: tuple[str, ...]) -> Node:
     """Return the receiver's part of a configuration as one of these gives it, with none its defaults.
 
-    Raises ConfigError.
+    Raises:
+        ConfigError: the configuration is not valid.
     """
     if config:
         return _of_configuration(Document.load(config).root)

@@ -28,7 +28,7 @@ class Unfit(ValueError):
 
 
 def scalar_reader(field: Field) -> Callable[[object], object]:
-    """Return the function that turns a field's JSON value into its Python value; what does not fit has it raise `Unfit`."""
+    """Return the function that turns a field's JSON value into its Python value, or raises `Unfit`."""
     name = field.json_name
     match field.type:
         case Field.TYPE_STRING:

@@ -166,7 +166,10 @@ class Graph:
     async def run(self, *, finite_only: bool = False) -> None:
         """Return when every receiver is exhausted; with `finite_only`, when those are that can be.
 
-        An error in a receiver or a timer ends the run with that error, a ComponentError that names a receiver.
+        An error in a receiver or a timer ends the run with that error.
+
+        Raises:
+            ComponentError: a receiver fails; it names the receiver.
         """
         finite = {task for id, task in self._sources.items() if self.receivers[id].component.finite}
         sources = set(self._sources.values())

@@ -40,7 +40,11 @@ def _matters(pod: Incarnation, told_until: int) -> bool:
 
 
 def read_told_until(checkpoint: Mapping[str, Any], now: int) -> int:
-    """Return until when attempts were told, Unix nanoseconds. ValueError when it is no checkpoint of ours."""
+    """Return until when attempts were told, Unix nanoseconds.
+
+    Raises:
+        ValueError: it is no checkpoint of ours.
+    """
     if checkpoint.get("version") != _VERSION:
         raise ValueError(f"a checkpoint of version {checkpoint.get('version')!r}; {_VERSION} is known")
     try:
@@ -53,7 +57,11 @@ def read_told_until(checkpoint: Mapping[str, Any], now: int) -> int:
 
 
 def read_pods(checkpoint: Mapping[str, Any], told_until: int) -> Iterator[Incarnation]:
-    """Yield the Pods of a checkpoint. ValueError when one is damaged."""
+    """Yield the Pods of a checkpoint.
+
+    Raises:
+        ValueError: one is damaged.
+    """
     pods = checkpoint.get("pods", [])
     if not isinstance(pods, list):
         raise ValueError("a checkpoint whose pods are no list")

@@ -36,9 +36,12 @@ class Session:
     def __init__(
         self, now: int, checkpoint: Mapping[str, Any] | None = None, *, profiles: Collection[str] = ()
     ) -> None:
-        """`checkpoint` is what an earlier session gave: what it told is not told again. ValueError when it is none.
+        """`checkpoint` is what an earlier session gave: what it told is not told again.
 
         With `profiles`, only attempts of these are told.
+
+        Raises:
+            ValueError: `checkpoint` is none that can be read.
         """
         self._profiles = frozenset(profiles)
         told_until = read_told_until(checkpoint, now) if checkpoint else 0

@@ -27,7 +27,11 @@ class WhyQuestion(NamedTuple):
 
     @classmethod
     def read(cls, query: Mapping[str, str]) -> Self:
-        """Return the question that a query asks. ValueError when it asks none; the text says why."""
+        """Return the question that a query asks.
+
+        Raises:
+            ValueError: it asks none; the text says why.
+        """
         pod, trace, attempt = (query.get(name, "").strip() for name in ("pod", "trace", "attempt"))
         if bool(pod) == bool(trace):
             raise ValueError("Ask for one of pod=NAMESPACE/NAME, pod=NAME, pod=UID and trace=ID.")
@@ -39,7 +43,11 @@ class WhyQuestion(NamedTuple):
 
 
 def trace_id(text: str) -> bytes:
-    """Return the bytes of a trace id. ValueError when it is none."""
+    """Return the bytes of a trace id.
+
+    Raises:
+        ValueError: it is none.
+    """
     if len(text) != _TRACE_DIGITS or not _HEX.issuperset(text.lower()):
         raise ValueError(f"A trace id has {_TRACE_DIGITS} hexadecimal digits.")
     return bytes.fromhex(text)

@@ -15,7 +15,11 @@ def _camel(name: str) -> str:
 
 
 def to_json(value: object) -> Json:
-    """Return a view model as JSON values: camelCase keys, ids in hex, `…_unix_nano` as strings of digits as in OTLP."""
+    """Return a view model as JSON values: camelCase keys, ids in hex, `…_unix_nano` as strings of digits as in OTLP.
+
+    Raises:
+        TypeError: it is no view model.
+    """
     match value:
         case None | bool() | int() | float() | str():
             return value

@@ -13,7 +13,11 @@ _MOST_DIGITS = 20
 
 
 def read_decision(raw: bytes) -> tuple[Verdict, Attempt | None]:
-    """Return the decision on a line, and the attempt it was about. ValueError when the line is none, saying why."""
+    """Return the decision on a line, and the attempt it was about.
+
+    Raises:
+        ValueError: the line is none; the text says why.
+    """
     told = json.loads(raw)
     if not isinstance(told, dict):
         raise ValueError("not an object")

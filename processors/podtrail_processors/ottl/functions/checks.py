@@ -24,7 +24,11 @@ def _finder(pattern: str) -> Callable[[str], bool]:
 
 
 def is_match(target: str | None, pattern: str) -> bool:
-    """Return whether a regular expression (RE2) is found in a value as text; never in nil."""
+    """Return whether a regular expression (RE2) is found in a value as text; never in nil.
+
+    Raises:
+        EvaluationError: the expression is none that RE2 knows.
+    """
     if target is None:
         return False
     try:

@@ -13,7 +13,11 @@ _TYPES = {bool: "bool", int: "int64", float: "float64", str: "string", bytes: "[
 
 
 def go_format(form: str, values: Sequence[object]) -> str:
-    """Return the values in the format. What does not fit its verb is written as Go writes it: `%!d(string=x)`."""
+    """Return the values in the format. What does not fit its verb is written as Go writes it: `%!d(string=x)`.
+
+    Raises:
+        EvaluationError: the text would be too long.
+    """
     used = 0
 
     def written(verb: re.Match[str]) -> str:

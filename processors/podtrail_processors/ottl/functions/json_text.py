@@ -14,7 +14,8 @@ _ESCAPED = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u202
 def json_text(value: object) -> str:
     """Return JSON without blanks, maps in the order of their keys, bytes in base64.
 
-    EvaluationError for what JSON does not know, such as infinity.
+    Raises:
+        EvaluationError: JSON does not know a value, such as infinity.
     """
     match value:
         case None:
@@ -37,7 +38,11 @@ def json_text(value: object) -> str:
 
 
 def json_number(number: float) -> str:
-    """Return a double with as many digits as it takes; with an exponent only when it is very small or large."""
+    """Return a double with as many digits as it takes; with an exponent only when it is very small or large.
+
+    Raises:
+        EvaluationError: it is infinite or not a number.
+    """
     if not math.isfinite(number):
         raise EvaluationError(f"{number} can't be made JSON")
     exact = Decimal(repr(number))

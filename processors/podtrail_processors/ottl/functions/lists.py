@@ -52,7 +52,11 @@ def _to_key_value_string(
 
 
 def check_delimiters(constants: Mapping[str, object]) -> None:
-    """Refuse delimiters by which pairs can't be told from their parts."""
+    """Refuse delimiters by which pairs can't be told from their parts.
+
+    Raises:
+        ValueError: they are equal, or one is empty.
+    """
     delimiter, pair_delimiter = constants.get("delimiter", "="), constants.get("pair_delimiter", " ")
     if delimiter == pair_delimiter:
         raise ValueError("the two delimiters must differ")

@@ -99,7 +99,11 @@ def element_text(value: object) -> str:
 
 
 def parsed_integer(digits: str, base: int = 10) -> int:
-    """Return the integer that a text says. EvaluationError when it says none, or one of more than 64 bits."""
+    """Return the integer that a text says.
+
+    Raises:
+        EvaluationError: it says none, or one of more than 64 bits.
+    """
     bare = digits[1:] if digits[:1] in ("+", "-") else digits
     if bare.isascii() and bare.isalnum() and len(bare) <= 80:
         try:
@@ -112,7 +116,11 @@ def parsed_integer(digits: str, base: int = 10) -> int:
 
 
 def integer_like(value: object) -> int | None:
-    """Return a value as an integer; None for nil."""
+    """Return a value as an integer; None for nil.
+
+    Raises:
+        EvaluationError: it can't be made one.
+    """
     match value:
         case None:
             return None
@@ -126,7 +134,11 @@ def integer_like(value: object) -> int | None:
 
 
 def double_like(value: object) -> float | None:
-    """Return a value as a double; None for nil."""
+    """Return a value as a double; None for nil.
+
+    Raises:
+        EvaluationError: it can't be made one.
+    """
     match value:
         case None:
             return None
@@ -144,7 +156,11 @@ _TRUE, _FALSE = {"1", "t", "T", "true", "TRUE", "True"}, {"0", "f", "F", "false"
 
 
 def boolean_like(value: object) -> bool | None:
-    """Return a value as a boolean; None for nil."""
+    """Return a value as a boolean; None for nil.
+
+    Raises:
+        EvaluationError: it can't be made one.
+    """
     match value:
         case None | bool():
             return value

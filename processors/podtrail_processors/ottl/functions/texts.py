@@ -30,7 +30,11 @@ def encoded(text: str) -> bytes:
 
 
 def length_of(value: object) -> int:
-    """Return the length of a text in bytes, or how many there are in a list or map. EvaluationError for the rest."""
+    """Return the length of a text in bytes, or how many there are in a list or map.
+
+    Raises:
+        EvaluationError: it is none of these.
+    """
     match value:
         case str():
             return len(encoded(value))

@@ -107,7 +107,11 @@ _PLAIN = {"%": "%", "n": "\n", "t": "\t"}
 
 
 def civil(nanoseconds: int) -> datetime:
-    """Return a time in UTC, its fraction of a second left out. ValueError beyond the year 9999."""
+    """Return a time in UTC, its fraction of a second left out.
+
+    Raises:
+        ValueError: it is beyond the year 9999.
+    """
     try:
         return _EPOCH + timedelta(seconds=nanoseconds // _SECOND)
     except OverflowError:
@@ -126,14 +130,19 @@ def format_time(nanoseconds: int, form: str) -> str:
 
 
 def check_format(form: str) -> None:
-    """Raise ValueError for a format that is none."""
+    """Refuse a format that is none.
+
+    Raises:
+        ValueError: it is none.
+    """
     _pattern(form)
 
 
 def parse_time(text: str, form: str, location: str | None = None) -> int:
     """Return the Unix nanoseconds that a text says; where it says no zone, in that of `location` (UTC).
 
-    ValueError when the text does not follow the format, for a format that is none and for an unknown location.
+    Raises:
+        ValueError: the text does not follow the format, the format is none, or the location is unknown.
     """
     pattern, names = _pattern(form)
     match = pattern.fullmatch(text)
@@ -217,7 +226,11 @@ def _zone(parts: Mapping[str, str], location: str | None) -> tzinfo:
 
 
 def zone_of(location: str) -> tzinfo:
-    """Return a time zone by its IANA name. ValueError for an unknown one."""
+    """Return a time zone by its IANA name.
+
+    Raises:
+        ValueError: it is unknown.
+    """
     try:
         return ZoneInfo(location)
     except (OSError, LookupError, ValueError):

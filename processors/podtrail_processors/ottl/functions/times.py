@@ -27,7 +27,11 @@ _ZERO_TIME = -62_135_596_800 * _SECOND
 
 
 def parse_length(written: str) -> Length:
-    """Return what Go's syntax says: `1h30m`, `-1.5s`. EvaluationError for what it does not know."""
+    """Return what Go's syntax says: `1h30m`, `-1.5s`.
+
+    Raises:
+        EvaluationError: it is no duration of Go's, or too long a one.
+    """
     sign = -1 if written.startswith("-") else 1
     rest = written[1:] if written[:1] in ("-", "+") else written
     nanoseconds, at = 0, 0

@@ -7,7 +7,8 @@ from podtrail_processors.ottl.values.types import Length, PointInTime, is_number
 def calculate(left: object, operator: str, right: object) -> object:
     """Return what comes out. Two integers give an integer (a division drops the fraction), else doubles are used.
 
-    EvaluationError for a division by zero and for values that this can't be done with.
+    Raises:
+        EvaluationError: for a division by zero, and for values that this can't be done with.
     """
     if type(left) is int and type(right) is int:
         return _integers(left, operator, right)
@@ -20,7 +21,11 @@ def calculate(left: object, operator: str, right: object) -> object:
 
 
 def negative(value: object) -> object:
-    """Return the negative of a number. EvaluationError for anything else."""
+    """Return the negative of a number.
+
+    Raises:
+        EvaluationError: it is no number.
+    """
     if not is_number(value):
         raise EvaluationError(f"{kind_of(value)} has no negative")
     return wrapped(-value) if isinstance(value, int) else -value

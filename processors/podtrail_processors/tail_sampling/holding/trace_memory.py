@@ -115,7 +115,11 @@ class TraceMemory:
             self.bytes += sum(self.headers.hold(header) for trace in undecided for header in trace.headers())
 
     def oldest(self) -> HeldTrace:
-        """Return the trace that came in first, decided or not. IndexError when there is none."""
+        """Return the trace that came in first, decided or not.
+
+        Raises:
+            IndexError: there is none.
+        """
         return self._order[0]
 
     def let_go(self, trace: HeldTrace) -> None:

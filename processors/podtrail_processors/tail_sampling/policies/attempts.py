@@ -63,7 +63,11 @@ class Config(PolicyConfig):
     )
 
     def create(self) -> Evaluator:
-        """Return the policy. ValueError without a number."""
+        """Return the policy.
+
+        Raises:
+            ValueError: no number is given.
+        """
         if not self.min_attempts:
             raise ValueError("min_attempts must be given, at least 1")
         return Attempts(self.min_attempts, self.max_pods, self.forget_after)

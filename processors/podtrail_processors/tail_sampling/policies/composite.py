@@ -153,7 +153,11 @@ class Config(PolicyConfig):
     )
 
     def create(self) -> Evaluator:
-        """Return the policy. ValueError when a part can't be made."""
+        """Return the policy.
+
+        Raises:
+            ValueError: a part can't be made.
+        """
         total = self.max_total_spans_per_second
         percents = {share.policy: share.percent for share in self.rate_allocation}
 

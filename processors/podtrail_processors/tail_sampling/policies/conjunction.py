@@ -121,7 +121,11 @@ class AndConfig(PolicyConfig):
     and_sub_policy: tuple[ConjunctionPart, ...] = Field((), description="The policies that must all say yes.")
 
     def create(self) -> Evaluator:
-        """Return the policy. ValueError when a part can't be made."""
+        """Return the policy.
+
+        Raises:
+            ValueError: a part can't be made.
+        """
         with below("and_sub_policy"):
             return All(each(_named, self.and_sub_policy), "sampled")
 
@@ -136,7 +140,11 @@ class DropConfig(PolicyConfig):
     drop_sub_policy: tuple[ConjunctionPart, ...] = Field((), description="The policies that must all say yes.")
 
     def create(self) -> Evaluator:
-        """Return the policy. ValueError when a part can't be made."""
+        """Return the policy.
+
+        Raises:
+            ValueError: a part can't be made.
+        """
         with below("drop_sub_policy"):
             return All(each(_named, self.drop_sub_policy), "dropped")
 

@@ -116,7 +116,11 @@ class Leaf(Model):
         return frozenset(names - cls.plain)
 
     def create(self) -> Evaluator:
-        """Return the policy. ValueError when its type is unknown here or its settings can't be met."""
+        """Return the policy.
+
+        Raises:
+            ValueError: its type is unknown here or its settings can't be met.
+        """
         types = self.types()
         if self.type not in types:
             raise ValueError(self._unknown(types))

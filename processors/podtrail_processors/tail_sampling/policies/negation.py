@@ -60,6 +60,10 @@ class Config(PolicyConfig):
     not_sub_policy: Leaf = Field(Leaf(), description="The policy to turn round.")
 
     def create(self) -> Evaluator:
-        """Return the policy. ValueError when its part can't be made."""
+        """Return the policy.
+
+        Raises:
+            ValueError: its part can't be made.
+        """
         with below("not_sub_policy"):
             return Negation(self.not_sub_policy.name, self.not_sub_policy.create())

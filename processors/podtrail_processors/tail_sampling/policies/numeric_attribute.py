@@ -29,7 +29,11 @@ class Config(PolicyConfig):
     invert_match: bool = Field(False, description="Keep the traces in which it lies within the bounds nowhere.")
 
     def create(self) -> Evaluator:
-        """Return the policy. ValueError without any bound."""
+        """Return the policy.
+
+        Raises:
+            ValueError: no bound is given.
+        """
         if not self.min_value and not self.max_value:
             raise ValueError("min_value or max_value must be given, and not as 0")
         return NumericAttribute(self.key, self.min_value or _LEAST, self.max_value or _MOST, self.invert_match)

@@ -28,7 +28,11 @@ class Config(PolicyConfig):
     spanevent: Texts = Field((), description="Conditions on events of spans: kept when one holds for one event.")
 
     def create(self) -> Evaluator:
-        """Return the policy. ValueError without conditions, and for those that can't be read: which, where and why."""
+        """Return the policy.
+
+        Raises:
+            ValueError: there are no conditions, or one can't be read: which, where and why.
+        """
         if not self.span and not self.spanevent:
             raise ValueError("expected at least one condition under span or spanevent")
         from podtrail_processors.tail_sampling.policies.ottl_vote import policy_of

@@ -80,7 +80,11 @@ class Config(PolicyConfig):
     sampling_percentage: float = Field(0.0, description="The share of traces to keep, in percent.")
 
     def create(self) -> Evaluator:
-        """Return the policy. ValueError when the percentage is not a number."""
+        """Return the policy.
+
+        Raises:
+            ValueError: the percentage is not a number.
+        """
         if math.isnan(self.sampling_percentage):
             raise ValueError("sampling_percentage is not a number")
         return Probabilistic(self.sampling_percentage, self.hash_salt)

@@ -41,7 +41,11 @@ class Config(PolicyConfig):
     )
 
     def create(self) -> Evaluator:
-        """Return the policy. ValueError when there is no such object, or when it can't vote: what there is instead."""
+        """Return the policy.
+
+        Raises:
+            ValueError: there is no such object, or it can't vote; the text says what there is instead.
+        """
         if not self.policy:
             raise ValueError("policy must name what votes: module:object, or an entry point of podtrail.policies")
         from podtrail_processors.tail_sampling.policies.python_loading import load

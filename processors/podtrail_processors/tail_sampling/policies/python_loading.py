@@ -29,7 +29,11 @@ class Loaded:
 
 
 def load(target: str, args: Mapping[str, Any]) -> Loaded:
-    """Return what votes. ValueError when it can't be found, made or asked."""
+    """Return what votes.
+
+    Raises:
+        ValueError: it can't be found, made or asked.
+    """
     found = _found(target)
     if inspect.isclass(found):
         return _made(target, found, args)

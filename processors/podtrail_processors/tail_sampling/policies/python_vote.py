@@ -49,7 +49,11 @@ class PythonEvaluator(Evaluator):
         ).read_from(lambda: int(self._off), self._label)
 
     def vote(self, trace: Evidence) -> Decision:
-        """Ask it. NoVote when it fails, and once it is switched off."""
+        """Ask it for its vote on a trace.
+
+        Raises:
+            NoVote: it fails, or is switched off.
+        """
         if self._off:
             raise NoVote(f"{self._target} is switched off: it kept taking longer than {format_duration(self._budget)}")
         before = self._stopwatch()

@@ -64,7 +64,11 @@ class Config(PolicyConfig):
         return self
 
     def create(self) -> Evaluator:
-        """Return the policy. ValueError without a threshold."""
+        """Return the policy.
+
+        Raises:
+            ValueError: no threshold is given.
+        """
         if self.threshold is None:
             raise ValueError("threshold must be given")
         return QueueWait(self.threshold, self.upper_threshold)

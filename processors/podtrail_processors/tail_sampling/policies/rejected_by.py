@@ -93,7 +93,11 @@ class Config(PolicyConfig):
     reason: str = Field("", description="What must stand in its reason, for instance `Insufficient nvidia.com/gpu`.")
 
     def create(self) -> Evaluator:
-        """Return the policy. ValueError when nothing is asked for."""
+        """Return the policy.
+
+        Raises:
+            ValueError: nothing is asked for.
+        """
         if not (self.plugins or self.min_nodes or self.extension_points or self.reason):
             raise ValueError("plugins, min_nodes, extension_points or reason must be given")
         if "" in self.plugins:

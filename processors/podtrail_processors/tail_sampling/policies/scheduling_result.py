@@ -70,7 +70,11 @@ class Config(PolicyConfig):
     )
 
     def create(self) -> Evaluator:
-        """Return the policy. ValueError without any result."""
+        """Return the policy.
+
+        Raises:
+            ValueError: no result is given.
+        """
         if not self.results:
             raise ValueError("results must name at least one of Success, Unschedulable, Error")
         return SchedulingResult(frozenset(self.results))

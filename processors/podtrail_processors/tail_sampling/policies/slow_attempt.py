@@ -128,7 +128,11 @@ class Config(PolicyConfig):
     )
 
     def create(self) -> Evaluator:
-        """Return the policy. ValueError without any limit."""
+        """Return the policy.
+
+        Raises:
+            ValueError: no limit is given.
+        """
         limits = dict(self.phases) | {_PLUGIN_PREFIX + name: limit for name, limit in self.plugins.items()}
         if self.threshold is not None:
             limits[ROOT_NAME] = self.threshold

@@ -66,7 +66,11 @@ class Config(PolicyConfig):
     status_codes: Texts = Field((), description="The statuses to keep: OK, ERROR, UNSET; at least one.")
 
     def create(self) -> Evaluator:
-        """Return the policy. ValueError for no status or an unknown one."""
+        """Return the policy.
+
+        Raises:
+            ValueError: no status is given, or an unknown one.
+        """
         if not self.status_codes:
             raise ValueError("status_codes must name at least one of OK, ERROR, UNSET")
         with below("status_codes"):

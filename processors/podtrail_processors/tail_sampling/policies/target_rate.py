@@ -188,7 +188,11 @@ class Config(PolicyConfig):
         return {unit: target for unit, target in given.items() if target is not None}
 
     def create(self) -> Evaluator:
-        """Return the policy. ValueError without a target."""
+        """Return the policy.
+
+        Raises:
+            ValueError: no target is given.
+        """
         if not (targets := self._targets()):
             raise ValueError("spans_per_second, bytes_per_second or traces_per_second must be given")
         ((unit, target),) = targets.items()

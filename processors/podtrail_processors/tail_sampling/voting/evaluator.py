@@ -107,7 +107,11 @@ class PolicyConfig(Model):
 
     @abstractmethod
     def create(self) -> Evaluator:
-        """Return the policy with these settings. ValueError when they can't be met."""
+        """Return the policy with these settings.
+
+        Raises:
+            ValueError: they can't be met.
+        """
 
     def lints(self) -> list[tuple[WarningPath, str]]:
         """Return what is legal but hardly meant, with the path below this block; asked where the block is in use."""

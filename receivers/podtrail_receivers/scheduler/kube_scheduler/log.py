@@ -64,7 +64,11 @@ class LogSource:
         )
 
     async def open(self) -> None:
-        """Look for the files. StartError when none is there and none is waited for."""
+        """Look for the files.
+
+        Raises:
+            StartError: none is there and none is waited for.
+        """
         if STDIN in self._config.include:
             return
         await asyncio.to_thread(self._following.look, at_end=self._config.follow and self._config.start_at == "end")

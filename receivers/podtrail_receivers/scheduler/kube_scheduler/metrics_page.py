@@ -30,7 +30,11 @@ class MetricsPage:
         self._tls: ssl.SSLContext | bool = True
 
     def open(self) -> None:
-        """Read certificates. StartError when one can't be read."""
+        """Read certificates.
+
+        Raises:
+            StartError: one can't be read.
+        """
         from podtrail.transport.tls_client import ssl_context
 
         if self._config.tls is not None:

@@ -37,7 +37,11 @@ class WatchSource:
         self._gated: dict[str, GatedPod] = {}
 
     async def open(self) -> None:
-        """Read how the API server is reached. StartError when that can't be known."""
+        """Read how the API server is reached.
+
+        Raises:
+            StartError: that can't be known.
+        """
         from podtrail_kubernetes.errors import RestConfigError
         from podtrail_kubernetes.reflector import ListWatch, Reflector
         from podtrail_kubernetes.rest_client import RestClient, user_agent

@@ -54,7 +54,11 @@ class ApiClient:
         return self._pod(uid)
 
     async def bind(self, pod: Pod, node_name: str, annotations: Mapping[str, str]) -> None:
-        """Binds and merges `annotations` into the Pod, in one request. Raises ApiError."""
+        """Binds and merges `annotations` into the Pod, in one request.
+
+        Raises:
+            ApiError: the API server refuses or can't be reached.
+        """
         metadata: dict[str, Any] = {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid}
         if annotations:
             metadata["annotations"] = dict(annotations)
@@ -69,7 +73,10 @@ class ApiClient:
     async def patch_pod_status(self, pod: Pod, condition: PodCondition | None, nominated_node: str | None) -> None:
         """Writes a condition (None: none) and the node that the Pod hopes for (None: as before, empty: none).
 
-        What the Pod already says is not written again. Raises ApiError.
+        What the Pod already says is not written again.
+
+        Raises:
+            ApiError: the API server refuses or can't be reached.
         """
         status: dict[str, Any] = {}
         if condition is not None:
@@ -86,17 +93,29 @@ class ApiClient:
         await self._send("PATCH", f"{_path(pod)}/status", body, STRATEGIC_MERGE_PATCH, self._status_limiter)
 
     async def remove_pod_condition(self, pod: Pod, condition: str) -> None:
-        """Takes the condition of that type out of a Pod's status. Raises ApiError."""
+        """Takes the condition of that type out of a Pod's status.
+
+        Raises:
+            ApiError: the API server refuses or can't be reached.
+        """
         status = {"conditions": [{"type": condition, "$patch": "delete"}]}
         body = {"metadata": {"uid": pod.uid}, "status": status}
         await self._send("PATCH", f"{_path(pod)}/status", body, STRATEGIC_MERGE_PATCH, self._status_limiter)
 
     async def delete_pod(self, pod: Pod) -> None:
-        """Has a Pod terminate, with its grace; no other one of its name. Raises ApiError."""
+        """Has a Pod terminate, with its grace; no other one of its name.
+
+        Raises:
+            ApiError: the API server refuses or can't be reached.
+        """
         await self._send("DELETE", _path(pod), {"preconditions": {"uid": pod.uid}})
 
     async def patch_pod_extended_claim(self, pod: Pod, claim: ExtendedClaim) -> None:
-        """Writes into the Pod's status which claim was made for its extended resources. Raises ApiError."""
+        """Writes into the Pod's status which claim was made for its extended resources.
+
+        Raises:
+            ApiError: the API server refuses or can't be reached.
+        """
         mappings = [
             {"containerName": each.container, "resourceName": each.resource, "requestName": each.request}
             for each in claim.mappings
@@ -106,16 +125,28 @@ class ApiClient:
         await self._send("PATCH", f"{_path(pod)}/status", body, STRATEGIC_MERGE_PATCH)
 
     async def create_object(self, manifest: Mapping[str, Any]) -> ApiObject:
-        """Creates an object that is no Pod. Raises ApiError."""
+        """Creates an object that is no Pod.
+
+        Raises:
+            ApiError: the API server refuses or can't be reached.
+        """
         path = _COLLECTIONS[type(decode(manifest))].format(namespace=manifest["metadata"].get("namespace"))
         return decode(await self._send("POST", path, manifest))
 
     async def delete_object(self, gone: ApiObject) -> None:
-        """Deletes an object that is no Pod; no other one of its name. Raises ApiError."""
+        """Deletes an object that is no Pod; no other one of its name.
+
+        Raises:
+            ApiError: the API server refuses or can't be reached.
+        """
         await self._send("DELETE", _object_path(gone), {"preconditions": {"uid": getattr(gone, "uid", None)}})
 
     async def patch(self, changed: Kind, patch: Mapping[str, Any], subresource: str = "") -> Kind:
-        """Merges `patch` into the object if it still has the resource version of `changed`. Raises ApiError."""
+        """Merges `patch` into the object if it still has the resource version of `changed`.
+
+        Raises:
+            ApiError: the API server refuses (409: it has another) or can't be reached.
+        """
         metadata = {**patch.get("metadata", {}), "resourceVersion": getattr(changed, "resource_version", "")}
         path = _object_path(changed)
         path = f"{path}/{subresource}" if subresource else path
@@ -151,12 +182,20 @@ class ApiEventSink:
         self._limiter = limiter
 
     async def create_event(self, event: Event) -> None:
-        """Creates the Event. Raises ApiError."""
+        """Creates the Event.
+
+        Raises:
+            ApiError: the API server refuses or can't be reached.
+        """
         with _as_api_error():
             await self._rest.request("POST", _events(event), event.manifest(), limiter=self._limiter)
 
     async def patch_event(self, event: Event) -> None:
-        """Writes the series. Raises ApiError."""
+        """Writes the series.
+
+        Raises:
+            ApiError: the API server refuses or can't be reached.
+        """
         path = f"{_events(event)}/{event.name}"
         with _as_api_error():
             await self._rest.request(

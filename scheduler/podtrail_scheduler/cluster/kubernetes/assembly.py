@@ -68,10 +68,13 @@ def assemble(
     host: str = "",
     threads: PluginThreads | None = None,
 ) -> Scheduler:
-    """The scheduler; all profiles share cluster, queue and nominations. ValueError when a plugin refuses its args.
+    """The scheduler; all profiles share cluster, queue and nominations.
 
     `metrics` are told of its work, and show its queue and cache; `events` go out in the name of each profile on `host`;
     plugins of others run in `threads`, by default in place.
+
+    Raises:
+        ValueError: a plugin refuses its args.
     """
     cache = Cache()
     dispatcher = _dispatcher(plan, clock, client, metrics)

@@ -62,8 +62,10 @@ async def run(
 ) -> None:
     """Schedules until `stop` is set, and ends within two seconds then; `started` is told the port that is served.
 
-    Raises RestConfigError and OSError (the port) at the start, and LeadershipLost when another may lead,
-    whereupon the process must end.
+    Raises:
+        RestConfigError: at the start, when the API server can't be known.
+        OSError: at the start, when the port can't be had.
+        LeadershipLost: another may lead; the process must end.
     """
     service = asyncio.create_task(_Service(settings).run(started))
     stopped = asyncio.create_task(stop.wait())

@@ -32,7 +32,11 @@ async def served(
     ready: Mapping[str, Check],
     metrics: Callable[[], bytes],
 ) -> AsyncIterator[int]:
-    """Serves while it is entered; yields the port. `ready` is checked besides `live` for /readyz. Raises OSError."""
+    """Serves while it is entered; yields the port. `ready` is checked besides `live` for /readyz.
+
+    Raises:
+        OSError: the port can't be had.
+    """
     app = web.Application()
     app.router.add_get("/healthz", _checked("healthz", live))
     app.router.add_get("/livez", _checked("livez", live))

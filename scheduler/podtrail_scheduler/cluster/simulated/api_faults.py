@@ -22,9 +22,12 @@ class ApiFaults:
         """How many requests were hit."""
 
     async def ahead(self, call: Call, name: str) -> bool:
-        """To be awaited before the request of that object is carried out; ApiError when it is not.
+        """To be awaited before the request of that object is carried out.
 
         Returns whether its answer is lost: then `lost` is to be called when it has been carried out.
+
+        Raises:
+            ApiError: the request is not to be carried out.
         """
         for fault in self._faults:
             if self._hits(fault, call):

@@ -117,7 +117,11 @@ class SimulatedApiServer:
         return self.watch.shown(uid)
 
     async def bind(self, pod: Pod, node_name: str, annotations: Mapping[str, str]) -> None:
-        """Binds `pod`; ApiError when it is gone, going or bound, or refused by admission."""
+        """Binds `pod`.
+
+        Raises:
+            ApiError: it is gone, going or bound, or refused by admission.
+        """
         lost = await self._faults.ahead("bind", pod.name)
         await self._timeline.sleep(self._bind_takes)
         current = self._pods.get(pod.uid)
@@ -148,7 +152,11 @@ class SimulatedApiServer:
             raise self._faults.lost("delete")
 
     async def patch_pod_status(self, pod: Pod, condition: PodCondition | None, nominated_node: str | None) -> None:
-        """Writes the condition and the nomination."""
+        """Writes the condition and the nomination.
+
+        Raises:
+            ApiError: the Pod is gone, or a fault is played.
+        """
         lost = await self._faults.ahead("patchStatus", pod.name)
         await self._timeline.sleep(REQUEST)
         current = self._pods.get(pod.uid)
@@ -165,7 +173,11 @@ class SimulatedApiServer:
             raise self._faults.lost("patchStatus")
 
     async def remove_pod_condition(self, pod: Pod, condition: str) -> None:
-        """Takes a condition out of the status."""
+        """Takes a condition out of the status.
+
+        Raises:
+            ApiError: the Pod is gone.
+        """
         await self._timeline.sleep(REQUEST)
         current = self._pods.get(pod.uid)
         if current is None:
@@ -175,7 +187,11 @@ class SimulatedApiServer:
             self._change(current.changed(conditions=kept))
 
     async def patch_pod_extended_claim(self, pod: Pod, claim: ExtendedClaim) -> None:
-        """Writes which claim was made for extended resources of the Pod."""
+        """Writes which claim was made for extended resources of the Pod.
+
+        Raises:
+            ApiError: the Pod is gone.
+        """
         await self._timeline.sleep(REQUEST)
         current = self._pods.get(pod.uid)
         if current is None:

@@ -46,7 +46,11 @@ class ObjectStore:
             self._told(old, None)
 
     def patch(self, changed: Kind) -> Kind:
-        """Puts `changed` if its resource version is still that of the object. Raises ApiError."""
+        """Puts `changed` if its resource version is still that of the object.
+
+        Raises:
+            ApiError: the object is gone, or has another resource version.
+        """
         current: Any = self._objects.get((type(changed), changed.key))
         patched: Any = changed
         collection = f"{type(changed).__name__.lower()}s"

@@ -49,7 +49,11 @@ class Allocator:
     ) -> list[list[Chosen]] | None:
         """The devices for each claim, None when there are not enough; `late` says that it has taken too long.
 
-        Raises UnallocatableError, UnselectableError, InvalidPoolsError and TimedOutError.
+        Raises:
+            UnallocatableError: a claim can't be met as it is written.
+            UnselectableError: a selector fails on a device.
+            InvalidPoolsError: devices are missing, and some pools are invalid.
+            TimedOutError: it took too long.
         """
         candidates = [
             CandidateDevice(device, each, pool)

@@ -37,7 +37,11 @@ class ClaimTracker:
         return None if shown is None else self._newest(shown)
 
     def of(self, pod: Pod) -> list[ResourceClaim]:
-        """The claims of the Pod. Raises MissingClaimError."""
+        """The claims of the Pod.
+
+        Raises:
+            MissingClaimError: one is not there, going, not made yet, or another Pod's.
+        """
         claims = []
         for wanted in pod.resource_claims:
             own = not wanted.resource_claim_name

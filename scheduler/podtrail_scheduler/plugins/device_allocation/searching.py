@@ -60,7 +60,13 @@ class DeviceSearch:
         self.chosen: list[list[Chosen]] = [[] for _ in claims]
 
     def place(self, claim: int, request: int) -> bool:
-        """Finds devices from this request on. Raises TooManyError, TimedOutError, UnallocatableError."""
+        """Finds devices from this request on.
+
+        Raises:
+            TooManyError: the claim would have more devices than one may.
+            TimedOutError: it took too long.
+            UnallocatableError: a claim can't be met as it is written.
+        """
         if claim == len(self._claims):
             return True
         requests = self._claims[claim].requests

@@ -13,7 +13,11 @@ def has_conditions(claim: ResourceClaim) -> bool:
 
 
 def is_ready(claim: ResourceClaim) -> bool:
-    """Whether all conditions of all its devices are true. Raises BindingFailedError."""
+    """Whether all conditions of all its devices are true.
+
+    Raises:
+        BindingFailedError: one of the failure conditions is true.
+    """
     if claim.allocation is None:
         return False
     return all(_device_ready(claim, each) for each in claim.allocation.devices if each.binding_conditions)

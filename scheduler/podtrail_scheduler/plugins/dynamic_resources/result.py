@@ -12,7 +12,11 @@ from podtrail_scheduler.plugins.device_allocation.chosen import Chosen, Unalloca
 def allocation_of(
     claim: ResourceClaim, chosen: Sequence[Chosen], classes: Mapping[str, DeviceClass], node_name: str
 ) -> Allocation:
-    """The devices with their configuration, and the nodes where they can be used. Raises UnallocatableError."""
+    """The devices with their configuration, and the nodes where they can be used.
+
+    Raises:
+        UnallocatableError: they contradict one another or their claim.
+    """
     selector = _node_selector(claim, chosen, node_name)
     devices: dict[str, Any] = {"results": [_result(claim, index, each) for index, each in enumerate(chosen)]}
     config = _config(claim, chosen, classes)

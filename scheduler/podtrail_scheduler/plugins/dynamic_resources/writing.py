@@ -41,9 +41,12 @@ class ClaimWriter:
         self._claims = claims
 
     async def reserve(self, claim: ResourceClaim, allocation: Allocation | None, pod: Pod) -> ResourceClaim:
-        """Gives the claim its `allocation` (None: it has one) and reserves it for the Pod. Raises UnreservableError.
+        """Gives the claim its `allocation` (None: it has one) and reserves it for the Pod.
 
         When somebody else has changed the claim meanwhile, it is tried again on what the claim is then.
+
+        Raises:
+            UnreservableError: the API server refuses.
         """
         what = "add reservation" if allocation is None else "add allocation and reservation"
         for attempt in range(ATTEMPTS):
@@ -61,7 +64,11 @@ class ClaimWriter:
         raise AssertionError("the last attempt returns or raises")
 
     async def create(self, claim: ResourceClaim, pod: Pod) -> ResourceClaim:
-        """Creates a claim for extended resources, and waits until the watch shows it. Raises UnreservableError."""
+        """Creates a claim for extended resources, and waits until the watch shows it.
+
+        Raises:
+            UnreservableError: the API server refuses.
+        """
         try:
             created = await self._handle.client.create_object(manifest(claim, pod))
         except ApiError as refused:
@@ -81,7 +88,11 @@ class ClaimWriter:
         return created
 
     async def tell(self, pod: Pod, claim: ExtendedClaim) -> None:
-        """Writes into the Pod's status which claim it has got. Raises UnreservableError."""
+        """Writes into the Pod's status which claim it has got.
+
+        Raises:
+            UnreservableError: there is nothing to write, or the API server refuses.
+        """
         if not claim.mappings:
             raise UnreservableError(
                 f"nil or empty request mappings, no update of pod {pod.key} ExtendedResourceClaimStatus"
@@ -105,9 +116,12 @@ class ClaimWriter:
                 _log.error("claim %s was not deleted: %s", claim.key, refused)
 
     async def ready(self, claims: Sequence[ResourceClaim], patience: int) -> None:
-        """Returns when all conditions of the claims' devices are true. Raises UnreservableError.
+        """Returns when all conditions of the claims' devices are true.
 
         At most `patience` nanoseconds from now, or from when the devices were allocated.
+
+        Raises:
+            UnreservableError: time is up, or a device can't be made ready.
         """
         clock, listers = self._handle.clock, self._handle.listers
         deadline = clock.now() + patience

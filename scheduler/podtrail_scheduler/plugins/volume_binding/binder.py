@@ -96,7 +96,11 @@ class VolumeBinder:
         self._capacities: dict[str, list[CsiStorageCapacity]] = {}
 
     def claims_of(self, pod: Pod) -> PodClaims:
-        """The Pod's claims. Raises Unanswerable when one is missing."""
+        """The Pod's claims.
+
+        Raises:
+            Unanswerable: one is missing.
+        """
         bound, delayed, immediate = [], [], []
         for volume, name in claimed_volumes(pod):
             claim = self.claims.get(f"{pod.namespace}/{name}")
@@ -119,7 +123,11 @@ class VolumeBinder:
         return all(claim is not None and fully_bound(claim) for claim in claims)
 
     def on_node(self, claims: PodClaims, node: Node) -> PodVolumes | tuple[str, ...]:
-        """What is to be done on `node`, or the reasons why it will not do. Raises Unanswerable."""
+        """What is to be done on `node`, or the reasons why it will not do.
+
+        Raises:
+            Unanswerable: what is needed to say so is missing.
+        """
         reasons = []
         trouble = self._bound_trouble(claims.bound, node)
         if trouble == OUT_OF_REACH:

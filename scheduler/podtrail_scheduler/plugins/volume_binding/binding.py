@@ -18,7 +18,11 @@ LONGEST_REST = 1_000_000_000
 
 
 def assume(binder: VolumeBinder, volumes: PodVolumes, node_name: str) -> PodVolumes:
-    """Notes the volumes as bound and the claims as meant for the node; what it then is. Raises Unanswerable."""
+    """Notes the volumes as bound and the claims as meant for the node; what it then is.
+
+    Raises:
+        Unanswerable: a claim or volume has gone meanwhile.
+    """
     assumed = PodVolumes()
     for claim, volume in volumes.bindings:
         bound = _bound(volume, claim)

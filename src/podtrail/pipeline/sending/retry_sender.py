@@ -46,7 +46,12 @@ class RetrySender(Generic[T]):
         self._on_failure = on_failure
 
     async def send(self, batch: T) -> int:
-        """Return how many spans were rejected. Raises the last `Retryable` when time is up, `Permanent` at once."""
+        """Return how many spans were rejected.
+
+        Raises:
+            Retryable: the last one, when time is up.
+            Permanent: at once, whenever the exporter says so.
+        """
         if self._backoff is None:
             return await self._attempt(batch)
         delays = _Delays(self._backoff, self._hurry, self._rng)

@@ -15,7 +15,11 @@ class Expression(Protocol):
     """Has a value."""
 
     def value(self, variables: Variables) -> object:
-        """The value; CelError when there is none."""
+        """The value.
+
+        Raises:
+            CelError: there is none.
+        """
         ...
 
 
@@ -37,7 +41,11 @@ class Name:
     name: str
 
     def value(self, variables: Variables) -> object:
-        """What the variable is."""
+        """What the variable is.
+
+        Raises:
+            CelError: there is no such variable.
+        """
         if self.name not in variables:
             raise CelError(f"undeclared reference to '{self.name}'")
         return variables[self.name]
@@ -63,7 +71,11 @@ class At:
     optional: bool = False
 
     def value(self, variables: Variables) -> object:
-        """What is there; of an optional operand, an optional."""
+        """What is there; of an optional operand, an optional.
+
+        Raises:
+            CelError: nothing is there.
+        """
         operand, key = self.operand.value(variables), self.key.value(variables)
         if isinstance(operand, Optional):
             return NONE if not operand.present else find(operand.value, key)
@@ -138,7 +150,11 @@ class Unary:
     operand: Expression
 
     def value(self, variables: Variables) -> object:
-        """The opposite."""
+        """The opposite.
+
+        Raises:
+            CelError: the operand has none.
+        """
         operand = self.operand.value(variables)
         if self.sign == "!":
             return not boolean(operand)
@@ -211,7 +227,11 @@ class Macro:
     """Of map: which items."""
 
     def value(self, variables: Variables) -> object:
-        """What it makes of the items."""
+        """What it makes of the items.
+
+        Raises:
+            CelError: what it is called on has no items.
+        """
         items = self.target.value(variables)
         if not isinstance(items, (list, tuple, Mapping)):
             raise CelError(f"no such overload: {kind_of(items)}.{self.name}")
@@ -242,7 +262,11 @@ class Macro:
 
 
 def boolean(value: object) -> bool:
-    """The value, which must be a truth."""
+    """The value, which must be a truth.
+
+    Raises:
+        CelError: it is something else.
+    """
     if not isinstance(value, bool):
         raise CelError(f"no such overload: {kind_of(value)} is not bool")
     return value

@@ -13,14 +13,22 @@ _LARGEST = 2**63 - 1
 
 
 def checked(value: float) -> float:
-    """The number, which must not be an integer beyond 64 bits."""
+    """The number, which must not be an integer beyond 64 bits.
+
+    Raises:
+        CelError: it is one.
+    """
     if isinstance(value, int) and not -_LARGEST - 1 <= value <= _LARGEST:
         raise CelError("integer overflow")
     return value
 
 
 def call_function(name: str, arguments: Sequence[object]) -> object:
-    """What the function returns; CelError for one that is not known or does not take these arguments."""
+    """What the function returns.
+
+    Raises:
+        CelError: it is not known, or does not take these arguments.
+    """
     if name == "optional.none" and not arguments:
         return NONE
     function = _FUNCTIONS.get(name)
@@ -33,7 +41,11 @@ def call_function(name: str, arguments: Sequence[object]) -> object:
 
 
 def call_method(name: str, target: object, arguments: Sequence[object]) -> object:
-    """What the method returns; CelError for one that the target does not have or does not take these arguments."""
+    """What the method returns.
+
+    Raises:
+        CelError: the target does not have it, or it does not take these arguments.
+    """
     for kinds, methods in _METHODS:
         method = methods.get(name)
         if isinstance(target, kinds) and not isinstance(target, bool) and method is not None:

@@ -8,7 +8,11 @@ from .values import NONE, CelError, Optional, Quantity, Semver, equal, kind_of
 
 
 def find(operand: object, key: object) -> Optional:
-    """What is under the key of a map or at the index of a list."""
+    """What is under the key of a map or at the index of a list.
+
+    Raises:
+        CelError: it is neither, or the key of a wrong type.
+    """
     if isinstance(operand, Mapping):
         return Optional(present=True, value=operand[key]) if key in operand else NONE
     if isinstance(operand, (list, tuple)) and not isinstance(operand, Semver):
@@ -19,7 +23,11 @@ def find(operand: object, key: object) -> Optional:
 
 
 def contains(container: object, item: object) -> bool:
-    """Whether a list has the item, or a map the key."""
+    """Whether a list has the item, or a map the key.
+
+    Raises:
+        CelError: it is neither.
+    """
     if isinstance(container, Mapping):
         return any(equal(key, item) for key in container)
     if isinstance(container, (list, tuple)) and not isinstance(container, Semver):
@@ -36,7 +44,11 @@ _ORDER: Mapping[str, Callable[[object, object], bool]] = {
 
 
 def ordered(sign: str, left: object, right: object) -> bool:
-    """The order of two numbers, texts or truths."""
+    """The order of two numbers, texts or truths.
+
+    Raises:
+        CelError: they are of other types, or of two.
+    """
     numbers = all(isinstance(each, (int, float)) and not isinstance(each, bool) for each in (left, right))
     same = type(left) is type(right) and isinstance(left, (bool, str))
     if not numbers and not same:
@@ -45,7 +57,11 @@ def ordered(sign: str, left: object, right: object) -> bool:
 
 
 def arithmetic(sign: str, left: object, right: object) -> object:
-    """Sums, differences and so on of numbers of one type; texts and lists put together."""
+    """Sums, differences and so on of numbers of one type; texts and lists put together.
+
+    Raises:
+        CelError: for other types, and for a division by zero.
+    """
     if sign == "+" and isinstance(left, str) and isinstance(right, str):
         return left + right
     if sign == "+" and isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):

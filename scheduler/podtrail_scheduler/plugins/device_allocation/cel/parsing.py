@@ -50,7 +50,11 @@ class _Token(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def parse(text: str) -> Expression:
-    """The expression that `text` writes; CelError says where it is not one."""
+    """The expression that `text` writes.
+
+    Raises:
+        CelError: it is none; the text says where.
+    """
     parser = _CelParser(_tokens(text))
     try:
         expression = parser.expression()

@@ -63,7 +63,11 @@ NONE = Optional(present=False)
 
 
 def quantity(text: object) -> Quantity:
-    """The quantity that `text` writes."""
+    """The quantity that `text` writes.
+
+    Raises:
+        CelError: it is none.
+    """
     if not isinstance(text, str):
         raise CelError("no such overload: quantity")
     try:
@@ -73,7 +77,11 @@ def quantity(text: object) -> Quantity:
 
 
 def semver(text: object) -> Semver:
-    """The version that `text` writes."""
+    """The version that `text` writes.
+
+    Raises:
+        CelError: it is none.
+    """
     match = _VERSION.fullmatch(text) if isinstance(text, str) else None
     if match is None:
         raise CelError(f"no semantic version: {text!r}")
