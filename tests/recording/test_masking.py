@@ -101,6 +101,11 @@ def test_a_number_with_a_point_becomes_another(number: float) -> None:
     assert abs(masked) < 10_000_000
 
 
+def test_numbers_with_a_point_are_told_apart_as_long_as_they_are_whole() -> None:
+    assert MASK.value(SECRET, 2.0**53) == MASK.value(SECRET, 2.0**60)
+    assert MASK.value(SECRET, 2.0**53 - 1) not in (MASK.value(SECRET, 2.0**53), MASK.value(SECRET, 2.0**53 - 2))
+
+
 def test_lists_and_maps_are_replaced_within() -> None:
     value: Value = ["web-0", {"web-0": b"12345678", "x": True, "y": None}]
     masked = MASK.value(SECRET, value)

@@ -87,11 +87,12 @@ def test_spans_in_decisions_take_room_where_they_are_wanted(
     async def main() -> None:
         exporter = scripted()
         exporter.wants_verdicts = wanted
-        here = desk(exporter, steady(queue={"sizer": "bytes"}))
         plain, batch = make_batch(100), decided(make_batch(100))
+        here = desk(exporter, steady(queue={"sizer": "bytes", "queue_size": 2 * plain.size}))
         here.queue.offer(batch, here.ledger)
         used = here.metrics.snapshot()["otelcol_exporter_queue_size"]["exporter=otlp"]
         assert (used >= 2 * len(plain.groups[0].spans)) if wanted else (used == plain.size)
+        assert here.queue.has_room(batch, here.ledger) is not wanted
         await here.settled()
 
     run_virtually(main())
