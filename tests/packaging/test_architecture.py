@@ -3,7 +3,7 @@
 import ast
 import re
 import tomllib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -19,6 +19,20 @@ _PATH = re.compile(r"[a-z_.]+(?:/[a-z_0-9.]+)+/?")
 _NAME = re.compile(r"([A-Z][a-z]\w*[A-Z]\w*|Driver|Judge|Cache|Caller|Releaser|Turns)(?:\.(\w+))?")
 _OF_OTHERS = {"SchedulePod", "KubeSchedulerConfiguration", "ScheduleOne", "ResourceSpans", "TraceData"}
 """Names of Kubernetes and the Collector."""
+
+
+_TWICE = {
+    "Config": "what a user can set of a component or policy",
+    "Event": "OTLP's, and Kubernetes'",
+    "Status": "OTLP's, and the Scheduling Framework's",
+    "Span": "what a policy in Python sees, and what a component of Kubernetes is traced with",
+    "Plugin": "a scheduler plugin, and its line in a KubeSchedulerConfiguration",
+    **dict.fromkeys(
+        ("NodeAffinity", "NodeSelector", "NodeSelectorTerm", "LabelSelector", "PreferredSchedulingTerm"),
+        "types of the API: as scheduling reads them, and as a KubeSchedulerConfiguration has them",
+    ),
+}
+"""Names of classes that stand more than once, and why."""
 
 
 @cache
@@ -61,3 +75,13 @@ def test_the_scheduler_page_lists_its_rooms_in_the_order_of_their_contract() -> 
     listed = [room for row in rows for room in re.findall(r"`(\w+)/`", row)]
     assert sorted(listed) == sorted(floor)
     assert listed == sorted(listed, key=floor.__getitem__)
+
+
+def test_a_class_name_means_one_thing() -> None:
+    places: Counter[str] = Counter()
+    for source in SOURCE_ROOTS:
+        for path in (ROOT / source).rglob("*.py"):
+            places.update(
+                node.name for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.ClassDef)
+            )
+    assert {name for name, number in places.items() if number > 1 and name[0] != "_"} == set(_TWICE)
