@@ -68,7 +68,8 @@ def _models(above: type[BaseModel]) -> Iterator[tuple[str, FieldInfo, type[BaseM
 def pages(directory: Path) -> Mapping[str, str]:
     """Return all pages of `directory` by file name, made anew from its examples.
 
-    ValueError for a policy without an example, or with one that is not as it says.
+    Raises:
+        ValueError: a policy has no example, or one that is not as it says.
     """
     with configured_in([directory.absolute().parents[1] / "examples" / "policies"]):
         return _pages(directory)

@@ -19,7 +19,7 @@ _QUIET = MINUTE
 
 
 class _Propagated(Exception):
-    """A condition had no answer, and its batch is to be dropped for that."""
+    """A condition failed under `error_mode: propagate`: its batch is to be dropped."""
 
 
 class FilterProcessor(PassingProcessor):

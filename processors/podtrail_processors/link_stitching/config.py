@@ -1,4 +1,4 @@
-"""What a user can set."""
+"""The configuration of `link_stitching`."""
 
 from typing import Self
 

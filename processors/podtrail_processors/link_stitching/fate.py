@@ -1,4 +1,4 @@
-"""What became of a trace, as far as links care."""
+"""What became of the trace that a link points to: kept, or dropped by which policy and why."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Telling what is of no concern by a search through its bytes, a group at a time.
+"""Tells groups that can't matter to stitching by a search through their bytes, before anything is decoded.
 
 A mark that is there by chance costs a closer look; one that is not there means that there is nothing to look for.
 """

@@ -24,7 +24,7 @@ _MOST_CREATIONS = 4
 
 
 class StitchingMemory:
-    """All that is remembered. Times are pipeline time unless said otherwise."""
+    """All that is remembered. Times are Unix nanoseconds, of pipeline time unless said otherwise."""
 
     def __init__(self, config: Config, forgotten: Metric, late: Metric, labels: tuple[str, ...]) -> None:
         self._config = config
@@ -145,7 +145,7 @@ class StitchingMemory:
     # Attempts
 
     def learn(self, attempt: Attempt, fate: TraceFate, now: int) -> None:
-        """Remember an attempt that passed or was dropped. One without a Pod's uid is nobody's: it is not remembered."""
+        """Remember an attempt that passed or was dropped. One without a Pod's uid is not: its chain is unknown."""
         uid = sound_uid(attempt.pod_uid)
         if not uid:
             return
@@ -224,7 +224,7 @@ class StitchingMemory:
         return link
 
     def claim(self, target: bytes) -> list[Link]:
-        """Return all that waits for a span, and wait no longer."""
+        """Take out and return all back-links that wait for a span."""
         waiting = self._waiting.pop(target)
         if not waiting:
             return []

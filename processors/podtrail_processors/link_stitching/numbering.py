@@ -19,7 +19,7 @@ _MOST_HELD = 500
 
 @dataclass(slots=True)
 class NumberedAttempt:
-    """An attempt as it is remembered."""
+    """An attempt as it is remembered; `start` and `end` in Unix nanoseconds."""
 
     trace_id: bytes
     span_id: bytes
@@ -81,7 +81,7 @@ class AttemptChain:
         return self._attempts
 
     def reaches(self, attempt: Attempt) -> bool:
-        """Say whether there is a place for an attempt: it did not start before those counted but forgotten."""
+        """Say whether an attempt can still be numbered: it did not start before one that is counted but forgotten."""
         return (attempt.start, attempt.span_id) > self._horizon
 
     def insert(self, known: NumberedAttempt) -> bool:

@@ -1,4 +1,4 @@
-"""The state machine: what concerns a Pod's story is held for the reorder window, all else passes at once."""
+"""Holds spans that concern a Pod's story for the reorder window, then stitches them; all else passes at once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -73,7 +73,7 @@ class LinkStitching:
 
     @property
     def passes_on(self) -> bool:
-        """Whether nothing is held for what started earlier."""
+        """Whether nothing is held to wait for spans that started earlier."""
         return not self._config.reorder_wait
 
     def add(self, batch: Batch, now: int) -> Taken:

@@ -14,7 +14,7 @@ _read_ids = span_reader(("span_id",))
 
 
 class Held(NamedTuple):
-    """A group inside. Ordered by when it is due, then by when it came."""
+    """A group that is held, ordered by when it is due, then by when it came; times in Unix nanoseconds."""
 
     due: int
     order: int

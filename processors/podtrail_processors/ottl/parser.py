@@ -13,7 +13,11 @@ _LARGEST = 2**63 - 1
 
 
 def parse_condition(text: str) -> syntax.SyntaxNode:
-    """Return the parts of a condition. ConditionError says what is wrong with it, and where."""
+    """Return the parts of a condition.
+
+    Raises:
+        ConditionError: it is none; the text says what is wrong, and where.
+    """
     return _ConditionParser(text).condition()
 
 

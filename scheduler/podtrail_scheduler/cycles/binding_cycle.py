@@ -15,6 +15,7 @@ from podtrail_scheduler.runtime.framework import Framework
 from .attempt import AttemptFailure, RunningAttempt, failed_on_node
 
 BINDING_THRESHOLD = 50 * MILLISECOND
+"""Nanoseconds from which on a binding cycle is logged with its steps."""
 
 
 class BindingCycle:

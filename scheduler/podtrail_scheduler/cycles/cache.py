@@ -9,7 +9,7 @@ from podtrail_scheduler.runtime.node_table import NodeTable
 
 
 class Cache:
-    """Follows the watch; an assumed Pod counts as if it were bound until it is, or is forgotten."""
+    """Follows the watch; an assumed Pod counts as if it were bound until it is, or is forgotten (`cacheImpl`)."""
 
     def __init__(self) -> None:
         self.table = NodeTable()

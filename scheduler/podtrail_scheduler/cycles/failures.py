@@ -1,4 +1,7 @@
-"""What becomes of a Pod whose attempt failed: back to the queue, and why into its status and an Event."""
+"""What becomes of a Pod whose attempt failed: back to the queue, and why into its status and an Event.
+
+As kube-scheduler's `handleSchedulingFailure`.
+"""
 
 import logging
 

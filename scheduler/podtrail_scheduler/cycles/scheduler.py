@@ -33,6 +33,7 @@ from .turns import Turns
 from .watching import Watching
 
 FLUSH_BACKOFF = SECOND
+"""Nanoseconds between two flushes of the back-off queue (kube-scheduler's `flushBackoffQCompleted`)."""
 FLUSH_UNSCHEDULABLE = 30
 """Every how many flushes of the back-off queue the unschedulable pool is flushed."""
 

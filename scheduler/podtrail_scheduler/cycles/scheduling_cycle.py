@@ -22,6 +22,7 @@ from .cache import Cache
 Answer = TypeVar("Answer")
 
 CYCLE_THRESHOLD = 50_000_000
+"""Nanoseconds from which on a scheduling cycle is logged with its steps."""
 
 
 class Turn:

@@ -1,4 +1,4 @@
-"""Who may touch cache and queue: one scheduling cycle, or between two cycles what has changed meanwhile, in its order.
+"""A lock around cache and queue: one scheduling cycle holds it, changes of the cluster wait and follow in their order.
 
 A cycle that waits for a plugin must find the cluster as it was when it began. What the watch shows, and what becomes of
 Pods that are being bound, is worked in when it is over: at once if there is none.

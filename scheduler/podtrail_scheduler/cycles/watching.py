@@ -1,4 +1,4 @@
-"""What the scheduler does when the cluster changes: keeps its cache and queue right, and retries who may fit now."""
+"""Keeps cache and queue up to date with the watches, as kube-scheduler's event handlers; retries Pods that may fit."""
 
 from collections.abc import Callable, Iterable
 
@@ -48,7 +48,7 @@ class Watching:
         """Told of each event that was worked in, and how many nanoseconds that took."""
 
     def wake(self) -> None:
-        """There may be a Pod to schedule."""
+        """Ends the wait of `something_to_do`: there may be a Pod to schedule."""
         self._woken = True
         if self._wanted is not None:
             self._wanted.set()

@@ -1,4 +1,4 @@
-"""What plugins of others answer, looked at before it is used: nonsense fails an attempt and not the scheduler."""
+"""Checks what plugins of others answer before it is used, so that nonsense fails an attempt and not the scheduler."""
 
 import inspect
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Where the code of others runs: beside the scheduler, which must go on while a plugin takes its time.
+"""Runs plugins of others beside the scheduler, which must go on while one of them takes its time.
 
 All that the scheduler keeps (cache, queue, nominations) belongs to one thread, and so do the plugins that come with it.
 Those of others may wait for somebody or never return. While one of them is busy, binding cycles, watches, the lease and

@@ -35,7 +35,7 @@ DISRUPTION_TARGET = "DisruptionTarget"
 
 
 class Client(Protocol):
-    """Requests take as long as they take, and raise ApiError."""
+    """Requests to the API server: all but `get_pod` may take long, and raise `ApiError`."""
 
     def get_pod(self, uid: str) -> Pod | None:
         """The Pod as the watch last showed it, None when it is gone. No request."""
@@ -46,7 +46,7 @@ class Client(Protocol):
         ...
 
     async def patch_pod_status(self, pod: Pod, condition: PodCondition | None, nominated_node: str | None) -> None:
-        """Writes a condition (None: none) and the node that the Pod hopes for (None: as before, empty: none)."""
+        """Writes a condition (None: none) and the Pod's nominated node (None: as before, empty: none)."""
         ...
 
     async def remove_pod_condition(self, pod: Pod, condition: str) -> None:

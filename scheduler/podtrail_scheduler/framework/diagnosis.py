@@ -1,4 +1,4 @@
-"""Why a Pod fits nowhere: which plugin refused which nodes with which reasons, and the text made of it."""
+"""Why a Pod fits no node: which plugin refused which nodes for which reasons, and kube-scheduler's `FitError` text."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -37,7 +37,7 @@ class Diagnosis:
         self.blame(refusal.plugin, refusal.status)
 
     def blame(self, plugin: str, status: Status) -> None:
-        """Notes whose hints are to be asked when something happens."""
+        """Notes the plugin among those whose hints are asked about later events."""
         if plugin and status.rejected:
             (self.pending_on if status.code is Code.PENDING else self.refused_by).add(plugin)
 

@@ -12,7 +12,7 @@ from podtrail_scheduler.objects import ApiObject, Pod
 
 
 class Hint(Enum):
-    """A plugin's opinion on whether an event is worth another attempt."""
+    """A plugin's answer to whether an event is worth another attempt (`fwk.QueueingHint`)."""
 
     SKIP = "QueueSkip"
     QUEUE = "Queue"

@@ -1,4 +1,4 @@
-"""Extenders as the cycles see them: other processes that have a say about nodes and may bind."""
+"""Extenders as the cycles see them: HTTP services of others that filter and score nodes, and may bind."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol

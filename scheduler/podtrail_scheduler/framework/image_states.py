@@ -21,13 +21,13 @@ class ImageStates:
         self._states: dict[str, ImageState] = {}
 
     def add(self, node: Node) -> None:
-        """The node has come, with its images."""
+        """Counts in a node's images."""
         for name, size in node.images.items():
             state = self._states.get(name)
             self._states[name] = ImageState(size, 1) if state is None else ImageState(state.size, state.nodes + 1)
 
     def remove(self, node: Node) -> None:
-        """The node has gone, with its images."""
+        """Counts out a node's images."""
         for name in node.images:
             state = self._states[name]
             if state.nodes == 1:

@@ -10,7 +10,9 @@ from .image_states import ImageStates
 
 # What a container that asks for nothing is counted as when nodes are scored.
 DEFAULT_CPU = 100
+"""Thousandths of a core (kube-scheduler's `DefaultMilliCPURequest`)."""
 DEFAULT_MEMORY = 200 * 1024**2
+"""Bytes (kube-scheduler's `DefaultMemoryRequest`)."""
 
 ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - it is compared, nothing listens
 
@@ -25,7 +27,7 @@ def nonzero_requests(pod: Pod) -> tuple[int, int]:
 
 
 class NodeInfo:
-    """Sums are kept up to date with the Pods, so that a filter reads and adds nothing up."""
+    """A node and its Pods (kube-scheduler's `NodeInfo`); sums are kept up to date, so that a filter adds nothing up."""
 
     __slots__ = (
         "claims",

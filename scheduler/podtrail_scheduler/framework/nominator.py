@@ -6,20 +6,20 @@ from podtrail_scheduler.objects import Pod
 
 
 class Nominator:
-    """Which Pod hopes for which node."""
+    """Nominated Pods by node (kube-scheduler's `nominator`)."""
 
     def __init__(self) -> None:
         self._by_node: dict[str, dict[str, Pod]] = {}
         self._nodes: dict[str, str] = {}
 
     def nominate(self, pod: Pod, node_name: str) -> None:
-        """Notes that `pod` hopes for the node, in place of an earlier hope."""
+        """Nominates `pod` for the node, in place of an earlier nomination."""
         self.withdraw(pod.uid)
         self._nodes[pod.uid] = node_name
         self._by_node.setdefault(node_name, {})[pod.uid] = pod
 
     def withdraw(self, uid: str) -> None:
-        """The Pod hopes for nothing (any more)."""
+        """Ends the Pod's nomination, if it has one."""
         node_name = self._nodes.pop(uid, None)
         if node_name is not None:
             pods = self._by_node[node_name]
@@ -28,18 +28,18 @@ class Nominator:
                 del self._by_node[node_name]
 
     def on(self, node_name: str) -> list[Pod]:
-        """The Pods that hope for the node."""
+        """The Pods that are nominated for the node."""
         return list(self._by_node.get(node_name, {}).values())
 
     @property
     def nodes(self) -> Collection[str]:
-        """The nodes that somebody hopes for."""
+        """The nodes that any Pod is nominated for."""
         return self._by_node.keys()
 
     def observe(self, old: Pod | None, new: Pod) -> None:
         """A Pod without a node came (`old` None) or changed.
 
-        What its status says counts; an update that says nothing, as before, leaves the hope that is known here only.
+        What its status says counts; an update that says nothing, as before, leaves a nomination known here only.
         """
         hoped = self._nodes.get(new.uid, "")
         node_name = new.nominated_node_name

@@ -30,7 +30,7 @@ def parse_duration(value: object) -> int:
 
 
 def format_duration(duration: int) -> str:
-    """The duration in the largest unit that gives a whole number."""
+    """The text of so many nanoseconds, in the largest unit that gives a whole number."""
     for unit in ("h", "m", "s", "ms", "us"):
         if duration % _UNITS[unit] == 0:
             return f"{duration // _UNITS[unit]}{unit}" if duration else "0s"

@@ -1,6 +1,6 @@
 """Dynamic resource allocation (resource.k8s.io/v1): devices that drivers offer, and claims for them.
 
-Amounts (capacities, counters) are in billionths, the finest that Kubernetes keeps.
+Amounts (capacities, counters) are in billionths, the finest that Kubernetes keeps; timestamps are unix nanoseconds.
 """
 
 from collections.abc import Mapping

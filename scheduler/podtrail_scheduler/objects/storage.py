@@ -1,4 +1,4 @@
-"""Volumes, claims and what nodes and drivers can take of them."""
+"""Volumes, claims and what nodes and drivers can take of them; timestamps are unix nanoseconds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

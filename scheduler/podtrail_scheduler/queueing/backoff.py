@@ -32,7 +32,7 @@ class BackoffQueue:
         self._failed = EntryHeap(lambda entry: (self.expiration(entry),))
 
     def expiration(self, entry: QueuedPod) -> int:
-        """When the back-off of `entry` is over; 0 when it has none."""
+        """When the back-off of `entry` is over (unix nanoseconds); 0 when it has none."""
         count = entry.errors or entry.unschedulable_count
         if not self._maximum or not count:
             return 0

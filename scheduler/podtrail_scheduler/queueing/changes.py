@@ -1,4 +1,4 @@
-"""What changes of objects may mean to scheduling, as events that are as specific as can be."""
+"""The cluster events of a change of an object (kube-scheduler's `PodSchedulingPropertiesChange` and its like)."""
 
 from collections.abc import Mapping
 

@@ -12,7 +12,7 @@ POD_POPPED = "PodPopped"
 
 
 class InFlight:
-    """An event is kept until every Pod that was in flight when it came has landed."""
+    """Pods under way, and each event until every Pod that was popped before it has been given back or is done."""
 
     def __init__(self) -> None:
         self._events: deque[Happening] = deque()

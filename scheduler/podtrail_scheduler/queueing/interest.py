@@ -1,4 +1,4 @@
-"""Which plugins of which profiles look at an event, and what they think of it."""
+"""Whether an event is worth another attempt of a Pod: the queueing hints of the plugins that refused it (KEP-4247)."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ Looking = Mapping[str, Sequence[HintFunction]]
 
 
 class Strategy(IntEnum):
-    """What an event means to a refused Pod."""
+    """What an event means to a refused Pod (kube-scheduler's `queueingStrategy`)."""
 
     SKIP = 0
     AFTER_BACKOFF = 1
@@ -41,9 +41,9 @@ class Interest:
         return self.judge(happening)(entry)
 
     def judge(self, happening: Happening) -> Callable[[QueuedPod], Strategy]:
-        """What `happening` means to Pods, one after the other: the best that a plugin which refused it hopes for.
+        """What `happening` means to Pods, one after the other: the best answer of the plugins that refused a Pod.
 
-        Only the hints of those plugins are asked.
+        Only the hints of those plugins are asked (kube-scheduler's `isPodWorthRequeuing`).
         """
         if happening.event.is_wildcard:
             only = getattr(happening.new, "uid", None) if happening.new is not None else None

@@ -44,7 +44,7 @@ class PreEnqueueMeasures(Protocol):
 
 
 class PreEnqueue:
-    """The plugins of each profile by name of the profile."""
+    """Runs the PreEnqueue plugins of a Pod's profile; they are given by the profile's name."""
 
     def __init__(
         self, plugins: Mapping[str, Sequence[PreEnqueuePlugin]], reporter: PreEnqueueReporter | None = None
@@ -75,7 +75,7 @@ class PreEnqueue:
         return ""
 
     def ask(self, plugin: PreEnqueuePlugin, pod: Pod) -> Status | None:
-        """What the plugin says, an Error when it raises."""
+        """What the plugin answers; a status of code Error in place of an exception."""
         try:
             status: Status | None = checked(plugin.name, "preEnqueue", 0, plugin.pre_enqueue(pod))
         except Exception as raised:  # whatever a plugin raises must not end the scheduler
@@ -99,7 +99,7 @@ class PreEnqueue:
 
 
 class MeasuredPreEnqueue(PreEnqueue):
-    """The same, measured: each round, and one in ten of them plugin by plugin."""
+    """`PreEnqueue` with durations told to metrics: of each round, and in one of `SAMPLED` of each plugin."""
 
     def __init__(self, unmeasured: PreEnqueue, measures: PreEnqueueMeasures, stopwatch: Callable[[], int]) -> None:
         super().__init__(unmeasured.plugins, unmeasured.reporter)
@@ -119,7 +119,7 @@ class MeasuredPreEnqueue(PreEnqueue):
         return newly
 
     def ask(self, plugin: PreEnqueuePlugin, pod: Pod) -> Status | None:
-        """As it was, and how long it took in some rounds."""
+        """As `PreEnqueue.ask`; in one round of `SAMPLED` the plugin's duration is told to metrics."""
         began = self._stopwatch()
         status = super().ask(plugin, pod)
         self._last = Code.SUCCESS if status is None else status.code

@@ -1,9 +1,9 @@
 """The scheduling queue: active heap, back-off and unschedulable pool (kube-scheduler's `PriorityQueue`).
 
-A refused Pod waits in the unschedulable pool until an event that a plugin which refused it asked for makes that
-plugin hopeful, or five minutes are over; then it finishes its back-off and is active again. Events that come while a
-Pod is being tried are remembered and looked at when it comes back. A Pod that PreEnqueue holds back is gated: it sits
-in the unschedulable pool until PreEnqueue lets it pass. Times are unix nanoseconds, given by the caller.
+A refused Pod waits in the unschedulable pool until the hint of a plugin that refused it answers Queue to an event, or
+five minutes are over; then it finishes its back-off and is active again. Events that come while a Pod is being tried
+are remembered and looked at when it comes back. A Pod that PreEnqueue holds back is gated: it sits in the
+unschedulable pool until PreEnqueue lets it pass. Times are unix nanoseconds, given by the caller.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -52,7 +52,7 @@ class ProfileQueueing(NamedTuple):
 
 
 class Nominations(Protocol):
-    """Who hopes for which node; kept up by the queue as Pods come, change and go."""
+    """The nominated nodes of Pods (kube-scheduler's `nominator`); kept up by the queue as Pods come, change and go."""
 
     def observe(self, old: Pod | None, new: Pod) -> None:
         """A Pod without a node came (`old` None) or changed."""
@@ -119,7 +119,7 @@ class SchedulingQueue:
         return None
 
     def done(self, uid: str) -> None:
-        """The attempt of this Pod is over and it does not come back."""
+        """Ends the attempt of a Pod that does not come back."""
         self._in_flight.land(uid)
 
     def give_back(self, entry: QueuedPod, now: int) -> None:
@@ -187,7 +187,10 @@ class SchedulingQueue:
                 self._in_flight.note(Happening(FORCE_ACTIVATE, None, flying.pod))
 
     def move(self, happening: Happening, now: int, concerned: Callable[[Pod], bool] | None = None) -> None:
-        """Something happened: those `concerned` (all) that a plugin is now hopeful about get another attempt."""
+        """Has the Pods (all, or those `concerned`) tried again for which a plugin that refused them answers Queue.
+
+        As kube-scheduler's `MoveAllToActiveOrBackoffQueue`.
+        """
         event = happening.event
         if event.is_wildcard:
             candidates = list(self._unschedulable)
@@ -220,7 +223,7 @@ class SchedulingQueue:
         return self._backoff.deadline()
 
     def backoff_ends(self, entry: QueuedPod) -> int:
-        """When the back-off of `entry` is over, 0 when it has none."""
+        """When the back-off of `entry` is over (unix nanoseconds), 0 when it has none."""
         return self._backoff.expiration(entry)
 
     def report_failed(self, uid: str) -> None:
@@ -230,7 +233,7 @@ class SchedulingQueue:
             entry.last_pre_enqueue_rejection = ""
 
     def pending(self) -> dict[str, list[QueuedPod]]:
-        """Who is where: active, backoff, unschedulable, gated (the labels of `scheduler_pending_pods`)."""
+        """Pods by place: active, backoff, unschedulable, gated (the labels of `scheduler_pending_pods`)."""
         return {
             "active": list(self._active),
             "backoff": list(self._backoff),
@@ -239,7 +242,7 @@ class SchedulingQueue:
         }
 
     def lengths(self) -> dict[str, int]:
-        """How many are where, with the keys of `pending`."""
+        """How many Pods are in each place, with the keys of `pending`."""
         gated = self._unschedulable.gated
         return {
             "active": len(self._active),

@@ -1,4 +1,4 @@
-"""How an exporter delivers: timeout, retry and sending queue, with the Collector's keys and defaults."""
+"""How an exporter delivers: timeout, retry, sending queue, with keys and defaults of the Collector's exporterhelper."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Literal, Self

@@ -1,4 +1,4 @@
-"""Keepalive of gRPC connections, in the Collector's words."""
+"""Keepalive of gRPC connections, with the keys and defaults of the Collector's `configgrpc`."""
 
 from pydantic import Field
 

@@ -21,7 +21,7 @@ class Mistake(NamedTuple):
 
 
 class Mistakes(ValueError):
-    """Each becomes a finding of its own."""
+    """Raised by a validator with all that it found; each mistake is reported by itself, at its own key."""
 
     def __init__(self, found: Sequence[Mistake]) -> None:
         super().__init__("; ".join(dict.fromkeys(mistake.message for mistake in found)))

@@ -17,7 +17,11 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class NamedGroups:
-    """Finds the text of each named group of an expression. ValueError says what is wrong with it."""
+    """Finds the text of each named group of an expression.
+
+    Raises:
+        ValueError: it is none that RE2 knows; the text says why.
+    """
 
     def __init__(self, pattern: str) -> None:
         self._expression = _compiled(pattern)
@@ -42,7 +46,8 @@ class NamedGroups:
 def finder(patterns: Sequence[str], remembered: int = _REMEMBERED) -> Callable[[str], bool]:
     """Return what says whether one of the expressions is found in a text; it remembers its last answers.
 
-    ValueError says what is wrong with which expressions.
+    Raises:
+        ValueError: some are none that RE2 knows; the text says which and why.
     """
     expressions = each(partial(_compiled, never_capture=True), patterns)
 

@@ -1,4 +1,4 @@
-"""TLS settings in the Collector's words."""
+"""TLS settings, with the keys of the Collector's `configtls`."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Literal, Self

@@ -16,7 +16,7 @@ class MalformedAnswer(ValueError):
 
 
 class PartialSuccess(NamedTuple):
-    """What became of a request that was accepted."""
+    """What became of a request that was accepted (OTLP specification, "Partial Success")."""
 
     rejected: int
     """Spans rejected for good."""

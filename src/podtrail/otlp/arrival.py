@@ -127,7 +127,7 @@ def read_arrival_json(line: bytes) -> int | None:
 
 
 def with_arrival_json(line: bytes, arrival: int) -> bytes:
-    """Return a request in OTLP JSON, which carried no arrival, with this one at its end."""
+    """Return a request in OTLP JSON, which carried no arrival, with this one (Unix nanoseconds) at its end."""
     head = line.rstrip().removesuffix(b"}").rstrip()
     comma = b"" if head == b"{" else b","
     return b'%b%b"%b":"%d"}' % (head, comma, KEY.encode(), arrival)

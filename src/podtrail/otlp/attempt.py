@@ -20,7 +20,7 @@ _ROOT = cast("Any", lite_type(SPAN, {**_SCALARS, "status": {"message": None}}))
 
 
 class Attempt(NamedTuple):
-    """One attempt to schedule a Pod, as its root span tells it."""
+    """One attempt to schedule a Pod, as its root span tells it; `start` and `end` in Unix nanoseconds."""
 
     trace_id: bytes
     span_id: bytes

@@ -15,7 +15,7 @@ class Batch:
     arrived: int
     """Unix nanoseconds; the minimum where batches were merged."""
     verdicts: Sequence[Verdict] = ()
-    """What a sampler decided since its last batch, about kept and dropped traces alike."""
+    """What `tail_sampling` decided since its last batch, about kept and dropped traces alike."""
 
     @property
     def span_count(self) -> int:

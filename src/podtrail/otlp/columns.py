@@ -53,7 +53,8 @@ class SpanColumns(Protocol):
 def column_reader(fields: Collection[str]) -> Callable[[bytes], SpanColumns]:
     """Return a function from a group's `spans` (or several joined) to the columns of these fields.
 
-    KeyError for a name that `SpanColumns` does not have.
+    Raises:
+        KeyError: a name is none of `SpanColumns`.
     """
     parse = _column_type(frozenset(fields)).FromString
 

@@ -1,4 +1,4 @@
-"""OTLP JSON to spans: the bytes that protobuf would have had, so that all behind it is the same.
+"""OTLP JSON (OTLP specification, "JSON Protobuf Encoding") to the bytes that protobuf would have had for the spans.
 
 Keys are lowerCamelCase, unknown ones are ignored, null means absent. A key that stands twice in one object is an error
 where the object is read, since one of the two would be lost without a word.

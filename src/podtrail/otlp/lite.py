@@ -28,13 +28,21 @@ _FIELD = descriptor_pb2.FieldDescriptorProto
 
 
 def field_number(message: Descriptor, name: str) -> int:
-    """Return the number of a field; KeyError for a name that the message does not have."""
+    """Return the number of a field.
+
+    Raises:
+        KeyError: the message has no such field.
+    """
     number: int = message.fields_by_name[name].number
     return number
 
 
 def lite_type(message: Descriptor, shape: Shape) -> type[Message]:
-    """Return the message class that reads only `shape` of `message`. KeyError for an unknown field name."""
+    """Return the message class that reads only `shape` of `message`.
+
+    Raises:
+        KeyError: a field name is unknown.
+    """
     return _lite_type(message, _freeze(shape))
 
 

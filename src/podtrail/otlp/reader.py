@@ -36,7 +36,10 @@ def span_reader(fields: Collection[str]) -> Callable[[bytes], Sequence[SpanField
     """Return a function from a group's `spans` (or several joined) to its spans with just these fields.
 
     Strings come as UTF-8 bytes, messages as their bytes. About 0.1 us a span; read the fields in C loops, for instance
-    `min(map(attrgetter("start_time_unix_nano"), read(group.spans)))`. KeyError for a name that a span does not have.
+    `min(map(attrgetter("start_time_unix_nano"), read(group.spans)))`.
+
+    Raises:
+        KeyError: a span has no such field.
     """
     parse = cast("Any", lite_type(SCOPE_SPANS, {"spans": dict.fromkeys(fields)})).FromString
 

@@ -1,4 +1,4 @@
-"""Who said no, on which nodes, in what words: from plugin spans, or else from the scheduler's own message."""
+"""Which plugins rejected which nodes, and why: from spans `plugin: …` (KEP-5927), or from the FailedScheduling text."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ from podtrail.otlp.values import Value, read_key_value
 
 _PLUGIN = "plugin: "
 REFUSAL = b"plugin rejected"
-"""How the events are called in which plugins say no."""
+"""The name of the span events that tell of a plugin's rejections."""
 POST_FILTER = "postFilter"
 _SPAN = cast("Any", lite_type(SPAN, {"name": None, "attributes": None, "events": {"name": None, "attributes": None}}))
 _HEADER = re.compile(r"(?<!\d)(\d+)/(\d+) nodes are available: ")
@@ -35,7 +35,7 @@ _AUTHORS = (
 
 
 class Rejection(NamedTuple):
-    """One plugin's no, for one reason."""
+    """Nodes that one plugin rejected for one reason."""
 
     plugin: str
     """"" where the source does not name it."""

@@ -1,4 +1,4 @@
-"""Requests written over and over with ids, uids, names and times of their own: one recorded hour as many.
+"""Copies of recorded requests, each with ids, uids, Pod names and times of its own: one recorded hour becomes many.
 
 What belongs together stays together: parents, links, and the attempts at a Pod are those of the same copy. Positions
 are found once; a copy is made by writing there.

@@ -1,4 +1,4 @@
-"""The long way: a request looked at span by span, so that a bad span is rejected alone.
+"""Looks at a request span by span, the slow way, so that a bad span is rejected alone.
 
 A header (resource or scope) that can't be decoded costs the spans under it: nobody could say whose they are.
 """

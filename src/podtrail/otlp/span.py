@@ -20,7 +20,7 @@ class Status(NamedTuple):
 
 
 class Event(NamedTuple):
-    """A moment within a span."""
+    """A moment within a span; `time` in Unix nanoseconds."""
 
     time: int
     name: str
@@ -41,7 +41,11 @@ class SpanView:
     """Typed access to the bytes of one span. Times are Unix nanoseconds, ids bytes, 0 and b"" where absent."""
 
     def __init__(self, raw: bytes) -> None:
-        """View the bytes of a Span message (without frame). DecodeError of protobuf when they are none."""
+        """View the bytes of a Span message (without frame).
+
+        Raises:
+            DecodeError: they are none (protobuf's error).
+        """
         self.raw = raw
         self._span = trace_pb2.Span.FromString(raw)
 

@@ -1,4 +1,4 @@
-"""Is a request sound? A parse that checks all that upstream's parser checks and makes next to nothing of it.
+"""Checks that a request decodes: a parse that checks all that upstream's parser does and makes next to nothing of it.
 
 In a type that follows upstream's field by field, but in which every field is singular, what stands repeatedly on the
 wire is merged: UTF-8, wire types and depth are checked everywhere, but there is one object a level instead of one a
@@ -66,7 +66,7 @@ NO_SPAN_ID = b"\x12\x08" + bytes(8)
 
 
 class RequestFacts(NamedTuple):
-    """What the spans of a request tell all together."""
+    """What is known of a request's spans without having looked at any alone."""
 
     trace_ids: int
     """How many trace ids there are in it."""

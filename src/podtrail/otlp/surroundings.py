@@ -14,7 +14,7 @@ from podtrail.otlp.values import Value, from_key_values
 
 
 class ResourceFields(NamedTuple):
-    """What a group's `resource` says."""
+    """The resource of a group, with its schema URL."""
 
     attributes: Mapping[str, Value]
     dropped_attributes_count: int
@@ -22,7 +22,7 @@ class ResourceFields(NamedTuple):
 
 
 class ScopeFields(NamedTuple):
-    """What a group's `scope` says."""
+    """The instrumentation scope of a group, with its schema URL."""
 
     name: str
     version: str

@@ -24,7 +24,7 @@ class PolicyVote(NamedTuple):
 
 
 class Shadow(NamedTuple):
-    """What policies said that are only tried."""
+    """What policies in `shadow` said, which are only tried."""
 
     votes: Mapping[str, Decision]
     """By policy, of those in the list of the others."""
@@ -38,7 +38,7 @@ class Shadow(NamedTuple):
 
 
 class Explainer(Protocol):
-    """Who gave verdicts and can say why; shared by all of them, unless there are shadows."""
+    """Says why a sampler decided as it did; one for all its verdicts, unless policies are tried in `shadow`."""
 
     @property
     def shadow(self) -> Shadow | None:

@@ -123,9 +123,12 @@ class Graph:
         return next((driver for driver in self.drivers if driver.id == pipeline), None)
 
     async def start(self) -> None:
-        """Start everything but the receivers' work. StartError names the component that can't; nothing is left open.
+        """Start everything but the receivers' work.
 
         On reload the predecessor has stopped by now: what has left it until then, a new exporter never gets.
+
+        Raises:
+            StartError: a component can't; the text names it, and nothing is left open.
         """
         for driver, outlet in self._joining:
             outlet.missed = left_so_far(driver.chain.ledger, driver.chain.held())

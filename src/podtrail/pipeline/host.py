@@ -73,7 +73,11 @@ class Host:
         return FailureReporter(id, self.metrics, _log(id, pipeline), pipeline)
 
     def make(self, settings: ComponentSettings, context: Context) -> Any:
-        """Make a component. StartError names it when it can't be made."""
+        """Make a component.
+
+        Raises:
+            StartError: it can't be made; the text names it.
+        """
         try:
             return settings.factory.create(settings.config, context)
         except Exception as error:

@@ -24,7 +24,11 @@ class Running(Generic[T]):
         self._stack: AsyncExitStack | None = None
 
     async def start(self) -> None:
-        """Enter it, unless it was. StartError names it."""
+        """Enter it, unless it was.
+
+        Raises:
+            StartError: it can't be; the text names it.
+        """
         if self._stack is not None:
             return
         stack = AsyncExitStack()

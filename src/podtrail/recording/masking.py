@@ -47,7 +47,7 @@ class Masking:
         return self._id(id, 8)
 
     def time(self, time: int) -> int:
-        """Move a time."""
+        """Move a time, Unix nanoseconds."""
         return min(max(time + self._shift, 1), _LATEST)
 
     def name(self, name: str) -> str:

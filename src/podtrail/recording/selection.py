@@ -16,7 +16,7 @@ MOST_REMEMBERED: Final = 500_000
 
 
 class TooMany(ValueError):
-    """More traces are meant than can be held in mind."""
+    """More traces are meant than `MOST_TRACES`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,11 @@ class Criteria:
 
 
 def meeting(records: Iterable[Record], criteria: Criteria) -> set[bytes]:
-    """Return the ids of the traces that meet criteria. TooMany when they can't be held."""
+    """Return the ids of the traces that meet criteria.
+
+    Raises:
+        TooMany: they can't be held.
+    """
     found: set[bytes] = set()
     for group in _groups(records):
         if group.trace_id not in found and criteria.meets(group):
@@ -85,7 +89,11 @@ def meeting(records: Iterable[Record], criteria: Criteria) -> set[bytes]:
 
 
 def linked(records: Iterable[Record], traces: Iterable[bytes]) -> set[bytes]:
-    """Return these traces with those that their spans link to. TooMany when they can't be held."""
+    """Return these traces with those that their spans link to.
+
+    Raises:
+        TooMany: they can't be held.
+    """
     found = set(traces)
     of = frozenset(found)
     for group in _groups(records):

@@ -43,7 +43,7 @@ class Names:
 
 
 class Period:
-    """From the earliest to the latest of some times."""
+    """From the earliest to the latest of some times, Unix nanoseconds."""
 
     def __init__(self) -> None:
         self.first = 0
@@ -146,7 +146,7 @@ class Statistics:
     namespaces: Names = field(default_factory=Names)
     pods: Names = field(default_factory=Names)
     rejections: Names = field(default_factory=Names)
-    """How often each plugin said no; from messages where no span tells."""
+    """Rejections by plugin; from messages where no span tells."""
 
     def add(self, record: Record) -> None:
         """Count a request."""

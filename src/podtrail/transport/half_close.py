@@ -31,7 +31,7 @@ class HalfClosing(web.RequestHandler):
     async def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
     ) -> tuple[web.StreamResponse, bool]:
-        """Send an answer, of handlers and of aiohttp itself: which libraries run here is nobody's business."""
+        """Send an answer with podtrail's name as `Server`: aiohttp would tell its version and Python's."""
         resp.headers[hdrs.SERVER] = "podtrail"
         return await super().finish_response(request, resp, start_time)
 

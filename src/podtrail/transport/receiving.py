@@ -1,4 +1,4 @@
-"""One request on its way in: its bytes are counted from the first on, and there is asked whether more may come."""
+"""Counts the bytes of a request while it arrives, and asks (of `memory_limiter`) whether more may come."""
 
 from collections.abc import Callable
 from types import TracebackType
@@ -18,7 +18,7 @@ class Receiving:
     """Counts what a request takes until it is left, that is: taken, refused or given up."""
 
     def __init__(self, arriving: IncomingBytes | None = None, ask: Callable[[], None] = _always) -> None:
-        """Count into `arriving`; `ask` raises `RequestError` when there is no room for more."""
+        """Count into `arriving`; `ask` is called for every piece and refuses with a `RequestError`."""
         self._arriving = arriving or IncomingBytes()
         self._ask = ask
         self._bytes = 0

@@ -119,7 +119,11 @@ def civil(nanoseconds: int) -> datetime:
 
 
 def format_time(nanoseconds: int, form: str) -> str:
-    """Return a time as text, in UTC. ValueError for a format that is none."""
+    """Return a time as text, in UTC.
+
+    Raises:
+        ValueError: the format is none.
+    """
     at, fraction = civil(nanoseconds), nanoseconds % _SECOND
 
     def written(directive: re.Match[str]) -> str:

@@ -161,7 +161,11 @@ def _spans_of(trace: Evidence) -> Iterator[Telemetry]:
 
 
 def policy_of(spans: Sequence[str], events: Sequence[str], mode: ErrorMode) -> OttlCondition:
-    """Return the policy of these conditions. ValueError for those that can't be read: which, where and why."""
+    """Return the policy of these conditions.
+
+    Raises:
+        ValueError: some can't be read: which, where and why.
+    """
     on_spans, on_events = together(
         partial(_compiled, "span", spans, SPAN), partial(_compiled, "spanevent", events, SPAN_EVENT)
     )

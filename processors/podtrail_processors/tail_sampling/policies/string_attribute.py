@@ -39,7 +39,11 @@ class Config(PolicyConfig):
     invert_match: bool = Field(False, description="Keep the traces in which no value matches.")
 
     def create(self) -> Evaluator:
-        """Return the policy. ValueError for a regular expression that is none."""
+        """Return the policy.
+
+        Raises:
+            ValueError: a regular expression is none.
+        """
         if self.enabled_regex_matching:
             with below("values"):
                 matches = finder(self.values, self.cache_max_size if self.cache_max_size > 0 else _CACHE_SIZE)

@@ -71,7 +71,7 @@ class ApiClient:
         await self._send("POST", f"{_path(pod)}/binding", body)
 
     async def patch_pod_status(self, pod: Pod, condition: PodCondition | None, nominated_node: str | None) -> None:
-        """Writes a condition (None: none) and the node that the Pod hopes for (None: as before, empty: none).
+        """Writes a condition (None: none) and the Pod's nominated node (None: as before, empty: none).
 
         What the Pod already says is not written again.
 

@@ -94,7 +94,7 @@ class DefaultPreemption:
         return await self._preempt(pod, choose(agreed, self._handle.clock.now()))
 
     def _ineligible(self, pod: Pod, nominated: Status) -> str:
-        """Why the Pod may not preempt; `nominated` is what was said of the node that it hopes for."""
+        """Why the Pod may not preempt; `nominated` is the status of its nominated node."""
         if pod.preemption_policy == NEVER:
             return "not eligible due to preemptionPolicy=Never."
         if not pod.nominated_node_name or nominated.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:

@@ -22,7 +22,11 @@ MAX_SHAPE_SCORE = 10
 
 
 def scorer(strategy: ScoringStrategy) -> Scorer:
-    """The strategy of that type; KeyError for another than the three."""
+    """The strategy of that type.
+
+    Raises:
+        KeyError: it is none of the three.
+    """
     if strategy.type == REQUESTED_TO_CAPACITY_RATIO:
         return _requested_to_capacity_ratio(strategy)
     return {LEAST_ALLOCATED: least_allocated, MOST_ALLOCATED: most_allocated}[strategy.type]

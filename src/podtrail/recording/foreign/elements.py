@@ -24,7 +24,7 @@ class Element(NamedTuple):
 
 
 class TooDeep(ValueError):
-    """There are only containers within containers."""
+    """The JSON is nested deeper than any document of traces."""
 
 
 class ElementScanner:
@@ -51,7 +51,11 @@ class ElementScanner:
         return 0 if self._around or self._in_string else None
 
     def feed(self, data: bytes) -> Iterator[Element]:
-        """Take more bytes; yield the elements that end in them. TooDeep when this can't be a document of traces."""
+        """Take more bytes; yield the elements that end in them.
+
+        Raises:
+            TooDeep: this can't be a document of traces.
+        """
         self._buffer += data
         while self._out_of_string():
             between = _BETWEEN.match(self._buffer, self._at)

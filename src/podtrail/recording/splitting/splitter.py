@@ -13,7 +13,7 @@ class DecodedRequest(NamedTuple):
     """A decoded request."""
 
     arrival: int | None
-    """As it stands in the request; None when it does not."""
+    """Unix nanoseconds, as the request says it; None when it does not."""
     intake: Intake
 
 
@@ -36,7 +36,7 @@ Decode = Callable[[bytes], DecodedRequest]
 
 
 class Splitter(Protocol):
-    """Parts a stream into requests."""
+    """Cuts a stream of bytes into requests."""
 
     unit: str
     """What it counts: `line` or `byte`."""
