@@ -17,7 +17,7 @@ from opentelemetry.sdk.resources import Resource
 from podtrail_instrumentation import TracingConfiguration, provider_around
 from podtrail_instrumentation.provider import sampler
 from podtrail_scheduler import Simulation, Workload
-from podtrail_scheduler.cluster.simulated.collecting import CollectingSpanProcessor, encode
+from podtrail_scheduler.cluster.simulated.traced_simulation import CollectingSpanProcessor, encode
 
 ROUNDS = {100: 20, 1_000: 6}
 TURN = 20

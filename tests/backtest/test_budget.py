@@ -3,8 +3,7 @@
 import pytest
 
 from podtrail.backtest import parse_budget, size
-from podtrail.backtest.keeping import parse_wish
-from podtrail.backtest.proposal import KeepWish
+from podtrail.backtest.proposal import KeepWish, parse_wish
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import yaml
 from podtrail_scheduler import TracedSimulation, Workload
 
 from podtrail.backtest import parse_budget
-from podtrail.backtest.keeping import parse_wish
+from podtrail.backtest.proposal import parse_wish
 from podtrail.backtest.suggestion import Suggestion, Unsuitable, suggest
 from podtrail.otlp import read_request
 from podtrail.recording import Record, RecordingPosition

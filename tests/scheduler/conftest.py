@@ -5,8 +5,8 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
 from podtrail_instrumentation import provider_around
 from podtrail_scheduler import AttemptRecord, Simulation, Workload
-from podtrail_scheduler.cluster.simulated.collecting import CollectingSpanProcessor
 from podtrail_scheduler.cluster.simulated.identifiers import SeededIdGenerator
+from podtrail_scheduler.cluster.simulated.traced_simulation import CollectingSpanProcessor
 
 from tests.scheduler.bench import Bench
 

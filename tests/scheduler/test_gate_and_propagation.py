@@ -7,8 +7,8 @@ from opentelemetry.trace import NoOpTracerProvider, SpanKind, TracerProvider
 from podtrail_instrumentation import TracingConfiguration, provider_around
 from podtrail_instrumentation.provider import sampler
 from podtrail_scheduler import Simulation, Workload
-from podtrail_scheduler.cluster.simulated.collecting import CollectingSpanProcessor
 from podtrail_scheduler.cluster.simulated.identifiers import SeededIdGenerator
+from podtrail_scheduler.cluster.simulated.traced_simulation import CollectingSpanProcessor
 
 KEY = "tracing.k8s.io/traceparent"
 WORKLOAD: dict[str, object] = {

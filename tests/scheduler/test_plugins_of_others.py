@@ -11,7 +11,7 @@ import pytest
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.trace import get_tracer_provider
 from podtrail_instrumentation import provider_around
-from podtrail_scheduler.cluster.simulated.collecting import CollectingSpanProcessor
+from podtrail_scheduler.cluster.simulated.traced_simulation import CollectingSpanProcessor
 from podtrail_scheduler.configuration.expansion import ExtensionPoints, ProfileConfiguration
 from podtrail_scheduler.framework.cycle_state import CycleState
 from podtrail_scheduler.framework.handle import Handle

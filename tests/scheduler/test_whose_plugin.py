@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from opentelemetry.sdk.resources import Resource
 from podtrail_instrumentation import provider_around
-from podtrail_scheduler.cluster.simulated.collecting import CollectingSpanProcessor
+from podtrail_scheduler.cluster.simulated.traced_simulation import CollectingSpanProcessor
 from podtrail_scheduler.framework.extension_points import is_in_tree
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.objects import Node

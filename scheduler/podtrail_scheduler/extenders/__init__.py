@@ -3,7 +3,7 @@
 from podtrail_scheduler.framework.extending import ExtenderError, Victims
 
 from .chain import ExtenderChain
-from .extender import FilterAnswer, HTTPExtender, Manifests
-from .manifests import WatchedManifests
+from .extender import FilterAnswer, HTTPExtender
+from .manifests import Manifests, WatchedManifests
 
 __all__ = ["ExtenderChain", "ExtenderError", "FilterAnswer", "HTTPExtender", "Manifests", "Victims", "WatchedManifests"]

@@ -2,32 +2,23 @@
 
 import json
 import ssl
+import tempfile
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import aiohttp
 
 from podtrail_scheduler.configuration import types
+from podtrail_scheduler.configuration.types import Extender, ExtenderTLSConfig
 from podtrail_scheduler.framework.extending import ExtenderError, PodsOn, Victims
 from podtrail_scheduler.objects import Pod
 from podtrail_scheduler.objects.durations import SECOND
 
-from .tls import tls_of
+from .manifests import Manifests
 
 SCALE = 10
 """An extender scores from 0 to 10, plugins from 0 to 100."""
-
-
-class Manifests(Protocol):
-    """Gives an object as the API has it, to send it to an extender. Raises ExtenderError for one that is not known."""
-
-    def pod(self, pod: Pod) -> Mapping[str, Any]:
-        """The Pod's JSON."""
-        ...
-
-    def node(self, name: str) -> Mapping[str, Any]:
-        """The JSON of the node of that name."""
-        ...
 
 
 class FilterAnswer(NamedTuple):
@@ -58,7 +49,7 @@ class HTTPExtender:
         self._manifests = manifests
         self._managed = frozenset(each.name for each in configuration.managed_resources)
         try:
-            self._tls = tls_of(configuration)
+            self._tls = _tls_of(configuration)
         except (OSError, ssl.SSLError, ValueError) as error:
             raise ExtenderError(f"extender {self.name}: tlsConfig: {error}") from error
 
@@ -222,3 +213,35 @@ def _list(value: Any, what: str) -> list[Any]:
     if not isinstance(value, list):
         raise ExtenderError(f"a list of {what} was wanted from the extender, got {type(value).__name__}")
     return value
+
+
+def _tls_of(extender: Extender) -> ssl.SSLContext:
+    """The context for an extender's connections, as client-go sets it up: without an authority none is checked.
+
+    Raises:
+        OSError: a file can't be read.
+        ssl.SSLError: a file holds no certificate or key.
+    """
+    given = extender.tls_config or ExtenderTLSConfig()
+    trusted = given.ca_data.decode("ascii") if given.ca_data else None
+    context = ssl.create_default_context(cafile=given.ca_file or None if not trusted else None, cadata=trusted)
+    unchecked = extender.enable_https and not (given.ca_data or given.ca_file)
+    if given.insecure or unchecked:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if given.cert_data or given.cert_file:
+        _load_certificate(context, given)
+    return context
+
+
+def _load_certificate(context: ssl.SSLContext, given: ExtenderTLSConfig) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        certificate, key = given.cert_file, given.key_file
+        if given.cert_data:
+            certificate = str(Path(folder) / "tls.crt")
+            Path(certificate).write_bytes(given.cert_data)
+        if given.key_data:
+            key = str(Path(folder) / "tls.key")
+            Path(key).touch(0o600)
+            Path(key).write_bytes(given.key_data)
+        context.load_cert_chain(certificate, key or None)

@@ -1,10 +1,22 @@
 """Pods and nodes as the watches showed them, whole: an extender is sent more than scheduling reads."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from podtrail_scheduler.framework.extending import ExtenderError
 from podtrail_scheduler.objects import Pod
+
+
+class Manifests(Protocol):
+    """Gives an object as the API has it, to send it to an extender. Raises ExtenderError for one that is not known."""
+
+    def pod(self, pod: Pod) -> Mapping[str, Any]:
+        """The Pod's JSON."""
+        ...
+
+    def node(self, name: str) -> Mapping[str, Any]:
+        """The JSON of the node of that name."""
+        ...
 
 
 class WatchedManifests:

@@ -1,13 +1,14 @@
 """A block of tail_sampling that keeps to a budget: what is asked for first, and of the rest what there is room for."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, NamedTuple
 
 from podtrail.backtest.budget import DAY, DailyBudget
 from podtrail.backtest.measure import FIRST, RecordingCosts
 from podtrail.config import Document
-from podtrail.config.types import MILLISECOND, format_duration
+from podtrail.config.types import MILLISECOND, format_duration, parse_duration
 from podtrail.pipeline.settings import Settings, read_settings
 
 FAILED: Final = "failed"
@@ -16,6 +17,9 @@ REST: Final = "sample of the rest"
 CAPPED: Final = "the rest within the budget"
 MARGIN: Final = 0.98
 """Of the room is given away: chance may choose a little more than its share."""
+_QUANTILE: Final = re.compile(r"p([0-9]{1,2}(?:\.[0-9]+)?)(?: latency)?(?: and slower)?")
+_SLOWER: Final = re.compile(r"slower than (\S+)")
+_EXAMPLES: Final = 'write failed, "p99 latency" or "slower than 1s"'
 
 Shortfall = Literal["", "slow", "failed"]
 """What the budget can't hold, though it was asked for."""
@@ -182,3 +186,33 @@ def _round_up(duration: int | None) -> int | None:
         return None
     step: int = 10 ** max(len(str(duration)) - 3, 0)
     return -(-duration // step) * step
+
+
+def parse_wish(texts: Iterable[str]) -> KeepWish:
+    """Return what several wishes come to, written as `failed`, `p99 latency` or `slower than 1s`.
+
+    Raises:
+        ValueError: one is not understood, or two are about how slow.
+    """
+    wish = KeepWish(failed=False)
+    for text in texts:
+        words = " ".join(text.lower().split())
+        if words == "failed":
+            wish = wish._replace(failed=True)
+            continue
+        if wish.quantile is not None or wish.threshold is not None:
+            raise ValueError(f"{text!r}: how slow is kept is said already")
+        if (found := _QUANTILE.fullmatch(words)) and float(found[1]) > 0:
+            wish = wish._replace(quantile=float(found[1]) / 100)
+        elif found := _SLOWER.fullmatch(words):
+            wish = wish._replace(threshold=_positive(found[1]))
+        else:
+            raise ValueError(f"{text!r} is not understood: {_EXAMPLES}")
+    return wish
+
+
+def _positive(text: str) -> int:
+    threshold = parse_duration(text)
+    if threshold <= 0:
+        raise ValueError(f"{text!r} is no length of time: {_EXAMPLES}")
+    return threshold

@@ -1,11 +1,12 @@
 """`podtrail backtest`: what a configuration would have kept of a recording, compared with another."""
 
 import json
+import os
 import re
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TextIO
 
 import click
 
@@ -14,15 +15,16 @@ from podtrail.backtest.durations import Durations
 from podtrail.backtest.gates import Expectations
 from podtrail.backtest.text import lines
 from podtrail.cli.amounts import PERCENTAGE, budget_of, share_of
-from podtrail.cli.lines import print_lines
 from podtrail.cli.options import replayed, reporting
 from podtrail.cli.reading import RecordingInput, files, recordings_argument, refuse_overwriting, strict_option
 from podtrail.cli.report import show_warnings
 from podtrail.config.gates import parse_gates
 from podtrail.config.types import parse_duration
-from podtrail.story import to_json
+from podtrail.story import Line, to_json
 
 _QUANTILE: Final = re.compile(r"p([0-9]{1,2}(?:\.[0-9]+)?)")
+_COLOURS: Final = {"bad": "red", "held": "yellow", "good": "green"}
+_BOLD: Final = ("strong", "command")
 
 
 def _gates(_context: click.Context, _option: click.Parameter, value: tuple[str, ...]) -> frozenset[str]:
@@ -130,7 +132,7 @@ def command(
     if as_json:
         click.echo(json.dumps(to_json(report)))
     else:
-        print_lines(lines(report), sys.stdout)
+        _print_lines(lines(report), sys.stdout)
     _end(report)
 
 
@@ -157,3 +159,14 @@ def _end(report: Report) -> None:
         sys.exit(1)
     if not all(gate.held for gate in report.gates):
         sys.exit(1)
+
+
+def _print_lines(lines: Iterable[Line], out: TextIO) -> None:
+    """Print lines whose text is harmless already: colours on a terminal, plain words elsewhere."""
+    colour = out.isatty() and not os.environ.get("NO_COLOR")
+    for line in lines:
+        styled = (
+            click.style(piece.text, fg=_COLOURS.get(piece.style), bold=piece.style in _BOLD, dim=piece.style == "dim")
+            for piece in line
+        )
+        click.echo("".join(styled), file=out, color=colour)

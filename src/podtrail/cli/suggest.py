@@ -6,8 +6,7 @@ from pathlib import Path
 import click
 
 from podtrail.backtest import DailyBudget
-from podtrail.backtest.keeping import parse_wish
-from podtrail.backtest.proposal import KeepWish
+from podtrail.backtest.proposal import KeepWish, parse_wish
 from podtrail.backtest.suggestion import Unsuitable, suggest
 from podtrail.cli.amounts import PERCENTAGE, budget_of, share_of
 from podtrail.cli.reading import Failed, RecordingInput, files, recordings_argument, strict_option

@@ -16,7 +16,7 @@ from podtrail_instrumentation import provider_around
 from podtrail_scheduler.cluster.kubernetes.clock import AsyncioClock
 from podtrail_scheduler.cluster.kubernetes.plugin_handle import handle_of_others
 from podtrail_scheduler.cluster.kubernetes.plugin_threads import PluginThreads
-from podtrail_scheduler.cluster.simulated.collecting import CollectingSpanProcessor
+from podtrail_scheduler.cluster.simulated.traced_simulation import CollectingSpanProcessor
 from podtrail_scheduler.cycles.attempt import AttemptRecord
 from podtrail_scheduler.cycles.cache import Cache
 from podtrail_scheduler.cycles.scheduler import Scheduler

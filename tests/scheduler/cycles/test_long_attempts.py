@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from opentelemetry.sdk.resources import Resource
 from podtrail_instrumentation import provider_around
-from podtrail_scheduler.cluster.simulated.collecting import CollectingSpanProcessor
+from podtrail_scheduler.cluster.simulated.traced_simulation import CollectingSpanProcessor
 from podtrail_scheduler.framework.cycle_state import CycleState
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.framework.status import Status, error, unschedulable

@@ -1,23 +1,68 @@
 """A simulation with a tracer provider of its own, and its spans as OTLP requests: what a host runs in its process."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from opentelemetry.context import Context
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.sampling import Sampler
 from podtrail_instrumentation import Log, provider_around
+from podtrail_instrumentation.encoding import encode as encode_part
 
 from podtrail_scheduler.plugins.selection import Selection
 from podtrail_scheduler.workload import Workload
 
-from .collecting import CollectingSpanProcessor, encode
 from .identifiers import SeededIdGenerator
 from .simulation import DEFAULT_START, Simulation
 from .summary import Summary
 
+SPANS_A_REQUEST = 512
 SPANS_A_DELIVERY = 64
 """From how many spans on a delivery is due: about three attempts, so that the host's event loop is soon back."""
+
+
+class CollectingSpanProcessor(SpanProcessor):
+    """Keeps finished spans until they are fetched with `drain`: no thread, no queue that could overflow."""
+
+    def __init__(self) -> None:
+        self._finished: list[ReadableSpan] = []
+        self.open = 0
+        """How many recorded spans have begun and not ended."""
+
+    def on_start(self, span: Span, parent_context: Context | None = None) -> None:  # noqa: ARG002 - the SDK's signature
+        """Counts the span as open."""
+        self.open += 1
+
+    def on_end(self, span: ReadableSpan) -> None:
+        """Keeps the span."""
+        self.open -= 1
+        self._finished.append(span)
+
+    @property
+    def waiting(self) -> int:
+        """How many finished spans wait to be fetched."""
+        return len(self._finished)
+
+    def drain(self, until: int) -> list[ReadableSpan]:
+        """Hands over the spans that ended by `until` (unix nanoseconds), in the order in which they ended."""
+        over = [span for span in self._finished if (span.end_time or 0) <= until]
+        if len(over) == len(self._finished):
+            self._finished = []
+        else:
+            self._finished = [span for span in self._finished if (span.end_time or 0) > until]
+        return sorted(over, key=_end)
+
+
+def _end(span: ReadableSpan) -> int:
+    assert span.end_time is not None
+    return span.end_time
+
+
+def encode(spans: Sequence[ReadableSpan]) -> list[bytes]:
+    """The spans as serialized `ExportTraceServiceRequest` messages of at most 512 spans."""
+    parts = (spans[start : start + SPANS_A_REQUEST] for start in range(0, len(spans), SPANS_A_REQUEST))
+    return [encode_part(part) for part in parts]
 
 
 class Delivery(NamedTuple):

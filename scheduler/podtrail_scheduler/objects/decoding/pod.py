@@ -16,12 +16,12 @@ from podtrail_scheduler.objects.pod import (
 from podtrail_scheduler.objects.quantities import amount, may_be_devices
 
 from .affinity import affinity, spread_constraint
-from .features import required_features
 from .owners import controller
 from .reading import Json, flag, inner, items, labels, moment, part, text, whole
 from .resources import ContainerDemand, container, demand
 
 _NO_AFFINITY = Affinity()
+_NO_FEATURES: frozenset[str] = frozenset()
 _DEFAULT_GRACE = 30
 # Sources that no plugin looks at.
 _OF_NO_CONCERN = frozenset(
@@ -74,7 +74,7 @@ def decode_pod(pod: Json) -> Pod:
         termination_grace_period=_grace(spec),
         conditions=_conditions(status),
         host_network=flag(spec, "hostNetwork", "spec"),
-        required_node_features=required_features(spec),
+        required_node_features=_required_features(spec),
         container_requests=wanted.of_containers,
         containers=_each(containers, init) if any(map(may_be_devices, wanted.requests)) else (),
         extended_claim=inner(status, "extendedResourceClaimStatus", _extended_claim, "status"),
@@ -170,3 +170,27 @@ def _conditions(status: Json) -> Mapping[str, tuple[str, str, str]]:
 
 def _condition(each: Json) -> tuple[str, tuple[str, str, str]]:
     return text(each, "type"), (text(each, "status"), text(each, "reason"), text(each, "message"))
+
+
+def _required_features(spec: Json) -> frozenset[str]:
+    """The features of a node that a Pod needs (KEP-5328), as kube-scheduler 1.37 infers them from its specification.
+
+    By the names that nodes declare them under in `status.declaredFeatures`.
+    """
+    found = set()
+    if spec.get("hostNetwork") is True and spec.get("hostUsers") is False:
+        found.add("UserNamespacesHostNetworkSupport")
+    for each in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
+        if "RestartAllContainers" in items(each, "restartPolicyRules", _action, "spec.containers"):
+            found.add("RestartAllContainersOnContainerExits")
+        if any(items(each, "volumeMounts", _has_bind_options, "spec.containers")):
+            found.add("VolumeBindMountOptions")
+    return frozenset(found) if found else _NO_FEATURES
+
+
+def _action(rule: Json) -> str:
+    return text(rule, "action")
+
+
+def _has_bind_options(mount: Json) -> bool:
+    return bool(mount.get("bindMountOptions"))

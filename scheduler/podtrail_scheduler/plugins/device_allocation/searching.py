@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from podtrail_scheduler.objects.resource import (
     ALL_DEVICES,
+    DeviceAttribute,
+    DeviceConstraint,
     DeviceId,
     DeviceSpecification,
     DeviceTaintRule,
@@ -13,7 +15,6 @@ from podtrail_scheduler.objects.resource import (
 
 from .capacity import NOTHING, Amounts, share, suffices, total
 from .chosen import Chosen, TakenDevices, UnallocatableError, WantedDevices
-from .constraints import holds
 from .counters import CountersLeft, counters_left
 from .pools import CandidateDevice, PoolId
 
@@ -140,7 +141,7 @@ class DeviceSearch:
         shared = share(device, specification.capacity) if device.allow_multiple_allocations else None
         of_claim = self._claims[claim]
         chosen = Chosen(of_claim.requests[place[1]], specification, candidate, shared, takes_counters)
-        if not all(holds(constraint, self.chosen[claim], chosen) for constraint in of_claim.constraints):
+        if not all(_holds(constraint, self.chosen[claim], chosen) for constraint in of_claim.constraints):
             if must:
                 raise UnallocatableError(
                     f"claim {of_claim.key}, request {specification.name}: cannot add device {candidate.id} because a "
@@ -204,3 +205,30 @@ class DeviceSearch:
             for counter_set, counters in candidate.device.consumes_counters
             for name, amount in counters.items()
         )
+
+
+def _holds(constraint: DeviceConstraint, before: Sequence[Chosen], chosen: Chosen) -> bool:
+    """Whether the device has the constraint's attribute, its value the same as before, or another one."""
+    if not _concerns(constraint, chosen):
+        return True
+    name = constraint.match_attribute or constraint.distinct_attribute
+    attribute = _attribute(chosen.candidate, name)
+    if attribute is None:
+        return False
+    others = (_attribute(each.candidate, name) for each in before if _concerns(constraint, each))
+    if constraint.match_attribute:
+        return all(attribute.comparable and other == attribute for other in others)
+    return all(attribute.comparable and other != attribute for other in others)
+
+
+def _concerns(constraint: DeviceConstraint, chosen: Chosen) -> bool:
+    requests = constraint.requests
+    return not requests or chosen.request.name in requests or chosen.request_name in requests
+
+
+def _attribute(candidate: CandidateDevice, name: str) -> DeviceAttribute | None:
+    attributes = candidate.device.attributes
+    domain, _, identifier = name.rpartition("/")
+    if name in attributes or domain != candidate.pool.id.driver:
+        return attributes.get(name)
+    return attributes.get(identifier)
