@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 
 from podtrail.otlp import Group
-from podtrail.reconstruction import Census, Correlator, Rebuilt, SchedulerLog, Session, split_lines, trace
+from podtrail.reconstruction import Correlator, LineCounts, Rebuilt, SchedulerLog, Session, split_lines, trace
 
 LOG = Path(__file__).parents[1] / "tests" / "data" / "kube-scheduler" / "v2-text.log.gz"
 START = 1_795_259_525_000_000_000
@@ -48,7 +48,7 @@ def _again(once: bytes, number: int) -> bytes:
 def attempts(lines: Iterator[bytes]) -> Iterator[Rebuilt]:
     """Yield what is rebuilt from lines of a log."""
     correlator = Correlator()
-    for told in SchedulerLog("log", START, Census()).read(lines):
+    for told in SchedulerLog("log", START, LineCounts()).read(lines):
         yield from correlator.feed(told)
     yield from correlator.finish()
 
@@ -88,7 +88,7 @@ def main() -> None:
     lines = raw.count(b"\n")
     ways: dict[str, Callable[[], int]] = {
         "floor": lambda: _count(floor(raw)),
-        "read": lambda: _count(SchedulerLog("log", START, Census()).read(split_lines([raw]))),
+        "read": lambda: _count(SchedulerLog("log", START, LineCounts()).read(split_lines([raw]))),
         "put together": lambda: _count(attempts(split_lines([raw]))),
         "live, written": lambda: _count(live(raw)),
         "written": lambda: _count(trace(one) for one in attempts(split_lines([raw]))),

@@ -17,7 +17,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from podtrail.reconstruction import Census, Correlator, Heard, Rebuilt, SchedulerLog, WatchReader, read_attempts
+from podtrail.reconstruction import Correlator, Heard, LineCounts, Rebuilt, SchedulerLog, WatchReader, read_attempts
 
 DATA = Path(__file__).parents[1] / "tests" / "data" / "kube-scheduler"
 NEAR = 1_795_259_525_000_000_000
@@ -42,10 +42,10 @@ def rebuild(run: str, sources: Sequence[str]) -> list[Rebuilt]:
     correlator, heard = Correlator(), list[Iterator[Heard]]()
     for source in sources:
         if source == "log":
-            reader = SchedulerLog("log", NEAR, Census())
+            reader = SchedulerLog("log", NEAR, LineCounts())
             heard.append(chain(reader.read(lines_of(f"{run}.log")), reader.end()))
         else:
-            heard.append(WatchReader(Census()).read(lines_of(f"{run}.{source}.jsonl"), 1 << 26))
+            heard.append(WatchReader(LineCounts()).read(lines_of(f"{run}.{source}.jsonl"), 1 << 26))
     merged = heapq.merge(*heard, key=attrgetter("time"))
     return [*(done for one in merged for done in correlator.feed(one)), *correlator.finish()]
 

@@ -87,7 +87,7 @@ class HealthCheck:
         """Listen. StartError when that is not possible."""
         from aiohttp import web
 
-        from podtrail.transport.pages import served
+        from podtrail.transport.plain_http import served
 
         answer: Callable[[BaseRequest], Awaitable[Response]] = self._answer
         runner = web.ServerRunner(web.Server(answer), handle_signals=False, shutdown_timeout=0.5)

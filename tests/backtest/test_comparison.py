@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from podtrail.backtest import fate
+from podtrail.backtest import compared_traces
 from podtrail.cli import main
 from podtrail.otlp import frame, split
 from podtrail.recording import RecordingWriter
@@ -188,7 +188,7 @@ def test_bounds_change_no_figure(recorded: Recorded, configured: Configured, mon
     path = recorded(sorted(attempts, key=lambda one: one.start + one.duration))
     sides = "--baseline", configured(FAILED, name="old"), "--candidate", configured(SLOW, name="new"), path
     roomy = backtest(*sides)
-    monkeypatch.setattr(fate, "MOST_SETTLED", 3)
+    monkeypatch.setattr(compared_traces, "MOST_SETTLED", 3)
     tight = backtest(*sides)
     for key in ("sentence", "lost", "gained", "sides", "tables", "policies"):
         assert tight[key] == roomy[key], key
@@ -211,7 +211,7 @@ def test_where_one_side_waits_long_only_the_reasons_are_let_go(
     sides = [configured(FAILED, name="old"), configured(NONE, name="new", sampler="decision_wait: 1h")]
     arguments = "--baseline", sides[0], "--candidate", sides[1], recording
     whole = backtest(*arguments)
-    monkeypatch.setattr(fate, "MOST_HELD", 1)
+    monkeypatch.setattr(compared_traces, "MOST_HELD", 1)
     less = backtest(*arguments)
     assert [key for key in whole if whole[key] != less[key]] == ["examples"]
     votes = [[vote["why"] for vote in told["examples"][0]["decided"][0]["votes"]] for told in (whole, less)]

@@ -7,7 +7,7 @@ import yaml
 from podtrail_scheduler import TracedSimulation, Workload
 
 from podtrail.backtest import Backtest, Contender, Report, ReportContext, summarize
-from podtrail.backtest.gates import Expectations
+from podtrail.backtest.expectations import Expectations
 from podtrail.otlp import Batch, read_request, write_request
 from podtrail.pipeline.settings import Settings, read_settings
 from podtrail.recording import Record, RecordingPosition

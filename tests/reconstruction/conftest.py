@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from podtrail.reconstruction import (
-    Census,
     Correlator,
     Heard,
+    LineCounts,
     Outcome,
     Rebuilt,
     SchedulerLog,
@@ -35,8 +35,8 @@ class Result:
 
     attempts: Sequence[Rebuilt]
     outcome: Outcome
-    log: Census
-    watch: Census
+    log: LineCounts
+    watch: LineCounts
 
     def of(self, pod: str) -> list[Rebuilt]:
         """Return a Pod's attempts in order."""
@@ -54,7 +54,7 @@ def lines_of(name: str) -> list[bytes]:
 
 def rebuild(logs: Iterable[Iterable[bytes]] = (), watches: Iterable[Iterable[bytes]] = ()) -> Result:
     """Rebuild attempts from lines of logs and of watches."""
-    log, watch, correlator = Census(), Census(), Correlator()
+    log, watch, correlator = LineCounts(), LineCounts(), Correlator()
     readers = [(SchedulerLog("log", NEAR, log), lines) for lines in logs]
     heard: list[Iterator[Heard]] = [chain(reader.read(lines), reader.end()) for reader, lines in readers]
     heard += [WatchReader(watch).read(lines, LONGEST) for lines in watches]

@@ -77,9 +77,9 @@ def test_fragments_of_every_form_in_any_pieces_never_fail(pieces: list[tuple[lis
         if rotated:
             session.end_of_log("log", now)
     session.drain(now)
-    census = session.census["log"]
-    lines = census.used + census.other + census.continued + census.unknown.total()
-    assert lines == census.lines
+    counts = session.line_counts["log"]
+    lines = counts.used + counts.other + counts.continued + counts.unknown.total()
+    assert lines == counts.lines
 
 
 @settings(max_examples=40)
@@ -104,8 +104,8 @@ def test_a_real_log_with_bytes_changed_cut_out_and_doubled_is_read_through(runs:
         del log[:size]
         now += rng.randrange(SECOND)
     session.drain(now)
-    census = session.census["log"]
-    assert census.lines == census.used + census.other + census.continued + census.unknown.total()
+    counts = session.line_counts["log"]
+    assert counts.lines == counts.used + counts.other + counts.continued + counts.unknown.total()
 
 
 def endless_line() -> Iterator[bytes]:

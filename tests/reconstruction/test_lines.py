@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podtrail.reconstruction import Census, SchedulerLog, split_lines
+from podtrail.reconstruction import LineCounts, SchedulerLog, split_lines
 from podtrail.reconstruction.scheduler_log import LineMeaning
 from podtrail.reconstruction.vocabulary import Kind
 
@@ -17,7 +17,7 @@ MS = 1_000_000
 
 
 def read(*lines: str, near: int = NEAR) -> list[LineMeaning]:
-    reader = SchedulerLog("log", near, Census())
+    reader = SchedulerLog("log", near, LineCounts())
     return [*reader.read([line.encode() for line in lines]), *reader.end()]
 
 
@@ -175,5 +175,5 @@ def test_lines_are_the_same_however_the_file_is_cut(pieces: list[bytes], longest
 
 def test_every_line_is_counted_once(runs: Any) -> None:
     for run in ("v2-text", "v10-text", "v5-json"):
-        census = runs.of(run, "log").log
-        assert census.lines == census.used + census.other + census.continued + census.unknown.total()
+        counts = runs.of(run, "log").log
+        assert counts.lines == counts.used + counts.other + counts.continued + counts.unknown.total()

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podtrail.otlp import Group, SpanView, split
-from podtrail.reconstruction import LAG, Census, SchedulerLog, Session, trace
+from podtrail.reconstruction import LAG, LineCounts, SchedulerLog, Session, trace
 
 SECOND = 1_000_000_000
 START = 1_795_259_500 * SECOND
@@ -60,7 +60,7 @@ def logged(lines: list[bytes]) -> Iterator[Coming]:
     """Yield the lines of a log at about the time at which they were written."""
     now = START
     for line in lines:
-        reader = SchedulerLog("log", START, Census())
+        reader = SchedulerLog("log", START, LineCounts())
         for told in reader.read([line]):
             now = max(now, told.time)
         yield Coming(now, line + b"\n")

@@ -17,7 +17,7 @@ from podtrail.cli.components import summary
 from podtrail.component import Factory
 from podtrail.config.duration import format_duration
 from podtrail.config.elsewhere import not_here
-from podtrail.config.gates import KNOWN_GATES
+from podtrail.config.feature_gates import KNOWN_GATES
 from podtrail.config.model import Model
 from podtrail.config.shape import Shape, field_shapes
 from podtrail.config.telemetry import TelemetryConfig

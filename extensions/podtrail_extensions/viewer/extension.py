@@ -14,7 +14,7 @@ from podtrail.otlp import Batch, MalformedRequest, read_request
 from podtrail.otlp.responses import export_response
 from podtrail.story import Library
 from podtrail.transport.grpc_server import GrpcServer
-from podtrail.transport.pages import served
+from podtrail.transport.plain_http import served
 from podtrail.transport.settings import GrpcServerSettings
 from podtrail.transport.status import Encoding, RequestError, WhileThere
 from podtrail_extensions.viewer import Config

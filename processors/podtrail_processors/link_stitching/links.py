@@ -7,8 +7,8 @@ A link's type names the relation of the two spans. The side that has the link by
 from typing import Final
 
 from podtrail.otlp import Link, SpanView, Value
-from podtrail_processors.link_stitching.fate import TraceFate
 from podtrail_processors.link_stitching.neighbours import binding_of, synced_pod
+from podtrail_processors.link_stitching.trace_fate import TraceFate
 
 TYPE: Final = "podtrail.link.type"
 RESOLVED: Final = "podtrail.link.resolved"

@@ -8,9 +8,9 @@ from operator import attrgetter
 from podtrail.component import Counter as Metric
 from podtrail.otlp import Attempt, Link, Verdict, attempts_in
 from podtrail_processors.link_stitching.config import Config
-from podtrail_processors.link_stitching.fate import TraceFate, fate_of
 from podtrail_processors.link_stitching.neighbours import Creation
 from podtrail_processors.link_stitching.numbering import AttemptChain, NumberedAttempt
+from podtrail_processors.link_stitching.trace_fate import TraceFate, fate_of
 from podtrail_processors.pod_identity import Places, sound_place, sound_uid
 from podtrail_processors.recent import Reason, Recent
 

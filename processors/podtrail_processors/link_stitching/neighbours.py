@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from podtrail.otlp import SpanView
-from podtrail_processors.link_stitching.marks import CREATION_MARK
+from podtrail_processors.link_stitching.prefilter import CREATION_MARK
 from podtrail_processors.pod_identity import AUDIT_ID, CREATE, Sighting, sighting_of
 
 _SYNC_NAME: Final = "syncPod"

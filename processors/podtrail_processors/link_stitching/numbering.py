@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from podtrail.otlp import Attempt
-from podtrail_processors.link_stitching.fate import TraceFate
+from podtrail_processors.link_stitching.trace_fate import TraceFate
 
 _MOST_HELD = 500
 

@@ -8,12 +8,12 @@ from podtrail.component import Context, Taken
 from podtrail.otlp import Batch, Group, attempts_in, span_reader, split
 from podtrail_processors.link_stitching.amendment import amendment_groups
 from podtrail_processors.link_stitching.config import Config
-from podtrail_processors.link_stitching.fate import TraceFate
-from podtrail_processors.link_stitching.marks import CREATION_MARK, is_marked
 from podtrail_processors.link_stitching.memory import StitchingMemory
 from podtrail_processors.link_stitching.neighbours import creations_in
+from podtrail_processors.link_stitching.prefilter import CREATION_MARK, is_marked
+from podtrail_processors.link_stitching.reorder_window import ReorderWindow
 from podtrail_processors.link_stitching.stitcher import Stitcher
-from podtrail_processors.link_stitching.waiting_room import WaitingRoom
+from podtrail_processors.link_stitching.trace_fate import TraceFate
 
 _read_start = span_reader(("start_time_unix_nano",))
 
@@ -49,7 +49,7 @@ class LinkStitching:
             ),
             self._labels,
         )
-        self._room = WaitingRoom()
+        self._room = ReorderWindow()
         self._stitcher = Stitcher(self._memory, self._room, context, amend=config.amendments)
         self._amended = metrics.counter(
             "otelcol_processor_link_stitching_amendments", "Amendment spans sent.", ("processor",)

@@ -20,11 +20,11 @@ from podtrail.otlp import (
 )
 from podtrail_processors.link_stitching import links
 from podtrail_processors.link_stitching.amendment import Amendment
-from podtrail_processors.link_stitching.marks import ATTEMPT_MARK, is_neighbour
 from podtrail_processors.link_stitching.memory import StitchingMemory
 from podtrail_processors.link_stitching.neighbours import binding_of, status_code_of, status_write_of, synced_pod
 from podtrail_processors.link_stitching.numbering import NumberedAttempt
-from podtrail_processors.link_stitching.waiting_room import WaitingRoom
+from podtrail_processors.link_stitching.prefilter import ATTEMPT_MARK, is_neighbour
+from podtrail_processors.link_stitching.reorder_window import ReorderWindow
 from podtrail_processors.pod_identity import CLOCK_SLACK
 
 NUMBER: Final = "podtrail.attempt.number"
@@ -67,7 +67,7 @@ class _Writing:
 class Stitcher:
     """Writes on the spans of groups that leave, and gathers amendments for those that have left."""
 
-    def __init__(self, memory: StitchingMemory, room: WaitingRoom, context: Context, *, amend: bool) -> None:
+    def __init__(self, memory: StitchingMemory, room: ReorderWindow, context: Context, *, amend: bool) -> None:
         self._memory = memory
         self._room = room
         self._amend = amend

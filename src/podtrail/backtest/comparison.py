@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from podtrail.backtest.breakdown import Breakdown
-from podtrail.backtest.fate import ComparedTrace, ComparedTraces, SideDecision
+from podtrail.backtest.compared_traces import ComparedTrace, ComparedTraces, SideDecision
 from podtrail.backtest.pods import PodStories, pod_name
 from podtrail.backtest.report import AttemptKind, ChangedAttempt, Direction, ReportedDecision, ReportedVote
 from podtrail.backtest.side import Contender, Side

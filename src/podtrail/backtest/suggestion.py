@@ -17,7 +17,7 @@ from podtrail.backtest.proposal import (
     propose,
     settings_around,
 )
-from podtrail.backtest.trial import ReplayTotals, run
+from podtrail.backtest.replay_totals import ReplayTotals, run
 from podtrail.config.types import format_duration
 from podtrail.recording import Record
 from podtrail.story import duration, several

@@ -12,13 +12,13 @@ import click
 
 from podtrail.backtest import Backtest, Contender, DailyBudget, Report, ReportContext, summarize
 from podtrail.backtest.durations import Durations
-from podtrail.backtest.gates import Expectations
+from podtrail.backtest.expectations import Expectations
 from podtrail.backtest.text import lines
 from podtrail.cli.amounts import PERCENTAGE, budget_of, share_of
 from podtrail.cli.options import replayed, reporting
 from podtrail.cli.reading import RecordingInput, files, recordings_argument, refuse_overwriting, strict_option
 from podtrail.cli.report import show_warnings
-from podtrail.config.gates import parse_gates
+from podtrail.config.feature_gates import parse_gates
 from podtrail.config.types import parse_duration
 from podtrail.story import Line, to_json
 

@@ -16,9 +16,9 @@ import click
 from podtrail.config import printable
 from podtrail.reconstruction import (
     LONGEST_LINE,
-    Census,
     Correlator,
     Heard,
+    LineCounts,
     Rebuilt,
     SchedulerLog,
     WatchReader,
@@ -56,10 +56,10 @@ def rebuild(
     correlator: Correlator,
     logs: Sequence[Path],
     watches: Mapping[str, Sequence[Path]],
-    censuses: Mapping[str, Census],
+    line_counts: Mapping[str, LineCounts],
     year: int | None = None,
 ) -> Iterator[Rebuilt]:
-    """Yield the attempts that files tell of; `censuses` count what is read of the logs (`log`) and of each watch.
+    """Yield the attempts that files tell of; `line_counts` count what is read of the logs (`log`) and of each watch.
 
     `year` is that of the logs, which klog does not write.
 
@@ -67,7 +67,7 @@ def rebuild(
         OSError: a file can't be read.
     """
     near = _year(year) if year else _near(logs, [path for paths in watches.values() for path in paths])
-    heard = [*_logs(logs, near, censuses), *_watches(watches, censuses)]
+    heard = [*_logs(logs, near, line_counts), *_watches(watches, line_counts)]
     for one in heapq.merge(*heard, key=attrgetter("time")):
         yield from correlator.feed(one)
     yield from correlator.finish()
@@ -78,18 +78,18 @@ def lines_of(path: Path, longest: int = LONGEST_LINE) -> Iterator[bytes]:
     yield from split_lines(_pieces(path), longest)
 
 
-def _logs(logs: Sequence[Path], near: int, censuses: Mapping[str, Census]) -> Iterator[Iterator[Heard]]:
+def _logs(logs: Sequence[Path], near: int, line_counts: Mapping[str, LineCounts]) -> Iterator[Iterator[Heard]]:
     for path in logs:
         rotated = _ROTATED.fullmatch(path.name)
         source = path.with_name(rotated[1]) if rotated else path
-        reader = SchedulerLog(str(source), near, censuses["log"])
+        reader = SchedulerLog(str(source), near, line_counts["log"])
         yield chain(reader.read(lines_of(path)), reader.end())
 
 
-def _watches(watches: Mapping[str, Sequence[Path]], censuses: Mapping[str, Census]) -> Iterator[Iterator[Heard]]:
+def _watches(watches: Mapping[str, Sequence[Path]], line_counts: Mapping[str, LineCounts]) -> Iterator[Iterator[Heard]]:
     for name, paths in watches.items():
         for path in paths:
-            yield WatchReader(censuses[name]).read(lines_of(path, _LONGEST_WATCHED), _LONGEST_WATCHED)
+            yield WatchReader(line_counts[name]).read(lines_of(path, _LONGEST_WATCHED), _LONGEST_WATCHED)
 
 
 def _pieces(path: Path) -> Iterator[bytes]:

@@ -9,7 +9,7 @@ import click
 
 from podtrail.cli.report import ConfigProblem
 from podtrail.config import ConfigError, Document
-from podtrail.config.gates import parse_gates
+from podtrail.config.feature_gates import parse_gates
 from podtrail.pipeline.settings import PipelineSettings, Settings, read_settings
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -11,9 +11,9 @@ import click
 
 from podtrail.cli.leftovers import Paths, file_option, lines_of, rebuild
 from podtrail.cli.reading import Failed, Unusable, in_words, refuse_overwriting, show_skipped
-from podtrail.cli.rebuilt import as_json, print_report
+from podtrail.cli.reconstruct_report import as_json, print_report
 from podtrail.otlp import Batch
-from podtrail.reconstruction import Census, Correlator, Counted, Rebuilt, read_attempts, trace
+from podtrail.reconstruction import Correlator, Counted, LineCounts, Rebuilt, read_attempts, trace
 from podtrail.recording import RecordingWriter
 
 
@@ -52,14 +52,16 @@ def command(
         raise click.UsageError("nothing to read: give at least one of --log, --pods, --events")
     if output is not None:
         refuse_overwriting((*sources, *metrics, *apiserver), output)
-    censuses = {
-        name: Census() for name, given in (("log", logs), ("pods", pods), ("nodes", nodes), ("events", events)) if given
+    counts = {
+        name: LineCounts()
+        for name, given in (("log", logs), ("pods", pods), ("nodes", nodes), ("events", events))
+        if given
     }
     correlator = Correlator()
     try:
         counted = [count for path in metrics for count in read_attempts(lines_of(path))]
         watches = {"pods": pods, "nodes": nodes, "events": events}
-        attempts = rebuild(correlator, logs, watches, censuses, year)
+        attempts = rebuild(correlator, logs, watches, counts, year)
         with RecordingWriter(output) if output else nullcontext() as recording:
             joined = _write(attempts, apiserver, recording)
     except BrokenPipeError:
@@ -68,16 +70,21 @@ def command(
         raise Failed(in_words(error)) from None
     except ValueError as error:  # the output's name tells no format
         raise Unusable(str(error)) from None
-    _report(censuses, correlator, counted, joined, in_json=in_json)
+    _report(counts, correlator, counted, joined, in_json=in_json)
 
 
 def _report(
-    censuses: dict[str, Census], correlator: Correlator, counted: list[Counted], joined: Counter[str], *, in_json: bool
+    counts: dict[str, LineCounts],
+    correlator: Correlator,
+    counted: list[Counted],
+    joined: Counter[str],
+    *,
+    in_json: bool,
 ) -> None:
     if in_json:
-        click.echo(json.dumps(as_json(censuses, correlator.outcome, counted, joined), ensure_ascii=False))
+        click.echo(json.dumps(as_json(counts, correlator.outcome, counted, joined), ensure_ascii=False))
     else:
-        print_report(censuses, correlator.outcome, counted, joined, sys.stdout)
+        print_report(counts, correlator.outcome, counted, joined, sys.stdout)
     if not correlator.outcome.attempts:
         click.echo("podtrail: nothing that was read tells of an attempt", err=True)
         sys.exit(1)

@@ -14,9 +14,9 @@ from podtrail.cli.report import ConfigProblem, show_warnings
 from podtrail.config import ConfigError, printable
 from podtrail.story import several
 from podtrail.testing.cases.coverage import Coverage
+from podtrail.testing.cases.failure_text import coverage_lines, failure_lines
 from podtrail.testing.cases.judging import CaseFailure, CaseResult, run_case
 from podtrail.testing.cases.junit import write_junit
-from podtrail.testing.cases.showing import coverage_lines, failure_lines
 from podtrail.testing.cases.suite import Suite, listed, read_suite
 from podtrail.testing.cases.updating import updated
 

@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 
 import click
 
-from podtrail.cli.asking import AskedFiles, AskedLeftovers, NobodyThere, WhyReply, ask_page
 from podtrail.cli.options import config_options, replayed, reporting
 from podtrail.cli.reading import show_skipped
 from podtrail.cli.report import show_warnings
+from podtrail.cli.why_sources import AskedFiles, AskedLeftovers, NobodyThere, WhyReply, ask_page
 from podtrail.config import printable
 from podtrail.story import WhyQuestion, shell_word, visible
 

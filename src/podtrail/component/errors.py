@@ -1,4 +1,4 @@
-"""How components say no.
+"""The exceptions that components raise on purpose, and what each means for the batch at hand.
 
 ComponentError
 ├── StartError         cannot start: a port in use, a file that can't be opened

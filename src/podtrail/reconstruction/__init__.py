@@ -4,9 +4,9 @@ Pure and streaming: lines in, attempts out, in the time that the lines tell. Not
 can't be used is counted.
 """
 
-from podtrail.reconstruction.census import Census
+from podtrail.reconstruction.attempt_draft import Draft, PodIdentity, Rebuilt
 from podtrail.reconstruction.correlator import Correlator, Heard, Outcome
-from podtrail.reconstruction.draft import Draft, PodIdentity, Rebuilt
+from podtrail.reconstruction.line_counts import LineCounts
 from podtrail.reconstruction.lines import LONGEST_LINE, split_lines
 from podtrail.reconstruction.metrics import Counted, read_attempts
 from podtrail.reconstruction.scheduler_log import SchedulerLog
@@ -17,12 +17,12 @@ from podtrail.reconstruction.watch import EventSeen, PodSeen, WatchReader
 __all__ = [
     "LAG",
     "LONGEST_LINE",
-    "Census",
     "Correlator",
     "Counted",
     "Draft",
     "EventSeen",
     "Heard",
+    "LineCounts",
     "Outcome",
     "PodIdentity",
     "PodSeen",

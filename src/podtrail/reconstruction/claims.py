@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from podtrail.reconstruction.draft import AttemptEnd, Draft, Words
+from podtrail.reconstruction.attempt_draft import AttemptEnd, Draft, Words
 from podtrail.reconstruction.failed_scheduling import read_failure
 from podtrail.reconstruction.log_story import LogStory
 from podtrail.reconstruction.pods import Incarnation, PodRegistry

@@ -4,8 +4,8 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from podtrail.reconstruction.attempt_draft import AttemptEnd, Draft, PodIdentity, Rebuilt
 from podtrail.reconstruction.claims import SECOND, Claims
-from podtrail.reconstruction.draft import AttemptEnd, Draft, PodIdentity, Rebuilt
 from podtrail.reconstruction.log_story import LogStory
 from podtrail.reconstruction.pods import Incarnation, PodRegistry
 from podtrail.reconstruction.scheduler_log import LineMeaning

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from podtrail.otlp import Event, Rejection, Value
-from podtrail.reconstruction.draft import Draft, PluginMarks
+from podtrail.reconstruction.attempt_draft import Draft, PluginMarks
 from podtrail.reconstruction.failed_scheduling import Failure
 from podtrail.reconstruction.span_writer import ROOT, Inferred, SpanWriter
 

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
+from podtrail.reconstruction.attempt_draft import POINTS, Draft
 from podtrail.reconstruction.calendar import length
-from podtrail.reconstruction.draft import POINTS, Draft
 from podtrail.reconstruction.failed_scheduling import read_failure
 from podtrail.reconstruction.leadership import Leadership
 from podtrail.reconstruction.open_attempts import OpenAttempts

@@ -4,7 +4,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable
 from typing import Final
 
-from podtrail.reconstruction.draft import Draft
+from podtrail.reconstruction.attempt_draft import Draft
 from podtrail.reconstruction.scheduler_log import LineMeaning
 
 MOST_OPEN: Final = 8_192

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from podtrail.lru import Lru
-from podtrail.reconstruction.draft import Draft, PodIdentity
+from podtrail.reconstruction.attempt_draft import Draft, PodIdentity
 from podtrail.reconstruction.identifiers import trace_id
 from podtrail.reconstruction.watch import PodSeen
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from podtrail.reconstruction import klog, klog_json
 from podtrail.reconstruction.calendar import Calendar
-from podtrail.reconstruction.census import Census
 from podtrail.reconstruction.container import Container
+from podtrail.reconstruction.line_counts import LineCounts
 from podtrail.reconstruction.lines import LONGEST_LINE
 from podtrail.reconstruction.utiltrace import Block, number_of, read_begin, read_block, read_on
 from podtrail.reconstruction.vocabulary import MESSAGES, Kind, read_words
@@ -50,11 +50,11 @@ class LineMeaning(NamedTuple):
 class SchedulerLog:
     """Reads one log. What it holds between lines is bounded."""
 
-    def __init__(self, source: str, near: int, census: Census) -> None:
+    def __init__(self, source: str, near: int, counts: LineCounts) -> None:
         """`source` names the file; `near` is a moment about which it was written, Unix nanoseconds."""
         self._source = source
         self._calendar = Calendar(near)
-        self._census = census
+        self._counts = counts
         self._container = Container()
         self._blocks: dict[bytes, tuple[int, str, Block]] = {}
         self._held: list[bytes] = []
@@ -74,17 +74,17 @@ class SchedulerLog:
 
     def read(self, lines: Iterable[bytes]) -> Iterator[LineMeaning]:
         """Yield what lines tell, in their order."""
-        census = self._census
+        counts = self._counts
         for raw in lines:
-            census.lines += 1
+            counts.lines += 1
             if len(raw) > LONGEST_LINE:
-                census.unknown["longer than 1 MiB"] += 1
+                counts.unknown["longer than 1 MiB"] += 1
                 continue
             line = raw
             if raw[:1] not in _BEGINS:
                 unwrapped = self._container.unwrap(raw)
                 if unwrapped is None:
-                    census.continued += 1
+                    counts.continued += 1
                     continue
                 line, written = unwrapped
                 if written is not None:
@@ -101,19 +101,19 @@ class SchedulerLog:
 
     def _otherwise(self, line: bytes) -> LineMeaning | None:
         """Read a line that does not begin as klog's text does."""
-        census = self._census
+        counts = self._counts
         if line[:1] == b"{":
             return self._json(line)
         if line.startswith(b"Trace["):
             return self._trace_goes_on(line)
         if line[:1] == b"\t" or line.startswith(b" >"):
-            census.continued += 1
+            counts.continued += 1
             if self._held:
                 self._hold(line)
         elif not line.strip():
-            census.continued += 1
+            counts.continued += 1
         else:
-            census.unknown["not a line of kube-scheduler"] += 1
+            counts.unknown["not a line of kube-scheduler"] += 1
         return None
 
     def _hold(self, line: bytes) -> None:
@@ -143,7 +143,7 @@ class SchedulerLog:
                 return None
             values = klog.pairs_of(line, read.pairs)
         elif read.pairs:
-            self._census.other += 1
+            self._counts.other += 1
             return None
         elif read.message.startswith(b"Trace["):
             self._trace_begins(read)
@@ -151,11 +151,11 @@ class SchedulerLog:
         elif words := read_words(read.message):
             kind, values = words
         else:
-            self._census.other += 1
+            self._counts.other += 1
             return None
         time = self._calendar.klog(read.stamp, read.micros)
         if time is None:
-            self._census.unknown["a time that no calendar has"] += 1
+            self._counts.unknown["a time that no calendar has"] += 1
             return None
         return self._told(time, kind, self._origin(read.process), values, line)
 
@@ -170,22 +170,22 @@ class SchedulerLog:
     def _json(self, line: bytes) -> LineMeaning | None:
         message, time = klog_json.message_of(line), klog_json.time_of(line)
         if message is None or time is None:
-            self._census.unknown["JSON without a message or a time"] += 1
+            self._counts.unknown["JSON without a message or a time"] += 1
             return None
         if message.startswith(b"Trace["):
             block = read_block(klog.unquote(message.decode("utf-8", "replace")))
             if block is None:
-                self._census.other += 1
+                self._counts.other += 1
                 return None
             return self._traced(time, self._source, block)
         kind = MESSAGES.get(message)
         words = None if kind is not None else read_words(message)
         if kind is None and words is None:
-            self._census.other += 1
+            self._counts.other += 1
             return None
         values = klog_json.pairs_of(line)
         if values is None:
-            self._census.unknown["JSON that is cut off or damaged"] += 1
+            self._counts.unknown["JSON that is cut off or damaged"] += 1
             return None
         if words is not None:
             kind = words[0]
@@ -198,7 +198,7 @@ class SchedulerLog:
         if kind is Kind.IDENTITY:
             found = _UID.search(line)
             if found is None:
-                self._census.other += 1
+                self._counts.other += 1
                 return None
             pod = f"{found['namespace'].decode()}/{found['name'].decode()}"
             values = {"uid": found["uid"].decode()}
@@ -206,13 +206,13 @@ class SchedulerLog:
             pod = values.get("pod") or values.get("entity") or values.get("preemptor") or ""
             if not is_pod(pod):
                 if kind is Kind.THROTTLED or values.get("type", "pod") != "pod":
-                    self._census.other += 1
+                    self._counts.other += 1
                 else:
-                    self._census.unknown["about a Pod of no valid name"] += 1
+                    self._counts.unknown["about a Pod of no valid name"] += 1
                 return None
-        self._census.account(kind)
+        self._counts.account(kind)
         if time < self._newest - _BACK:
-            self._census.notes["times that go back"] += 1
+            self._counts.notes["times that go back"] += 1
         self._newest = time
         return LineMeaning(time, kind, origin, pod, values)
 
@@ -221,30 +221,30 @@ class SchedulerLog:
         block = read_begin(read.message[:_LONGEST_STEP].decode("utf-8", "replace"))
         number = number_of(read.message)
         if time is None or block is None or number is None:
-            self._census.other += 1
+            self._counts.other += 1
             return
         if len(self._blocks) >= _MOST_BLOCKS:
             del self._blocks[next(iter(self._blocks))]
-            self._census.notes["traces without an end"] += 1
+            self._counts.notes["traces without an end"] += 1
         self._blocks[number] = (time, self._origin(read.process), block)
-        self._census.continued += 1
+        self._counts.continued += 1
 
     def _trace_goes_on(self, line: bytes) -> LineMeaning | None:
-        self._census.continued += 1
+        self._counts.continued += 1
         number = number_of(line)
         opened = self._blocks.get(number) if number else None
         if opened is None or not read_on(opened[2], line[:_LONGEST_STEP].decode("utf-8", "replace")):
             return None
         assert number is not None
         del self._blocks[number]
-        self._census.continued -= 1  # the block is one line that is used or not
+        self._counts.continued -= 1  # the block is one line that is used or not
         return self._traced(*opened)
 
     def _traced(self, time: int, origin: str, block: Block) -> LineMeaning | None:
         pod = f"{block.fields.get('namespace', '')}/{block.fields.get('name', '')}"
         if block.name != "Scheduling" or not is_pod(pod):
-            self._census.other += 1
+            self._counts.other += 1
             return None
         self._calendar.learn(block.start)
-        self._census.account(Kind.TRACE)
+        self._counts.account(Kind.TRACE)
         return LineMeaning(time, Kind.TRACE, origin, pod, {}, block)

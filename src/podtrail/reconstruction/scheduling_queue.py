@@ -3,7 +3,7 @@
 from typing import Final
 
 from podtrail.lru import Lru
-from podtrail.reconstruction.draft import Draft
+from podtrail.reconstruction.attempt_draft import Draft
 
 _MOST: Final = 65_536
 _ADDED: Final = ""

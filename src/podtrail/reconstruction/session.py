@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from podtrail.otlp import Group
-from podtrail.reconstruction.census import Census
+from podtrail.reconstruction.attempt_draft import Rebuilt
 from podtrail.reconstruction.checkpoint import read_pods, read_told_until, write_checkpoint
 from podtrail.reconstruction.correlator import Correlator, Heard, Outcome
-from podtrail.reconstruction.draft import Rebuilt
+from podtrail.reconstruction.line_counts import LineCounts
 from podtrail.reconstruction.lines import LineSplitter
 from podtrail.reconstruction.metrics import Untold, read_attempts
 from podtrail.reconstruction.scheduler_log import LineMeaning, SchedulerLog
@@ -46,11 +46,11 @@ class Session:
         self._profiles = frozenset(profiles)
         told_until = read_told_until(checkpoint, now) if checkpoint else 0
         pods = read_pods(checkpoint, told_until) if checkpoint else ()
-        self.census: dict[str, Census] = {"log": Census(), "watch": Census()}
+        self.line_counts: dict[str, LineCounts] = {"log": LineCounts(), "watch": LineCounts()}
         self._correlator = Correlator(told_until, pods, own_only=True)
         self._started = now
         self._logs: dict[str, _Log] = {}
-        self._watch = WatchReader(self.census["watch"])
+        self._watch = WatchReader(self.line_counts["watch"])
         self._waiting: list[tuple[int, int, Heard]] = []
         self._heard = 0
         self._complete: list[Group] = []
@@ -70,7 +70,7 @@ class Session:
         """Take the next bytes of a log, cut anywhere."""
         log = self._logs.get(source)
         if log is None:
-            log = self._logs[source] = _Log(SchedulerLog(source, self._started, self.census["log"]))
+            log = self._logs[source] = _Log(SchedulerLog(source, self._started, self.line_counts["log"]))
         self._wait(log.take(piece, now), log, now)
 
     def end_of_log(self, source: str, now: int) -> None:

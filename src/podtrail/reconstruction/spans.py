@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from podtrail.otlp import ROOT_NAME, Event, Group, Link, Value, frame, resource_header, scope_header
+from podtrail.reconstruction.attempt_draft import Draft, PodIdentity, Rebuilt
 from podtrail.reconstruction.cycle_spans import CycleSpans
-from podtrail.reconstruction.draft import Draft, PodIdentity, Rebuilt
 from podtrail.reconstruction.failed_scheduling import Failure, read_failure
 from podtrail.reconstruction.identifiers import span_id
 from podtrail.reconstruction.span_writer import ROOT, Inferred, SpanWriter

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from podtrail.reconstruction.calendar import rfc3339
-from podtrail.reconstruction.census import Census
 from podtrail.reconstruction.klog import writable
+from podtrail.reconstruction.line_counts import LineCounts
 from podtrail.reconstruction.scheduler_log import is_pod
 
 _LONGEST = 4096
@@ -68,49 +68,49 @@ Seen = PodSeen | EventSeen
 class WatchReader:
     """Reads watches; counts what it could not read. Nodes are counted only."""
 
-    def __init__(self, census: Census) -> None:
-        self._census = census
+    def __init__(self, counts: LineCounts) -> None:
+        self._counts = counts
         self._newest = 0
 
     def read(self, lines: Iterable[bytes], longest: int) -> Iterator[Seen]:
         """Yield what lines tell, in their order; those longer than `longest` are counted."""
         for line in lines:
-            self._census.lines += 1
+            self._counts.lines += 1
             if len(line) > longest:
-                self._census.unknown[f"longer than {longest >> 20} MiB"] += 1
+                self._counts.unknown[f"longer than {longest >> 20} MiB"] += 1
             elif not line.strip():
-                self._census.continued += 1
+                self._counts.continued += 1
             else:
                 yield from self._line(line)
 
     def take(self, told: Mapping[str, Any], arrival: int) -> list[Seen]:
         """Return what a list (`{"list": {…}}`) or an event of a watch (`{"event": {…}}`) tells that came just now."""
-        self._census.lines += 1
+        self._counts.lines += 1
         return self._count(told, arrival)
 
     def _line(self, line: bytes) -> Iterator[Seen]:
         try:
             told = json.loads(line)
         except (ValueError, RecursionError):
-            self._census.unknown["not JSON"] += 1
+            self._counts.unknown["not JSON"] += 1
             return
         if isinstance(told, dict) and told.get("kind") == "EventList":
             told = {"list": told}  # as `kubectl get --raw` gives it: an Event has times of its own
         arrival = _nanos(told.get("arrivalUnixNano")) if isinstance(told, dict) else 0
         if not isinstance(told, dict) or not (arrival or _map(told, "list").get("kind") == "EventList"):
-            self._census.unknown["without a time of arrival"] += 1
+            self._counts.unknown["without a time of arrival"] += 1
             return
         yield from self._count(told, arrival)
 
     def _count(self, told: Mapping[str, Any], arrival: int) -> list[Seen]:
         if arrival and arrival < self._newest:
-            self._census.notes["times that go back"] += 1
+            self._counts.notes["times that go back"] += 1
         self._newest = max(self._newest, arrival)
         found = list(self._objects(told, arrival))
         if found:
-            self._census.account(type(found[0]).__name__)
+            self._counts.account(type(found[0]).__name__)
         else:
-            self._census.other += 1
+            self._counts.other += 1
         return found
 
     def _objects(self, told: Mapping[str, Any], arrival: int) -> Iterator[Seen]:
@@ -125,7 +125,7 @@ class WatchReader:
             if change in ("ADDED", "MODIFIED", "DELETED"):
                 yield from self._object(arrival, change, event.get("object"), "")
             elif change == "ERROR":
-                self._census.notes["watches that ended with an error"] += 1
+                self._counts.notes["watches that ended with an error"] += 1
 
     def _object(self, arrival: int, change: str, item: Any, kind: str) -> Iterator[Seen]:
         if not isinstance(item, dict):
@@ -136,7 +136,7 @@ class WatchReader:
         elif kind == "Event" and change != "DELETED" and (event := _event(arrival, change, item)):
             yield event
         elif kind == "Node":
-            self._census.told[f"Node {change}"] += 1
+            self._counts.told[f"Node {change}"] += 1
 
 
 def _pod(arrival: int, change: str, item: Mapping[str, Any]) -> PodSeen | None:

@@ -9,7 +9,7 @@ from prometheus_client.core import HistogramMetricFamily, Metric, UnknownMetricF
 from prometheus_client.registry import Collector
 
 from podtrail.component import Counter, Gauge, Histogram, Metrics, StartError
-from podtrail.transport.pages import served
+from podtrail.transport.plain_http import served
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _GRACE = 0.5

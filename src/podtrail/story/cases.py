@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from podtrail.otlp import Rejection
 from podtrail.story.attempt import AttemptStory
 from podtrail.story.bind import read_bind_refusal
-from podtrail.story.calls import LinkedCall, call_words
 from podtrail.story.lines import Line, TextPiece, columns, dim, line, safe, strong
+from podtrail.story.linked_calls import LinkedCall, call_words
 from podtrail.story.pace import PluginPace, UsualPace
 from podtrail.story.pod import PodStory, who_said_no
-from podtrail.story.spent import how_it_went
+from podtrail.story.time_spent import how_it_went
 from podtrail.story.words import clock, several
 
 _SECOND = 1_000_000_000

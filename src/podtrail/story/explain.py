@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from podtrail.story import cases
 from podtrail.story.attempt import AttemptStory
 from podtrail.story.bind import read_bind_refusal
-from podtrail.story.calls import call_words
 from podtrail.story.cases import PodContext
 from podtrail.story.compare import compare, list_attempts
 from podtrail.story.lines import MOST_LINES, Explanation, Line, Style, TextPiece, dim, line, safe, strong
+from podtrail.story.linked_calls import call_words
 from podtrail.story.pod import PodStory, slow_attempt
 from podtrail.story.pod_state import POD_STATES, SLOW, PodState
-from podtrail.story.spent import spent, time_table
+from podtrail.story.time_spent import spent, time_table
 from podtrail.story.words import ago, clock, duration, several
 
 _CASES: Mapping[PodState, Callable[[PodStory, PodContext, int], list[Line]]] = {

@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from podtrail.otlp import Attempt, Batch, Decision, Group, Verdict
 from podtrail.story.attempt import AttemptStory, SpanFindings
-from podtrail.story.calls import LinkedCall, read_call
 from podtrail.story.cases import PodContext
 from podtrail.story.decisions import DecidedPod, DecisionEntry, DecisionRing, votes_of
 from podtrail.story.explain import explain_attempt, explain_pod
 from podtrail.story.explain_trace import TraceFacts, explain_trace
 from podtrail.story.lines import Explanation
 from podtrail.story.link import NOT_RECEIVED, SpanFate
+from podtrail.story.linked_calls import LinkedCall, read_call
 from podtrail.story.pace import plugin_pace
 from podtrail.story.pod import PodStory, slow_attempt
 from podtrail.story.policies import PolicyWindow, SamplerPolicy

@@ -136,7 +136,7 @@ class PolicyTest(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Return what differs and how the policies voted; anything else with its traceback."""
-        from podtrail.testing.cases.showing import failure_lines
+        from podtrail.testing.cases.failure_text import failure_lines
 
         if isinstance(excinfo.value, Unexpected):
             return "\n".join(line for failure in excinfo.value.failures for line in failure_lines(failure))

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from podtrail.config.gates import KNOWN_GATES
+from podtrail.config.feature_gates import KNOWN_GATES
 
 VECTORS = Path(__file__).parent / "vectors"
 INVENTORY = Path(__file__).parent / "inventory.json"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from podtrail_processors.tail_sampling import FACTORY
 
 from podtrail.component import Context
-from podtrail.config.gates import USE_TRACE_STATE
+from podtrail.config.feature_gates import USE_TRACE_STATE
 from podtrail.otlp import Batch, Decision, Group, Status, encode_span, frame, resource_header, scope_header
 from podtrail.testing.contracts import Arrival, check_processor, check_take_over_keeps_what_is_held
 

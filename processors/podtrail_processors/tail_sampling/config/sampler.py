@@ -12,7 +12,7 @@ from pydantic import (
     model_validator,
 )
 
-from podtrail.config.gates import TAIL_STORAGE
+from podtrail.config.feature_gates import TAIL_STORAGE
 from podtrail.config.ids import parse_id
 from podtrail.config.mistakes import Mistake, Mistakes
 from podtrail.config.types import SECOND, Duration, Model, WarningPath

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection
 
 from podtrail.component import Metrics
-from podtrail.config.gates import COUNT_BYTES_SAMPLED, COUNT_SPANS_SAMPLED
+from podtrail.config.feature_gates import COUNT_BYTES_SAMPLED, COUNT_SPANS_SAMPLED
 from podtrail.otlp import Decision
 
 PREFIX = "otelcol_processor_tail_sampling_"

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from podtrail.component import Context
-from podtrail.config.gates import USE_TRACE_STATE
+from podtrail.config.feature_gates import USE_TRACE_STATE
 from podtrail.otlp import Decision, Explainer
 from podtrail_processors.evidence.evidence import Evidence, Readers, Reads
 from podtrail_processors.probability import ALWAYS

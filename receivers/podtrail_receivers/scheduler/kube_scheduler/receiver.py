@@ -189,12 +189,12 @@ class KubeSchedulerReceiver:
     def _lines(self) -> Mapping[tuple[str, str], float]:
         return {
             (source, kind): value
-            for source, census in self._session.census.items()
+            for source, counts in self._session.line_counts.items()
             for kind, value in (
-                ("used", census.used),
-                ("other", census.other),
-                ("continued", census.continued),
-                ("unknown", census.unknown.total()),
+                ("used", counts.used),
+                ("other", counts.other),
+                ("continued", counts.continued),
+                ("unknown", counts.unknown.total()),
             )
         }
 

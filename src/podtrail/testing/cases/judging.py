@@ -7,11 +7,11 @@ from typing import Final, NamedTuple
 from podtrail.config import Position
 from podtrail.config.types import format_duration
 from podtrail.otlp import PolicyVote, Verdict
+from podtrail.testing.cases.case_run import CaseRun, SeenTrace, TraceNow, UnknownSubject, try_out
 from podtrail.testing.cases.expectations import CaseStep, Expectation, WantedCount, WantedTrace
 from podtrail.testing.cases.link_words import missing
 from podtrail.testing.cases.outcome_text import holds
 from podtrail.testing.cases.suite import Case, Suite
-from podtrail.testing.cases.trial import CaseRun, SeenTrace, TraceNow, UnknownSubject, try_out
 
 _MOST_OF_ONE: Final = 5
 

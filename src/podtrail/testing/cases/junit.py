@@ -7,8 +7,8 @@ from typing import Final
 from xml.etree import ElementTree as ET
 
 from podtrail.config import printable
+from podtrail.testing.cases.failure_text import failure_lines
 from podtrail.testing.cases.judging import CaseResult
-from podtrail.testing.cases.showing import failure_lines
 
 _NOT_XML: Final = re.compile("[\ufffe\uffff]")
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from podtrail.otlp import Link
+from podtrail.testing.cases.case_run import CaseRun, SeenTrace, UnknownSubject
 from podtrail.testing.cases.models import LinkModel
 from podtrail.testing.cases.subjects import read_subject
-from podtrail.testing.cases.trial import CaseRun, SeenTrace, UnknownSubject
 from podtrail.testing.cases.words import Misread
 
 _TYPE: Final = "podtrail.link.type"

@@ -9,8 +9,8 @@ from typing import Final
 from podtrail.component import DecidingConfig
 from podtrail.config import ConfigError, Document, Position
 from podtrail.config.expansion import Expander
+from podtrail.config.feature_gates import parse_gates
 from podtrail.config.files import read_text
-from podtrail.config.gates import parse_gates
 from podtrail.config.nodes import Entry, MapNode, Node, ScalarNode
 from podtrail.config.problem import Path, Problem, Source, did_you_mean
 from podtrail.config.reader import read_yaml

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from podtrail.config import Position
 from podtrail.config.nodes import MapNode, Node, ScalarNode
+from podtrail.testing.cases.case_run import CaseRun, SeenTrace, TraceNow, UnknownSubject
 from podtrail.testing.cases.expectations import CaseStep, Expectation
 from podtrail.testing.cases.judging import CaseResult, counted, differences
 from podtrail.testing.cases.link_words import models_of
 from podtrail.testing.cases.marks import Mark, Place, marks, scalar
 from podtrail.testing.cases.outcome_text import Expected, State, holds
 from podtrail.testing.cases.subjects import Subject
-from podtrail.testing.cases.trial import CaseRun, SeenTrace, TraceNow, UnknownSubject
 
 
 class Edit(NamedTuple):

@@ -7,7 +7,7 @@ import pytest
 from podtrail_processors.tail_sampling.config.sampler import Config
 
 from podtrail.config import ConfigError
-from podtrail.config.gates import TAIL_STORAGE
+from podtrail.config.feature_gates import TAIL_STORAGE
 from podtrail.testing import replay
 
 Make = Callable[..., Any]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from podtrail.config.gates import USE_TRACE_STATE
+from podtrail.config.feature_gates import USE_TRACE_STATE
 from podtrail.otlp import SpanView, Status, split
 
 ERROR = Status(2, "")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from podtrail_processors.tail_sampling import FACTORY
 
 from podtrail.component import Context
-from podtrail.config.gates import USE_TRACE_STATE
+from podtrail.config.feature_gates import USE_TRACE_STATE
 from podtrail.otlp import Batch, Group, SpanView, encode_span, frame, resource_header, scope_header, split
 
 SECOND = 1_000_000_000

@@ -1,4 +1,4 @@
-"""Decisions as spans bear them: read back from what a sampler wrote on a root (`record_reason`, `dry_run`)."""
+"""Reads decisions from spans: from what a sampler wrote on their root (`record_reason`, `dry_run`)."""
 
 import re
 from typing import cast

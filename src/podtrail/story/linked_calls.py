@@ -1,4 +1,4 @@
-"""What other components did for a Pod, as far as their spans are linked with an attempt and held here."""
+"""Spans of the API server and the kubelet that are linked with an attempt, as far as they are held here."""
 
 from typing import NamedTuple
 

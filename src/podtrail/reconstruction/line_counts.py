@@ -1,12 +1,12 @@
-"""What reading came to: every line is counted once, and what could not be used by its reason."""
+"""Lines read of a kind of source, each counted once: used, of no concern, or unknown, by reason."""
 
 from collections import Counter
 from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
-class Census:
-    """Counts of one kind of source."""
+class LineCounts:
+    """Counts of the lines of one kind of source: `lines` is the sum of `used`, `other`, `continued` and `unknown`."""
 
     lines: int = 0
     used: int = 0

@@ -1,4 +1,4 @@
-"""Decisions as they stand in a file: read back from the lines that a sampler's decisions were written as."""
+"""Reads the lines that the `file` exporter writes decisions as (`podtrail.otlp.decisions`)."""
 
 import json
 from collections.abc import Mapping, Sequence

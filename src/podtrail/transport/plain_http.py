@@ -1,4 +1,4 @@
-"""Pages, probes and metrics over plain HTTP."""
+"""The server behind pages, probes and metrics: plain HTTP, without OTLP."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from podtrail.otlp import Group, Value, Verdict
-from podtrail.story.inscribed import read_inscription
+from podtrail.story.inscriptions import read_inscription
 from podtrail.testing.attempts import no_room
 
 

@@ -5,27 +5,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
 from podtrail.config import printable
-from podtrail.reconstruction import Census, Counted, Outcome
+from podtrail.reconstruction import Counted, LineCounts, Outcome
 
 _NO_RESULT = "result not known"
 _MOST_ROWS = 20
 
 
 def as_json(
-    censuses: Mapping[str, Census], outcome: Outcome, counted: Sequence[Counted], joined: Mapping[str, int]
+    line_counts: Mapping[str, LineCounts], outcome: Outcome, counted: Sequence[Counted], joined: Mapping[str, int]
 ) -> dict[str, Any]:
     """Return the report as a mapping for JSON."""
     return {
         "read": {
             source: {
-                "lines": census.lines,
-                "used": census.used,
-                "other": census.other,
-                "continued": census.continued,
-                "unknown": dict(census.unknown),
-                "notes": dict(census.notes),
+                "lines": counts.lines,
+                "used": counts.used,
+                "other": counts.other,
+                "continued": counts.continued,
+                "unknown": dict(counts.unknown),
+                "notes": dict(counts.notes),
             }
-            for source, census in censuses.items()
+            for source, counts in line_counts.items()
         },
         "attempts": _by_result(outcome),
         "sources": dict(outcome.sources),
@@ -37,7 +37,7 @@ def as_json(
 
 
 def print_report(
-    censuses: Mapping[str, Census],
+    line_counts: Mapping[str, LineCounts],
     outcome: Outcome,
     counted: Sequence[Counted],
     joined: Counter[str],
@@ -45,11 +45,11 @@ def print_report(
 ) -> None:
     """Print the report as tables."""
     print("{:10} {:>10} {:>10} {:>10} {:>10}".format("READ", "LINES", "USED", "OTHER", "UNKNOWN"), file=out)
-    for source, census in censuses.items():
-        unknown = census.unknown.total()
-        other = census.other + census.continued
-        print(f"{source:10} {census.lines:>10,} {census.used:>10,} {other:>10,} {unknown:>10,}", file=out)
-    for line in _notes(censuses, outcome):
+    for source, counts in line_counts.items():
+        unknown = counts.unknown.total()
+        other = counts.other + counts.continued
+        print(f"{source:10} {counts.lines:>10,} {counts.used:>10,} {other:>10,} {unknown:>10,}", file=out)
+    for line in _notes(line_counts, outcome):
         print(line, file=out)
     attempts = _by_result(outcome)
     print("\n{:30} {:>10} {:>22}".format("ATTEMPTS", "REBUILT", "COUNTED BY SCHEDULER"), file=out)
@@ -63,11 +63,11 @@ def print_report(
     _print_counts("REQUESTS TO THE API SERVER, LINKED", joined, out)
 
 
-def _notes(censuses: Mapping[str, Census], outcome: Outcome) -> Iterator[str]:
-    for source, census in censuses.items():
-        for reason, count in census.unknown.most_common(_MOST_ROWS):
+def _notes(line_counts: Mapping[str, LineCounts], outcome: Outcome) -> Iterator[str]:
+    for source, counts in line_counts.items():
+        for reason, count in counts.unknown.most_common(_MOST_ROWS):
             yield f"{source}: {count:,} unknown: {printable(reason)}"
-        for note, count in census.notes.most_common(_MOST_ROWS):
+        for note, count in counts.notes.most_common(_MOST_ROWS):
             yield f"{source}: {printable(note)}: {count:,}"
     for note, count in outcome.notes.most_common(_MOST_ROWS):
         yield f"{printable(note)}: {count:,}"

@@ -10,9 +10,9 @@ from podtrail.cli.foreign import foreign
 from podtrail.pipeline.settings import Settings
 from podtrail.recording import Damage
 from podtrail.story import Library, WhyQuestion, answer_query
-from podtrail.story.inscribed import read_inscription
+from podtrail.story.decision_lines import read_decision
+from podtrail.story.inscriptions import read_inscription
 from podtrail.story.words import stamp
-from podtrail.story.written import read_decision
 
 _SECONDS: Final = 10.0
 _MOST_BYTES: Final = 64 << 20
@@ -188,13 +188,13 @@ class AskedLeftovers:
             OSError: a file can't be read.
         """
         from podtrail.cli.leftovers import rebuild
-        from podtrail.reconstruction import Census, Correlator, trace
+        from podtrail.reconstruction import Correlator, LineCounts, trace
 
         library = Library(max_mib=512, max_decisions_mib=256, max_pods=500_000)
         correlator = Correlator()
-        censuses = {"log": Census(), "watch": Census()}
+        line_counts = {"log": LineCounts(), "watch": LineCounts()}
         period = ArrivalRange()
-        for one in rebuild(correlator, self.logs, {"watch": self.watches}, censuses):
+        for one in rebuild(correlator, self.logs, {"watch": self.watches}, line_counts):
             library.keep([trace(one)], one.draft.end)
             period = period.with_(ArrivalRange(one.draft.start, one.draft.end))
         for pod in correlator.gated():
@@ -203,7 +203,7 @@ class AskedLeftovers:
         answer = answer_query(library, question, max(library.stories.latest, period.last), live=False)
         read = ", ".join(map(str, (*self.logs, *self.watches)))
         attempts = correlator.outcome.attempts.total()
-        unknown = sum(census.unknown.total() for census in censuses.values())
+        unknown = sum(counts.unknown.total() for counts in line_counts.values())
         odd = f", {unknown:,} lines unknown" if unknown else ""
         since = f" from {stamp(period.first)} to {stamp(period.last)}" if period.last else ""
         return WhyReply(answer.as_json(), f"read {read}: {attempts:,} attempts{since} rebuilt{odd}")

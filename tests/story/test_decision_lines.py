@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from podtrail.otlp import PolicyVote, Shadow, Verdict
 from podtrail.otlp.decisions import decision_line
 from podtrail.story import Library, plain
-from podtrail.story.written import read_decision
+from podtrail.story.decision_lines import read_decision
 from podtrail.testing.attempts import START, MadeAttempt, no_room
 
 

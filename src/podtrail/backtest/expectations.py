@@ -1,4 +1,4 @@
-"""What a report is expected to say, for CI: few expectations, each with what was got instead."""
+"""What CI expects of a report (`--fail-on-lost-failed` and its like), each with what was got instead."""
 
 from dataclasses import dataclass
 

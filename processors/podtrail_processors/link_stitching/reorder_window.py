@@ -1,4 +1,4 @@
-"""The groups that are held for the reorder window, by when they are due."""
+"""The reorder window: groups that are held until late ones have had their time, by when they are due."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -22,8 +22,8 @@ class Held(NamedTuple):
     group: Group
 
 
-class WaitingRoom:
-    """Held groups. What is due first comes out first."""
+class ReorderWindow:
+    """Held groups; what is due first comes out first."""
 
     def __init__(self) -> None:
         self._heap: list[Held] = []
@@ -72,7 +72,7 @@ class WaitingRoom:
         """Say whether the span with this trace and span id (24 bytes) is inside."""
         return span in self._keys
 
-    def move_in(self, other: "WaitingRoom") -> None:
+    def move_in(self, other: "ReorderWindow") -> None:
         """Take in all that another holds, with its arrivals and deadlines, and leave that one empty."""
         while other:
             held = other.take()
