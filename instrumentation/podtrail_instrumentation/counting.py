@@ -1,4 +1,4 @@
-"""What became of finished spans, as it is exposed and as it is said."""
+"""Counts of finished spans, exported and lost by reason: as metrics, and as lines of the log."""
 
 import logging
 from collections import Counter

@@ -1,4 +1,4 @@
-"""How a request to the API server ends when it does not succeed.
+"""The exceptions of requests to the API server.
 
 RequestFailed
 ├── StatusError        the API server answered: code, reason, message, and when to come again

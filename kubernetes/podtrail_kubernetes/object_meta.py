@@ -1,4 +1,4 @@
-"""Who an object of the API is, told from its JSON: its name, and which one of that name, in which version."""
+"""The identity of an object of the API, from its JSON: namespace and name, uid, resource version."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple

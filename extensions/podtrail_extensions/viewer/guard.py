@@ -1,4 +1,4 @@
-"""Who may ask, and what every answer carries: against DNS rebinding, foreign pages and injected markup."""
+"""Which requests are refused, and the headers of every answer: against DNS rebinding, foreign pages and markup."""
 
 import ipaddress
 from collections.abc import Collection, Mapping

@@ -1,4 +1,4 @@
-"""What is sought among the values that a field has in a trace.
+"""Questions about single values of a field (`Sought`), asked once for each distinct value in a trace (`Seeker`).
 
 Most values of a field are seen again and again (the name of a plugin, a status), and most of them are what nobody
 seeks. So each distinct value is looked at once for all who seek something, and a trace is told apart by which of its

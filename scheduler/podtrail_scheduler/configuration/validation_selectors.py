@@ -1,4 +1,4 @@
-"""What is wrong with the conditions of a node affinity, given as the API's JSON, in the API's words."""
+"""Validates the conditions of a node affinity, given as the API's JSON, with the API's words."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

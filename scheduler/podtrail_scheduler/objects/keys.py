@@ -1,4 +1,4 @@
-"""How objects are told apart within their kind."""
+"""Keys of objects within their kind: `namespace/name`, or the name of what has no namespace."""
 
 from typing import Protocol
 

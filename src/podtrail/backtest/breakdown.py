@@ -15,7 +15,7 @@ NOBODY: Final = "(none)"
 
 @dataclass(slots=True)
 class BreakdownCount:
-    """Attempts of one kind."""
+    """One row: how many attempts there were, and what each side keeps of them."""
 
     name: str
     attempts: int
@@ -28,7 +28,7 @@ class BreakdownCount:
 
 
 class Breakdown:
-    """Attempts by one thing they have."""
+    """Attempts by their namespace, profile, result or plugin; bounded."""
 
     def __init__(self, by: str, sides: int) -> None:
         """Make one: `by` says what the names are."""
@@ -76,7 +76,7 @@ class PolicyCount:
 
 @dataclass(slots=True)
 class PolicyTable:
-    """Votes on one side."""
+    """What each policy of one side voted and decided."""
 
     named: Sequence[str]
     """The policies of the configuration, in order: each has its row."""

@@ -1,4 +1,4 @@
-"""What became of each trace on either side, gathered until both have decided, and a while longer for what comes late.
+"""The decisions of both sides, joined trace by trace, and held a while longer for spans that come late.
 
 Memory is bounded: by what the samplers hold (their own limits), by `MOST_PENDING`, and by `MOST_SETTLED`.
 """
@@ -62,7 +62,7 @@ def passes() -> SideDecision:
 
 @dataclass(slots=True)
 class ComparedTrace:
-    """One trace."""
+    """What both sides decided about one trace, and what the comparison needs to know of it."""
 
     trace_id: bytes
     outcomes: list[SideDecision | None]

@@ -24,7 +24,7 @@ KINDS: Final[tuple[AttemptKind, ...]] = ("failed", "slow", "other")
 
 @dataclass(slots=True)
 class RecordingCounts:
-    """What came."""
+    """What the recording held: requests, spans, damage, and when the first and the last request arrived."""
 
     requests: int = 0
     spans: int = 0
@@ -46,7 +46,7 @@ class RecordingCounts:
 
 @dataclass(slots=True)
 class KeptLinks:
-    """Where links of kept spans lead."""
+    """How many links kept spans have, and how many of them lead to what is not kept or not known."""
 
     all: int = 0
     dangling: int = 0

@@ -126,7 +126,7 @@ def settings_around(block: str) -> Settings:
 
 
 class ReckoningTerms(NamedTuple):
-    """What is reckoned with, besides what was measured."""
+    """What a proposal is calculated with, besides what was measured."""
 
     days: float
     """Over which it was measured."""

@@ -27,7 +27,7 @@ class Contender:
 
 @dataclass(slots=True)
 class SideOutput:
-    """What leaves a side."""
+    """Counts of what leaves the pipelines of one side."""
 
     spans: int = 0
     size: int = 0

@@ -37,7 +37,7 @@ _NANOSECONDS = 1_000_000_000
 
 @dataclass
 class Sent:
-    """What became of spans."""
+    """Counts of spans that were to be sent: accepted, rejected, lost; and of tries that were refused."""
 
     requests: int = 0
     spans: int = 0

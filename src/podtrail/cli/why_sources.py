@@ -1,4 +1,4 @@
-"""Whom `podtrail why` asks: a running page, or files. Both give the same answers in the same form."""
+"""Where `podtrail why` gets its answers: a running page, or files. Both answer in the same form."""
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

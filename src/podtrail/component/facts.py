@@ -1,4 +1,4 @@
-"""What a source knows and no span tells: it is told to who listens for it."""
+"""Facts that no span carries, handed from receivers to extensions: Pods held back by PreEnqueue plugins."""
 
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable

@@ -1,4 +1,4 @@
-"""What stands around and within a span, read for conditions: its resource, its scope, its status, its events."""
+"""Resource, scope, status and events of spans, decoded for conditions."""
 
 from collections.abc import Mapping
 from functools import lru_cache

@@ -24,7 +24,7 @@ Heard = LineMeaning | EventSeen | PodSeen
 
 @dataclass(slots=True)
 class Outcome:
-    """What it all came to."""
+    """Counts of the attempts that were rebuilt, and of what nothing told."""
 
     attempts: Counter[tuple[str, str]] = field(default_factory=Counter)
     """By profile and result; "" where these are not known."""

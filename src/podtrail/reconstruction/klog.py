@@ -15,7 +15,7 @@ LONGEST_VALUE = 4096
 
 
 class Line(NamedTuple):
-    """A line, as far as every line is read."""
+    """A line of klog: its header read, its pairs not yet."""
 
     stamp: bytes
     """`MMDD HH:MM:SS`."""

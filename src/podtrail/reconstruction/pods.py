@@ -23,7 +23,7 @@ as `ADDED`, too."""
 
 @dataclass(slots=True)
 class Incarnation:
-    """One Pod."""
+    """One of the Pods that had a name one after the other, as a StatefulSet's do: from when until when it was there."""
 
     pod: str
     uid: str

@@ -154,7 +154,7 @@ class Session:
 
 
 class _Log:
-    """A log that grows."""
+    """A log that grows: its pieces to lines, its lines to meanings."""
 
     def __init__(self, reader: SchedulerLog) -> None:
         self._lines = LineSplitter()

@@ -1,7 +1,7 @@
 """One attempt to schedule a Pod, put together from its verdict and, where it was kept, its spans."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self
 
@@ -22,7 +22,7 @@ from podtrail.otlp import (
 )
 from podtrail.story.pace import plugin_time
 from podtrail.story.phases import Phase, PhaseTimes
-from podtrail.story.rejection import number, size, text
+from podtrail.story.values import number, text
 
 _ROOT = ROOT_NAME.encode()
 _NO_BEGINNING = re.compile(r"start: .*nothing tells")
@@ -74,7 +74,12 @@ class SpanFindings:
     @property
     def size(self) -> int:
         """About how many bytes these take in memory."""
-        return 800 + len(self.bind_error) + self.times.size + size([rejection for _, rejection in self.rejections])
+        return (
+            800
+            + len(self.bind_error)
+            + self.times.size
+            + _refusals_size([rejection for _, rejection in self.rejections])
+        )
 
     def read(self, spans: bytes) -> Iterable[SpanView]:
         """Take in framed spans of the attempt; yield its root or roots."""
@@ -182,7 +187,7 @@ class AttemptStory:
         """About how many bytes it takes in memory."""
         texts = (self.message, self.reason, self.policy, self.bind_error, self.why.preemption, self.selected_node)
         names = self.victims.names if self.victims else ()
-        return 700 + sum(map(len, (*texts, *names))) + 200 * len(self.phases) + size(self.why.rejections)
+        return 700 + sum(map(len, (*texts, *names))) + 200 * len(self.phases) + _refusals_size(self.why.rejections)
 
     @classmethod
     def of(cls, attempt: Attempt, attributes: Mapping[str, Value]) -> Self:
@@ -262,3 +267,8 @@ def read_roots(groups: Iterable[Group]) -> list[tuple[Attempt, AttemptStory]]:
     """Return the attempts whose roots are among these groups of one trace, reading no other span."""
     spans = [SpanView(raw) for group in groups if _ROOT in group.spans for raw in split(group.spans) if _ROOT in raw]
     return [root for span in spans if (root := read_root(span))]
+
+
+def _refusals_size(rejections: Sequence[Rejection]) -> int:
+    """Return about how many bytes refusals take in memory."""
+    return sum(200 + len(r.reason) + len(r.plugin) + sum(60 + len(name) for name in r.names) for r in rejections)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from podtrail.otlp import SpanView
 from podtrail.story.lines import safe
-from podtrail.story.rejection import number, text
+from podtrail.story.values import number, text
 from podtrail.story.words import duration
 
 

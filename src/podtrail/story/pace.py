@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from podtrail.otlp import Group, SpanView, split
-from podtrail.story.rejection import number
+from podtrail.story.values import number
 
 _RECENT = 2_000
 _CALLS = 50

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from podtrail.otlp import SpanView
 from podtrail.story.pace import plugin_time
-from podtrail.story.rejection import text
+from podtrail.story.values import text
 
 POINTS = frozenset(
     {

@@ -1,4 +1,4 @@
-"""How a server says no: one exception that each transport translates to its own status."""
+"""The refusal of a request by a server: one exception that each transport translates to its own status."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager

@@ -1,4 +1,4 @@
-"""Requests of the scheduler that do not end well."""
+"""Faults of the simulated API server: requests that conflict, are refused, or whose answer is lost."""
 
 from collections.abc import Sequence
 from random import Random

@@ -75,7 +75,7 @@ class SeenTrace:
 
 @dataclass
 class CaseRun:
-    """What a case came to."""
+    """What became of the traces of a case."""
 
     begin: int
     """Unix nanoseconds."""
