@@ -216,7 +216,7 @@ def _list(value: Any, what: str) -> list[Any]:
 
 
 def _tls_of(extender: Extender) -> ssl.SSLContext:
-    """The context for an extender's connections, as client-go sets it up: without an authority none is checked.
+    """The context for an extender's connections, as client-go does it: without an authority, none is checked.
 
     Raises:
         OSError: a file can't be read.
