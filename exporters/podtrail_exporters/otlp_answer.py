@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable
 
-from podtrail.otlp.answers import MalformedAnswer, PartialSuccess
+from podtrail.otlp.response_reading import MalformedAnswer, PartialSuccess
 
 _LONGEST_TEXT = 300
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Self
 
 from podtrail.component import Context, Factory
 from podtrail.otlp import Batch, write_request
-from podtrail.otlp.answers import read_export_response
+from podtrail.otlp.response_reading import read_export_response
 from podtrail.transport.client_settings import GrpcClientSettings
 from podtrail.transport.user_agent import USER_AGENT
 from podtrail_exporters.otlp_answer import rejected_spans

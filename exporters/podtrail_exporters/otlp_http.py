@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Self
 
 from podtrail.component import Context, Factory
 from podtrail.otlp import Batch, write_request
-from podtrail.otlp.answers import read_export_response, read_export_response_json
 from podtrail.otlp.json import write_json_request
+from podtrail.otlp.response_reading import read_export_response, read_export_response_json
 from podtrail.transport.client_settings import HttpClientSettings
 from podtrail.transport.user_agent import USER_AGENT
 from podtrail_exporters.otlp_answer import rejected_spans

@@ -6,12 +6,12 @@ Needs nothing but the OpenTelemetry API and SDK (gRPC is imported when a provide
 from .annotations import DEFAULT_PREFIX, PropagationCounters, extract_context, inject_context, inject_span_context
 from .batching import BoundedBatchProcessor
 from .configuration import FieldError, TracingConfiguration, validate_tracing_configuration
-from .counting import SpanCounters
 from .environment import BatchSettings
 from .klog import KlogFormatter
 from .provider import provider_around, shutdown, tracer_provider
 from .reconcile import start_reconcile_span
 from .span import Clock, Log, Span, log_long, start
+from .span_counters import SpanCounters
 
 __all__ = [
     "DEFAULT_PREFIX",

@@ -16,10 +16,10 @@ from opentelemetry.context import Context, attach, detach, set_value
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
-from .counting import LossReport, SpanCounters
 from .environment import BatchSettings
+from .export_queue import WaitingSpans
 from .recorded import RecordedSpan
-from .waiting import WaitingSpans
+from .span_counters import LossReport, SpanCounters
 
 _SHORTEST_PERIOD = 1.0
 """Seconds for which an attempt is held at least, however short the delay."""

@@ -12,9 +12,9 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
-from .counting import SpanCounters
 from .encoding import encode
 from .environment import BatchSettings, compressed, headers
+from .span_counters import SpanCounters
 
 _METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 _RETRYABLE = {

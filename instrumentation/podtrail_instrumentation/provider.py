@@ -15,9 +15,9 @@ from opentelemetry.trace import NoOpTracerProvider, TracerProvider
 
 from .batching import BoundedBatchProcessor
 from .configuration import MAX_RATE, TracingConfiguration
-from .counting import SpanCounters
 from .environment import batch_settings
 from .sampling import RateSampler
+from .span_counters import SpanCounters
 from .sparing import SparingTracerProvider
 
 

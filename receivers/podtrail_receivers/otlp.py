@@ -13,8 +13,8 @@ from podtrail.component import AdmittingConsumer, Context, Factory, ImmediateCon
 from podtrail.component.contracts import Consumer
 from podtrail.config.types import Model
 from podtrail.otlp import Batch, Intake, MalformedRequest, read_request
-from podtrail.otlp.responses import export_response, export_response_json
-from podtrail.transport.receiving import Receiving
+from podtrail.otlp.response_writing import export_response, export_response_json
+from podtrail.transport.incoming_request import IncomingRequest
 from podtrail.transport.settings import GrpcServerSettings, HttpServerSettings
 from podtrail.transport.status import Encoding, RequestError, WhileThere
 from podtrail_receivers.intake_counters import IntakeCounters
@@ -141,8 +141,8 @@ class OtlpReceiver:
             self._counters.failed(transport, error.reason)
             self._log.debug("%s request failed: %s", transport, error.message)
 
-    def _receiving(self) -> Receiving:
-        return Receiving(self._arriving, self._ask)
+    def _receiving(self) -> IncomingRequest:
+        return IncomingRequest(self._arriving, self._ask)
 
     def _ask(self) -> None:
         if isinstance(self._consume, AdmittingConsumer):

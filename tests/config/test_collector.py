@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from podtrail.component import registry
 from podtrail.config import ConfigError, Document, Problem
-from podtrail.config.elsewhere import elsewhere
+from podtrail.config.collector_components import collector_component
 from podtrail.config.model import Model
 from podtrail.config.shape import Shape
 from podtrail.config.telemetry import TelemetryConfig
@@ -124,7 +124,7 @@ def judged(path: Path) -> tuple[Problem, ...]:
 )
 def test_components_of_the_collector_are_told_in_either_spelling(kind: str, spellings: tuple[str, ...]) -> None:
     for name in spellings:
-        found = elsewhere(kind, name)
+        found = collector_component(kind, name)
         assert found is not None, name
         assert found.message == f"the Collector has the {kind} {name!r}, podtrail does not"
         assert re.search(r"Collector|remove|leave it out|use |headers", found.hint)
@@ -132,10 +132,10 @@ def test_components_of_the_collector_are_told_in_either_spelling(kind: str, spel
 
 def test_what_podtrail_has_is_not_said_to_be_elsewhere() -> None:
     for factory in registry.all_factories():
-        assert [elsewhere(factory.kind, name) for name in (factory.type, *factory.aliases)] == [
+        assert [collector_component(factory.kind, name) for name in (factory.type, *factory.aliases)] == [
             None for _ in range(1 + len(factory.aliases))
         ]
 
 
 def test_a_misspelt_component_of_ours_is_still_guessed() -> None:
-    assert elsewhere("processor", "tailsamplin") is None
+    assert collector_component("processor", "tailsamplin") is None

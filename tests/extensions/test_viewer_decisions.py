@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager
 import pytest
 from aiohttp import ClientSession
 from podtrail_extensions.viewer.extension import Viewer
-from podtrail_extensions.viewer.measures import SamplerMetrics
+from podtrail_extensions.viewer.sampler_metrics import SamplerMetrics
 
 from podtrail.component import Metrics
 from podtrail.otlp import Batch, Decision, Link, PolicyVote, Verdict

@@ -1,7 +1,7 @@
 import pytest
 from podtrail_instrumentation import BatchSettings, SpanCounters
-from podtrail_instrumentation.counting import LossReport
 from podtrail_instrumentation.environment import batch_settings, compressed
+from podtrail_instrumentation.span_counters import LossReport
 
 
 def test_the_variables_of_the_specification_are_read() -> None:

@@ -15,8 +15,8 @@ from pydantic.fields import FieldInfo
 
 from podtrail.cli.components import summary
 from podtrail.component import Factory
+from podtrail.config.collector_components import not_here
 from podtrail.config.duration import format_duration
-from podtrail.config.elsewhere import not_here
 from podtrail.config.feature_gates import KNOWN_GATES
 from podtrail.config.model import Model
 from podtrail.config.shape import Shape, field_shapes

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from podtrail.component import registry
-from podtrail.config.beside import configured_in
+from podtrail.config.config_folder import configured_in
 from podtrail.config.shape import Shape, field_shapes
 from tools.docs.configuration import NAMES, bounds_of, default_of, table, yaml_of
 from tools.docs.policy_example import ExampleResult, PolicyExample, read_example, run_example

@@ -14,7 +14,7 @@ from podtrail.story import (
     selector,
     several,
 )
-from podtrail_extensions.viewer.measures import SamplerMetrics
+from podtrail_extensions.viewer.sampler_metrics import SamplerMetrics
 from podtrail_extensions.viewer.views import PAGE_ROWS, PodRow
 
 DECISIONS = ("sampled", "not_sampled", "dropped")

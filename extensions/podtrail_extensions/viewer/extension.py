@@ -11,14 +11,14 @@ from aiohttp import web
 
 from podtrail.component import Context, GatedPod
 from podtrail.otlp import Batch, MalformedRequest, read_request
-from podtrail.otlp.responses import export_response
+from podtrail.otlp.response_writing import export_response
 from podtrail.story import Library
 from podtrail.transport.grpc_server import GrpcServer
 from podtrail.transport.plain_http import served
 from podtrail.transport.settings import GrpcServerSettings
 from podtrail.transport.status import Encoding, RequestError, WhileThere
 from podtrail_extensions.viewer import Config
-from podtrail_extensions.viewer.measures import SamplerMetrics
+from podtrail_extensions.viewer.sampler_metrics import SamplerMetrics
 from podtrail_extensions.viewer.site import Backend, Site, SourceTime
 
 _OFF_LOOP = 1 << 20

@@ -14,7 +14,7 @@ from podtrail import pages
 from podtrail.story import Library, WhyQuestion, answer_query, to_json
 from podtrail_extensions.viewer.decision_views import DECISIONS, MAX_ROWS, DecisionFilter, DecisionViews
 from podtrail_extensions.viewer.guard import add_headers, refusal
-from podtrail_extensions.viewer.measures import SamplerMetrics
+from podtrail_extensions.viewer.sampler_metrics import SamplerMetrics
 from podtrail_extensions.viewer.views import MAX_QUERY, SORTS, PodFilter, PodViews
 
 if TYPE_CHECKING:

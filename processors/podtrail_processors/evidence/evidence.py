@@ -5,8 +5,8 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from podtrail.otlp import REFUSAL, Attempt, Group, SpanFields, attempts_in, span_reader, split
+from podtrail.otlp.byte_search import spans_with
 from podtrail.otlp.columns import SpanColumns, column_reader
-from podtrail.otlp.finding import spans_with
 from podtrail_processors.evidence.sizes import Size
 from podtrail_processors.evidence.sought import Seeker, Sought
 from podtrail_processors.thresholds import MARK, randomness_in

@@ -6,7 +6,7 @@ A mark that is there by chance costs a closer look; one that is not there means 
 from typing import Final
 
 from podtrail.otlp import ROOT_NAME
-from podtrail.otlp.finding import LINK_MARK
+from podtrail.otlp.byte_search import LINK_MARK
 
 ATTEMPT_MARK: Final = ROOT_NAME.encode()
 _SYNC_MARK: Final = b"syncPod"

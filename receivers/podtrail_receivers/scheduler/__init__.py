@@ -13,7 +13,7 @@ from podtrail_scheduler.workload import Workload
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from podtrail.component import Context, Factory
-from podtrail.config.beside import file_beside
+from podtrail.config.config_folder import file_beside
 from podtrail.config.types import Model, WarningPath
 from podtrail_receivers.scheduler.kube_scheduler.config import KubeSchedulerConfig
 

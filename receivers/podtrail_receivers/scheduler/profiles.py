@@ -13,7 +13,7 @@ from podtrail_scheduler.plugins.registry import Make, PluginNotFoundError, avail
 from podtrail_scheduler.plugins.selection import Selection, select
 from podtrail_scheduler.workload import Workload
 
-from podtrail.config.beside import file_beside, import_beside
+from podtrail.config.config_folder import file_beside, import_beside
 from podtrail.config.mistakes import Mistake, Mistakes
 
 _MISSING = "put its module beside the configuration file, its directory into PYTHONPATH, or install it"

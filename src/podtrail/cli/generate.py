@@ -15,7 +15,7 @@ from podtrail.cli.presets import PRESETS
 from podtrail.cli.progress import interrupted, shown
 from podtrail.cli.reading import Failed, in_words
 from podtrail.cli.workloads import chosen_workload, folders_of, receiver_config, simulated_scheduler
-from podtrail.config.beside import configured_in
+from podtrail.config.config_folder import configured_in
 from podtrail.config.types import format_duration, parse_duration
 from podtrail.otlp import Group, read_request
 from podtrail.recording import RecordingWriter

@@ -17,7 +17,7 @@ from podtrail.cli.traffic import TrafficRequest
 from podtrail.component import DeliveryError, Retryable
 from podtrail.config import printable
 from podtrail.config.types import client_target
-from podtrail.otlp.answers import MalformedAnswer, read_export_response
+from podtrail.otlp.response_reading import MalformedAnswer, read_export_response
 from podtrail.pipeline.sending.plan import Backoff
 from podtrail.pipeline.sending.retry_sender import RetrySender
 from podtrail.story import several

@@ -6,10 +6,10 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from podtrail.config.complaints import Complaint, describe, unknown_key
 from podtrail.config.model import Model
 from podtrail.config.nodes import ListNode, MapNode, Node, ScalarNode, child, descend, place_of, plain, put
 from podtrail.config.problem import Path, Position, Problem
+from podtrail.config.pydantic_errors import Complaint, describe, unknown_key
 from podtrail.config.shape import Shape, shapes_at
 
 M = TypeVar("M", bound=BaseModel)

@@ -6,8 +6,8 @@ from typing import Any, Final, Literal
 
 from podtrail.component import Factory, Kind, registry
 from podtrail.config import ConfigError, Document, Problem
-from podtrail.config.beside import configured_in
-from podtrail.config.elsewhere import elsewhere
+from podtrail.config.collector_components import collector_component
+from podtrail.config.config_folder import configured_in
 from podtrail.config.ids import parse_id
 from podtrail.config.nodes import ListNode, MapNode, ScalarNode, child, descend, place_of
 from podtrail.config.problem import Path, did_you_mean, in_order
@@ -176,7 +176,7 @@ class _Reading:
             self._check.problem(path, str(error))
             return None
         factory = registry.find(kind, type_name)
-        if factory is None and (known := elsewhere(kind, type_name)) is not None:
+        if factory is None and (known := collector_component(kind, type_name)) is not None:
             self._check.problem(path, known.message, known.hint)
             return None
         if factory is None:

@@ -8,7 +8,7 @@ import grpc.aio
 
 from podtrail.component import Permanent, Retryable, StartError
 from podtrail.config.types import MILLISECOND, SECOND
-from podtrail.otlp.answers import MalformedAnswer, retry_delay, retry_delay_of_status
+from podtrail.otlp.response_reading import MalformedAnswer, retry_delay, retry_delay_of_status
 from podtrail.transport.client_settings import GrpcClientSettings
 from podtrail.transport.tls_client import read_pems, system_authorities
 

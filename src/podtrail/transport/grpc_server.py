@@ -18,10 +18,10 @@ import grpc.aio
 
 from podtrail.component import StartError
 from podtrail.config.types import MILLISECOND, KeepaliveServerSettings, TlsServerSettings, host_port
-from podtrail.otlp.responses import retry_info, status
+from podtrail.otlp.response_writing import retry_info, status
+from podtrail.transport.incoming_request import IncomingRequest
 from podtrail.transport.inflate import inflate
 from podtrail.transport.listen import bind
-from podtrail.transport.receiving import Receiving
 from podtrail.transport.settings import GrpcServerSettings
 from podtrail.transport.status import Encoding, Export, Failed, RequestError, RpcCode
 from podtrail.transport.tls_server import ServerPems, read_pems, ssl_context
@@ -49,7 +49,7 @@ class GrpcServer:
         settings: GrpcServerSettings,
         export: Export,
         failed: Failed,
-        receiving: Callable[[], Receiving] = Receiving,
+        receiving: Callable[[], IncomingRequest] = IncomingRequest,
     ) -> None:
         self._settings = settings
         self._export = export
@@ -108,7 +108,7 @@ class GrpcServer:
             _log.exception("a request failed")
             return RequestError.failed("internal error, podtrail's log says more")
 
-    async def _received(self, context: grpc.aio.ServicerContext[Any, Any], receiving: Receiving) -> bytes:
+    async def _received(self, context: grpc.aio.ServicerContext[Any, Any], receiving: IncomingRequest) -> bytes:
         receiving.add(0)  # a message that nobody has room for is not even read
         try:
             raw = await self._message(context)
@@ -134,7 +134,7 @@ class GrpcServer:
         raise RequestError(RpcCode.INTERNAL, 400, "the call ended without a message; it takes one", reason="no_message")
 
 
-async def _decompressed(raw: bytes, limit: int, receiving: Receiving) -> bytes:
+async def _decompressed(raw: bytes, limit: int, receiving: IncomingRequest) -> bytes:
     if raw.startswith(_GZIP_MAGIC):
         encoding = "gzip"
     elif raw[0] == _ZLIB_CMF and int.from_bytes(raw[:2], "big") % 31 == 0:

@@ -14,7 +14,7 @@ import zstandard
 
 from podtrail.component import Permanent, Retryable
 from podtrail.config.types import SECOND, client_target
-from podtrail.otlp.answers import MalformedAnswer, status_message, status_message_json
+from podtrail.otlp.response_reading import MalformedAnswer, status_message, status_message_json
 from podtrail.transport.client_settings import HttpClientSettings
 from podtrail.transport.tls_client import ssl_context
 

@@ -9,7 +9,7 @@ from typing import Any
 from aiohttp import web
 
 from podtrail.component import Refused
-from podtrail.otlp.responses import status, status_json
+from podtrail.otlp.response_writing import status, status_json
 from podtrail.transport.half_close import HalfClosing
 from podtrail.transport.status import Encoding, Failed, RequestError, RpcCode
 

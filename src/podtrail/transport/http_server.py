@@ -14,9 +14,9 @@ from podtrail.component import StartError
 from podtrail.config.types import SECOND
 from podtrail.transport.cors import cors_headers, preflight_headers
 from podtrail.transport.http_protocol import Protocol, error_response, request_encoding
+from podtrail.transport.incoming_request import IncomingRequest
 from podtrail.transport.inflate import inflate
 from podtrail.transport.listen import AT_ONCE, bind, widen
-from podtrail.transport.receiving import Receiving
 from podtrail.transport.settings import HttpServerSettings
 from podtrail.transport.status import Export, Failed, RequestError, RpcCode
 from podtrail.transport.tls_server import load_certificate, read_pems, ssl_context
@@ -46,7 +46,7 @@ class HttpServer:
         settings: HttpServerSettings,
         export: Export,
         failed: Failed,
-        receiving: Callable[[], Receiving] = Receiving,
+        receiving: Callable[[], IncomingRequest] = IncomingRequest,
     ) -> None:
         self._settings = settings
         self._export = export
@@ -162,7 +162,7 @@ class HttpServer:
             answer = await self._export(await self._body(request, receiving), encoding, there)
         return web.Response(body=answer, content_type=encoding.value)
 
-    async def _body(self, request: web.BaseRequest, receiving: Receiving) -> bytes:
+    async def _body(self, request: web.BaseRequest, receiving: IncomingRequest) -> bytes:
         coding = self._coding(request)
         limit = self._settings.max_request_body_size
         if (request.content_length or 0) > limit:
@@ -182,7 +182,7 @@ class HttpServer:
             raise RequestError.unsupported(f"content encoding {named!r} is not read")
         return coding
 
-    async def _received(self, request: web.BaseRequest, limit: int, receiving: Receiving) -> bytes:
+    async def _received(self, request: web.BaseRequest, limit: int, receiving: IncomingRequest) -> bytes:
         pieces: list[bytes] = []
         total = 0
         seconds = self._settings.read_timeout / SECOND

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator
 
 from podtrail.transport.compression import TooLarge, Undecodable, decompressed
-from podtrail.transport.receiving import Receiving
+from podtrail.transport.incoming_request import IncomingRequest
 from podtrail.transport.status import RequestError
 
 _OFF_LOOP = 1 << 14
@@ -13,7 +13,7 @@ _STEP = 1 << 20
 """Bytes that come out before they are counted, and before it is seen that the client is gone."""
 
 
-async def inflate(raw: bytes, encoding: str, limit: int, receiving: Receiving) -> bytes:
+async def inflate(raw: bytes, encoding: str, limit: int, receiving: IncomingRequest) -> bytes:
     """Return what `raw` holds, at most `limit` bytes.
 
     Raises:

@@ -9,7 +9,7 @@ from traceback import TracebackException
 from types import ModuleType
 from typing import Any
 
-from podtrail.config.beside import import_beside
+from podtrail.config.config_folder import import_beside
 from podtrail.policy import TraceView
 
 GROUP = "podtrail.policies"

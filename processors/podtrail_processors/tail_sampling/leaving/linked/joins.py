@@ -4,7 +4,14 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from podtrail.otlp import Value, resource_attributes, span_reader
-from podtrail.otlp.finding import AttributeSearch, attributes_among, key_value, link_targets, linked_traces, spans_with
+from podtrail.otlp.byte_search import (
+    AttributeSearch,
+    attributes_among,
+    key_value,
+    link_targets,
+    linked_traces,
+    spans_with,
+)
 from podtrail_processors.evidence.evidence import Header
 from podtrail_processors.pod_identity import AUDIT_ID, PLACE_MARK, POD_UID, PODS_MARK, READ_KEYS, Sighting, sighting_in
 

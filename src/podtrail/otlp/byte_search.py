@@ -1,4 +1,4 @@
-"""Finding what few spans have by a search through their bytes, without parting or decoding the others.
+"""Finds what few spans have by a search through their bytes, without parting or decoding the others.
 
 What every encoder writes is found: fields in the order of their numbers, a span with its trace id first, lengths in as
 few bytes as it takes. So a byte sequence that is there inside a text is taken for what it looks like; use this where

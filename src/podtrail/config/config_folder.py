@@ -1,4 +1,4 @@
-"""What lies beside a configuration file: modules and files, found after all others, while it is read."""
+"""The folder of a configuration file: modules and files in it are found, after all others, while it is read."""
 
 import sys
 from collections.abc import Iterator, Sequence

@@ -9,8 +9,8 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
 from opentelemetry.trace import Tracer, set_span_in_context
 from podtrail_instrumentation import Span, provider_around, start
+from podtrail_instrumentation.export_queue import WaitingSpans
 from podtrail_instrumentation.recorded import RecordedSpan
-from podtrail_instrumentation.waiting import WaitingSpans
 
 
 class Keeping(SpanProcessor):

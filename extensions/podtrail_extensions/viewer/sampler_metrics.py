@@ -1,4 +1,4 @@
-"""What the samplers' own metrics tell of policies: what they cost, how often they failed, what is undecided."""
+"""The samplers' own metrics, read for the pages about policies: costs, failures, what is undecided."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Puts pydantic's complaints into the user's words: what was found, what would be right."""
+"""Puts pydantic's errors into the user's words: what was found, what would be right."""
 
 import re
 from collections import deque

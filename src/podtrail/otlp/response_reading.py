@@ -1,4 +1,4 @@
-"""What a client is answered: partial success, google.rpc.Status and RetryInfo, in protobuf and OTLP JSON."""
+"""Reads what a server answered: partial success, google.rpc.Status and RetryInfo, in protobuf and OTLP JSON."""
 
 import json
 from typing import Any, NamedTuple

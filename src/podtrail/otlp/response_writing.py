@@ -1,4 +1,4 @@
-"""What a server answers: ExportTraceServiceResponse and google.rpc.Status, as protobuf and as JSON."""
+"""Writes what a server answers: ExportTraceServiceResponse and google.rpc.Status, in protobuf and OTLP JSON."""
 
 import json
 from typing import Any

@@ -5,8 +5,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from podtrail.otlp import Link, SpanView, Value, encode_span, frame, split
-from podtrail.otlp.columns import column_reader
-from podtrail.otlp.finding import (
+from podtrail.otlp.byte_search import (
     LINKED_TRACE,
     AttributeSearch,
     attributes_among,
@@ -15,6 +14,7 @@ from podtrail.otlp.finding import (
     linked_traces,
     spans_with,
 )
+from podtrail.otlp.columns import column_reader
 from podtrail.otlp.reader import span_reader
 
 TRACE = b"T" * 16

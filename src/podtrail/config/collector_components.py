@@ -1,4 +1,4 @@
-"""What the OpenTelemetry Collector has and podtrail does not: components by their names, and the way out.
+"""Components that the OpenTelemetry Collector has and podtrail does not, by name, and what to use instead.
 
 The names are those of the modules that the distributions core, contrib and k8s are built of (`manifest.yaml` of
 open-telemetry/opentelemetry-collector-releases, all versions from v0.86 to v0.159), without the kind behind them, and
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 
-class Elsewhere(NamedTuple):
+class CollectorComponent(NamedTuple):
     """A component that the Collector has or had."""
 
     message: str
@@ -132,14 +132,14 @@ _BETTER: Final[Mapping[tuple[str, str], str]] = {
 }
 
 
-def elsewhere(kind: str, type_name: str) -> Elsewhere | None:
+def collector_component(kind: str, type_name: str) -> CollectorComponent | None:
     """Return what is to be said of a type that podtrail does not have; None when the Collector has none either."""
     name = type_name.replace("_", "").lower()
     hint = _BETTER.get((kind, name), _INSTEAD[kind])
     if name in _THERE[kind]:
-        return Elsewhere(f"the Collector has the {kind} {type_name!r}, podtrail does not", hint)
+        return CollectorComponent(f"the Collector has the {kind} {type_name!r}, podtrail does not", hint)
     if name in _GONE.get(kind, ()):
-        return Elsewhere(f"the Collector had the {kind} {type_name!r} once, podtrail does not have it", hint)
+        return CollectorComponent(f"the Collector had the {kind} {type_name!r} once, podtrail does not have it", hint)
     return None
 
 

@@ -14,7 +14,7 @@ def _always() -> None:
     return
 
 
-class Receiving:
+class IncomingRequest:
     """Counts what a request takes until it is left, that is: taken, refused or given up."""
 
     def __init__(self, arriving: IncomingBytes | None = None, ask: Callable[[], None] = _always) -> None:
