@@ -101,9 +101,9 @@ def test_the_tree_keeps_its_contracts(tree: Path) -> None:
         ),
         (
             "src/podtrail/testing/attempts/made.py",
-            "import podtrail.testing.cases.words",
+            "import podtrail.testing.cases.text_reader",
             "The rooms of testing, from the top",
-            "podtrail.testing.attempts.made -> podtrail.testing.cases.words",
+            "podtrail.testing.attempts.made -> podtrail.testing.cases.text_reader",
         ),
         (
             "exporters/podtrail_exporters/debug.py",

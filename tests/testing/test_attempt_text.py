@@ -10,7 +10,7 @@ from podtrail.testing.attempts.planned import PlannedAttempts, PlannedRefusal
 from podtrail.testing.cases.attempt_text import read_attempts
 from podtrail.testing.cases.outcome_text import Expected, read_outcome
 from podtrail.testing.cases.subjects import Subject, read_subject
-from podtrail.testing.cases.words import Misread
+from podtrail.testing.cases.text_reader import Misread
 
 MS, SECOND = 1_000_000, 1_000_000_000
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
-from podtrail.cli.leftovers import Paths, file_option, lines_of, rebuild
 from podtrail.cli.reading import Failed, Unusable, in_words, refuse_overwriting, show_skipped
 from podtrail.cli.reconstruct_report import as_json, print_report
+from podtrail.cli.scheduler_files import Paths, file_option, lines_of, rebuild
 from podtrail.otlp import Batch
 from podtrail.reconstruction import Correlator, Counted, LineCounts, Rebuilt, read_attempts, trace
 from podtrail.recording import RecordingWriter

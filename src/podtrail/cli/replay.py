@@ -13,8 +13,8 @@ import click
 from podtrail.cli.options import config_options, replayed, reporting
 from podtrail.cli.progress import shown
 from podtrail.cli.reading import Failed, files, recordings_argument, refuse_foreign, refuse_overwriting, show_skipped
+from podtrail.cli.replay_report import ReplayTally, policies
 from podtrail.cli.report import show_warnings
-from podtrail.cli.tally import ReplayTally, policies
 from podtrail.otlp import Batch, write_request
 from podtrail.otlp.decisions import written_decision
 from podtrail.recording import Damage, Record, RecordingWriter

@@ -13,7 +13,7 @@ import click
 from podtrail.cli.options import config_options, replayed, reporting
 from podtrail.cli.reading import show_skipped
 from podtrail.cli.report import show_warnings
-from podtrail.cli.why_sources import AskedFiles, AskedLeftovers, NobodyThere, WhyReply, ask_page
+from podtrail.cli.why_sources import AskedFiles, AskedSchedulerFiles, NobodyThere, WhyReply, ask_page
 from podtrail.config import printable
 from podtrail.story import WhyQuestion, shell_word, visible
 
@@ -149,7 +149,7 @@ def _tell(
         raise click.UsageError("either --from, or --log and --watch: podtrail reconstruct makes a recording of these")
     try:
         if left_behind:
-            reply = AskedLeftovers(logs, watches).ask(question)
+            reply = AskedSchedulerFiles(logs, watches).ask(question)
         elif sources:
             reply = _files((*sources, *more), config, assignments, gates).ask(question)
         else:

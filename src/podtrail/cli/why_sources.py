@@ -175,7 +175,7 @@ class AskedFiles:
 
 
 @dataclass(slots=True)
-class AskedLeftovers:
+class AskedSchedulerFiles:
     """What a stock kube-scheduler leaves behind, asked: its attempts are rebuilt."""
 
     logs: Sequence[Path]
@@ -187,7 +187,7 @@ class AskedLeftovers:
         Raises:
             OSError: a file can't be read.
         """
-        from podtrail.cli.leftovers import rebuild
+        from podtrail.cli.scheduler_files import rebuild
         from podtrail.reconstruction import Correlator, LineCounts, trace
 
         library = Library(max_mib=512, max_decisions_mib=256, max_pods=500_000)

@@ -22,6 +22,7 @@ from podtrail.config.reader import read_yaml
 from podtrail.otlp import attempt_of, write_request
 from podtrail.replay.replayer import Run
 from podtrail.testing.attempts import MadeAttempt
+from podtrail.testing.cases.case_file_reader import CaseFileReader
 from podtrail.testing.cases.case_run import CaseRun, SeenTrace, UnknownSubject
 from podtrail.testing.cases.expectations import WantedTrace
 from podtrail.testing.cases.failure_text import difference_lines, vote_lines
@@ -29,7 +30,6 @@ from podtrail.testing.cases.given import read_given
 from podtrail.testing.cases.judging import differences, headline
 from podtrail.testing.cases.models import LinkModel
 from podtrail.testing.cases.outcome_text import Expected, State
-from podtrail.testing.cases.places import CaseFileReader
 from podtrail.testing.cases.subjects import Subject, is_subject, read_subject
 
 _HEX: Final = re.compile(r"[0-9a-fA-F]{32}")

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from podtrail.testing.attempts.planned import AttemptResult, PlannedAttempts, PlannedRefusal
-from podtrail.testing.cases.words import Misread, TextReader
+from podtrail.testing.cases.text_reader import Misread, TextReader
 
 _ONE: Final = ("a", "an", "one")
 _OUTCOMES: Final[dict[str, AttemptResult]] = {

@@ -8,11 +8,11 @@ from podtrail.config import Position
 from podtrail.config.duration import parse_duration
 from podtrail.config.nodes import ListNode, MapNode, Node, ScalarNode
 from podtrail.config.problem import Path, did_you_mean
+from podtrail.testing.cases.case_file_reader import CaseFileReader
 from podtrail.testing.cases.models import ExpectationModel, LinkModel
 from podtrail.testing.cases.outcome_text import STATES, Expected, State, read_outcome
-from podtrail.testing.cases.places import CaseFileReader
 from podtrail.testing.cases.subjects import Subject, is_subject, read_subject
-from podtrail.testing.cases.words import Misread
+from podtrail.testing.cases.text_reader import Misread
 
 _KEYS: Final = ("at", *STATES, "pod NAME", "trace NAME")
 _ONLY_AT_THE_END: Final = ("number", "spans", "links")

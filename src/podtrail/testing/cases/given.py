@@ -14,11 +14,11 @@ from podtrail.replay.replayer import read_records
 from podtrail.testing.attempts import START, MadeAttempt
 from podtrail.testing.attempts.planned import PlannedAttempts, made, uid_of
 from podtrail.testing.cases.attempt_text import read_attempts
+from podtrail.testing.cases.case_file_reader import CaseFileReader
 from podtrail.testing.cases.models import AttemptModel, PodModel, SpanModel, TraceModel
-from podtrail.testing.cases.places import CaseFileReader
 from podtrail.testing.cases.subjects import is_subject, read_subject
+from podtrail.testing.cases.text_reader import Misread
 from podtrail.testing.cases.traces import span_id_of, trace_groups, trace_id_of
-from podtrail.testing.cases.words import Misread
 
 NAMESPACE: Final = "default"
 _LONGEST: Final = 10 * 366 * 24 * HOUR

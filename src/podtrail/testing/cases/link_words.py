@@ -7,7 +7,7 @@ from podtrail.otlp import Link
 from podtrail.testing.cases.case_run import CaseRun, SeenTrace, UnknownSubject
 from podtrail.testing.cases.models import LinkModel
 from podtrail.testing.cases.subjects import read_subject
-from podtrail.testing.cases.words import Misread
+from podtrail.testing.cases.text_reader import Misread
 
 _TYPE: Final = "podtrail.link.type"
 _RESOLVED: Final = "podtrail.link.resolved"

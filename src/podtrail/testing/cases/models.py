@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field, field_validator
 from podtrail.config.types import HOUR, MILLISECOND, Model, NonNegativeDuration
 from podtrail.testing.attempts.planned import AttemptResult, PlannedAttempts, PlannedRefusal
 from podtrail.testing.cases.outcome_text import Expected, State, check_pattern
-from podtrail.testing.cases.words import Misread
+from podtrail.testing.cases.text_reader import Misread
 
 SpanStatus = Literal["unset", "ok", "error"]
 SpanKind = Literal["unspecified", "internal", "server", "client", "producer", "consumer"]

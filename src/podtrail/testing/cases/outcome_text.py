@@ -10,7 +10,7 @@ import re
 from typing import Final, Literal, NamedTuple
 
 from podtrail.config.re2 import finder
-from podtrail.testing.cases.words import Misread, TextReader
+from podtrail.testing.cases.text_reader import Misread, TextReader
 
 State = Literal["kept", "dropped", "pending"]
 STATES: Final[tuple[State, ...]] = ("kept", "dropped", "pending")

@@ -2,7 +2,7 @@
 
 from typing import Final, NamedTuple
 
-from podtrail.testing.cases.words import Misread, TextReader
+from podtrail.testing.cases.text_reader import Misread, TextReader
 
 _KINDS: Final = ("pod", "trace")
 _PARTS: Final = ("in", "attempt", "attempts", "last")

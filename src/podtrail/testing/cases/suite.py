@@ -15,10 +15,10 @@ from podtrail.config.nodes import Entry, MapNode, Node, ScalarNode
 from podtrail.config.problem import Path, Problem, Source, did_you_mean
 from podtrail.config.reader import read_yaml
 from podtrail.pipeline.settings import Settings, read_settings
+from podtrail.testing.cases.case_file_reader import CaseFileReader
 from podtrail.testing.cases.expectations import CaseStep, read_steps
 from podtrail.testing.cases.given import Given, read_given
 from podtrail.testing.cases.models import FileModel
-from podtrail.testing.cases.places import CaseFileReader
 
 SUFFIXES: Final = ("_test.yaml", ".test.yaml", "_test.yml", ".test.yml")
 _CASE_KEYS: Final = ("name", "given", "expect")

@@ -11,9 +11,9 @@ from podtrail.testing.cases.case_run import CaseRun, SeenTrace, TraceNow, Unknow
 from podtrail.testing.cases.expectations import CaseStep, Expectation
 from podtrail.testing.cases.judging import CaseResult, counted, differences
 from podtrail.testing.cases.link_words import models_of
-from podtrail.testing.cases.marks import Mark, Place, marks, scalar
 from podtrail.testing.cases.outcome_text import Expected, State, holds
 from podtrail.testing.cases.subjects import Subject
+from podtrail.testing.cases.text_positions import Mark, Place, marks, scalar
 
 
 class Edit(NamedTuple):

@@ -1,4 +1,4 @@
-"""Words of the compact language, each with its place, and what is said when a word can't stand where it does."""
+"""Reads a text of the compact language word by word; one that can't stand where it does is told with its place."""
 
 import re
 from collections.abc import Sequence

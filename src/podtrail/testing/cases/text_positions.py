@@ -1,4 +1,4 @@
-"""Where values stand in a YAML text, by character, and texts that mean a value there: what edits in place need."""
+"""For edits in place: where values stand in a YAML text, by character, and texts that mean a value there."""
 
 import json
 from collections.abc import Iterator

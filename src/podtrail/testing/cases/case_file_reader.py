@@ -8,7 +8,7 @@ from podtrail.config.model import Model
 from podtrail.config.nodes import ListNode, MapNode, Node, ScalarNode, place_of
 from podtrail.config.problem import Path, did_you_mean
 from podtrail.config.validation import Validator
-from podtrail.testing.cases.words import Misread
+from podtrail.testing.cases.text_reader import Misread
 
 M = TypeVar("M", bound=Model)
 
