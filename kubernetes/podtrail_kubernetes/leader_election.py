@@ -45,7 +45,7 @@ class ElectionTiming(NamedTuple):
 
 
 class ResourceLock(Protocol):
-    """Where the Lease is kept. Every method raises RequestFailed when it did not succeed."""
+    """Where the Lease is kept; its methods may raise `RequestFailed`."""
 
     async def get(self) -> Lease | None:
         """Returns the Lease; None when there is none."""

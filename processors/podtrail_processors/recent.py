@@ -11,9 +11,9 @@ Reason = Literal["ttl", "full"]
 
 
 class Recent(Generic[K, V]):
-    """Values by key, in the order in which they were last put: beyond `limit` or older than `ttl` they are forgotten.
+    """Values by key, as they were last put: beyond `limit` entries, or older than `ttl`, the oldest are forgotten.
 
-    `forgotten` is told of each; it is not called for what is popped. Times must not go backwards.
+    `forgotten` is told of each; it is not called for what is popped. Times are nanoseconds, and must not go backwards.
     """
 
     def __init__(self, limit: int, ttl: int, forgotten: Callable[[K, V, Reason], None]) -> None:

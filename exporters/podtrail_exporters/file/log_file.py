@@ -96,7 +96,8 @@ class LogFile:
     def make_room(self, size: int) -> None:
         """Begin a new file if `size` more bytes would make this one too large, or if it is gone.
 
-        OSError leaves the old one in use; it is raised as well for a FIFO that nobody has begun to read.
+        Raises:
+            OSError: that fails, and the old one stays in use; or it is a FIFO that nobody has begun to read.
         """
         if self._fd < 0:
             self._fd = _opened(self.path)
@@ -111,7 +112,11 @@ class LogFile:
             self._set_aside()
 
     def begin_anew(self) -> None:
-        """Set aside what the file holds, if anything, and begin a new one. OSError leaves the old one in use."""
+        """Set aside what the file holds, if anything, and begin a new one.
+
+        Raises:
+            OSError: that fails, and the old one stays in use.
+        """
         if self._regular and self.mark():
             self._set_aside()
 
@@ -120,7 +125,11 @@ class LogFile:
         return os.fstat(self._fd).st_size if self._regular else 0
 
     def write(self, data: bytes) -> None:
-        """Append. After an OSError part of it may stand in the file: go `back_to` the mark."""
+        """Append.
+
+        Raises:
+            OSError: that fails; part of it may stand in the file: go `back_to` the mark.
+        """
         self._dirty = True
         left = memoryview(data)
         while left:

@@ -1,4 +1,4 @@
-"""Who said no in a trace: what its plugin spans tell or, where they tell nothing, the scheduler's own message."""
+"""Which plugins rejected nodes in a trace: by its plugin spans or, where they tell nothing, the scheduler's message."""
 
 from collections.abc import Collection
 from itertools import islice

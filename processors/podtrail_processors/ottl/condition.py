@@ -32,7 +32,11 @@ class Condition:
     """A condition on a span or on an event of one."""
 
     def __init__(self, text: str, context: PathContext) -> None:
-        """Compile a condition. ConditionError says what is wrong with it, and where."""
+        """Compile a condition.
+
+        Raises:
+            ConditionError: it is none; the text says what is wrong, and where.
+        """
         self.text = text
         parsed = parse_condition(text)
         resolver = Resolver(text, context)

@@ -31,7 +31,7 @@ class PodStatusReporter:
     def __init__(
         self, dispatcher: APIDispatcher, event: EventWriter, on_give_up: Callable[[str], None], *, delay: int = DELAY
     ) -> None:
-        """`on_give_up` is told the uid of a Pod whose status could not be written."""
+        """`on_give_up` is told the uid of a Pod whose status could not be written; `delay` in nanoseconds."""
         self._dispatcher = dispatcher
         self._event = event
         self._on_give_up = on_give_up

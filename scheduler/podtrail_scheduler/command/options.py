@@ -19,7 +19,7 @@ _IGNORED = "Ignored with --config."
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """The flags as given; what is None was not."""
+    """The flags as given, durations in nanoseconds; what is None was not."""
 
     config: str | None
     write_config_to: str | None

@@ -97,7 +97,7 @@ class SchedulerMetrics(Collector):
         return self._cycles % PLUGIN_SAMPLES == 0
 
     def extension_point(self, point: str, status: str, profile: str, duration: int) -> None:
-        """All plugins of an extension point have run; names are Kubernetes' (`PreFilter`, `Success`).
+        """All plugins of an extension point have run, for `duration` nanoseconds; names as `PreFilter`, `Success`.
 
         A Filter phase without failure is a success, whether or not a node was found.
         """
@@ -106,7 +106,7 @@ class SchedulerMetrics(Collector):
         self._point_duration.observe_duration(duration, point, status, profile)
 
     def plugin(self, plugin: str, point: str, status: str, duration: int) -> None:
-        """A plugin has run in a cycle whose plugins are recorded."""
+        """A plugin has run, for `duration` nanoseconds, in a cycle whose plugins are recorded."""
         self._plugin_duration.observe_duration(duration, plugin, point, status)
 
     def evaluated(self, plugin: str, point: str, profile: str) -> None:
@@ -119,7 +119,7 @@ class SchedulerMetrics(Collector):
             self._evaluations.values.setdefault((plugin, point, profile), 0)
 
     def permit_wait(self, status: str, duration: int) -> None:
-        """A Pod has waited for permission."""
+        """A Pod has waited for permission, `duration` nanoseconds."""
         self._permit_wait.observe_duration(duration, status)
 
     def binding(self, change: int) -> None:
@@ -139,7 +139,7 @@ class SchedulerMetrics(Collector):
         self._claim_creations.inc(result, "false", "", "Pod")
 
     def event_handled(self, event: ClusterEvent, duration: int) -> None:
-        """An event of the cluster was worked in."""
+        """An event of the cluster was handled, in `duration` nanoseconds."""
         self._event_handling.observe_duration(duration, event.label)
 
     def api_call_executed(self, call_type: str, result: str, duration: int) -> None:

@@ -14,7 +14,9 @@ from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.objects import Pod
 
 MIN_BYTES = 23 * 1024**2
+"""Images of less in all score 0 (upstream's `minThreshold`)."""
 MAX_BYTES_PER_IMAGE = 1000 * 1024**2
+"""Times the number of containers: more scores no higher (upstream's `maxContainerThreshold`)."""
 
 
 class ImageLocality:

@@ -32,7 +32,7 @@ NAMES_SHOWN = 10
 
 
 def nodes_wanted(total: int, percentage: int = 0) -> int:
-    """How many feasible nodes are enough of `total`; `percentage` 0 is adaptive."""
+    """How many feasible nodes are enough of `total`; `percentage` 0 is adaptive (`numFeasibleNodesToFind`)."""
     if total < MIN_FEASIBLE:
         return total
     percentage = percentage or max(50 - total // 125, MIN_PERCENTAGE)

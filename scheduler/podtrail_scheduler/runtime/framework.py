@@ -30,6 +30,7 @@ from .remembering import AnswerMemory
 Answer = TypeVar("Answer")
 
 MAX_PERMIT_WAIT = 15 * 60 * 1_000_000_000
+"""Nanoseconds that a Pod waits for permission at most, whatever plugins ask for (upstream's `maxTimeout`)."""
 
 
 class PreFilterOutcome(NamedTuple):

@@ -19,7 +19,7 @@ class Leadership:
         return bool(self._leading) and not any(self._leading.values())
 
     def change(self, origin: str, time: int, *, leads: bool) -> None:
-        """Take the word of a scheduler that it leads, or that it does not."""
+        """Take the word of a scheduler that it leads, or that it does not; `time` in Unix nanoseconds."""
         self._leading.pop(origin, None)
         if leads and not self._leading:
             self.since = time

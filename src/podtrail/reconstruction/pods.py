@@ -98,7 +98,7 @@ class PodRegistry:
         return known, new
 
     def name_uid(self, pod: str, uid: str, time: int) -> None:
-        """Take a uid that an Event or the log gives."""
+        """Take a uid that an Event or the log gives; `time` in Unix nanoseconds."""
         if not uid or uid in self._by_uid:
             return
         name = self._names.get(pod)

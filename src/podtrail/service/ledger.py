@@ -1,4 +1,4 @@
-"""The ledger's equation as metrics: every term of it, for every exporter; and an error when it does not hold."""
+"""The ledger's equation as metrics: every term, for every exporter; and an error in the log when it does not hold."""
 
 import logging
 import time

@@ -24,7 +24,7 @@ class EventStory:
 
 @dataclass(frozen=True, slots=True)
 class SpanStory:
-    """One span in full."""
+    """One span in full; `duration` in nanoseconds, None where it is unknown."""
 
     span_id: bytes
     parent_span_id: bytes

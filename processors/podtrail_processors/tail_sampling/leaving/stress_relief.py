@@ -42,7 +42,7 @@ _ERROR_INTERVAL = 10 * SECOND
 
 
 class Level(NamedTuple):
-    """How much stress there is."""
+    """How much stress there is, in percent of the limit that is nearest."""
 
     percentage: float
     cause: str

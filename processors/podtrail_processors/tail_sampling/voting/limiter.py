@@ -37,7 +37,7 @@ class Limiter:
 
 
 def burst_of(burst_capacity: int, per_second: int) -> int:
-    """Return how much may come at once: by default what two seconds bring."""
+    """Return how much may come at once, in the unit of `per_second`: by default what two seconds bring."""
     return burst_capacity if burst_capacity > 0 else 2 * per_second
 
 

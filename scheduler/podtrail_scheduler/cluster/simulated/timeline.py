@@ -1,4 +1,4 @@
-"""Virtual time: what is due when, and where whoever is running now has got to."""
+"""Virtual time: what is due when, and the time that the running coroutine has got to."""
 
 import heapq
 from collections.abc import Callable, Coroutine, Generator
@@ -41,11 +41,11 @@ class Timeline:
         self._running: dict[Coroutine[Any, Any, None], Context] = {}
 
     def now(self) -> int:
-        """The virtual time of whoever is running, in unix nanoseconds."""
+        """The virtual time of the running coroutine, in unix nanoseconds."""
         return self._now
 
     def spend(self, duration: int) -> None:
-        """Whoever is running is busy, and nobody it holds up gets on meanwhile."""
+        """Has the running coroutine be busy for `duration` nanoseconds: nobody it holds up gets on meanwhile."""
         self._now += duration
 
     async def sleep(self, duration: int) -> None:
@@ -58,17 +58,17 @@ class Timeline:
         return TimelineSignal(self)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Begins `work` when whoever is running has got to where it is now."""
+        """Begins `work` at the time that the running coroutine has got to."""
         context = self._running[work] = copy_context()
         self.at(self._now, lambda: self._advance(work, context, None))
 
     def charge(self, plugin: str, point: str, calls: int) -> None:  # noqa: ARG002, all plugins cost alike
-        """Whoever is running has used the CPU, give or take a quarter."""
+        """Has the running coroutine take what the plugin's calls cost, give or take a quarter."""
         cost = CALL + NODE * calls if point not in FREE_POINTS else CALL
         self._now += int(cost * (0.75 + self._random.random() / 2))
 
     def at(self, time: int, action: Action) -> None:
-        """Plans `action` for `time`, not before now."""
+        """Plans `action` for `time` (unix nanoseconds), not before now."""
         heapq.heappush(self._due, (max(time, self._now), next(self._order), action))
 
     def after(self, duration: int, action: Action) -> None:
@@ -111,7 +111,7 @@ class TimelineSignal:
         self._waiting: list[Resume] = []
 
     def set(self) -> None:
-        """Sets the signal and resumes whoever waits."""
+        """Sets the signal and resumes those that wait."""
         self._said = True
         for resume in self._waiting:
             resume(True)

@@ -22,7 +22,7 @@ class PendingBatches:
 
     ledger: Ledger
     cost: int
-    """What they take of the queue's capacity."""
+    """What they take of the queue's capacity, in the sizer's unit."""
     spans: int
     """Spans in them whose end is not in the ledger yet."""
     decisions: int
@@ -34,7 +34,7 @@ class PendingBatches:
     batches: list[Batch] = field(default_factory=list)
 
     def takes(self, ledger: Ledger, spans: int, size: int) -> bool:
-        """Say whether a batch of this size may join."""
+        """Say whether a batch of so many spans and bytes may join."""
         return self.ledger is ledger and self.spans + spans <= _MOST_SPANS and self.size + size <= _MOST_BYTES
 
     def pieces(self) -> Iterator[Batch]:

@@ -45,7 +45,7 @@ class DeliveryLedger:
             self._log.info("delivers again")
 
     def trying_again(self, error: Retryable, delay: float) -> None:
-        """Tell of a failed try that will be repeated: the first of an outage aloud, the others not."""
+        """Log a failed try that is repeated after `delay` seconds: an outage's first as a warning, others as debug."""
         level = logging.DEBUG if self._failing else logging.WARNING
         self._failing = True
         self._log.log(level, "cannot deliver, trying again in %.1f s: %s", delay, error)

@@ -27,7 +27,7 @@ START = 1_790_000_000_000_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class No:
-    """A plugin that said no, to some nodes at Filter unless it is told otherwise."""
+    """A plugin that rejected nodes, at Filter unless it is told otherwise."""
 
     plugin: str
     reason: str
@@ -38,7 +38,7 @@ class No:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeAttempt:
-    """One attempt to schedule a Pod; ids follow from uid and number."""
+    """One attempt to schedule a Pod; ids follow from uid and number, times are (Unix) nanoseconds."""
 
     uid: str = "1f3c0a52-0000-4000-8000-000000000001"
     namespace: str = "default"

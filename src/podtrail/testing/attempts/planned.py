@@ -31,7 +31,7 @@ _UNRESOLVABLE: Final = frozenset({"NodeAffinity", "NodeName", "NodeUnschedulable
 
 
 class PlannedRefusal(NamedTuple):
-    """What a plugin said no to."""
+    """The nodes that a plugin rejected."""
 
     plugin: str
     nodes: int | None = None

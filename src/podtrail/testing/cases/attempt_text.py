@@ -43,7 +43,11 @@ _ATTEMPTS: Final = ("attempt", "attempts")
 
 
 def read_attempts(text: str) -> list[PlannedAttempts]:
-    """Return the attempts that a text tells of. Misread when it can't be read."""
+    """Return the attempts that a text tells of.
+
+    Raises:
+        Misread: it can't be read.
+    """
     words = TextReader(text)
     plans = [_group(words)]
     while (word := words.peek()) is not None:

@@ -98,7 +98,11 @@ class CaseRun:
         return pods
 
     def find(self, subject: Subject) -> Sequence[SeenTrace]:
-        """Return the traces that a subject means. UnknownSubject when there is none."""
+        """Return the traces that a subject means.
+
+        Raises:
+            UnknownSubject: there is none.
+        """
         return [self._trace(subject)] if subject.kind == "trace" else self._attempts(subject)
 
     def _attempts(self, subject: Subject) -> Sequence[SeenTrace]:

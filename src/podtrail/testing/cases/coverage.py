@@ -1,4 +1,4 @@
-"""Which policies the cases have asked in earnest: which said yes, and which decided."""
+"""Coverage of policies by the cases: which have said yes, and which have decided a trace."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

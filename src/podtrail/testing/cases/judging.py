@@ -1,4 +1,4 @@
-"""Holds what a case expects against what became of it."""
+"""Compares what a case expects with what became of it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
