@@ -1,4 +1,4 @@
-"""Components whose failures cost what they were at, and neither the pipeline nor anybody's knowledge of them."""
+"""Contains exceptions of components: each costs the batch at hand, is booked and logged, and the pipeline goes on."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial

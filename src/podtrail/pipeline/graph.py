@@ -1,4 +1,4 @@
-"""A configuration come alive: every component made, wired and started in order, stopped in reverse.
+"""The running components of a configuration: all made, wired, started in order and stopped in reverse.
 
 Start: extensions, exporters, their queues, timers of the pipelines, receivers last. Stop: receivers first, then what
 the pipelines hold goes into the queues, then the queues are emptied, within a deadline.

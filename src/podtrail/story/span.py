@@ -14,7 +14,7 @@ _MAX_PAIRS = 128
 
 @dataclass(frozen=True, slots=True)
 class EventStory:
-    """A moment within a span."""
+    """An event of a span."""
 
     offset: int
     """Nanoseconds from the start of the span."""

@@ -1,4 +1,4 @@
-"""What a user can set about linked traces."""
+"""The settings of `linked_traces`."""
 
 from typing import Final
 

@@ -62,7 +62,7 @@ def _selecting(kind: str, selector: Callable[[Json], LabelSelector | None]) -> C
             text(metadata, "resourceVersion", "metadata"),
         )
 
-    decode.__doc__ = f"A {kind} of the API's JSON. Raises ValueError with the path of what it cannot read."
+    decode.__doc__ = f"A {kind} of the API's JSON.\n\nRaises:\n    ValueError: with the path of what it cannot read."
     return decode
 
 
