@@ -15,8 +15,7 @@ from podtrail_scheduler.objects import (
     TopologySpreadConstraint,
 )
 
-from .default_selector import DefaultSelectors
-from .selector import Selector
+from .default_selector import DefaultSelectors, Selector
 
 DO_NOT_SCHEDULE = "DoNotSchedule"
 SCHEDULE_ANYWAY = "ScheduleAnyway"
