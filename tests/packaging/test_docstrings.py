@@ -46,7 +46,8 @@ def raised(node: ast.AST, caught: frozenset[str] = frozenset()) -> Iterator[str]
             here = {name for each in inner.handlers for name in re.findall(r"\w+", ast.unparse(each.type or each))}
             if "Exception" not in here:
                 yield from raised(ast.Module(inner.body, []), caught | here)
-            yield from raised(ast.Module([*inner.handlers, *inner.orelse, *inner.finalbody], []), caught)
+            for after in (*inner.handlers, *inner.orelse, *inner.finalbody):
+                yield from raised(ast.Module([after], []) if isinstance(after, ast.stmt) else after, caught)
         else:
             yield from raised(inner, caught)
 
