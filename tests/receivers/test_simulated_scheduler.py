@@ -197,3 +197,39 @@ def test_a_plugin_that_no_profile_enables_is_a_warning(folder: Path) -> None:
     done = podtrail(folder, more.replace("WAY", "pass"), "validate")
     assert done.returncode == 0, done.stderr
     assert "receivers::scheduler::plugins::Another: no profile enables it" in done.stderr
+
+
+OBJECTS = """\
+apiVersion: v1
+kind: Node
+metadata: {name: a}
+status: {allocatable: {cpu: "4", memory: 4Gi, pods: 9}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: ours}
+spec: {containers: [{name: c, image: i}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: theirs}
+spec: {schedulerName: theirs, containers: [{name: c, image: i}]}
+"""
+
+
+def test_pods_of_other_schedulers_are_warned_of_and_counted_at_the_end(folder: Path) -> None:
+    (folder / "objects.yaml").write_text(OBJECTS, encoding="utf-8")
+    workload = CONFIG[CONFIG.index("      arrival_rate") : CONFIG.index("processors:")]
+    written = CONFIG.replace("WAY", "pass").replace(workload, "      objects: {files: [objects.yaml]}\n")
+    done = podtrail(folder, written, "validate")
+    assert done.returncode == 0, done.stderr
+    assert "workload::objects: 1 of 2 Pods ask for theirs, and wait: the profiles are default-sch" in done.stderr
+    _, log = told_of(folder, written)
+    assert "2 Pods created, 1 bound, 0 pending, 1 of other schedulers" in log
+
+
+def test_made_up_pods_of_other_schedulers_are_warned_of_without_profiles_too(folder: Path) -> None:
+    inline = CONFIG[CONFIG.index("    plugins:") : CONFIG.index("    workload:")]
+    done = podtrail(folder, CONFIG.replace(inline, "").replace("name: web", "name: web, scheduler_name: x"), "validate")
+    assert done.returncode == 0, done.stderr
+    assert "workload::pods::0::scheduler_name: nobody schedules these Pods: the profiles are default-" in done.stderr

@@ -5,7 +5,7 @@ scheduler (KEP-5927) runs in process; its spans go through a provider of its own
 to it. Either waits for the pipelines, so none of its spans is lost.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NANOSECONDS = 1_000
+_DEFAULT_SCHEDULER = "default-scheduler"
+"""The only profile where none is configured."""
 
 
 class Config(Model):
@@ -87,12 +89,33 @@ class Config(Model):
         return {**data, "objects": {**objects, "files": found}}
 
     def warnings(self) -> list[tuple[WarningPath, str]]:
-        """Return which plugins are named for nothing."""
-        if self._selection is None:
-            return []
-        from podtrail_receivers.scheduler.profiles import unused
+        """Return which plugins are named for nothing, and which Pods nobody schedules."""
+        told: list[tuple[WarningPath, str]] = []
+        if self.kube_scheduler is not None:
+            return told
+        names = [_DEFAULT_SCHEDULER]
+        if self._selection is not None:
+            from podtrail_receivers.scheduler.profiles import unused
 
-        return [(("plugins", name), "no profile enables it") for name in unused(self._selection, self.plugins)]
+            told += [(("plugins", name), "no profile enables it") for name in unused(self._selection, self.plugins)]
+            names = [profile.scheduler_name for profile in self._selection.profiles]
+        return told + self._of_others(names)
+
+    def _of_others(self, names: Sequence[str]) -> list[tuple[WarningPath, str]]:
+        there = f"the profiles are {', '.join(names)}"
+        told: list[tuple[WarningPath, str]] = [
+            (("workload", "pods", at, "scheduler_name"), f"nobody schedules these Pods: {there}")
+            for at, kind in enumerate(self.workload.pods)
+            if kind.scheduler_name not in names
+        ]
+        pending = self.workload.written.pending
+        others = [pod.scheduler_name for pod in pending if pod.scheduler_name not in names]
+        if others:
+            asked = ", ".join(sorted(set(others)))
+            told.append(
+                (("workload", "objects"), f"{len(others)} of {len(pending)} Pods ask for {asked}, and wait: {there}")
+            )
+        return told
 
     @property
     def selection(self) -> "Selection | None":

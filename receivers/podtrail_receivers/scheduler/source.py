@@ -90,12 +90,13 @@ class SchedulerSource:
                 await asyncio.sleep(max(0.0, due - time.monotonic()))
             else:
                 await asyncio.sleep(0)
-        told = simulation.summary()
+        told, of_others = simulation.summary(), simulation.of_others()
         self._log.info(
-            "the workload is through: %d Pods created, %d bound, %d pending",
+            "the workload is through: %d Pods created, %d bound, %d pending%s",
             told.created,
             told.bound,
             len(told.pending),
+            f", {of_others} of other schedulers" if of_others else "",
         )
 
     def _tell_gated(self, simulation: TracedSimulation) -> None:

@@ -172,6 +172,11 @@ class Simulation:
             pending=pending_pods(self.scheduler.queue),
         )
 
+    def of_others(self) -> int:
+        """How many Pods without a node ask for a scheduler that isn't there."""
+        names = self.scheduler.profiles.keys()
+        return sum(not pod.node_name and pod.scheduler_name not in names for pod in self.api_server.pods.values())
+
     def _is_on(self) -> bool:
         due = self.timeline.next_time()
         return due is not None and (due < self._end or self.scheduler.under_way + self._untold > 0)

@@ -128,6 +128,10 @@ class TracedSimulation:
         """What became of the workload, by the scheduler's own count."""
         return self._simulation.summary()
 
+    def of_others(self) -> int:
+        """How many Pods without a node ask for a scheduler that isn't there."""
+        return self._simulation.of_others()
+
     def _provider(self, service: str, seed: int, sampler: Sampler | None) -> TracerProvider:
         resource = Resource({"service.name": service, "service.instance.id": f"{service}-simulated"})
         ids = SeededIdGenerator(f"{seed}/{service}")
