@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from podtrail.component import Context, FactListener, GatedPod, IncomingBytes, Ledger, Metrics, Processor
+from podtrail.component import Context, FactListener, GatedPod, IncomingBytes, Ledger, Metrics, Processor, StartError
 from podtrail.component.factory import Reclaim, nothing_reclaimed
 from podtrail.component.failures import FailureReporter
 from podtrail.pipeline.chain import ProcessorChain
@@ -79,9 +79,12 @@ class Host:
             StartError: it can't be made; the text names it.
         """
         try:
-            return settings.factory.create(settings.config, context)
+            made = settings.factory.create(settings.config, context)
+            if made is None:
+                raise StartError("create returned None, which is no component")
         except Exception as error:
             raise self.failures(context.id, context.pipeline).start_error(settings.factory.kind, error) from error
+        return made
 
 
 def _log(id: str, pipeline: str) -> logging.LoggerAdapter[logging.Logger]:
