@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from podtrail.pipeline.ledger import Balance
 from podtrail.story import LedgerLine, RunSummary, Stories, WaitingPods, summarize
 from podtrail.testing.attempts import MadeAttempt, no_room
@@ -26,6 +28,14 @@ def test_waiting_pods_are_gathered_by_what_they_wait_for_with_an_example() -> No
         WaitingPods(1, "Bind: frozen", "default", "web-0", "b"),
         WaitingPods(1, "SchedulingGates: example.com/quota", "default", "gated", "g", gated=True),
     ]
+
+
+def test_a_pod_whose_attempt_failed_waits_for_what_failed_not_for_what_refused_other_nodes() -> None:
+    stories = Stories()
+    raised = "plugin Zoned raised KeyError: 'zone'"
+    stories.observe(replace(no_room(), result="Error", message=raised).batch())
+    assert stories.pods()[0].blocker
+    assert [waiting.reason for waiting in summarize(stories, took=1).waiting] == [raised]
 
 
 def test_a_ledger_balances_or_names_the_difference() -> None:

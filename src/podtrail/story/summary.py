@@ -186,6 +186,8 @@ def _reason(pod: PodStory) -> str:
         return "Pods on their nominated node to go"
     if pod.state == "bind refused" and pod.last:
         return _refusal(pod.last.bind_error)
+    if pod.state == "error" and pod.last and pod.last.message:
+        return pod.last.message  # not what refused other nodes before it failed
     blocker = pod.blocker
     if not blocker:
         return f"an attempt ({pod.state})"
