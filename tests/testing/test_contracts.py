@@ -182,6 +182,14 @@ class Miscounting(Holding):
         ]
 
 
+class Mute(Holding):
+    """Forgets the answer."""
+
+    def add(self, batch: Batch, now: int) -> Taken:
+        super().add(batch, now)
+        return None  # type: ignore[return-value]
+
+
 class Bounded(Holding):
     """Keeps the contract with room for one batch: the rest is offered again."""
 
@@ -223,3 +231,8 @@ def test_a_sound_processor_passes(sound: Callable[[Context], Holding]) -> None:
 def test_a_broken_promise_is_found(check: Check, broken: Callable[[Context], Holding]) -> None:
     with pytest.raises(ContractBroken):
         check(broken, ARRIVALS)
+
+
+def test_an_add_without_an_answer_is_told_as_the_pipeline_tells_it() -> None:
+    with pytest.raises(ContractBroken, match=r"^add returned a NoneType, which is not Taken$"):
+        check_processor(Mute, ARRIVALS)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from podtrail.component import Context, Ledger, PassesOn, Processor
+from podtrail.component import Context, Ledger, PassesOn, Processor, Taken
 from podtrail.otlp import Batch, span_reader
 
 Create = Callable[[Context], Any]
@@ -201,6 +201,8 @@ class _Run:
         while self._waiting:
             offered = self._waiting.pop(0)
             taken = self.processor.add(offered, now)
+            if not isinstance(taken, Taken):
+                raise ContractBroken(f"add returned a {type(taken).__name__}, which is not Taken")
             self._left(taken.out)
             if taken.rest is not None:
                 self._waiting.insert(0, taken.rest)
