@@ -115,3 +115,9 @@ def test_the_hooks_run_tools_that_the_lint_runs(root: Path) -> None:
     linting = re.findall(r"\$venv/bin/([a-z-]+)", (root / "dev").read_text(encoding="utf-8"))
     assert set(tools) == {"ruff", "mypy", "lint-imports"} <= set(linting)
     assert {hook["language"] for hook in local["hooks"]} == {"system"}
+
+
+def test_what_the_hook_mends_is_formatted_afterwards_as_in_dev_format(root: Path) -> None:
+    config = yaml.safe_load((root / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
+    ids = [hook["id"] for hook in config["repos"][0]["hooks"]]
+    assert ids.index("check") < ids.index("format")
