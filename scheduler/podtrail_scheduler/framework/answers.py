@@ -34,7 +34,7 @@ def checked(plugin: str, point: str, nodes: int, answer: Any) -> Any:
     return error(f"plugin {plugin} answered {wrong}, which is no answer at {point}") if wrong else answer
 
 
-def in_words(raised: Exception) -> str:
+def in_words(raised: Exception | SystemExit) -> str:
     """What an exception of somebody else's says of itself."""
     try:
         text = str(raised)

@@ -11,11 +11,14 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 Answer = TypeVar("Answer")
 
+RAISED_BY_PLUGINS = (Exception, SystemExit)
+"""What a plugin may raise without ending the scheduler: `sys.exit`, too. Ctrl-C and cancellation are not its own."""
+
 
 class Raised(NamedTuple):
     """What a plugin raised in place of an answer: as a value, for a coroutine can't raise everything on."""
 
-    error: Exception
+    error: Exception | SystemExit
 
 
 class Aside(Protocol):
@@ -59,7 +62,7 @@ class InPlace:
         try:
             given = function(*args)
             return await given if isinstance(given, Awaitable) else given
-        except Exception as raised:  # noqa: BLE001, who asked deals with it
+        except RAISED_BY_PLUGINS as raised:  # who asked deals with it
             return Raised(raised)
 
 

@@ -12,6 +12,7 @@ from types import ModuleType
 from podtrail_scheduler.configuration.defaults import default_plugins
 from podtrail_scheduler.configuration.expansion import ProfileConfiguration
 from podtrail_scheduler.configuration.features import FeatureGates
+from podtrail_scheduler.framework.aside import RAISED_BY_PLUGINS
 from podtrail_scheduler.framework.extension_points import Plugin
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.runtime.profile import Enabled, Profile
@@ -142,7 +143,7 @@ def make_profile(
         try:
             own = handle if others is None or makers[name] is IN_TREE.get(name) else others
             plugin = makers[name](own, configuration.args.get(name))
-        except Exception as raised:
+        except RAISED_BY_PLUGINS as raised:
             raise ValueError(f"{where} can't be made: {type(raised).__name__}: {raised}") from raised
         called = getattr(plugin, "name", None)
         if called != name:
@@ -174,7 +175,7 @@ def _imported(name: str, reference: str, find: Callable[[str], ModuleType] = imp
         found: Make = getattr(find(module), attribute)
     except (ImportError, AttributeError) as missing:
         raise PluginNotFoundError(f"plugin {name}: {reference}: {missing}") from missing
-    except Exception as raised:
+    except RAISED_BY_PLUGINS as raised:
         raise PluginNotFoundError(f"plugin {name}: {reference}: {type(raised).__name__}: {raised}") from raised
     if not callable(found):
         raise PluginNotFoundError(f"plugin {name}: {reference} is no class")

@@ -13,7 +13,7 @@ from podtrail_instrumentation import Span
 from podtrail_instrumentation.steps import Operation, Step
 
 from podtrail_scheduler.framework.answers import checked, in_words
-from podtrail_scheduler.framework.aside import IN_PLACE, Aside, Raised
+from podtrail_scheduler.framework.aside import IN_PLACE, RAISED_BY_PLUGINS, Aside, Raised
 from podtrail_scheduler.framework.clock import SchedulerClock
 from podtrail_scheduler.framework.cycle_state import CycleState
 from podtrail_scheduler.framework.extension_points import PermitResult, Plugin, PostFilterResult, is_in_tree
@@ -146,7 +146,7 @@ class Caller:
                 answer = await given if isinstance(given, Awaitable) else given
             else:
                 answer = await self._call_aside(plugin, point, function, state, pod, *args)
-        except Exception as raised:  # noqa: BLE001, as in `call`
+        except RAISED_BY_PLUGINS as raised:
             answer = _raised(plugin, point, raised)
         finally:
             if token is not None:
@@ -167,7 +167,7 @@ class Caller:
             with self.aside.outside(plugin.name, point):
                 given = function(*args)
             answer: Answer = checked(plugin.name, point, calls, given)
-        except Exception as raised:  # noqa: BLE001, whatever a plugin raises must not end the scheduler
+        except RAISED_BY_PLUGINS as raised:  # whatever a plugin raises must not end the scheduler
             return _raised(plugin, point, raised)
         else:
             return answer
@@ -184,7 +184,7 @@ class Caller:
             with self.aside.outside(plugin.name, point):
                 key = function(pod)
                 hash(key)
-        except Exception as raised:  # noqa: BLE001, as in `call`
+        except RAISED_BY_PLUGINS as raised:
             return _raised(plugin, point, raised)
         return checked(plugin.name, point, 0, key) if isinstance(key, Status) else key
 
@@ -284,6 +284,6 @@ def _status(answer: object) -> Status | None:
     return answer if isinstance(answer, Status) else None
 
 
-def _raised(plugin: Plugin, point: str, raised: Exception) -> Status:
+def _raised(plugin: Plugin, point: str, raised: Exception | SystemExit) -> Status:
     _logger.error("Plugin %s raised at %s", plugin.name, point, exc_info=raised)
     return error(f"plugin {plugin.name} raised {in_words(raised)}")

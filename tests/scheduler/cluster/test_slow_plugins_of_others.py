@@ -394,8 +394,8 @@ def test_a_plugin_that_never_returns_is_told_by_name_and_keeps_nobody(caplog: py
 
 
 @pytest.mark.parametrize("point", ["filter", "pre_bind"])
-@pytest.mark.parametrize("raised", [KeyError("mine"), StopIteration("mine")])
-def test_what_a_plugin_raises_beside_the_scheduler_fails_its_attempt(point: str, raised: Exception) -> None:
+@pytest.mark.parametrize("raised", [KeyError("mine"), StopIteration("mine"), SystemExit("mine")])
+def test_what_a_plugin_raises_beside_the_scheduler_fails_its_attempt(point: str, raised: BaseException) -> None:
     async def test() -> None:
         def method(*_: Any) -> None:
             raise raised

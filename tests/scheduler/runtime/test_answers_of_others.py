@@ -38,7 +38,7 @@ class Wordless(Exception):
         raise LookupError("no words")
 
 
-def raises(error: Exception) -> Callable[..., Any]:
+def raises(error: BaseException) -> Callable[..., Any]:
     def method(*_: Any) -> Any:
         raise error
 
@@ -61,7 +61,7 @@ def attempted(point: str, method: Callable[..., Any]) -> Bench:
 
 @pytest.mark.parametrize("point", POINTS)
 def test_what_raises_fails_its_attempt(point: str) -> None:
-    for error in (RuntimeError("boom"), StopIteration(), Wordless()):
+    for error in (RuntimeError("boom"), StopIteration(), Wordless(), SystemExit(4)):
         bench = attempted(point, raises(error))
         assert {record.result for record in bench.records} <= {"Error", "Unschedulable"}
         assert any(f"Mine raised {type(error).__name__}" in record.message for record in bench.records)
@@ -97,12 +97,12 @@ def test_the_message_names_plugin_answer_and_point(point: str, answer: Any, text
     assert text in attempted(point, answers(answer)).records[0].message
 
 
-@pytest.mark.parametrize("answer", ["no", 42, Status("x", 5), RuntimeError("boom")])  # type: ignore[arg-type]
+@pytest.mark.parametrize("answer", ["no", 42, Status("x", 5), RuntimeError("boom"), SystemExit(4)])  # type: ignore[arg-type]
 def test_a_pre_enqueue_that_fails_holds_its_pod_back_and_nobody_else(answer: Any) -> None:
     def pre_enqueue(_: Any, each: Any) -> Any:
         if each.name == "b":
             return None
-        if isinstance(answer, Exception):
+        if isinstance(answer, Exception | SystemExit):
             raise answer
         return answer
 
@@ -112,7 +112,9 @@ def test_a_pre_enqueue_that_fails_holds_its_pod_back_and_nobody_else(answer: Any
     assert bench.attempt(pod("b")).pod.name == "b"
 
 
-@pytest.mark.parametrize("sort_key", [raises(KeyError("x")), answers(None), answers(("a",)), answers(())])
+@pytest.mark.parametrize(
+    "sort_key", [raises(KeyError("x")), raises(SystemExit(4)), answers(None), answers(("a",)), answers(())]
+)
 def test_a_pod_whose_place_in_the_queue_a_plugin_cannot_tell_comes_last(sort_key: Callable[..., Any]) -> None:
     def tells(_: Any, entry: Any) -> Any:
         return sort_key() if entry.pod.name == "a" else (entry.queued_at,)

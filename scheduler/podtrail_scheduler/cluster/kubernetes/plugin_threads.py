@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from podtrail_instrumentation.klog import structured
 
-from podtrail_scheduler.framework.aside import Raised
+from podtrail_scheduler.framework.aside import RAISED_BY_PLUGINS, Raised
 
 Answer = TypeVar("Answer")
 
@@ -190,7 +190,7 @@ def _settle(answer: Future[Any], work: Callable[[], Any]) -> None:
     """Has `answer` be what comes of `work`, unless nobody wants it any more."""
     try:
         outcome = work()
-    except Exception as raised:  # noqa: BLE001, who asked deals with it
+    except RAISED_BY_PLUGINS as raised:  # who asked deals with it
         outcome = Raised(raised)
     except BaseException as raised:  # noqa: BLE001, raised again where it is waited for
         answer.set_exception(raised)
@@ -215,5 +215,5 @@ async def _end() -> None:
 async def _outcome(work: Awaitable[Any]) -> Any:
     try:
         return await work
-    except Exception as raised:  # noqa: BLE001, as in `_settle`
+    except RAISED_BY_PLUGINS as raised:
         return Raised(raised)
