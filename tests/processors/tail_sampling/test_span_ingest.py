@@ -66,7 +66,7 @@ def test_spans_without_a_status_are_looked_for_in_the_part_alone(ingesting: Make
 
 def test_a_drop_policy_that_does_not_match_holds_every_yes_back(ingesting: Make, span: Make, policy: Make) -> None:
     drop = policy("drop", drop_sub_policy=[policy("span_count", min_spans=3)])
-    made = ingesting(policy("always_sample"), drop)
+    made = ingesting(policy("always_sample"), policy("always_sample", "again"), drop)
     for at in (0, 0.1, 0.2):
         made.send(at, span(1, 1))
     made.send(0.3, span(2, 1))

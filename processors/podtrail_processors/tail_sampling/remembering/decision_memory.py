@@ -20,6 +20,8 @@ _MEAN = 94
 """Ids that a bucket gets of as many as are promised, on average: 3.5 standard deviations fewer than it has places."""
 _KEPT, _OTHER = 4, 5
 """Bytes of fingerprints."""
+_HASH = 4
+"""Bytes of the number by which buckets are found."""
 _FLAG = 1
 _MOST_OLDER = 3
 """So many sizes before the last one are remembered."""
@@ -46,7 +48,7 @@ class Table:
         start = (hash32 * self._buckets >> 32) * _BUCKET * width
         end = start + _BUCKET * width
         at = self._places.find(key, start, end)
-        while at >= 0 and (at - start) % width:
+        while at >= 0 and at % width:
             at = self._places.find(key, at + 1, end)
         return at
 
@@ -154,11 +156,9 @@ class DecisionMemory:
         return sum(table.size for table in tables if table is not None)
 
     def _hash(self, trace_id: bytes) -> tuple[int, bytes, bytes]:
-        """Return the number by which its buckets are found, and its fingerprints: of neither all bytes are 0."""
-        digest = blake2b(trace_id, digest_size=13, key=self._key).digest()
-        kept, other = digest[4:8], digest[8:]
-        return (
-            int.from_bytes(digest[:4], "big"),
-            kept if any(kept) else b"\1" + kept[1:],
-            other if any(other) else b"\1" + other[1:],
-        )
+        """Return the number by which its buckets are found, and its fingerprints.
+
+        One of all zeros, of four billion, is found in an empty place as well: a full table mistakes more than that.
+        """
+        digest = blake2b(trace_id, digest_size=_HASH + _KEPT + _OTHER, key=self._key).digest()
+        return int.from_bytes(digest[:_HASH], "big"), digest[_HASH : _HASH + _KEPT], digest[_HASH + _KEPT :]

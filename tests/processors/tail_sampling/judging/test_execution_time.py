@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from podtrail_processors.tail_sampling import FACTORY
+from podtrail_processors.tail_sampling.judging.timing import DecisionTimer
 
-from podtrail.component import Context
+from podtrail.component import Context, Metrics
 from podtrail.otlp import Batch
 
 MS = 1_000_000
@@ -28,13 +29,17 @@ class Ticking:
         return self.looks * MS
 
 
-def decided(span: Make, policies: list[dict[str, object]], per_second: int, stopwatch: Callable[[], int]) -> Context:
-    """Return the context of a sampler after ten seconds of so many decisions each."""
+def decided(
+    span: Make, policies: list[dict[str, object]], per_second: int, stopwatch: Callable[[], int], seconds: int = 10
+) -> Context:
+    """Return the context of a sampler after some seconds of so many decisions each, one in ten with `a=x`."""
     context = Context(id="tail_sampling", stopwatch=stopwatch)
     made: Any = FACTORY.create(FACTORY.Config.model_validate({"policies": policies, "decision_wait": "1s"}), context)
-    for second in range(10):
+    for second in range(seconds):
         now = START + second * SECOND
-        made.add(Batch([span(second * per_second + n + 1).group() for n in range(per_second)], now), now)
+        numbers = range(second * per_second, (second + 1) * per_second)
+        spans = [span(number + 1, attributes={} if number % 10 else {"a": "x"}) for number in numbers]
+        made.add(Batch([one.group() for one in spans], now), now)
         while made.deadline() is not None and made.deadline() <= now + SECOND:
             made.expire(made.deadline(), 100)
     return context
@@ -49,9 +54,17 @@ def test_the_time_of_policies_is_reckoned_from_samples(span: Make, policy: Make)
 
 
 def test_shadows_are_timed_as_well(span: Make, policy: Make) -> None:
-    context = decided(span, [policy("always_sample"), policy("latency") | {"shadow": True}], 64, Ticking())
+    context = decided(span, [policy("always_sample"), policy("latency") | {"shadow": True}], 64, Ticking(), seconds=1)
     told = context.metrics.snapshot()[PREFIX + "sampling_policy_execution_time_sum"]
-    assert set(told) == {"policy=always_sample", "policy=latency"}
+    assert told == {"policy=always_sample": 64 * 1000, "policy=latency": 64 * 1000}
+
+
+def test_policies_that_were_not_asked_took_no_time(span: Make, policy: Make) -> None:
+    context = decided(
+        span, [policy("latency"), policy("string_attribute", key="a", values=["x"])], 640, Ticking(), seconds=1
+    )
+    told = context.metrics.snapshot()[PREFIX + "sampling_policy_execution_time_sum"]
+    assert told == {"policy=latency": 640 * 1000, "policy=string_attribute": 64 * 1000}
 
 
 def test_the_decisions_of_a_second_are_one_run(span: Make, policy: Make) -> None:
@@ -59,6 +72,16 @@ def test_the_decisions_of_a_second_are_one_run(span: Make, policy: Make) -> None
     told = context.metrics.snapshot()
     assert told[PREFIX + "sampling_decision_timer_latency_count"] == {"": 9}
     assert told[PREFIX + "sampling_decision_timer_latency_sum"][""] >= 9
+
+
+def test_what_a_second_took_is_told_in_whole_milliseconds() -> None:
+    metrics = Metrics()
+    looks = iter([10, 10 + MS - 1, 20, 20 + MS, 30, 30 + 2 * MS, 40, 50])
+    timer = DecisionTimer(metrics.histogram("latency", "", (1.0, 2.0)), lambda: next(looks))
+    for now in (SECOND, 2 * SECOND, 3 * SECOND - 1, 3 * SECOND):
+        timer.end(timer.begin(), now)
+    told = metrics.snapshot()
+    assert (told["latency_count"], told["latency_sum"]) == ({"": 2}, {"": 3})
 
 
 def test_in_a_replay_nothing_is_told(span: Make, policy: Make) -> None:

@@ -76,3 +76,18 @@ def test_each_policy_votes_as_it_does_alone(
             if set(alone[at][number].values()) & set(last_words):
                 break
         assert votes == expected
+
+
+def test_votes_in_however_many_combinations_are_all_counted(sampler: Make, span: Make) -> None:
+    about = [{**of("boolean_attribute", key=f"b{bit}", value=True), "name": f"b{bit}"} for bit in range(13)]
+    made = sampler(*about)
+    traces = range(1, 5001)
+    for number in traces:
+        made.send(0, span(number, attributes={f"b{bit}": True for bit in range(13) if number >> bit & 1}))
+    made.stop(10)
+    assert made.counted("global_count_traces_sampled") == {"decision=sampled,sampled=true": 5000}
+    assert made.counted("sampling_policy_execution_count") == {f"policy=b{bit}": 5000 for bit in range(13)}
+    told = made.counted("count_traces_sampled")
+    assert [told[f"decision=sampled,policy=b{bit},sampled=true"] for bit in range(13)] == [
+        sum(number >> bit & 1 for number in traces) for bit in range(13)
+    ]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from podtrail_processors.tail_sampling import FACTORY
 from pydantic import ValidationError
 
+from podtrail.config.feature_gates import USE_TRACE_STATE
 from podtrail.otlp import PolicyVote, Status
 from podtrail.otlp.decisions import decision_line
 
@@ -102,6 +103,8 @@ def test_what_a_shadow_would_have_added_is_counted(sampler: Make, span: Make, po
     assert made.decisions == {1: "not_sampled", 2: "not_sampled", 3: "not_sampled", 4: "not_sampled", 5: "sampled"}
     assert made.counted("shadow_traces") == {"change=added,policy=slow": 2, "change=none,policy=slow": 3}
     assert made.counted("shadow_spans") == {"change=added,policy=slow": 7, "change=none,policy=slow": 8}
+    size = len(made.out[-1].groups[0].spans) // 5
+    assert made.counted("shadow_bytes") == {"change=added,policy=slow": 7 * size, "change=none,policy=slow": 8 * size}
     assert made.counted("count_traces_sampled")["decision=sampled,policy=slow,sampled=true"] == 3
     assert made.counted("sampling_policy_execution_count") == {"policy=slow": 5, "policy=slower": 5}
 
@@ -140,7 +143,10 @@ def test_an_alternative_list_is_compared_with_the_one_that_decides(sampler: Make
     }
     assert made.counted("shadow_policies_traces") == kept
     assert made.counted("shadow_policies_spans") == dict(zip(kept, [3, 3, 4, 5], strict=True))
-    assert set(made.counted("shadow_policies_bytes")) == set(kept)
+    size = len(made.out[-1].groups[0].spans) // made.out[-1].groups[0].span_count
+    assert made.counted("shadow_policies_bytes") == {
+        by: spans * size for by, spans in zip(kept, [3, 3, 4, 5], strict=True)
+    }
     assert made.counted("count_traces_sampled").keys() == {
         "decision=not_sampled,policy=slow,sampled=false",
         "decision=sampled,policy=slow,sampled=true",
@@ -212,6 +218,26 @@ def test_shadows_alone_keep_nothing_and_validate_says_so(policy: Make) -> None:
         (("policies",), "without a policy that is no shadow no trace is kept"),
         (("shadow_policies", 0, "shadow"), "has no effect: they all are only tried"),
     ]
+
+
+@pytest.mark.parametrize("first", [{}, {"policies": [shadow(named("rate_limiting", "tried", spans_per_second=1))]}])
+def test_an_alternative_chooses_among_the_traces_of_a_second(sampler: Make, span: Make, first: Any) -> None:
+    limit = named("rate_limiting", spans_per_second=5)
+    decides, tried = (
+        sampler(gates=[USE_TRACE_STATE], **settings)
+        for settings in (
+            {"policies": [limit]},
+            {"policies": [named("always_sample")], "shadow_policies": [limit]} | first,
+        )
+    )
+    for made in (decides, tried):
+        for number in range(200):
+            made.send(number / 20, span(number, trace_state=f"ot=rv:{number * 2654435761 % 2**32:014x}"))
+        made.stop(20)
+    kept = {number for number, decision in decides.decisions.items() if decision == "sampled"}
+    assert 10 < len(kept) < 100
+    counted = tried.counted("shadow_policies_traces")
+    assert sum(count for by, count in counted.items() if "both" in by or "shadow," in by) == len(kept)
 
 
 def test_shards_divide_the_rates_of_shadows_too(sampler: Make, span: Make, policy: Make) -> None:

@@ -62,6 +62,37 @@ def test_hardly_a_trace_is_let_go_for_the_decision_on_another() -> None:
     assert {memory.get(stranger) for stranger in strangers} == {None}
 
 
+@pytest.mark.parametrize(("decision", "one", "other"), [("sampled", 2783, 3328), ("not_sampled", 16383, 122941)])
+def test_fingerprints_that_differ_in_their_first_byte_are_two(decision: Any, one: int, other: int) -> None:
+    """In one bucket; of all but that byte the two ids have the same."""
+    memory = _memory(94, 94)
+    memory.put(_id(one), decision)
+    assert (memory.get(_id(one)), memory.get(_id(other))) == (decision, None)
+
+
+@pytest.mark.parametrize("decision", ["sampled", "not_sampled", "dropped"])
+def test_what_is_remembered_already_takes_no_second_place(decision: Any) -> None:
+    metrics = Metrics()
+    memory = DecisionMemory(Settings(kept=94, not_kept=94), KEY, metrics)
+    for number in range(1, 129):
+        memory.put(_id(number), decision)
+        memory.put(_id(number), decision)
+    assert [memory.get(_id(number)) for number in range(1, 129)] == [decision] * 128
+    assert not any(metrics.snapshot()["otelcol_processor_tail_sampling_decisions_forgotten"].values())
+
+
+def test_no_more_than_the_last_four_sizes_are_asked() -> None:
+    memory = _memory(100, 100)
+    memory.put(_id(1), "sampled")
+    found = []
+    for more in range(1, 6):
+        successor = _memory(100 + more, 100)
+        successor.take_over(memory)
+        memory = successor
+        found.append(memory.get(_id(1)))
+    assert found == ["sampled"] * 4 + [None]
+
+
 @given(st.lists(st.tuples(st.sampled_from(["put", "change", "reload", "resize"]), st.integers(1, 40)), max_size=60))
 @settings(deadline=None)
 def test_what_is_remembered_is_what_was_decided_last(steps: list[tuple[str, int]]) -> None:
