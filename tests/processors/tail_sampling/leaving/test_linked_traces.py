@@ -137,6 +137,7 @@ def test_what_comes_after_a_kept_trace_is_kept_with_it(linked: Make) -> None:
     under_test.send(10, by_uid(2), Linked(3, links=[1]), Linked(4))
     under_test.stop(13)
     assert under_test.decisions == {1: "sampled", 2: "sampled", 3: "sampled", 4: "not_sampled"}
+    assert not under_test.counted("linked_quota_hits")
 
 
 def test_what_is_pending_with_a_kept_trace_is_kept_at_its_own_time(linked: Make) -> None:
@@ -226,6 +227,61 @@ def test_bytes_bound_what_rests_and_the_oldest_leaves_first(linked: Make) -> Non
     under_test.send(11, by_uid(9, failed=True))
     under_test.stop(20)
     assert [trace for trace, _ in under_test.kept] == [3, 4, 5, 9]
+
+
+def test_late_spans_push_out_what_rests_as_well(linked: Make) -> None:
+    under_test = linked(grace_max_bytes=10_000)
+    under_test.send(0, by_uid(1), by_uid(2))
+    under_test.send(5, Linked(2, id=2, padding=6_000))
+    assert under_test.decisions == {1: "not_sampled"}
+    under_test.send(6, Linked(2, id=3, padding=6_000))
+    assert under_test.decisions == {1: "not_sampled", 2: "not_sampled"}
+    assert under_test.counted("linked_grace_bytes") == {"": 0}
+
+
+def test_late_spans_take_more_than_their_bytes(linked: Make) -> None:
+    under_test, late = linked(), Linked(1, id=2)
+    under_test.send(0, by_uid(1))
+    under_test.pass_time(5)
+    before = under_test.counted("linked_grace_bytes")[""]
+    under_test.send(6, late)
+    assert under_test.counted("linked_grace_bytes")[""] == before + len(late.group().spans) + 400
+
+
+def test_nothing_rests_for_less_than_its_time(linked: Make) -> None:
+    under_test = linked()
+    for number in range(1, 20):
+        under_test.send(number / 7, Linked(number))
+    under_test.pass_time(60)
+    rested = [verdict.decided_at - verdict.arrived - 2 * SECOND for verdict in under_test.verdicts]
+    assert len(rested) == 19
+    assert all(30 * SECOND <= time < 30.5 * SECOND for time in rested)
+
+
+def test_what_rests_is_held_since_its_first_span(linked: Make) -> None:
+    under_test = linked()
+    under_test.send(1, Linked(1))
+    under_test.send(3, Linked(2))
+    under_test.pass_time(10)
+    assert under_test.under_test.held_since() == START + SECOND
+    under_test.send(11, Linked(1, id=2))
+    assert under_test.under_test.held_since() == START + SECOND
+    under_test.pass_time(33.9)
+    assert under_test.under_test.held_since() == START + 3 * SECOND
+
+
+def test_of_too_many_kept_traces_the_oldest_is_forgotten(linked: Make) -> None:
+    under_test = linked(max_remembered=4)
+    for number in (1, 2, 3):
+        under_test.send(number, by_uid(number, f"pod-{number}", failed=True))
+    under_test.pass_time(6)
+    assert under_test.counted("linked_forgotten_early") == {"": 1}
+    assert under_test.counted("linked_remembered") == {"": 4}
+    under_test.send(7, *(by_uid(number + 10, f"pod-{number}") for number in (1, 2, 3)))
+    under_test.stop(12)
+    assert under_test.decisions == {1: "sampled", 2: "sampled", 3: "sampled", 11: "not_sampled"} | dict.fromkeys(
+        (12, 13), "sampled"
+    )
 
 
 def test_one_uid_on_a_thousand_traces_keeps_no_more_than_the_quota(linked: Make) -> None:
@@ -338,6 +394,7 @@ def test_an_error_that_comes_after_its_trace_was_let_go_rescues_those_that_still
     under_test.send(15, by_uid(1, id=2, failed=True))
     under_test.stop(16)
     assert under_test.kept == [(1, 2), (2, 1)]
+    assert under_test.verdicts[-1].reason.endswith("which policy rescue_late_errors kept")
 
 
 def test_a_trace_that_stress_relief_keeps_rescues_those_that_rest(sampler: Make) -> None:
@@ -378,6 +435,14 @@ def test_of_two_pods_of_one_name_the_requests_go_with_the_one_that_they_were_for
     under_test.send(2, request(6, later + 3 * SECOND, url="/api/v1/namespaces/ns/pods/web-0/status", audit_id="b"))
     under_test.stop(9)
     assert sorted(trace for trace, _ in under_test.kept) == [3, 4, 6]
+
+
+def test_a_request_follows_the_pod_of_an_attempt_that_is_gone(linked: Make) -> None:
+    under_test = linked()
+    under_test.send(0, attempt(1, START, "uid", failed=True))
+    under_test.send(6, request(2, START + SECOND, key="/pods/ns/web-0"))
+    under_test.stop(9)
+    assert [trace for trace, _ in under_test.kept] == [1, 2]
 
 
 def test_spans_with_one_audit_id_belong_together(linked: Make) -> None:

@@ -193,6 +193,7 @@ def test_begins_and_ends_with_a_line_in_the_log_and_a_gauge(
         made.send(9, span(LOW + 1))
         assert made.counted("stress_relief_active") == {"": 1}
         made.send(10, span(LOW + 2), span(LOW, 2))
+        made.send(11.5, span(LOW + 1, 2))
         made.stop(20)
     assert made.counted("stress_relief_active") == {"": 0}
     assert [record.message for record in caplog.records] == [
@@ -201,6 +202,15 @@ def test_begins_and_ends_with_a_line_in_the_log_and_a_gauge(
     ]
     # What was decided under stress is not taken for a new trace when more of it comes.
     assert made.decisions == {LOW: "not_sampled", LOW + 1: "not_sampled", LOW + 2: "sampled"}
+
+
+@pytest.mark.parametrize("relief", [{"maximum_lag": "10s"}, {"memory_limit_mib": 100, "maximum_lag": 0}])
+def test_the_level_is_told_in_percent(measured: Make, span: Make, relief: dict[str, object]) -> None:
+    made = measured(**relief)
+    for at, tenths in enumerate((0, 2, 4, 7)):
+        made.lag, made.used = tenths * SECOND, tenths * 10 * 2**20
+        made.send(at, span(at + 1))
+        assert made.counted("stress_level") == {"": 10 * tenths}
 
 
 def test_held_bytes_bring_relief_before_traces_have_to_be_decided_early(

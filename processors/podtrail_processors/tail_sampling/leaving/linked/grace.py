@@ -122,7 +122,6 @@ class Grace:
             trace = other.take(node)
             self.rest(node, trace, node.judgement, node.groups, node.at, sum(len(group.spans) for group in node.groups))
         other._order.clear()
-        other._stragglers.clear()
 
     def __iter__(self) -> Iterator[LinkedTrace]:
         """Yield the traces, the one that has rested longest first."""
