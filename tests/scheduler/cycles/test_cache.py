@@ -1,5 +1,8 @@
 """The cache follows the watch: what it holds after any changes is what it would hold had it seen only their outcome."""
 
+import gc
+import tracemalloc
+
 from podtrail_scheduler.cycles.cache import Cache
 from podtrail_scheduler.framework.image_states import ImageState
 from podtrail_scheduler.objects import Node
@@ -24,3 +27,25 @@ def test_a_node_with_images_that_is_deleted_leaves_the_others_to_be_scheduled_on
     bench = Bench(nodes=nodes)
     bench.api_server.remove_node("n1")
     assert bench.attempt(pod("a", images=("app:v1",))).node == "n2"
+
+
+def test_nodes_that_come_and_go_leave_nothing_behind() -> None:
+    cache = Cache()
+
+    def churn(names: range) -> int:
+        for number in names:
+            for _ in range(2):
+                cache.set_node(Node(f"n{number}", images={f"app:{number}": MIB}))
+                cache.set_pod(pod(f"p{number}").on(f"n{number}"))
+                cache.remove_node(f"n{number}")
+            cache.remove_pod(f"p{number}")
+        assert not cache.nodes()
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    try:
+        first = churn(range(1000, 2000))
+        assert churn(range(2000, 3000)) - first < 16_384
+    finally:
+        tracemalloc.stop()
