@@ -295,6 +295,14 @@ def test_one_uid_on_a_thousand_traces_keeps_no_more_than_the_quota(linked: Make)
     assert under_test.counted("linked_quota_hits")[""] > 0
 
 
+def test_links_beyond_the_quota_are_counted(linked: Make) -> None:
+    under_test = linked(max_linked_traces=1)
+    under_test.send(0, by_uid(1), by_uid(2))
+    under_test.send(5, by_uid(3, failed=True))
+    under_test.pass_time(9)
+    assert under_test.counted("linked_quota_hits") == {"": 1}
+
+
 def test_a_trace_with_a_thousand_links_rescues_no_more_than_the_quota(linked: Make) -> None:
     under_test = linked(max_linked_traces=10)
     under_test.send(0, *(Linked(number) for number in range(1, 501)))
@@ -392,9 +400,22 @@ def test_an_error_that_comes_after_its_trace_was_let_go_rescues_those_that_still
     under_test.pass_time(14)
     assert under_test.decisions == {1: "not_sampled"}
     under_test.send(15, by_uid(1, id=2, failed=True))
-    under_test.stop(16)
     assert under_test.kept == [(1, 2), (2, 1)]
     assert under_test.verdicts[-1].reason.endswith("which policy rescue_late_errors kept")
+
+
+def test_a_trace_that_a_late_error_rescued_is_remembered_for_a_while(sampler: Make) -> None:
+    under_test = sampler(
+        linked_traces={"keep": True, "grace_period": "10s"},
+        rescue_late_errors=True,
+        decision_cache={"sampled_cache_size": 10, "non_sampled_cache_size": 10},
+    )
+    under_test.send(0, by_uid(1))
+    under_test.send(15, by_uid(1, id=2, failed=True))
+    under_test.send(18, by_uid(2))
+    under_test.send(40, by_uid(3))
+    under_test.stop(60)
+    assert under_test.kept == [(1, 2), (2, 1)]
 
 
 def test_a_trace_that_stress_relief_keeps_rescues_those_that_rest(sampler: Make) -> None:
@@ -443,6 +464,14 @@ def test_a_request_follows_the_pod_of_an_attempt_that_is_gone(linked: Make) -> N
     under_test.send(6, request(2, START + SECOND, key="/pods/ns/web-0"))
     under_test.stop(9)
     assert [trace for trace, _ in under_test.kept] == [1, 2]
+
+
+def test_a_request_that_learns_its_pod_is_near_all_of_its_traces(linked: Make) -> None:
+    under_test = linked(max_hops=1)
+    under_test.send(0, by_uid(1, "uid", failed=True), request(2, START + SECOND, key="/pods/ns/web-0"))
+    under_test.send(5, attempt(3, START, "uid"))
+    under_test.pass_time(9)
+    assert under_test.decisions == {1: "sampled", 2: "sampled", 3: "sampled"}
 
 
 def test_spans_with_one_audit_id_belong_together(linked: Make) -> None:

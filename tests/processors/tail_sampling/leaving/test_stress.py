@@ -14,6 +14,7 @@ from podtrail_processors.tail_sampling import FACTORY
 from podtrail_processors.tail_sampling.config.stress_relief import StressReliefConfig
 from podtrail_processors.tail_sampling.leaving.stress_relief import Stress
 
+from podtrail.config.feature_gates import USE_TRACE_STATE
 from podtrail.otlp import SpanView, Status, split
 
 SECOND = 1_000_000_000
@@ -90,6 +91,13 @@ def test_new_traces_are_decided_at_once_by_their_id_and_tell_their_threshold(str
     assert (other.policy, other.reason) == ("", "stress relief: not among the 25 % chosen by trace id")
     assert made.counted("traces_decided_under_stress") == {"decision=sampled": 1, "decision=not_sampled": 1}
     assert made.context.ledger.sampled_out == 1
+
+
+def test_thresholds_are_told_once_where_all_tell_them(sampler: Make, span: Make) -> None:
+    relief = {"mode": "always", "sampling_percentage": 25}
+    made = sampler(gates=[USE_TRACE_STATE], stress_relief=relief)
+    made.send(0, span(HIGH), span(LOW))
+    assert states(made) == {HIGH: {"ot=th:c"}}
 
 
 def test_spans_that_follow_get_the_same_answer_without_another_verdict(stressed: Make, span: Make) -> None:
@@ -207,6 +215,7 @@ def test_begins_and_ends_with_a_line_in_the_log_and_a_gauge(
 @pytest.mark.parametrize("relief", [{"maximum_lag": "10s"}, {"memory_limit_mib": 100, "maximum_lag": 0}])
 def test_the_level_is_told_in_percent(measured: Make, span: Make, relief: dict[str, object]) -> None:
     made = measured(**relief)
+    assert made.counted("stress_level") == {"": 0}
     for at, tenths in enumerate((0, 2, 4, 7)):
         made.lag, made.used = tenths * SECOND, tenths * 10 * 2**20
         made.send(at, span(at + 1))

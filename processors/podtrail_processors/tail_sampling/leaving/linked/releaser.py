@@ -206,11 +206,9 @@ class LinkedReleaser(Releaser):
 
     def release(self, theirs: Callable[[bytes], bool]) -> Sequence[Resting]:
         """Part with what rests here of the traces that are `theirs`."""
-        released = list(super().release(theirs))
-        for node in [node for node in self._grace if theirs(node.trace_id)]:
-            released.append(Resting(self._grace.take(node), node.judgement, node.groups, node.at))
-            self._kin.web.remove(node)
-        return released
+        nodes = [node for node in self._grace if theirs(node.trace_id)]
+        resting = [Resting(self._grace.take(node), node.judgement, node.groups, node.at) for node in nodes]
+        return [*super().release(theirs), *resting]
 
     def held(self) -> int:
         """Return the number of spans that rest here."""
