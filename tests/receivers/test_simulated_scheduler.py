@@ -40,6 +40,16 @@ class Other:
 
     def filter(self, state, pod, node):
         pass
+
+
+class Camel:
+    name = "Camel"
+
+    def __init__(self, handle, args):
+        pass
+
+    def PreFilter(self, state, pod, nodes):
+        pass
 """
 CONFIG = """\
 receivers:
@@ -197,6 +207,15 @@ def test_a_plugin_that_no_profile_enables_is_a_warning(folder: Path) -> None:
     done = podtrail(folder, more.replace("WAY", "pass"), "validate")
     assert done.returncode == 0, done.stderr
     assert "receivers::scheduler::plugins::Another: no profile enables it" in done.stderr
+
+
+def test_a_plugin_that_serves_no_extension_point_is_a_warning_with_what_was_meant(folder: Path) -> None:
+    more = CONFIG.replace('Picky: "their_plugins:Picky"', 'Picky: "their_plugins:Picky", Camel: "their_plugins:Camel"')
+    enabled = more.replace("[{name: Picky}]", "[{name: Picky}, {name: Camel}]").replace("WAY", "pass")
+    done = podtrail(folder, enabled, "validate")
+    assert done.returncode == 0, done.stderr
+    assert "receivers::scheduler::plugins::Camel: serves no extension point; the methods are pre_enq" in done.stderr
+    assert "did you mean pre_filter?" in done.stderr
 
 
 OBJECTS = """\

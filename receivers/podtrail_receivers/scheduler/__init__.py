@@ -89,7 +89,7 @@ class Config(Model):
         return {**data, "objects": {**objects, "files": found}}
 
     def warnings(self) -> list[tuple[WarningPath, str]]:
-        """Return which plugins are named for nothing, and which Pods nobody schedules."""
+        """Return which plugins are never asked, and which Pods nobody schedules."""
         told: list[tuple[WarningPath, str]] = []
         if self.kube_scheduler is not None:
             return told
@@ -97,7 +97,7 @@ class Config(Model):
         if self._selection is not None:
             from podtrail_receivers.scheduler.profiles import unused
 
-            told += [(("plugins", name), "no profile enables it") for name in unused(self._selection, self.plugins)]
+            told += [(("plugins", name), why) for name, why in unused(self._selection, self.plugins)]
             names = [profile.scheduler_name for profile in self._selection.profiles]
         return told + self._of_others(names)
 

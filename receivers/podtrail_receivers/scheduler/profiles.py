@@ -9,7 +9,7 @@ from podtrail_scheduler.configuration.errors import ConfigurationError, Configur
 from podtrail_scheduler.configuration.features import FeatureGates
 from podtrail_scheduler.configuration.load import load, read
 from podtrail_scheduler.configuration.types import API_VERSION, KIND
-from podtrail_scheduler.plugins.registry import Make, PluginNotFoundError, available
+from podtrail_scheduler.plugins.registry import Make, PluginNotFoundError, available, without_points
 from podtrail_scheduler.plugins.selection import Selection, select
 from podtrail_scheduler.workload import Workload
 
@@ -53,10 +53,13 @@ def selected(config: Given, plugins: Mapping[str, str], workload: Workload) -> S
     return selection
 
 
-def unused(selection: Selection, plugins: Mapping[str, str]) -> Iterator[str]:
-    """Yield the names of the plugins that no profile enables."""
+def unused(selection: Selection, plugins: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the names of the plugins that are never asked, and why."""
     used = {name for profile in selection.profiles for name in profile.plugins}
-    yield from (name for name in plugins if name not in used)
+    for name in plugins:
+        why = without_points(selection.makers[name]) or ("" if name in used else "no profile enables it")
+        if why:
+            yield name, why
 
 
 def _makers(plugins: Mapping[str, str]) -> Mapping[str, Make]:

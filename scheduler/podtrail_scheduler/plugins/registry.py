@@ -5,6 +5,7 @@ plugin's) or named as `module:Class`; each is made with its handle and its args,
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import entry_points
 from types import ModuleType
@@ -120,6 +121,17 @@ def extension_points(makers: Mapping[str, Make]) -> dict[str, frozenset[str]]:
         name: frozenset(point for point, method in _METHODS.items() if hasattr(make, method)).union(_IDLE.get(name, ()))
         for name, make in makers.items()
     }
+
+
+def without_points(make: Make) -> str:
+    """What is wrong with a plugin's class that serves no extension point, empty if it serves one."""
+    if any(hasattr(make, method) for method in _METHODS.values()):
+        return ""
+    known = {method.replace("_", ""): method for method in _METHODS.values()}
+    own = (name.replace("_", "").lower() for name in dir(make) if not name.startswith("_"))
+    meant = sorted({known[close] for name in own for close in get_close_matches(name, known, 1, 0.8)})
+    told = f"serves no extension point; the methods are {', '.join(_METHODS.values())}"
+    return f"{told}; did you mean {' and '.join(meant)}?" if meant else told
 
 
 def make_profile(
