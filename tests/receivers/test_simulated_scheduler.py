@@ -26,6 +26,8 @@ class Picky:
     def filter(self, state, pod, node):
         if self.way == "raise":
             raise KeyError("no such way")
+        if self.way == "babble":
+            return "no"
         if self.way == "refuse":
             return unschedulable("not today")
         if self.way == "dawdle":
@@ -129,7 +131,14 @@ def test_a_plugin_that_raises_fails_attempts_and_is_logged_once(folder: Path) ->
     assert told["attempts"].keys() == {"Error"}
     assert "plugin Picky raised KeyError: 'no such way'" in told["waiting"][0]["reason"]
     assert log.count("their_plugins.py") == 1
-    assert "plugins raised the same" in log
+    assert "plugins failed in the same ways" in log
+
+
+def test_an_answer_that_is_none_is_logged_once(folder: Path) -> None:
+    told, log = told_of(folder, CONFIG.replace("WAY", "babble"))
+    assert told["attempts"].keys() == {"Error"}
+    assert log.count("Plugin Picky answered str 'no', which is no answer at filter") == 1
+    assert "plugins failed in the same ways" in log
 
 
 def test_a_plugin_that_takes_its_time_makes_attempts_slow_unless_it_is_not_measured(folder: Path) -> None:

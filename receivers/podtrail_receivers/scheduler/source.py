@@ -17,11 +17,11 @@ from podtrail_receivers.scheduler import Config
 _NANOSECONDS = 1_000_000_000
 
 _PLUGINS = logging.getLogger("podtrail_scheduler.framework")
-"""Where the scheduler logs what plugins raise."""
+"""Where the scheduler logs what plugins raise, and answers that are none."""
 
 
 class _Once(logging.Filter):
-    """Shows each exception of a plugin once: in a simulation hundreds of attempts may fail in a second for one."""
+    """Shows each failure of a plugin once: in a simulation hundreds of attempts may fail in a second for one."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -69,7 +69,7 @@ class SchedulerSource:
         finally:
             _PLUGINS.removeFilter(once)
         if once.hidden:
-            self._log.warning("plugins raised the same %d times more", once.hidden)
+            self._log.warning("plugins failed in the same ways %d times more", once.hidden)
 
     async def _simulate(self, consume: Consumer) -> None:
         workload, speed, begins = self._config.workload, self._config.speed, self._config.begins

@@ -1,6 +1,7 @@
 """Checks what plugins of others answer before it is used, so that nonsense fails an attempt and not the scheduler."""
 
 import inspect
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,12 +13,13 @@ _MAY_BE: Mapping[str, tuple[type, ...]] = {
     "postFilter": (Status, PostFilterResult),
     "permit": (Status, PermitResult, type(None)),
 }
+_logger = logging.getLogger("podtrail_scheduler.framework")
 _STATUS = (Status, type(None))
 _OF_EACH_NODE: Mapping[str, tuple[type, ...]] = {"filter": _STATUS, "score": (int,)}
 
 
 def checked(plugin: str, point: str, nodes: int, answer: Any) -> Any:
-    """The answer, an Error that names the plugin when it is none for that point.
+    """The answer; an Error that names the plugin, and a line in the log, when it is none for that point.
 
     Filter and Score answer for `nodes` nodes at once; 0: for any number.
     """
@@ -31,7 +33,10 @@ def checked(plugin: str, point: str, nodes: int, answer: Any) -> Any:
         wrong = told[0] if told else ""
         if not wrong and nodes and len(answer) != nodes:
             wrong = f"{len(answer)} answers for {nodes} nodes"
-    return error(f"plugin {plugin} answered {wrong}, which is no answer at {point}") if wrong else answer
+    if not wrong:
+        return answer
+    _logger.error("Plugin %s answered %s, which is no answer at %s", plugin, wrong, point)
+    return error(f"plugin {plugin} answered {wrong}, which is no answer at {point}")
 
 
 def in_words(raised: Exception | SystemExit) -> str:
