@@ -90,7 +90,9 @@ def clone(root: Path, tmp_path: Path) -> Path:
     (project / "locks").mkdir(parents=True)
     (project / "locks" / "dev.txt").touch()
     (project / "pyproject.toml").touch()
-    (project / "dev").write_bytes((root / "dev").read_bytes())
+    (project / "tools").mkdir()
+    for script in ("dev", "tools/tests_of.sh"):
+        (project / script).write_bytes((root / script).read_bytes())
     python, podtrail = project / "python", project / "podtrail"
     podtrail.write_text('#!/bin/sh\necho "$PWD" "$@"\n')
     make = "mkdir -p .venv/bin; cp python .venv/bin/python; cp podtrail .venv/bin/podtrail"
@@ -180,10 +182,27 @@ def test_dev_test_finds_what_mirrors_a_room_and_passes_on_what_is_none(rooms: Pa
     assert (option, value) == ("-k", "late")
 
 
-def test_dev_test_names_the_rooms_to_who_asks_for_one_that_is_not_there(rooms: Path) -> None:
-    done = dev(rooms, rooms, "test", "queues")
-    there = "conformance/latency pipeline/sending processors/latency"
-    assert (done.returncode, done.stderr) == (2, f"dev: there is no room queues, but: {there}\n")
+def test_dev_test_takes_several_rooms_before_the_options(rooms: Path) -> None:
+    done = dev(rooms, rooms, "test", "processors/latency", "queue", "tests/pipeline", "-k", "a b")
+    assert done.stdout == (
+        "-m pytest -n auto --dist worksteal"
+        " tests/processors/latency tests/pipeline/sending/test_queue.py tests/pipeline -k a b\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (["queues"], "there is no room or module queues below tests/; did you mean queue?"),
+        (["latency", "pipelin"], "there is no room or module pipelin below tests/; did you mean pipeline?"),
+        (["zzz"], "there is no room or module zzz below tests/"),
+        (["tests/pipeline/nosuch.py"], "there is no file tests/pipeline/nosuch.py"),
+        (["tests/pipeline/nosuch.py::test_it"], "there is no file tests/pipeline/nosuch.py"),
+    ],
+)
+def test_dev_test_says_of_a_word_that_is_none_what_was_meant(rooms: Path, asked: list[str], said: str) -> None:
+    done = dev(rooms, rooms, "test", *asked)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"dev: {said}\n")
 
 
 def test_ci_lints_and_tests(root: Path) -> None:
