@@ -3,19 +3,22 @@
     ./dev mutate ROOM [--sample N --seed S] [--tests PATH ...] [--at-least PERCENT]
 
 ROOM is a folder or module as the tests name it (`pipeline/sending`, `link_stitching`, `scheduler/cache`) or a path. Its
-tests are those that mirror it. They run once with a tracer, to learn which lines each of them runs, and once as they
-will be run with a change; only then each change is tried, in a fork of the process that has imported everything. Only
-the test files with a test that runs the changed line are run, the tests that do first, the quickest first, until one
-fails. What doesn't end in time or eats all memory is killed as well.
+tests are those that mirror it, as `./dev test` finds them. They run once with a tracer, to learn which lines each of
+them runs, and once as they will be run with a change; only then each change is tried, in a fork of the process that has
+imported everything. Only the test files with a test that runs the changed line are run, the tests that do first, the
+quickest first, until one fails. What doesn't end in time or eats all memory is killed as well.
 
-Survivors are printed as they are found. Changes that no test can tell from the original, because they do the same, are
+Survivors are printed as they are found; standard error tells which tests run, what a round of them takes, and of each
+change that was tried what became of it. Changes that no test can tell from the original, because they do the same, are
 listed in `equivalents.toml` with the reason, and count neither way.
 """
 
 import argparse
 import os
 import random
+import subprocess
 import sys
+import time
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +27,8 @@ from tools.mutants import Mutant, mutants
 from tools.trial import Trial
 
 _EQUIVALENTS = "tools/equivalents.toml"
+_ENDS = {"test": "killed", "time": "out of time", "": "survives", "untried": "can't be tried"}
+_TESTS_OF = Path(__file__).with_name("tests_of.sh")
 
 
 class Room:
@@ -74,13 +79,16 @@ def _is_called(mirror: Path, name: str) -> bool:
 
 
 def _tests_of(root: Path, mirror: Path) -> list[str]:
-    tests = root / "tests"
-    if (tests / mirror).is_dir():
-        return [str(tests / mirror)]
-    modules = sorted((tests / mirror.parent).glob(f"test_{mirror.name}*.py"))
-    if modules:
-        return [str(module) for module in modules]
-    return [str(next(tests / up for up in mirror.parents if (tests / up).is_dir()))]
+    """Return the tests that `./dev test` runs for a room.
+
+    Raises:
+        SystemExit: There are none.
+    """
+    command = ["sh", str(_TESTS_OF), str(mirror)]
+    found = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True).stdout  # noqa: S603
+    if not found:
+        raise SystemExit(f"mutate: no tests mirror {mirror}; --tests PATH says which to run")
+    return [str(root / test) for test in sorted(found.splitlines())]
 
 
 def _equivalents(room: Room) -> dict[str, dict[str, str]]:
@@ -121,18 +129,27 @@ def main() -> int:
     room = Room(Path.cwd(), asked.room, asked.tests)
     chosen = list(_chosen(room, asked.sample, asked.seed))
     counts = {"test": 0, "time": 0, "": 0, "untried": 0}
-    with open(os.dup(1), "w", buffering=1, encoding="utf-8") as out:  # beside what pytest says
+    with (  # beside what pytest says
+        open(os.dup(1), "w", buffering=1, encoding="utf-8") as out,
+        open(os.dup(2), "w", buffering=1, encoding="utf-8") as progress,
+    ):
         print(f"{len(chosen)} changes of {room.path.relative_to(room.root)}", file=out)
+        told = [os.path.relpath(test, room.root) for test in room.tests]
+        print(f"tests: {' '.join(told)}; first without a change, twice", file=progress)
 
         def conduct(trial: Trial) -> None:
-            for mutant, is_equivalent in chosen:
-                if is_equivalent:
-                    continue
+            print(f"a round without a change: {trial.usual:.1f} s", file=progress)
+            to_try = [mutant for mutant, is_equivalent in chosen if not is_equivalent]
+            for number, mutant in enumerate(to_try, start=1):
+                began = time.monotonic()
                 end = trial.killed_by(mutant)
                 counts[end] += 1
+                name = f"{mutant.path.relative_to(room.root)}:{mutant.line}: {mutant.name}"
+                took = time.monotonic() - began
+                print(f"{number}/{len(to_try)} {_ENDS[end]} ({took:.1f} s) {name}", file=progress)
                 if not end:
                     why = "" if trial.tests_of(mutant) else " (no test runs it)"
-                    print(f"{mutant.path.relative_to(room.root)}:{mutant.line}: {mutant.name}{why}", file=out)
+                    print(f"{name}{why}", file=out)
 
         Trial(room.files(), asked.patience, conduct).run(room.tests)
     killed = counts["test"] + counts["time"]

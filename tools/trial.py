@@ -48,6 +48,8 @@ class Trial:
         """
         self.failure = ""
         """Why it came to nothing."""
+        self.usual = 0.0
+        """Seconds that a round of all tests takes without a change, on the clock."""
         self._files = {str(path) for path in files}
         self._patience = patience
         self._conduct = conduct
@@ -107,7 +109,9 @@ class Trial:
         for test, places in (seen.lines if seen else {}).items():
             for path, line in places:
                 self._runners[path, line].add(test)
+        began = time.monotonic()
         again = self._observed(sorted(seen.durations, key=seen.durations.__getitem__), set()) if seen else None
+        self.usual = time.monotonic() - began
         if session.testsfailed or not again:
             self.failure = "the tests fail without any change"
         else:

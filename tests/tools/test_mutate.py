@@ -1,6 +1,7 @@
 """`./dev mutate` finds what no test notices, in a project of two rooms made for it."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -68,8 +69,8 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def mutate(project: Path, *arguments: str) -> tuple[int, list[str]]:
-    done = subprocess.run(
+def run(project: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
         [sys.executable, "-m", "tools.mutate", *arguments],
         cwd=project,
         env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{project / 'src'}"},
@@ -78,7 +79,11 @@ def mutate(project: Path, *arguments: str) -> tuple[int, list[str]]:
         timeout=120,
         check=False,
     )
-    return done.returncode, (done.stdout + done.stderr).splitlines()
+
+
+def mutate(project: Path, *arguments: str) -> tuple[int, list[str]]:
+    done = run(project, *arguments)
+    return done.returncode, done.stdout.splitlines()
 
 
 def test_prints_what_no_test_notices(project: Path) -> None:
@@ -134,10 +139,10 @@ def test_a_rate_below_the_bound_fails(project: Path) -> None:
 def test_tests_that_fail_unchanged_are_told(project: Path) -> None:
     (project / "tests/test_door.py").write_text("def test_never() -> None:\n    assert False\n")
 
-    status, lines = mutate(project, "door")
+    done = run(project, "door")
 
-    assert status == 1
-    assert lines[-1] == "mutate: the tests fail without any change"
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "mutate: the tests fail without any change"
 
 
 def test_a_change_that_never_ends_is_killed(project: Path) -> None:
@@ -151,5 +156,24 @@ def test_a_change_that_never_ends_is_killed(project: Path) -> None:
     assert "3 of them by time" in lines[-1]
 
 
+def test_it_tells_which_tests_run_what_a_round_takes_and_what_becomes_of_each_change(project: Path) -> None:
+    tests, control, *changes = run(project, "door").stderr.splitlines()
+
+    assert tests == "tests: tests/test_door.py; first without a change, twice"
+    assert re.fullmatch(r"a round without a change: \d+\.\d s", control)
+    timeless = [re.sub(r"\(\d+\.\d s\) ", "", line) for line in changes]
+    assert [line.partition(" ")[0] for line in timeless] == [f"{number}/7" for number in range(1, 8)]
+    told = {line.partition(" ")[2] for line in timeless}
+    assert "survives src/toy/door.py:3: opens: 18 -> 19" in told
+    assert sum(line.startswith("killed src/toy/door.py:") for line in told) == 2
+
+
+def test_a_module_that_no_tests_mirror_is_refused(project: Path) -> None:
+    done = run(project, "window")
+
+    assert done.returncode == 1
+    assert done.stderr == "mutate: no tests mirror window; --tests PATH says which to run\n"
+
+
 def test_a_name_of_no_room_is_refused(project: Path) -> None:
-    assert mutate(project, "cellar") == (1, ["mutate: cellar is nothing; one room, please"])
+    assert run(project, "cellar").stderr == "mutate: cellar is nothing; one room, please\n"
