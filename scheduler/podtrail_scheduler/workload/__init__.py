@@ -179,11 +179,13 @@ class Workload(Section):
             return self
         if not self.nodes and not self.written.nodes:
             raise ValueError(
-                "objects has no Node; add a file that kubectl get nodes -o yaml wrote, or say what the nodes are"
+                f"objects has no Node{self.objects.empty}; "
+                "add a file that kubectl get nodes -o yaml wrote, or say what the nodes are"
             )
         if not self.pods and not self.written.pending:
             raise ValueError(
-                "objects has no Pod that waits for a node; add such Pods, say what the pods are, or reschedule: true"
+                f"objects has no Pod that waits for a node{self.objects.empty}; "
+                "add such Pods, say what the pods are, or reschedule: true"
             )
         needed = self.objects.interval * len(self.written.pending)
         if needed > self.length:

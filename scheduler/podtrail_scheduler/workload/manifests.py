@@ -110,7 +110,8 @@ def _refuse_misspelt(item: Located, path: str, kind: str, version: str) -> None:
 
 def _check_mapping(item: Located, path: str) -> None:
     if not isinstance(item.value, dict):
-        raise _Wrong(f"an object is wanted, not a {item.kind}", path, item)
+        article = "an" if item.kind[0] in "aeiou" else "a"
+        raise _Wrong(f"an object is wanted, not {article} {item.kind}", path, item)
 
 
 def _says_kind(item: Located) -> bool:

@@ -65,6 +65,12 @@ class ObjectFiles(Section):
         """What the files held when they were read."""
         return self._found
 
+    @property
+    def empty(self) -> str:
+        """Which files hold nothing that scheduling looks at, in brackets; empty if all hold something."""
+        without = [file for file in self.files if isinstance(file, _File) and not file.objects]
+        return f" (nothing for a scheduler in {', '.join(without)})" if without else ""
+
     @model_validator(mode="after")
     def _sort(self) -> "ObjectFiles":
         objects: dict[tuple[type, str], ApiObject] = {}

@@ -110,7 +110,7 @@ def test_the_same_files_and_seed_give_the_same_pods(tmp_path: Path) -> None:
     ("text", "told"),
     [
         ("items: [\n", "c.yaml:2:1: yaml: "),
-        ("[1]", "c.yaml:1:1: an object is wanted, not a array"),
+        ("[1]", "c.yaml:1:1: an object is wanted, not an array"),
         ("apiVersion: v1\nkind: List\n", "c.yaml:1:1: items: a List needs a list of items"),
         ("apiVersion: v1\nkind: List\nitems:\n- kind: Pod\n", "c.yaml:4:3: items[0].apiVersion: apiVersion is missing"),
         (
@@ -150,7 +150,8 @@ def test_bytes_that_are_no_text_and_files_that_are_not_there_are_told(tmp_path: 
 @pytest.mark.parametrize(
     ("text", "changes", "told"),
     [
-        (listed(pod("a")), {}, "objects has no Node"),
+        (listed(pod("a")), {}, "objects has no Node; add"),
+        ("", {}, r"objects has no Node \(nothing for a scheduler in .*c\.yaml\); add"),
         (listed(node("a"), pod("b", nodeName="a")), {}, "objects has no Pod that waits for a node"),
         (listed(node("a"), node("a"), pod("b")), {}, "files have Node a twice"),
         (listed(node("a"), pod("b"), pod("c")), {"interval": "40s"}, "objects has 2 Pods, which take 80s to come"),
