@@ -174,6 +174,7 @@ def test_without_a_profile_the_default_one_has_all_plugins(folder: Path) -> None
         ),
         ("their_plugins:Picky", "their_plugins:Pick", "has no attribute 'Pick'"),
         ("their_plugins:Picky", "their_plugins", "'their_plugins' is no module:Class"),
+        ("their_plugins:Picky", "../their_plugins:Picky", "'../their_plugins:Picky' is no module:Class"),
         ("their_plugins:Picky", "their_plugins:Other", "plugin 'Picky' calls itself 'Another'"),
         (
             "enabled: [{name: Picky}]",

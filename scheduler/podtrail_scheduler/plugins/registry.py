@@ -181,7 +181,7 @@ def default_profile(handle: Handle, additional: Sequence[Plugin] = ()) -> Profil
 
 def _imported(name: str, reference: str, find: Callable[[str], ModuleType] = import_module) -> Make:
     module, _, attribute = reference.partition(":")
-    if not attribute:
+    if not attribute or not all(part.isidentifier() for part in module.split(".")):
         raise PluginNotFoundError(f"plugin {name}: {reference!r} is no module:Class")
     try:
         found: Make = getattr(find(module), attribute)
