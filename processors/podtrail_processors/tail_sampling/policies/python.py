@@ -4,6 +4,7 @@ The code runs within podtrail and may do whatever podtrail may: use only what yo
 `podtrail.policy.TraceView`, which can't be changed. A function takes it and returns True, False or None, or a text,
 which means yes and is the reason; a class is made once with `args` and has a method `vote(trace)` that does the same.
 With `num_shards` one is made for each shard; checking a configuration makes one, too, and a reload makes a new one.
+A reload does not read the code of a module anew that is already imported: start again for that.
 
 An exception leaves the policy without a vote on the trace; it is counted in `podtrail_python_policy_errors` and logged
 at most once a minute. A policy that keeps taking longer than its `budget` is switched off with a line in the log, shows
