@@ -81,7 +81,7 @@ def test_its_extension_points_are_those_it_has_methods_for(package: str) -> None
         ("nowhere_at_all:Plugin", "plugin Mine: nowhere_at_all:Plugin: No module named 'nowhere_at_all'"),
         ("json:Plugin", "plugin Mine: json:Plugin: module 'json' has no attribute 'Plugin'"),
         ("json", "plugin Mine: 'json' is no module:Class"),
-        (":Plugin", "plugin Mine: :Plugin: ValueError: Empty module name"),
+        (":Plugin", "plugin Mine: ':Plugin' is no module:Class"),
         ("json:__name__", "plugin Mine: json:__name__ is no class"),
         ("broken_plugin:Plugin", "plugin Mine: broken_plugin:Plugin: ZeroDivisionError: division by zero"),
     ],
