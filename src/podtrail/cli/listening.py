@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -21,6 +21,9 @@ from podtrail.otlp import Batch
 from podtrail.pipeline.settings import read_settings
 from podtrail.service import Service
 from podtrail.story import several
+
+_LOOK_AGAIN: Final = 0.1
+"""Seconds between two looks at the file's size."""
 
 
 @dataclass(slots=True)
@@ -40,10 +43,15 @@ class Recorder:
         """Take note of a request."""
         self.requests += bool(batch.groups)
         self.spans += batch.span_count
-        enough = self.limit is not None and self.spans >= self.limit
-        if enough or (self.max_size is not None and self.size() >= self.max_size):
+        if self.enough():
             assert self.service is not None
             self.service.stop()
+
+    def enough(self) -> bool:
+        """Return whether as much has come as was asked for."""
+        if self.limit is not None and self.spans >= self.limit:
+            return True
+        return self.max_size is not None and self.size() >= self.max_size
 
     def size(self) -> int:
         """Return the bytes of the file so far."""
@@ -62,9 +70,17 @@ def listen(listens: dict[str, str], recorder: Recorder, seconds: float | None, *
     service = recorder.service = Service(settings, lambda: settings, observers=[recorder])
     began = time.monotonic()
 
+    def end_when_full() -> None:
+        # What was observed last is on its way to the file: without another request nobody would look again.
+        if recorder.enough():
+            service.stop()
+        else:
+            asyncio.get_running_loop().call_later(_LOOK_AGAIN, end_when_full)
+
     async def run() -> Any:
         if seconds is not None:
             asyncio.get_running_loop().call_later(seconds, service.stop)
+        end_when_full()
         return await service.run()
 
     try:
