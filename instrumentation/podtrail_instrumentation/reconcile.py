@@ -18,16 +18,19 @@ LINK_TRUSTED = "podtrail.link.trusted"
 class _Links(Sequence[Link]):
     """The link that annotations ask for, made when a sampler or a recording span looks: the unsampled never do."""
 
-    __slots__ = ("_annotations", "_made", "_prefix", "_traceparent")
+    __slots__ = ("_annotations", "_made", "_others", "_prefix", "_traceparent")
 
-    def __init__(self, traceparent: re.Match[str], annotations: Mapping[str, str], prefix: str) -> None:
+    def __init__(
+        self, traceparent: re.Match[str], annotations: Mapping[str, str], prefix: str, others: Sequence[Link]
+    ) -> None:
         self._traceparent = traceparent
         self._annotations = annotations
         self._prefix = prefix
+        self._others = others
         self._made: tuple[Link, ...] = ()
 
     def __len__(self) -> int:
-        return 1
+        return 1 + len(self._others)
 
     @overload
     def __getitem__(self, index: int) -> Link: ...
@@ -36,7 +39,7 @@ class _Links(Sequence[Link]):
     def __getitem__(self, index: int | slice) -> Link | Sequence[Link]:
         if not self._made:
             remote = remote_context(self._traceparent, self._annotations, self._prefix)
-            self._made = (Link(remote, {LINK_SOURCE: "annotation", LINK_TRUSTED: False}),)
+            self._made = (Link(remote, {LINK_SOURCE: "annotation", LINK_TRUSTED: False}), *self._others)
         return self._made[index]
 
 
@@ -48,6 +51,7 @@ def start_reconcile_span(
     clock: Clock,
     attributes: Fields,
     context: Context | None = None,
+    links: Sequence[Link] = (),
     prefix: str = DEFAULT_PREFIX,
     counters: PropagationCounters | None = None,
     log: Log = log_long,
@@ -55,15 +59,14 @@ def start_reconcile_span(
     """Starts the CONSUMER span of handling an object with these annotations.
 
     When they name a remote span, this is a new root with a link to it, marked as not to be trusted because whoever
-    wrote the annotation chose it; otherwise the span in `context`, if any, is the parent. Without `tracer` (tracing
-    is off) nothing is read and the span is only logged when long.
+    wrote the annotation chose it; otherwise the span in `context`, if any, is the parent. `links` are others that it
+    has besides. Without `tracer` (tracing is off) nothing is read and the span is only logged when long.
     """
     span = Span(name, attributes, clock, log)
     if tracer is None:
         return span
-    links: Sequence[Link] = ()
     traceparent = find(annotations, prefix, counters)
     if traceparent is not None:
-        context, links = None, _Links(traceparent, annotations, prefix)
+        context, links = None, _Links(traceparent, annotations, prefix, links)
     span.record_with(tracer, NO_CONTEXT if context is None else context, links, SpanKind.CONSUMER)
     return span
