@@ -25,7 +25,7 @@ class LinkedTracesConfig(Model):
     grace_period: PositiveDuration = Field(
         30 * SECOND,
         description="How long a trace that no policy kept rests, to be rescued should one that it is linked with be "
-        "kept; and how long a kept trace is remembered for those that come later.",
+        "kept; a kept trace is remembered for those that come later for so long and `decision_wait`.",
     )
     grace_max_bytes: int = Field(
         64 * _MIB,

@@ -26,7 +26,7 @@ class LinkInstruments:
             _PREFIX + "quota_hits", "How often traces were not kept for want of max_linked_traces."
         )
         self.forgotten = metrics.counter(
-            _PREFIX + "forgotten_early", "Kept traces forgotten before grace_period to stay within max_remembered."
+            _PREFIX + "forgotten_early", "Kept traces forgotten before their time to stay within max_remembered."
         )
 
     def kept_by(self, tie: Tie) -> None:

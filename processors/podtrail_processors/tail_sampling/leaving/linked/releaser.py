@@ -44,6 +44,8 @@ class LinkedReleaser(Releaser):
         self._caches = self.remembered.active
         settings = config.linked_traces
         self._period = settings.grace_period
+        self._remembered = settings.grace_period + config.decision_wait
+        """What came within the grace period may be decided so much later."""
         self._together = max(1, self._period // _STEPS)
         self._most_bytes = settings.grace_max_bytes
         self._quota = settings.max_linked_traces
@@ -77,16 +79,18 @@ class LinkedReleaser(Releaser):
         if kin.due <= now:
             kin.forget_until(now)
         keys, nameless = self._reader.read(trace_id, raw, evidence.headers, evidence.links)
-        until = now + self._period
         if decision == "sampled":
-            node = LinkedTrace(trace_id, keys, 0, Founder(judgement.policy, self._quota), until)
+            founder = Founder(judgement.policy, self._quota)
+            node = LinkedTrace(trace_id, keys, 0, founder, now + self._remembered)
         else:
+            until = now + self._period
             node = LinkedTrace(trace_id, keys, self._unkept, None, until - until % -self._together)
         ties = kin.enter(node, nameless, raw)
         if ties:
             own = next((tie for tie in ties if tie.node is node), None)
             self._rescue([tie for tie in ties if tie is not own], now, out)
             if own is not None:
+                node.until = now + self._remembered
                 judgement = linked(judgement, own)
                 self._counted.kept_by(own)
         if node.founder is not None:
@@ -112,7 +116,7 @@ class LinkedReleaser(Releaser):
             self._keep(trace, tie.node, linked(tie.node.judgement, tie), now, out)
 
     def _keep(self, trace: HeldTrace, node: LinkedTrace, judgement: Judgement, now: int, out: Released) -> None:
-        node.until = now + self._period
+        node.until = now + self._remembered
         self._kin.remember(node, node.groups)
         out.since = min(out.since, trace.arrived)
         groups, node.groups = node.groups, ()
@@ -152,7 +156,7 @@ class LinkedReleaser(Releaser):
         """Let go what rests and is linked with a trace that was kept of which no more than this is known."""
         spans = b"".join([group.spans for group in groups])
         keys, nameless = self._reader.read(trace_id, spans, headers_of(groups))
-        node = LinkedTrace(trace_id, keys, 0, Founder(policy, self._quota), now + self._period)
+        node = LinkedTrace(trace_id, keys, 0, Founder(policy, self._quota), now + self._remembered)
         self._kin.forget_until(now)
         self._rescue(self._kin.enter(node, nameless, spans), now, out)
         self._kin.remember(node, groups)
