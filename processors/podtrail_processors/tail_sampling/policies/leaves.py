@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from podtrail.config.mistakes import below
 from podtrail.config.types import Model, WarningPath
+from podtrail_processors.tail_sampling.policies.about_pod import Config as AboutPod
 from podtrail_processors.tail_sampling.policies.always_sample import Config as AlwaysSample
 from podtrail_processors.tail_sampling.policies.attempts import Config as Attempts
 from podtrail_processors.tail_sampling.policies.boolean_attribute import Config as BooleanAttribute
@@ -50,6 +51,9 @@ class Leaf(Model):
 
     name: str = Field("", description="The name that verdicts and metrics show.")
     type: str = Field("", description="The type of the policy.")
+    about_pod: AboutPod = Field(
+        AboutPod(), description="Traces that say of a Pod, an Event, a sandbox or a container which it is."
+    )
     always_sample: AlwaysSample = Field(AlwaysSample(), description="Every trace.")
     attempts: Attempts = Field(Attempts(), description="Scheduling attempts of Pods that were tried at least so often.")
     boolean_attribute: BooleanAttribute = Field(
