@@ -2,9 +2,15 @@
 
 Schedulers, kubelets and applications say a Pod's uid. The API server's spans never do: they have its namespace and
 name in the path of the request or in the key in etcd, and an audit id by which the spans of one request go together.
-Which of several Pods of one name is meant follows from the time.
+Which of several Pods of one name is meant follows from the time. A container runtime has ids of its own, and says of a
+few spans only whose they are. `read_clues` reads off a span what it says. A `PodDirectory` learns from that, and says
+of any span which Pod it is about and by which evidence, or how many Pods can be meant.
 """
 
+from podtrail_processors.pod_identity.clues import CLUE_MARK, EVENT, SYNCS, PodClues, read_clues
+from podtrail_processors.pod_identity.directory import PodDirectory, SpanSource
+from podtrail_processors.pod_identity.identity import IdentifiedPod, PodEvidence
+from podtrail_processors.pod_identity.lives import CLOCKS_APART, ClockTime, PodCreation
 from podtrail_processors.pod_identity.places import CLOCK_SLACK, Places
 from podtrail_processors.pod_identity.sighting import (
     AUDIT_ID,
@@ -22,14 +28,26 @@ from podtrail_processors.pod_identity.sighting import (
 
 __all__ = [
     "AUDIT_ID",
+    "CLOCKS_APART",
     "CLOCK_SLACK",
+    "CLUE_MARK",
     "CREATE",
+    "EVENT",
     "PLACE_MARK",
     "PODS_MARK",
     "POD_UID",
     "READ_KEYS",
+    "SYNCS",
+    "ClockTime",
+    "IdentifiedPod",
     "Places",
+    "PodClues",
+    "PodCreation",
+    "PodDirectory",
+    "PodEvidence",
     "Sighting",
+    "SpanSource",
+    "read_clues",
     "sighting_in",
     "sighting_of",
     "sound_place",

@@ -1,0 +1,141 @@
+"""Reading off one span everything that says, by itself or by what others taught, which Pod it is about."""
+
+import re
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from podtrail.otlp import SpanView, Value
+from podtrail_processors.pod_identity.runtime_names import NamedPod, pod_of_container, pod_of_sandbox
+from podtrail_processors.pod_identity.sighting import AUDIT_ID, Sighting, sighting_of, sound_place
+
+SYNCS: Final = frozenset({"syncPod", "syncTerminatingPod", "syncTerminatedPod"})
+"""The kubelet's spans of a Pod (KEP-2831): each is the root of a trace."""
+EVENT: Final = "event"
+"""The action of a request that writes an Event about a Pod, or about something else of that name."""
+
+CLUE_MARK: Final = re.compile(rb"k8s\.pod\.uid|/pods|/events|sandbox\.id|container\.id|task\.id|cni\.id")
+"""Where this does not stand among the bytes of a span, it has no clue."""
+
+_SERVER_KIND: Final = 2
+_CLIENT_KIND: Final = 3
+_MOST_LINKS: Final = 8
+_CONTAINER_KEYS: Final = ("container.id", "task.id", "task.container.id")
+_SANDBOX_KEYS: Final = ("sandbox.id", "cni.id")
+_RUNTIME_ID: Final = re.compile(r"[-.\w]{1,128}", re.ASCII)
+_NAMED: Final = r"([^/?]{1,63})/%s/([^/?]{1,253})"
+_URL: Final = re.compile(
+    r"https?://[^/]{1,300}(/api/v1/namespaces/[^/?]{1,63}/pods/[^/?]{1,253}(?:/[a-z]{1,40})?)(?:\?.*)?", re.DOTALL
+)
+_POD_PATH: Final = re.compile(r"/api/v1/namespaces/" + _NAMED % "pods" + r"(?:/([a-z]{1,40}))?")
+_EVENTS: Final = r"(?:/api/v1|/apis/events\.k8s\.io/v1)/namespaces/"
+_EVENT_PATH: Final = re.compile(rf"(?:https?://[^/]{{1,300}})?{_EVENTS}{_NAMED % 'events'}(?:\?.*)?", re.DOTALL)
+_EVENT_COLLECTION: Final = re.compile(rf"{_EVENTS}[^/?]{{1,63}}/events(?:\?.*)?", re.DOTALL)
+_EVENT_KEY: Final = re.compile(r"(?:/registry)?/events/([^/]{1,63})/([^/]{1,253})")
+_EVENT_NAME: Final = re.compile(r"(.{1,253})\.[0-9a-f]{8,16}")
+"""What client-go and events.k8s.io call an Event: its object's name and a time in hexadecimal digits."""
+
+
+class PodClues(NamedTuple):
+    """What one span says of its Pod. Texts are "" where it does not say; times are Unix nanoseconds by its clock."""
+
+    trace_id: bytes
+    span_id: bytes
+    start: int
+    end: int
+    uid: str = ""
+    place: str = ""
+    """`namespace/name`."""
+    action: str = ""
+    """As a `Sighting` has it, or `EVENT`."""
+    audit_id: str = ""
+    container_id: str = ""
+    sandbox_id: str = ""
+    named: NamedPod | None = None
+    """The Pod in the name of the sandbox or the container that the ids are of."""
+    sync: str = ""
+    """Which of the kubelet's `SYNCS` it is."""
+    agent: str = ""
+    """The program that made the request, as it calls itself."""
+    links: tuple[bytes, ...] = ()
+    """Trace and span ids of those that it links to."""
+
+    @property
+    def span(self) -> bytes:
+        """Trace and span id, 24 bytes."""
+        return self.trace_id + self.span_id
+
+
+def read_clues(span: SpanView) -> PodClues | None:
+    """Return what a span says of its Pod; None for one that says nothing."""
+    attributes = span.attributes
+    kind = span.kind
+    sighting = sighting_of(span) or _client_sighting(attributes, kind, span.start) or _event(span, attributes)
+    container_id, sandbox_id = _runtime_id(attributes, _CONTAINER_KEYS), _runtime_id(attributes, _SANDBOX_KEYS)
+    if sighting is None and not container_id and not sandbox_id:
+        return None
+    named = _taught(attributes, container_id, sandbox_id)
+    uid, place, _, action, audit_id = sighting or Sighting("", "", 0)
+    links = span.links
+    return PodClues(
+        trace_id=span.trace_id,
+        span_id=span.span_id,
+        start=span.start,
+        end=span.end,
+        uid=uid,
+        place=place,
+        action=action,
+        audit_id=audit_id,
+        container_id=container_id,
+        sandbox_id=sandbox_id,
+        named=named,
+        sync=span.name if uid and span.name in SYNCS and not span.parent_span_id else "",
+        agent=_text(attributes.get("user_agent.original"))[:300],
+        links=tuple(link.trace_id + link.span_id for link in links) if len(links) <= _MOST_LINKS else (),
+    )
+
+
+def _client_sighting(attributes: Mapping[str, Value], kind: int, start: int) -> Sighting | None:
+    """Return what a client's span of a request says: the Pod is in its URL alone."""
+    url = _text(attributes.get("url.full")) if kind == _CLIENT_KIND else ""
+    found = _URL.fullmatch(url) if url else None
+    named = _POD_PATH.fullmatch(found[1]) if found else None
+    place = sound_place(named[1], named[2]) if named else ""
+    return Sighting("", place, start, (named[3] or "") if named else "") if place else None
+
+
+def _event(span: SpanView, attributes: Mapping[str, Value]) -> Sighting | None:
+    audit_id = _runtime_id(attributes, (AUDIT_ID,))
+    key = _text(attributes.get("key"))
+    if found := _EVENT_KEY.fullmatch(key) if key else None:
+        return _event_of(found[1], found[2], span.start, audit_id)
+    url = _text(attributes.get("url.path") or attributes.get("http.target") if span.kind == _SERVER_KIND else "")
+    url = url or _text(attributes.get("url.full") if span.kind == _CLIENT_KIND else "")
+    if found := _EVENT_PATH.fullmatch(url) if url else None:
+        return _event_of(found[1], found[2], span.start, audit_id)
+    if audit_id and url and _EVENT_COLLECTION.fullmatch(url):
+        return Sighting("", "", span.start, EVENT, audit_id)
+    return None
+
+
+def _event_of(namespace: str, name: str, start: int, audit_id: str) -> Sighting | None:
+    found = _EVENT_NAME.fullmatch(name)
+    place = sound_place(namespace, found[1]) if found else ""
+    return Sighting("", place, start, EVENT, audit_id) if place else None
+
+
+def _taught(attributes: Mapping[str, Value], container_id: str, sandbox_id: str) -> NamedPod | None:
+    if container_id and (named := pod_of_container(attributes.get("container.name"))):
+        return named
+    return pod_of_sandbox(attributes.get("sandbox.name")) if sandbox_id and not container_id else None
+
+
+def _runtime_id(attributes: Mapping[str, Value], keys: tuple[str, ...]) -> str:
+    for key in keys:
+        value = attributes.get(key)
+        if isinstance(value, str) and _RUNTIME_ID.fullmatch(value):
+            return value
+    return ""
+
+
+def _text(value: Value) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,257 @@
+"""Who is who: learns from spans which ids belong to which Pod, and says of any span which Pod it is about."""
+
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Final, NamedTuple
+
+from podtrail.lru import Lru
+from podtrail.otlp import resource_attributes
+from podtrail_processors.pod_identity.clues import EVENT, PodClues
+from podtrail_processors.pod_identity.identity import IdentifiedPod, PodEvidence
+from podtrail_processors.pod_identity.lives import ClockTime, PlaceHistory, PodCreation
+from podtrail_processors.pod_identity.sighting import CREATE
+from podtrail_processors.recent import Reason, Recent
+
+Forgotten = Callable[[str, Reason], None]
+"""Told of each entry that is no longer remembered: its kind, and why."""
+
+_DISPUTED: Final = "?"
+"""In the place of a uid or a name where two were told: neither is believed. No Pod is called so."""
+_MOST_SOURCES: Final = 4096
+_LONGEST_RESOURCE: Final = 1024
+_IDS_PER_POD: Final = 4
+_TRACES_PER_POD: Final = 4
+_REQUESTS_PER_POD: Final = 2
+_BYTES: Final = {"pod_name": 450, "place": 1500, "runtime_id": 420, "pod_trace": 300, "request": 480}
+"""What an entry takes at most, as measured with the longest texts."""
+
+
+class SpanSource(NamedTuple):
+    """The process that made a span, by its resource."""
+
+    clock: int
+    """Which clock its times are by."""
+    service: str
+    node: str
+    """The kubelet's `host.name`; "" for others."""
+
+
+class PodDirectory:
+    """What is known of Pods and their ids. Bounded in number and age; pure, so it is told the time.
+
+    Two that contradict each other (one id of two Pods, one uid of two names) are both disbelieved.
+    """
+
+    def __init__(self, most_pods: int, ttl: int, forgotten: Forgotten) -> None:
+        """Remember at most so many Pods and names, and in proportion their ids; `ttl` in nanoseconds."""
+        self._sources: Lru[bytes, SpanSource] = Lru(_MOST_SOURCES)
+        self._clocks = 0
+        self._nodes: Lru[str, None] = Lru(_MOST_SOURCES)
+
+        def told(what: str) -> Callable[[object, object, Reason], None]:
+            return lambda _key, _value, reason: forgotten(what, reason)
+
+        self._names: Recent[str, str] = Recent(most_pods, ttl, told("pod_name"))
+        self._places: Recent[str, PlaceHistory] = Recent(most_pods, ttl, told("place"))
+        self._ids: Recent[str, tuple[str, PodEvidence]] = Recent(_IDS_PER_POD * most_pods, ttl, told("runtime_id"))
+        self._traces: Recent[bytes, tuple[str, PodEvidence]] = Recent(
+            _TRACES_PER_POD * most_pods, ttl, told("pod_trace")
+        )
+        self._requests: Recent[str, tuple[str, str]] = Recent(_REQUESTS_PER_POD * most_pods, ttl, told("request"))
+
+    def expire(self, now: int) -> None:
+        """Forget what is too old."""
+        for recent in (self._names, self._places, self._ids, self._traces, self._requests):
+            recent.expire(now)
+
+    def sizes(self) -> Mapping[str, int]:
+        """Return how many entries there are of each kind."""
+        return {
+            "pod_name": len(self._names),
+            "place": len(self._places),
+            "runtime_id": len(self._ids),
+            "pod_trace": len(self._traces),
+            "request": len(self._requests),
+        }
+
+    def size(self) -> int:
+        """Return an upper estimate of the bytes that all entries take."""
+        return sum(count * _BYTES[what] for what, count in self.sizes().items())
+
+    def take_over(self, other: "PodDirectory") -> None:
+        """Take what another knows, as far as there is room; meant for an empty one."""
+        self._clocks = other._clocks
+        for resource, source in other._sources.items():
+            self._sources.put(resource, source)
+        for node in other._nodes:
+            self._nodes.put(node, None)
+        self._names.move_in(other._names)
+        self._places.move_in(other._places)
+        self._ids.move_in(other._ids)
+        self._traces.move_in(other._traces)
+        self._requests.move_in(other._requests)
+
+    def source(self, resource: bytes) -> SpanSource:
+        """Return the process that a resource (of a group) stands for."""
+        key = resource if len(resource) <= _LONGEST_RESOURCE else blake2b(resource, digest_size=32).digest()
+        known = self._sources.get(key)
+        if known is None:
+            told = resource_attributes(resource)
+            service, host = told.get("service.name"), told.get("host.name")
+            kubelet = service == "kubelet" and isinstance(host, str)
+            self._clocks += 1
+            known = SpanSource(self._clocks, str(service)[:100], str(host)[:253] if kubelet else "")
+            if known.node:
+                self._nodes.put(known.node, None)
+        self._sources.put(key, known)
+        return known
+
+    # What spans teach
+
+    def learn(self, clues: PodClues, source: SpanSource, now: int) -> None:
+        """Learn from what a span says."""
+        if clues.named:
+            self._name(clues.named.uid, clues.named.place, now)
+            if clues.container_id:
+                self._teach(clues.container_id, clues.named.uid, PodEvidence.CONTAINER_ID, now)
+            if clues.sandbox_id:
+                self._teach(clues.sandbox_id, clues.named.uid, PodEvidence.SANDBOX_ID, now)
+        if clues.uid:
+            self._name(clues.uid, clues.place, now)
+            if clues.sync:
+                self.learn_trace(clues.trace_id, clues.uid, PodEvidence.TRACE, now)
+            if clues.sync == "syncPod":
+                self._seen(clues.uid, clues.start, source, now)
+        elif clues.audit_id and clues.place and clues.action in (CREATE, EVENT):
+            told = (clues.place, clues.action)
+            known = self._requests.get(clues.audit_id)
+            self._requests.put(clues.audit_id, told if known in (None, told) else (_DISPUTED, _DISPUTED), now)
+
+    def learn_attempt(self, uid: str, place: str, trace_id: bytes, start: int, source: SpanSource, now: int) -> None:
+        """Learn of an attempt to schedule a Pod, which began at `start` by the clock of the source."""
+        self._name(uid, place, now)
+        self.learn_trace(trace_id, uid, PodEvidence.TRACE, now)
+        self._seen(uid, start, source, now)
+
+    def confirm(self, clues: PodClues, identity: IdentifiedPod, source: SpanSource, now: int) -> None:
+        """Learn when a Pod was there by the clock of a request that is its by more than its name."""
+        named = clues.place and clues.place == self.place_of(identity.uid)
+        if named and clues.action not in (CREATE, EVENT) and identity.evidence is not PodEvidence.NAME:
+            self._seen(identity.uid, clues.start, source, now)
+
+    def learn_trace(self, key: bytes, uid: str, evidence: PodEvidence, now: int) -> None:
+        """Learn that a whole trace (16 bytes), or a span (24 bytes: trace and span id), is about a Pod."""
+        known = self._traces.get(key)
+        self._traces.put(key, known if known and known[0] == uid else (_DISPUTED if known else uid, evidence), now)
+
+    def learn_creation(self, place: str, creation: PodCreation, now: int) -> None:
+        """Learn of a request that created a Pod of a name."""
+        history = self._places.get(place) or PlaceHistory(place)
+        history.created(creation)
+        self._places.put(place, history, now)
+
+    def _teach(self, runtime_id: str, uid: str, evidence: PodEvidence, now: int) -> None:
+        known = self._ids.get(runtime_id)
+        self._ids.put(runtime_id, known if known and known[0] == uid else (_DISPUTED if known else uid, evidence), now)
+
+    def _name(self, uid: str, place: str, now: int) -> None:
+        known = self._names.get(uid) or ""
+        if known and place and known != place:
+            place = _DISPUTED
+        self._names.put(uid, known if known == _DISPUTED else place or known, now)
+
+    def _seen(self, uid: str, at: int, source: SpanSource, now: int) -> None:
+        place = self._names.get(uid)
+        if place and place != _DISPUTED:
+            history = self._places.get(place) or PlaceHistory(place)
+            history.life(uid).seen(at, at, source.clock)
+            self._places.put(place, history, now)
+
+    # What they are asked
+
+    def identify(self, clues: PodClues, source: SpanSource) -> IdentifiedPod | None:
+        """Return which Pod a span is about; one without uid where several can be meant, None where nothing is known."""
+        return self._own(clues) or self._by_trace(clues) or self._by_context(clues) or self._by_name(clues, source)
+
+    def uid_of_trace(self, trace_id: bytes) -> str:
+        """Return the uid of the Pod that a whole trace is about: that of an attempt or a sync; "" for any other."""
+        known = self._traces.get(trace_id)
+        return known[0] if known and known[0] != _DISPUTED else ""
+
+    def place_of(self, uid: str) -> str:
+        """Return `namespace/name` of a Pod; "" where it is not known, or two were told."""
+        place = self._names.get(uid) or ""
+        return "" if place == _DISPUTED else place
+
+    def creation_of(self, uid: str) -> PodCreation | None:
+        """Return the request that created a Pod; None where none is known, or where it may be that of another."""
+        history = self._places.get(self.place_of(uid))
+        return history.creation_of(uid) if history else None
+
+    def creations_possible(self, uid: str) -> int:
+        """Return how many requests may have created a Pod."""
+        history = self._places.get(self.place_of(uid))
+        return history.creations_possible(uid) if history else 0
+
+    def possible(self, clues: PodClues, source: SpanSource) -> Sequence[str]:
+        """Return the uids of all Pods that may be meant by the name in a span."""
+        history = self._places.get(clues.place)
+        if history is None:
+            return ()
+        return list(history.possible(ClockTime(clues.start, source.clock), ClockTime(clues.end, source.clock)))
+
+    def place_named(self, clues: PodClues) -> tuple[str, str]:
+        """Return which name a span says, by itself or through its request, and what is done to the Pod; "" if none."""
+        if clues.place or not clues.audit_id:
+            return clues.place, clues.action
+        known = self._requests.get(clues.audit_id)
+        return known if known and known[0] != _DISPUTED else ("", clues.action)
+
+    def _own(self, clues: PodClues) -> IdentifiedPod | None:
+        """By a uid, or an id that was made for the Pod."""
+        if clues.uid:
+            known = self._names.get(clues.uid)
+            disputed = known is not None and bool(known) and bool(clues.place) and known != clues.place
+            return self._told(_DISPUTED if disputed or known == _DISPUTED else clues.uid, PodEvidence.POD_UID)
+        known_ids = [self._ids.get(one) for one in (clues.container_id, clues.sandbox_id) if one]
+        told = [one for one in known_ids if one is not None]
+        if not told:
+            return None
+        uid, evidence = told[0]
+        return self._told(uid if all(one[0] == uid for one in told) else _DISPUTED, evidence)
+
+    def _by_trace(self, clues: PodClues) -> IdentifiedPod | None:
+        known = self._traces.get(clues.trace_id)
+        return self._told(known[0], PodEvidence.TRACE) if known else None
+
+    def _by_context(self, clues: PodClues) -> IdentifiedPod | None:
+        """By the span that a client's context came from, or by what the server said of a client's span."""
+        known = self._traces.get(clues.span)
+        if known:
+            return self._told(*known)
+        found = [self._traces.get(link[:16]) or self._traces.get(link) for link in clues.links]
+        uids = {one[0] for one in found if one}
+        return self._told(uids.pop() if len(uids) == 1 else _DISPUTED, PodEvidence.TRACE_CONTEXT) if uids else None
+
+    def _by_name(self, clues: PodClues, source: SpanSource) -> IdentifiedPod | None:
+        place, action = self.place_named(clues)
+        history = self._places.get(place) if place else None
+        if history is None:
+            return None
+        if action == EVENT and (place.partition("/")[2] in self._nodes or not _writes_of_pods(clues, source)):
+            # An Event has the name of what it is about, be it a Job, a Deployment or a Node.
+            return IdentifiedPod("", PodEvidence.NAME, 2)
+        ask = history.created_by if action == CREATE else history.meant
+        uid, candidates = ask(ClockTime(clues.start, source.clock), ClockTime(clues.end, source.clock))
+        return IdentifiedPod(uid, PodEvidence.NAME, candidates) if candidates else None
+
+    def _told(self, uid: str, evidence: PodEvidence) -> IdentifiedPod:
+        return IdentifiedPod("", evidence, 2) if uid == _DISPUTED else IdentifiedPod(uid, evidence)
+
+
+def _writes_of_pods(clues: PodClues, source: SpanSource) -> bool:
+    """Say whether who writes an Event writes of Pods alone (and, a kubelet, of its node)."""
+    agent = clues.agent.partition("/")[0] or source.service
+    return (
+        agent in ("kubelet", "podtrail-scheduler") or agent.endswith("scheduler") or clues.agent.endswith("/scheduler")
+    )

@@ -1,0 +1,188 @@
+"""Which of the Pods that had a name one after the other is meant: what is known of their lives, by whose clock.
+
+The API server never has two Pods of one name at a time. So a Pod that was seen later than another was there only after
+it, and a creation begins a life of its own. Moments of one clock are in order as they stand; those of two clocks only
+when they are further apart than clocks may be (`CLOCKS_APART`).
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+CLOCKS_APART: Final = 6_000_000_000
+"""How far the clocks of two components may be apart before a name is joined with a wrong Pod, nanoseconds."""
+
+_MOST_LIVES: Final = 8
+_MOST_CREATIONS: Final = 8
+_MOST_CLOCKS: Final = 4
+_GENERATED: Final = re.compile(r".*-[bcdfghjklmnpqrstvwxz2456789]{5}", re.DOTALL)
+"""What `generateName` makes (apimachinery's `rand.SafeEncodeString`): there is one such name in 14 million."""
+
+
+class ClockTime(NamedTuple):
+    """A time, Unix nanoseconds, by a clock."""
+
+    time: int
+    clock: int
+
+    def before(self, other: "ClockTime") -> bool:
+        """Say whether this was surely before another."""
+        apart = 0 if self.clock == other.clock else CLOCKS_APART
+        return self.time + apart < other.time
+
+
+class PodCreation(NamedTuple):
+    """A request that created a Pod."""
+
+    start: ClockTime
+    end: ClockTime
+    span: bytes
+    """Trace and span id."""
+
+
+@dataclass(slots=True)
+class PodLife:
+    """When a Pod was seen, by each clock: first and last."""
+
+    uid: str
+    first: dict[int, int] = field(default_factory=dict)
+    last: dict[int, int] = field(default_factory=dict)
+
+    def seen(self, start: int, end: int, clock: int) -> bool:
+        """Note that the Pod was there from `start` to `end`; return whether that was news of its beginning."""
+        known = self.first.get(clock)
+        if known is None and len(self.first) >= _MOST_CLOCKS:
+            return False
+        self.first[clock] = start if known is None else min(known, start)
+        self.last[clock] = max(self.last.get(clock, end), end)
+        return known is None or start < known
+
+    def began_before(self, moment: ClockTime) -> bool:
+        """Say whether the Pod was surely there before a moment."""
+        return any(ClockTime(time, clock).before(moment) for clock, time in self.first.items())
+
+    def seen_after(self, moment: ClockTime) -> bool:
+        """Say whether the Pod was surely still there after a moment."""
+        return any(moment.before(ClockTime(time, clock)) for clock, time in self.last.items())
+
+    def preceded(self, other: "PodLife") -> bool:
+        """Say whether this Pod was there before another, and not after: what was seen of them is in that order."""
+        return any(
+            ClockTime(time, clock).before(ClockTime(first, theirs))
+            for clock, time in self.last.items()
+            for theirs, first in other.first.items()
+        ) and not any(other.began_before(ClockTime(time, clock)) for clock, time in self.last.items())
+
+
+class PlaceHistory:
+    """The Pods that had one name, and the requests that created them; of both the latest eight."""
+
+    def __init__(self, place: str) -> None:
+        self.unique = _GENERATED.fullmatch(place) is not None
+        """Whether no second Pod ever gets this name."""
+        self.lives: dict[str, PodLife] = {}
+        self.creations: tuple[PodCreation, ...] = ()
+
+    def life(self, uid: str) -> PodLife:
+        """Return the life of a Pod, a new one if it was not known."""
+        life = self.lives.get(uid)
+        if life is None:
+            if len(self.lives) >= _MOST_LIVES:
+                del self.lives[next(iter(self.lives))]
+                self.unique = False
+            life = self.lives[uid] = PodLife(uid)
+            self.unique = self.unique and len(self.lives) == 1
+        return life
+
+    def created(self, creation: PodCreation) -> None:
+        """Note a request that created a Pod of this name."""
+        if all(creation.span != known.span for known in self.creations):
+            self.unique = self.unique and not self.creations
+            ordered = sorted((*self.creations, creation), key=lambda one: one.start.time)
+            self.creations = tuple(ordered[-_MOST_CREATIONS:])
+
+    def creation_of(self, uid: str) -> PodCreation | None:
+        """Return the request that created a Pod; None where there is none, or where it may be that of another."""
+        life = self.lives.get(uid)
+        if life is None:
+            return None
+        mine = [one for one in self.creations if self._may_be_of(one, life)]
+        if len(mine) != 1 or sum(self._may_be_of(mine[0], other) for other in self.lives.values()) != 1:
+            return None
+        return mine[0]
+
+    def creations_possible(self, uid: str) -> int:
+        """Return how many requests may have created a Pod."""
+        life = self.lives.get(uid)
+        return sum(self._may_be_of(one, life) for one in self.creations) if life else 0
+
+    def _may_be_of(self, creation: PodCreation, life: PodLife) -> bool:
+        if not life.first or life.began_before(creation.start):
+            return False
+        # Between a Pod's creation and when it was first seen no other was there, nor was another created.
+        return not any(
+            other.seen_after(creation.end) and other.preceded(life)
+            for other in self.lives.values()
+            if other is not life
+        ) and not any(self._between(creation, other, life) for other in self.creations if other.span != creation.span)
+
+    def _between(self, creation: PodCreation, other: PodCreation, life: PodLife) -> bool:
+        return creation.end.before(other.start) and life.seen_after(other.end)
+
+    def meant(self, start: ClockTime, end: ClockTime) -> tuple[str, int]:
+        """Return the uid of the Pod that a request from `start` to `end` is about, or "", and how many it may be."""
+        if self.unique:
+            return (next(iter(self.lives)), 1) if self.lives else ("", 0)
+        possible = list(self.possible(start, end))
+        unseen = len(self._reigning(start, end)) - len(self.lives)
+        if len(possible) != 1 or unseen > 0:
+            return "", len(possible) + max(unseen, 0)
+        return (possible[0], 1) if self._surely_there(self.lives[possible[0]], start) else ("", 2)
+
+    def created_by(self, start: ClockTime, end: ClockTime) -> tuple[str, int]:
+        """Return the uid of the Pod that a request from `start` to `end` created, or "", and how many it may be."""
+        made = [one for one in self.creations if one.start.clock == start.clock]
+        spans = {one.span for one in made if one.start.time <= end.time and start.time <= one.end.time}
+        if len(spans) != 1:
+            return "", len(spans)
+        uids = [uid for uid in self.lives if (known := self.creation_of(uid)) and known.span in spans]
+        if len(uids) == 1:
+            return uids[0], 1
+        return "", 2 if self.lives else 0
+
+    def possible(self, start: ClockTime, end: ClockTime) -> Iterable[str]:
+        """Return the uids of all Pods that a request may be about."""
+        reigning = self._reigning(start, end)
+        return [uid for uid, life in self.lives.items() if not self._excluded(life, start, end, reigning)]
+
+    def _reigning(self, start: ClockTime, end: ClockTime) -> Sequence[PodCreation]:
+        """Return the creations that may have been the latest when a request was made."""
+        before = [one for one in self.creations if not end.before(one.start)]
+        return [
+            one
+            for one in before
+            if not any(one.end.before(other.start) and other.end.before(start) for other in before)
+        ]
+
+    def _excluded(self, life: PodLife, start: ClockTime, end: ClockTime, reigning: Sequence[PodCreation]) -> bool:
+        others = [other for other in self.lives.values() if other is not life]
+        if any(other.began_before(start) and life.preceded(other) for other in others):
+            return True
+        if any(other.seen_after(end) and other.preceded(life) for other in others):
+            return True
+        creation = self.creation_of(life.uid)
+        if creation is not None:
+            return creation not in reigning
+        # What was created after this Pod had begun is another, and ended it.
+        return bool(reigning) and all(life.began_before(one.start) for one in reigning)
+
+    def _surely_there(self, life: PodLife, start: ClockTime) -> bool:
+        creation = self.creation_of(life.uid)
+        if creation is not None and (
+            creation.start.before(start) or (creation.start.clock == start.clock and creation.start.time <= start.time)
+        ):
+            return True
+        # One whose creation nobody saw may have had a predecessor just as unseen.
+        known = life.first.get(start.clock)
+        return life.began_before(start) or (known is not None and known <= start.time)
