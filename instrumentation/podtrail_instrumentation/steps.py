@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-Fields = Mapping[str, str | bool | int | float | Sequence[str]]
+Fields = Mapping[str, str | bool | int | float | Sequence[str] | Sequence[int]]
 
 _MILLISECOND = 1_000_000
 _SECOND = 1_000_000_000

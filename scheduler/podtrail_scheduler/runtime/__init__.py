@@ -10,7 +10,8 @@ The spans of an attempt, as KEP-5927 proposes them (in brackets: only when it ha
       |    +- preFilter         scheduler.plugins.skipped: those that had nothing to do (preScore as well)
       |    +- filter            scheduler.nodes.total, scheduler.nodes.evaluated, scheduler.nodes.feasible
       |    +- [postFilter]
-      |    +- [preScore, score] with more than one feasible node
+      |    +- [preScore, score] with more than one feasible node; on score: scheduler.nodes.evaluated,
+      |    |                     scheduler.score.nodes, .totals, .selected, .margin, .ties, .plugin.<Name>, .extenders
       |    +- reserve, permit, [unreserve]
       +- [bindingCycle]         scheduler.selected_node
            +- [waitOnPermit], preBind, bind (scheduler.selected_node), postBind, [unreserve]

@@ -84,8 +84,12 @@ class Caller:
         span: Span,
         refused: PhaseFailure | None = None,
         skipped: Sequence[str] = (),
+        at: int | None = None,
     ) -> None:
-        """Ends a phase's span with its result; plugins of ours that answered Skip left no span and are named on it."""
+        """Ends a phase's span with its result, at `at` if it was over before now.
+
+        Plugins of ours that answered Skip left no span and are named on it.
+        """
         status = refused.status if refused is not None else None
         if span.recording:
             span.set_attributes(_RESULTS[status.result if status is not None else "Success"])
@@ -93,7 +97,7 @@ class Caller:
                 span.set_attributes({"scheduler.plugins.skipped": ours})
             if status is not None and status.result == "Error":
                 span.fail(status.message)
-        span.end(PHASE_THRESHOLD)
+        span.end(PHASE_THRESHOLD, at)
         if self.measures is not None and span.name in _TITLES:
             assert span.ended is not None
             text = status.code.text if status is not None else "Success"

@@ -16,6 +16,7 @@ from podtrail_scheduler.objects import Pod
 from .calling import PLUGIN_THRESHOLD, PhaseFailure
 from .framework import Framework
 from .remembering import UNKNOWN
+from .score_shares import ScoreShares
 
 
 class ScorePhase:
@@ -34,6 +35,8 @@ class ScorePhase:
         self.by_plugin: dict[str, Sequence[int]] = {}
         """The weighted scores of each plugin, kept when `observed`."""
         self.observed = False
+        self._shares: ScoreShares | None = None
+        """Of a sampled attempt, from its scores to the draw."""
 
     def run(self, parent: Span) -> PhaseFailure | None:
         """Both phases; the failure if a plugin had one."""
@@ -62,6 +65,7 @@ class ScorePhase:
         """Asks each plugin for all nodes, and sums what they say by weight."""
         caller = self._framework.caller
         phase = caller.start_phase(parent, "score")
+        shares = self._shares = ScoreShares(phase) if phase.recording else None
         refused = None
         for plugin in self._framework.profile.score:
             if plugin.name in self._state.skip_score:
@@ -86,12 +90,19 @@ class ScorePhase:
             caller.measure(self._state, plugin.name, "score", refused.status if refused is not None else None, began)
             if refused is not None:
                 break
-        caller.end_phase(phase, refused)
+        if shares is None or refused is not None:
+            self._shares = None
+            caller.end_phase(phase, refused)
+        else:
+            shares.over = caller.clock.now()
         return refused
 
     def add(self, extra: Mapping[str, int]) -> None:
         """Adds to the scores of nodes, by name."""
-        self._sums = list(map(add, self.sums(), [extra.get(node.name, 0) for node in self._nodes]))
+        added = [extra.get(node.name, 0) for node in self._nodes]
+        if self._shares is not None:
+            self._shares.extenders(added)
+        self._sums = list(map(add, self.sums(), added))
         self._base = 0
 
     def sums(self) -> list[int]:
@@ -107,15 +118,23 @@ class ScorePhase:
         return [node.name for node in self._nodes]
 
     def best(self, random: Random) -> str:
-        """The node with the highest sum, drawn from those that have it."""
+        """The node with the highest sum, drawn from those that have it; the span `score` ends with why it is that."""
+        winner = self._draw(random)
+        shares = self._shares
+        if shares is not None:
+            shares.span.set_attributes(shares.attributes(self._nodes, self._sums or (), self._base, winner))
+            self._framework.caller.end_phase(shares.span, at=shares.over)
+        return self._nodes[winner].name
+
+    def _draw(self, random: Random) -> int:
         if self._sums is None:
-            return self._nodes[random.randrange(len(self._nodes))].name
+            return random.randrange(len(self._nodes))
         highest = max(self._sums)
         equals = self._sums.count(highest)
         if equals == 1:
-            return self._nodes[self._sums.index(highest)].name
+            return self._sums.index(highest)
         places = [place for place, each in enumerate(self._sums) if each == highest]
-        return self._nodes[places[random.randrange(equals)]].name
+        return places[random.randrange(equals)]
 
     def _run(self, span: Span | None, plugin: ScorePlugin) -> PhaseFailure | None:
         name = plugin.name
@@ -146,6 +165,8 @@ class ScorePhase:
 
     def _count(self, name: str, scores: Sequence[int], lowest: int, highest: int) -> None:
         weight = self._framework.profile.weights[name]
+        if self._shares is not None:
+            self._shares.plugin(name, weight, scores, highest)
         if self.observed:
             self.by_plugin[name] = [weight * score for score in scores]
         if lowest == highest:
