@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from podtrail.reconstruction.node_scores import NodeScores
 from podtrail.reconstruction.utiltrace import Block
 
 MOST_PLUGINS: Final = 128
@@ -14,7 +15,6 @@ _BEGINNING: Final = 960
 _MISSING: Final = re.compile(r"%!(.)\([A-Z]+\)")
 _FLAG: Final = re.compile(r"% +")
 _NAMES_KEPT: Final = 10
-_TOTALS_KEPT: Final = 5
 POINTS: Final = {
     "PreFilter": "preFilter",
     "Filter": "filter",
@@ -38,10 +38,6 @@ class PluginMarks:
     last: int
     refused: list[str] = field(default_factory=list)
     reason: str = ""
-    scores: dict[str, int] = field(default_factory=dict)
-    """By node, times the plugin's weight; of an attempt that has ended the selected node's and two more."""
-    scored: int = 0
-    """How many nodes it scored."""
 
 
 @dataclass(slots=True)
@@ -69,7 +65,7 @@ class Draft:
     victim_count: int | None = None
     plugins: dict[tuple[str, str], PluginMarks] = field(default_factory=dict)
     """By extension point and name."""
-    totals: dict[str, int] = field(default_factory=dict)
+    scores: NodeScores | None = None
     totalled: int = 0
     details: int = 0
     """How many nodes' names it holds."""
@@ -123,13 +119,9 @@ class Draft:
         if not self.details:
             return
         for marks in self.plugins.values():
-            marks.scored = marks.scored or len(marks.scores)
-            ordered = sorted(marks.scores.items(), key=lambda one: one[1])
-            kept = ordered[:1] + ordered[-1:] if ordered else []
-            marks.scores = dict(kept) | {node: score for node, score in ordered if node == self.node}
             del marks.refused[_NAMES_KEPT:]
-        best = sorted(self.totals.items(), key=lambda one: (-one[1], one[0]))
-        self.totals = dict(best[:_TOTALS_KEPT] + [one for one in best if one[0] == self.node])
+        if self.scores is not None:
+            self.scores.close(self.node)
         self.details = 0
 
     def add_victims(self, names: Iterable[str]) -> None:

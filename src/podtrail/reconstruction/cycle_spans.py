@@ -11,7 +11,6 @@ from podtrail.reconstruction.span_writer import ROOT, Inferred, SpanWriter
 CYCLE: Final = "schedulingCycle"
 _POINTS: Final = ("preFilter", "filter", "postFilter", "preScore", "score", "reserve", "permit")
 _NAMES_SHOWN: Final = 10
-_SCORES_SHOWN: Final = 5
 _STEPS: Final = {"Computing predicates done": "filter", "Prioritizing done": "score"}
 _BY_LINES: Final = "from the first to the last line of the phase, which is the least it took"
 _BY_STEP: Final = "a step of the trace in the log, to the millisecond"
@@ -95,12 +94,8 @@ class CycleSpans:
             for name, count in (("total", failure.nodes), ("evaluated", draft.evaluated), ("feasible", feasible)):
                 if count is not None:
                     counts[f"scheduler.nodes.{name}"] = count
-        elif point == "score" and draft.totals:
-            best = sorted(draft.totals.items(), key=lambda one: (-one[1], one[0]))[:_SCORES_SHOWN]
-            counts["scheduler.score.nodes"] = [node for node, _ in best]
-            counts["scheduler.score.totals"] = [score for _, score in best]
-            if draft.node in draft.totals:
-                counts["scheduler.score.selected"] = draft.totals[draft.node]
+        elif point == "score" and draft.scores:
+            counts |= draft.scores.of_phase(draft.node)
         return counts
 
     def _plugin(
@@ -123,24 +118,13 @@ class CycleSpans:
             inferred = dict.fromkeys(("start", "end"), "from its lines, which is the least it took")
             start = min(max(marks.first, window[0]), window[1])
             end = min(marks.last, window[1])
-            attributes.update(self._scores(marks))
+            if point == "score" and self._draft.scores:
+                attributes |= self._draft.scores.of_plugin(plugin, self._draft.node)
         if rejected := sum(refusal.nodes or 0 for refusal in refusals):
             attributes["scheduler.nodes.rejected"] = rejected
         events = [_refused(refusal, marks, end) for refusal in refusals]
         name = f"plugin: {plugin}"
         return self._writer.write(f"{phase}/{name}", name, (start, end), attributes, inferred=inferred, events=events)
-
-    def _scores(self, marks: PluginMarks) -> dict[str, Value]:
-        if not marks.scores:
-            return {}
-        told: dict[str, Value] = {
-            "scheduler.nodes.evaluated": marks.scored,
-            "scheduler.score.highest": max(marks.scores.values()),
-            "scheduler.score.lowest": min(marks.scores.values()),
-        }
-        if self._draft.node in marks.scores:
-            told["scheduler.score.selected"] = marks.scores[self._draft.node]
-        return told
 
 
 def _refused(refusal: Rejection, marks: PluginMarks | None, time: int) -> Event:

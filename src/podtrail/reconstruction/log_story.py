@@ -9,6 +9,7 @@ from podtrail.reconstruction.attempt_draft import POINTS, Draft
 from podtrail.reconstruction.calendar import length
 from podtrail.reconstruction.failed_scheduling import read_failure
 from podtrail.reconstruction.leadership import Leadership
+from podtrail.reconstruction.node_scores import NodeScores
 from podtrail.reconstruction.open_attempts import OpenAttempts
 from podtrail.reconstruction.pods import FOREVER, PodRegistry
 from podtrail.reconstruction.scheduler_log import LineMeaning
@@ -153,14 +154,21 @@ class LogStory:
         marks = draft.mark("score", _name(told, "plugin"), told.time)
         score = _count(told.values.get("score"))
         if marks and score is not None and self.attempts.room(draft):
-            marks.scores[_name(told, "node")] = score
+            draft.scores = draft.scores or NodeScores()
+            draft.scores.plugins.setdefault(_name(told, "plugin"), {})[_name(told, "node")] = score
+
+    def _extended(self, told: LineMeaning) -> None:
+        draft = self.attempts.of(told)
+        draft.scores = draft.scores or NodeScores()
+        draft.scores.extended = True
 
     def _totalled(self, told: LineMeaning) -> None:
         draft = self.attempts.of(told)
         score = _count(told.values.get("score"))
         draft.totalled = told.time
         if score is not None and self.attempts.room(draft):
-            draft.totals[_name(told, "node")] = score
+            draft.scores = draft.scores or NodeScores()
+            draft.scores.totals[_name(told, "node")] = score
 
     def _post_filtered(self, told: LineMeaning) -> None:
         self.attempts.of(told).post_filtered = told.time
@@ -250,6 +258,7 @@ _HANDLERS: Final[dict[Kind, Callable[[LogStory, LineMeaning], object]]] = {
     Kind.WITHIN: LogStory._within,
     Kind.NODE_REFUSED: LogStory._node_refused,
     Kind.SCORED: LogStory._scored,
+    Kind.EXTENDER_SCORED: LogStory._extended,
     Kind.TOTALLED: LogStory._totalled,
     Kind.POST_FILTERED: LogStory._post_filtered,
     Kind.NOMINATED: LogStory._nominated,

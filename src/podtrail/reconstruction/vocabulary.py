@@ -23,6 +23,7 @@ class Kind(StrEnum):
     WITHIN = "an attempt goes on"
     NODE_REFUSED = "a plugin refuses a node"
     SCORED = "a plugin scores a node"
+    EXTENDER_SCORED = "an extender scores a node"
     TOTALLED = "a node's scores are summed up"
     POST_FILTERED = "PostFilter ends"
     NOMINATED = "preemption chooses a node"
@@ -79,6 +80,7 @@ MESSAGES: Final = {
         ),
         Kind.NODE_REFUSED: ("node had untolerated taints",),
         Kind.SCORED: ("Plugin scored node for pod",),
+        Kind.EXTENDER_SCORED: ("Extender scored node for pod",),
         Kind.TOTALLED: ("Calculated node's final score for pod",),
         Kind.POST_FILTERED: ("Status after running PostFilter plugins for pod",),
         Kind.NOMINATED: ("the target node for the preemption is determined",),
