@@ -11,7 +11,7 @@ from podtrail_extensions.viewer import FACTORY
 from podtrail_extensions.viewer.extension import Viewer
 
 from podtrail.component import Context, StartError
-from podtrail.otlp import Batch, Link
+from podtrail.otlp import Batch, Link, Value
 from podtrail.testing.attempts import START, MadeAttempt, no_room
 
 Viewing = Callable[..., AbstractAsyncContextManager[tuple[Viewer, ClientSession]]]
@@ -128,6 +128,23 @@ def test_a_node_is_called_what_it_is_to_the_pod(viewing: Viewing, made: MadeAtte
     page = get(viewing, f"/pods/{UID}", made.batch())
 
     assert f"<dt>{label}</dt><dd><bdi>n1</bdi></dd>" in page
+
+
+def test_why_a_node_was_chosen_stands_on_the_pages_of_pod_and_attempt(viewing: Viewing) -> None:
+    scores: dict[str, Value] = {
+        "scheduler.nodes.evaluated": 7,
+        "scheduler.score.nodes": ["node-07", "<b>node-3</b>"],
+        "scheduler.score.totals": [1_287, 1_273],
+        "scheduler.score.plugin.ImageLocality": [14, 0],
+        "scheduler.score.plugins_cut": 1,
+    }
+    made = MadeAttempt(scores=scores)
+    for path in (f"/pods/{UID}", f"/traces/{made.trace_id.hex()}"):
+        page = get(viewing, path, made.batch())
+        assert "node-07 won with 1,287 points, 14 more than &lt;b&gt;node-3&lt;/b&gt;: ImageLocality +14." in page
+        assert '<th scope="row"><bdi>ImageLocality</bdi></th><td class="num">14</td><td class="num">0</td>' in page
+        assert "7 nodes were scored, the best 2 are shown. 1 more plugin scored." in page
+    assert "Why this node" not in get(viewing, f"/pods/{UID}", MadeAttempt().batch())
 
 
 def test_a_no_that_is_not_about_nodes_counts_none(viewing: Viewing) -> None:

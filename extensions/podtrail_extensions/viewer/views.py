@@ -15,7 +15,9 @@ from podtrail.story import (
     SpanFate,
     TraceStory,
     answer,
+    plain,
     sentence,
+    why_node,
 )
 
 PAGE_ROWS = 100
@@ -149,6 +151,10 @@ class PodView:
     trace: TraceStory | None
     """Of the latest attempt whose spans are held."""
     trace_attempt: int | None
+    chosen: AttemptStory | None
+    """The attempt that found a node."""
+    why_node: str
+    """Why it took that node; "" where no span tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +164,7 @@ class TracePage:
     trace: TraceStory
     pod: PodRow | None
     attempt: AttemptStory | None
+    why_node: str
 
 
 class PodViews:
@@ -199,6 +206,7 @@ class PodViews:
         held = next((one for one in reversed(pod.attempts) if self._store.get(one.trace_id)), None)
         others = [other for other in self._stories.named(pod.name, pod.namespace) if other.key != key]
         attempts = self._attempts(pod)
+        chosen = next((one for one in reversed(pod.attempts) if one.result == "Success"), None)
         return PodView(
             pod=pod,
             sentence=sentence(pod, now),
@@ -208,6 +216,8 @@ class PodViews:
             namesakes=tuple(PodRow.of(other) for other in others),
             trace=self._library.trace(held.trace_id) if held else None,
             trace_attempt=held.number if held else None,
+            chosen=chosen,
+            why_node=_why_node(pod, chosen),
         )
 
     def trace(self, trace_id: bytes, span_id: bytes = b"") -> TracePage | None:
@@ -216,7 +226,10 @@ class PodViews:
         if trace is None:
             return None
         known = self._stories.attempt(trace_id)
-        return TracePage(trace, PodRow.of(known[0]) if known else None, known[1] if known else None)
+        if known is None:
+            return TracePage(trace, None, None, "")
+        pod, attempt = known
+        return TracePage(trace, PodRow.of(pod), attempt, _why_node(pod, attempt))
 
     def fate(self, trace_id: bytes) -> SpanFate:
         """Return what became of a trace."""
@@ -229,6 +242,10 @@ class PodViews:
             same = bool(rows) and answer(attempt) == answer(rows[-1].attempt)
             rows.append(AttemptRow(attempt, held, self._library.decision(attempt), same))
         return tuple(rows)
+
+
+def _why_node(pod: PodStory, attempt: AttemptStory | None) -> str:
+    return " ".join(map(plain, why_node(pod, attempt))) if attempt and attempt.result == "Success" else ""
 
 
 def _outline(rows: Sequence[AttemptRow], same_from: int) -> tuple[AttemptRow | FoldedAttempts, ...]:

@@ -18,6 +18,7 @@ from podtrail.story.stories import Stories
 from podtrail.story.summary import LedgerLine, RunSummary, WaitingPods, summarize
 from podtrail.story.tree import SpanRow, TraceStory, tell_trace
 from podtrail.story.view import to_json
+from podtrail.story.why_node import why_node
 from podtrail.story.words import (
     DECISION_WORDS,
     VOTE_WORDS,
@@ -85,4 +86,5 @@ __all__ = [
     "verdict_words",
     "visible",
     "votes_of",
+    "why_node",
 ]

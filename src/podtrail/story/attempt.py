@@ -22,6 +22,7 @@ from podtrail.otlp import (
 )
 from podtrail.story.pace import plugin_time
 from podtrail.story.phases import Phase, PhaseTimes
+from podtrail.story.score_table import ScoreTable, read_scores
 from podtrail.story.values import number, text
 
 _ROOT = ROOT_NAME.encode()
@@ -70,6 +71,7 @@ class SpanFindings:
     slowest: SlowestPlugin | None = None
     victims: PreemptedPods | None = None
     times: PhaseTimes = field(default_factory=PhaseTimes)
+    scores: ScoreTable | None = None
 
     @property
     def size(self) -> int:
@@ -78,6 +80,7 @@ class SpanFindings:
             800
             + len(self.bind_error)
             + self.times.size
+            + (self.scores.size if self.scores else 0)
             + _refusals_size([rejection for _, rejection in self.rejections])
         )
 
@@ -103,6 +106,8 @@ class SpanFindings:
                 self.nodes = number(attributes.get("scheduler.nodes.total"))
                 self.evaluated = number(attributes.get("scheduler.nodes.evaluated"))
                 self.feasible = number(attributes.get("scheduler.nodes.feasible"))
+            case "score":
+                self.scores = read_scores(attributes) or self.scores
             case "schedulingCycle":
                 self.cycle = span.duration or None  # one that takes no time was rebuilt from a single moment
             case "bindingCycle":
@@ -173,6 +178,8 @@ class AttemptStory:
     phases: tuple[Phase, ...] = ()
     """Where the time went, the longest first."""
     victims: PreemptedPods | None = None
+    scores: ScoreTable | None = None
+    """The best nodes; None where nothing was scored or no span tells."""
     begun: bool = True
     """Whether its start is known; otherwise it had begun when the first thing was told of it."""
 
@@ -187,7 +194,9 @@ class AttemptStory:
         """About how many bytes it takes in memory."""
         texts = (self.message, self.reason, self.policy, self.bind_error, self.why.preemption, self.selected_node)
         names = self.victims.names if self.victims else ()
-        return 700 + sum(map(len, (*texts, *names))) + 200 * len(self.phases) + _refusals_size(self.why.rejections)
+        scores = self.scores.size if self.scores else 0
+        told = sum(map(len, (*texts, *names))) + _refusals_size(self.why.rejections)
+        return 700 + told + 200 * len(self.phases) + scores
 
     @classmethod
     def of(cls, attempt: Attempt, attributes: Mapping[str, Value]) -> Self:
@@ -254,6 +263,7 @@ class AttemptStory:
             slowest=findings.slowest,
             phases=findings.times.longest(),
             victims=findings.victims or self.victims,
+            scores=findings.scores,
         )
 
 

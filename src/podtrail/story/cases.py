@@ -14,6 +14,7 @@ from podtrail.story.linked_calls import LinkedCall, call_words
 from podtrail.story.pace import PluginPace, UsualPace
 from podtrail.story.pod import PodStory, who_said_no
 from podtrail.story.time_spent import how_it_went
+from podtrail.story.why_node import why_node
 from podtrail.story.words import clock, several
 
 _SECOND = 1_000_000_000
@@ -237,4 +238,5 @@ def scheduled(pod: PodStory, around: PodContext, most: int) -> list[Line]:  # no
     """Return what happened before, where the time went, and what others did for it."""
     words = {"creation": "Created by", "binding": "Bound by", "scheduling": "Started by"}
     linked = [line(dim(f"{words[c.kind]} {call_words(c)}, trace {c.trace_id.hex()}")) for c in around.calls]
-    return [*how_it_went(pod, around.plugin), *linked]
+    node = why_node(pod, pod.last) if pod.last else []
+    return [*node, *how_it_went(pod, around.plugin), *linked]

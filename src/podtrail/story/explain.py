@@ -12,6 +12,7 @@ from podtrail.story.linked_calls import call_words
 from podtrail.story.pod import PodStory, slow_attempt
 from podtrail.story.pod_state import POD_STATES, SLOW, PodState
 from podtrail.story.time_spent import spent, time_table
+from podtrail.story.why_node import score_lines, why_node
 from podtrail.story.words import ago, clock, duration, several
 
 _CASES: Mapping[PodState, Callable[[PodStory, PodContext, int], list[Line]]] = {
@@ -48,7 +49,7 @@ def explain_attempt(pod: PodStory, number: int, around: PodContext) -> Explanati
         f", took {duration(attempt.duration)}.",
     )
     trace = _trace(attempt)
-    lines = [first, *_answer(attempt, around, MOST_LINES - 1 - len(trace)), *trace]
+    lines = [first, *_answer(pod, attempt, around, MOST_LINES - 1 - len(trace)), *trace]
     return Explanation(tuple(lines[:MOST_LINES]), tuple(_details(pod, attempt, around)))
 
 
@@ -101,13 +102,13 @@ def _result_style(attempt: AttemptStory) -> Style:
     return "good" if attempt.result == "Success" else "bad" if attempt.result == "Error" else "held"
 
 
-def _answer(attempt: AttemptStory, around: PodContext, most: int) -> list[Line]:
+def _answer(pod: PodStory, attempt: AttemptStory, around: PodContext, most: int) -> list[Line]:
     if attempt.result == "Success":
         pace = around.plugin
         node = (
             f"It chose {safe(attempt.selected_node, 80)}." if attempt.selected_node else "Its node: not in this source."
         )
-        return [line(node), spent(attempt), *time_table(attempt, pace)]
+        return [*(why_node(pod, attempt) or [line(node)]), spent(attempt), *time_table(attempt, pace)]
     if attempt.bind_error:
         refusal = read_bind_refusal(attempt.bind_error)
         node = f": {safe(attempt.selected_node, 80)}" if attempt.selected_node else ""
@@ -145,6 +146,7 @@ def _details(pod: PodStory, attempt: AttemptStory | None, around: PodContext) ->
         lines += compare(pod.attempts[0], attempt)
     if len(attempt.why.rejections) > 1 or attempt.message:
         lines += _in_full(attempt)
+    lines += score_lines(attempt)
     lines += list_attempts(pod)
     lines += [line(f"Linked, {call.kind}: {call_words(call)}, trace {call.trace_id.hex()}") for call in around.calls]
     lines.append(line(dim(f"uid {safe(pod.uid, 80) or 'not in this source'}, profile {_profile(attempt)}")))

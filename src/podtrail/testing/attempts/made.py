@@ -58,6 +58,10 @@ class MadeAttempt:
     links: Sequence[Link] = ()
     attributes: Mapping[str, Value] = field(default_factory=dict)
     """Added to the root."""
+    scores: Mapping[str, Value] = field(default_factory=dict)
+    """Attributes of its span `score`; without any it has none."""
+    evaluated: int | None = None
+    """How many nodes were looked at; None for all."""
     stitched: bool = True
     """Whether the root bears its number as link_stitching writes it; else as the scheduler counts."""
 
@@ -132,15 +136,18 @@ class MadeAttempt:
 
     def _scheduling(self) -> list[bytes]:
         refused = sum(len(no.nodes) for no in self.refusals)
+        evaluated = self.nodes if self.evaluated is None else self.evaluated
         counts: dict[str, Value] = {
             "scheduler.nodes.total": self.nodes,
-            "scheduler.nodes.evaluated": self.nodes,
-            "scheduler.nodes.feasible": self.nodes - refused,
+            "scheduler.nodes.evaluated": evaluated,
+            "scheduler.nodes.feasible": evaluated - refused,
         }
         spans = [
             self._span(1, 0, "schedulingCycle", (0.01, 0.9)),
             self._span(2, 1, "filter", (0.1, 0.6), attributes=counts),
         ]
+        if self.scores:
+            spans.append(self._span(5, 1, "score", (0.6, 0.8), attributes=dict(self.scores)))
         for at, no in enumerate(self.refusals):
             begin = 0.1 + 0.5 * at / len(self.refusals)
             plugin: dict[str, Value] = {
