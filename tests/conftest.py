@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.envtest.control_plane"]
+pytest_plugins = ["tests.envtest.control_plane", "tests.node.fixtures"]
 
 # How long an example takes says nothing on a shared machine.
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
@@ -34,8 +34,8 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the tests that share a control plane, the longest: one worker gets them, and starts but one."""
-    items.sort(key=lambda item: "control_plane" not in item.keywords)
+    """Begin with tests that share a node or a control plane, the longest: one worker gets them, and starts but one."""
+    items.sort(key=lambda item: ("node" not in item.keywords, "control_plane" not in item.keywords))
 
 
 @pytest.fixture

@@ -77,16 +77,16 @@ class Authority:
 class Api:
     """Requests as a cluster administrator, one after the other, as JSON."""
 
-    def __init__(self, port: int, authority: Authority, certificate: tuple[Path, Path]) -> None:
-        self._port = port
-        self._tls = ssl.create_default_context(cafile=authority.certificate)
-        self._tls.load_cert_chain(*certificate)
+    def __init__(self, port: int, authority: Authority, certificate: tuple[Path, Path], host: str = HOST) -> None:
+        self.host, self.port = host, port
+        self.tls = ssl.create_default_context(cafile=authority.certificate)
+        self.tls.load_cert_chain(*certificate)
 
     def request(
         self, method: str, path: str, body: Any = None, content_type: str = "application/json", **headers: str
     ) -> Any:
         """Returns the JSON of the answer, or its text. Raises Refusal, OSError."""
-        connection = http.client.HTTPSConnection(HOST, self._port, context=self._tls, timeout=DEADLINE)
+        connection = http.client.HTTPSConnection(self.host, self.port, context=self.tls, timeout=DEADLINE)
         with contextlib.closing(connection):
             data = None if body is None else json.dumps(body)
             connection.request(method, path, data, {"Content-Type": content_type, **headers})
@@ -135,6 +135,11 @@ class Api:
 class ControlPlane:
     """etcd and kube-apiserver in a folder; `stop` ends all that it started."""
 
+    NAMES: tuple[str, ...] = (f"IP:{HOST}", "DNS:localhost")
+    """What the certificate of API server and scheduler is for."""
+    ADMISSION: tuple[str, ...] = ("--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount")
+    """Who may do what; without a controller-manager there are no ServiceAccounts that Pods could have."""
+
     def __init__(
         self, assets: Path, folder: Path, *, apiserver: Sequence[str] = (), gates: Mapping[str, bool] | None = None
     ) -> None:
@@ -147,7 +152,7 @@ class ControlPlane:
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._etcd, self._peer, self.port, self.scheduler_port = free_ports(4)
         self._authority = Authority(folder / "pki")
-        names = f"subjectAltName=IP:{HOST},DNS:localhost"
+        names = f"subjectAltName={','.join(self.NAMES)}"
         self._serving = self._authority.issue("serving", "/CN=kube-apiserver", "extendedKeyUsage=serverAuth", names)
         key = ["openssl", "genrsa", "-out", "sa.key", "2048"]
         subprocess.run(key, cwd=self._authority.folder, check=True, capture_output=True, timeout=DEADLINE)
@@ -171,11 +176,11 @@ class ControlPlane:
             *("kube-apiserver", f"--etcd-servers=http://{HOST}:{self._etcd}", f"--secure-port={self.port}"),
             *(f"--bind-address={HOST}", f"--advertise-address={HOST}", f"--cert-dir={pki}"),
             *(f"--tls-cert-file={self._serving[0]}", f"--tls-private-key-file={self._serving[1]}"),
-            *(f"--client-ca-file={self._authority.certificate}", "--authorization-mode=RBAC"),
+            *(f"--client-ca-file={self._authority.certificate}", *self.ADMISSION),
             *(f"--service-account-key-file={key}", f"--service-account-signing-key-file={key}"),
             *("--service-account-issuer=https://kubernetes.default.svc", "--service-cluster-ip-range=10.0.0.0/24"),
-            *("--disable-admission-plugins=ServiceAccount", "--endpoint-reconciler-type=none", "--profiling=false"),
-            *("--anonymous-auth=false", "--allow-privileged=true", *self._gates, *self._flags),
+            *("--endpoint-reconciler-type=none", "--profiling=false", "--anonymous-auth=false"),
+            *("--allow-privileged=true", *self._gates, *self._flags),
         )
         self._await("kube-apiserver", lambda: self.api.get("/readyz") == "ok")
         self._await("kube-apiserver", lambda: self.api.get("/api/v1/namespaces/default"))
