@@ -1,10 +1,11 @@
 """The configuration of `link_stitching`."""
 
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
 from podtrail.config.types import SECOND, Model, NonNegativeDuration, PositiveDuration
+from podtrail_processors.link_stitching.lifecycle.config import LifecycleSettings
 
 _MIB = 1 << 20
 
@@ -16,6 +17,14 @@ class Config(Model):
     takes at most about 1 KiB, so that the defaults stay below 160 MiB whatever comes, held spans included.
     """
 
+    mode: Literal["link", "lifecycle"] = Field(
+        default="link",
+        description="`link`: spans get links and stay in the traces that they came in. `lifecycle`: besides, each "
+        "Pod gets a trace of its own, `PodLifecycle`, whose spans stand for what happened to it and link to that.",
+    )
+    lifecycle: LifecycleSettings = Field(
+        default_factory=LifecycleSettings, description="With `mode: lifecycle`: when lives are told."
+    )
     reorder_wait: NonNegativeDuration = Field(
         default=5 * SECOND,
         description="How long spans with links, attempts above all, are held, so that what started earlier but arrives "
@@ -65,6 +74,8 @@ class Config(Model):
             raise ValueError("max_attempts must be at least max_attempts_per_pod")
         if self.ttl <= self.reorder_wait:
             raise ValueError("ttl must be longer than reorder_wait")
+        if self.mode != "link" and self.ttl <= self.lifecycle.timeout + self.lifecycle.wait:
+            raise ValueError("ttl must be longer than lifecycle::timeout and lifecycle::wait together")
         return self
 
     @property

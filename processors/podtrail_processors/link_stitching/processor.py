@@ -8,8 +8,10 @@ from podtrail.component import Context, Taken
 from podtrail.otlp import Batch, Group, attempts_in, span_reader, split
 from podtrail_processors.link_stitching.amendment import amendment_groups
 from podtrail_processors.link_stitching.config import Config
+from podtrail_processors.link_stitching.lifecycle.lifecycles import Lifecycles
 from podtrail_processors.link_stitching.memory import StitchingMemory
 from podtrail_processors.link_stitching.neighbours import creations_in
+from podtrail_processors.link_stitching.originals import Originals
 from podtrail_processors.link_stitching.prefilter import CREATION_MARK, is_marked
 from podtrail_processors.link_stitching.reorder_window import ReorderWindow
 from podtrail_processors.link_stitching.stitcher import Stitcher
@@ -51,6 +53,10 @@ class LinkStitching:
         )
         self._room = ReorderWindow()
         self._stitcher = Stitcher(self._memory, self._room, context, amend=config.amendments)
+        self._lives: Lifecycles | None = None
+        if config.mode == "lifecycle":
+            known = Originals(self._memory)
+            self._lives = Lifecycles(config.lifecycle, config.max_traces, config.ttl, known, context)
         self._amended = metrics.counter(
             "otelcol_processor_link_stitching_amendments", "Amendment spans sent.", ("processor",)
         )
@@ -78,6 +84,16 @@ class LinkStitching:
 
     def add(self, batch: Batch, now: int) -> Taken:
         """Take a batch: learn from it, hold what is to be stitched, pass on the rest at once."""
+        taken = self._take(batch, now)
+        if self._lives is None:
+            return taken
+        for verdict in batch.verdicts:
+            if verdict.decision != "sampled" and not verdict.dry_run:
+                self._lives.learn(verdict.groups, now)
+        self._lives.learn(batch.groups, now)
+        return Taken([*taken.out, *self._told(self._lives.expire(now, 0), now)])
+
+    def _take(self, batch: Batch, now: int) -> Taken:
         self._memory.expire(now)
         for verdict in batch.verdicts:
             self._memory.decide(verdict, now)
@@ -136,16 +152,32 @@ class LinkStitching:
             self._amended.add(len(amendments), *self._labels)
         return [Batch([*leaving.groups, *amendment_groups(amendments)], leaving.arrived)]
 
+    def _told(self, lives: Sequence[Group], now: int) -> list[Batch]:
+        """Return spans of lifecycles as a batch."""
+        if not lives:
+            return []
+        told = Batch(lives, now)
+        self._ledger.created += told.span_count
+        return [told]
+
     def expire(self, now: int, limit: int) -> Sequence[Batch]:
-        """Let go of what was held for long enough, in the order in which it came."""
+        """Let go of what was held for long enough, in the order in which it came, and tell lives that are due."""
         leaving = _Leaving()
         while leaving.spans < limit and (due := self._room.due()) is not None and due <= now:
             self._stitch(leaving, now)
-        return self._gone(leaving)
+        gone = self._gone(leaving)
+        if self._lives is None or leaving.spans >= limit:
+            return gone
+        due = self._lives.deadline()
+        gone += self._told(self._lives.expire(now, limit - leaving.spans), now)
+        # A life may have nothing to tell: that was work all the same.
+        return gone or ([Batch([], now)] if due is not None and due <= now else [])
 
     def deadline(self) -> int | None:
-        """Return when the first of the held spans leaves."""
-        return self._room.due()
+        """Return when the first of the held spans leaves, or the first life is told."""
+        due = self._room.due()
+        life = self._lives.deadline() if self._lives else None
+        return life if due is None else due if life is None else min(due, life)
 
     def held(self) -> int:
         """Return the number of spans held."""
@@ -160,10 +192,12 @@ class LinkStitching:
         self._memory.move_in(predecessor._memory)
         self._memory.expire(now)
         self._room.move_in(predecessor._room)
+        if self._lives is not None and predecessor._lives is not None:
+            self._lives.move_in(predecessor._lives, now)
 
     def drain(self, now: int) -> Sequence[Batch]:
         """Let go of everything, numbered and linked by what is known now."""
         leaving = _Leaving()
         while self._room:
             self._stitch(leaving, now)
-        return self._gone(leaving)
+        return [*self._gone(leaving), *self._told(self._lives.drain(now) if self._lives else (), now)]

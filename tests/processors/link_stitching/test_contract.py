@@ -6,6 +6,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from podtrail_processors.link_stitching.config import Config
+from podtrail_processors.link_stitching.lifecycle.config import LifecycleSettings
 from podtrail_processors.link_stitching.processor import LinkStitching
 
 from podtrail.component import Context
@@ -28,7 +29,14 @@ from podtrail.testing.contracts import Arrival, check_processor
 
 RESOURCE, SCOPE = resource_header({"service.name": "any"}), scope_header("any")
 IDS = [number.to_bytes(8, "big") for number in range(1, 6)]
-NAMES = ["syncPod", "POST /api/v1/namespaces/{:namespace}/pods/{:name}/binding", "reconcile", "SchedulePod"]
+NAMES = [
+    "syncPod",
+    "syncTerminatedPod",
+    "runtime.v1.RuntimeService/StartContainer",
+    "POST /api/v1/namespaces/{:namespace}/pods/{:name}/binding",
+    "reconcile",
+    "SchedulePod",
+]
 UIDS = ["uid-1", "uid-2", "", "x" * 500]
 
 links = st.builds(lambda trace, span: Link(trace * 2, span, {}), st.sampled_from(IDS), st.sampled_from([*IDS, b""]))
@@ -88,6 +96,15 @@ def arrivals(draw: st.DrawFn) -> Sequence[Arrival]:
 
 configs = st.builds(
     Config,
+    mode=st.sampled_from(["link", "lifecycle"]),
+    lifecycle=st.builds(
+        LifecycleSettings,
+        timeout=st.sampled_from([SECOND, 5 * SECOND]),
+        wait=st.sampled_from([0, 2 * SECOND]),
+        max_pods=st.integers(1, 3),
+        max_parts_per_pod=st.just(8),
+        max_waiting_calls=st.integers(1, 3),
+    ),
     reorder_wait=st.sampled_from([0, SECOND, 5 * SECOND]),
     ttl=st.just(8 * SECOND),
     max_pods=st.integers(1, 3),
@@ -117,6 +134,9 @@ def test_memory_stays_within_its_bounds_and_ends_with_its_ttl(config: Config, ar
         assert remembered["pipeline=,processor=link_stitching,what=attempt"] <= config.max_attempts
         assert remembered["pipeline=,processor=link_stitching,what=trace"] <= config.max_traces
         assert remembered["pipeline=,processor=link_stitching,what=link"] <= config.max_waiting_links
+        lives = context.metrics.snapshot().get("otelcol_processor_link_stitching_lifecycle_remembered", {})
+        assert lives.get("pipeline=,processor=link_stitching,what=pod", 0) <= config.lifecycle.max_pods
+        assert lives.get("pipeline=,processor=link_stitching,what=call", 0) <= config.lifecycle.max_waiting_calls
     processor.drain(START + 100 * SECOND)
     processor.add(Batch((), START), START + 200 * SECOND)
     processor.add(Batch((), START), START + 300 * SECOND)

@@ -1,0 +1,183 @@
+"""The lives of all Pods: learns from what passes and what a sampler dropped, and tells each life when it is due."""
+
+import heapq
+from collections.abc import Iterable
+from functools import partial
+from typing import Final
+
+from podtrail.component import Context
+from podtrail.otlp import Group, Value
+from podtrail_processors.link_stitching.lifecycle.config import LifecycleSettings
+from podtrail_processors.link_stitching.lifecycle.part import ATTEMPT, FAILED_START, Part
+from podtrail_processors.link_stitching.lifecycle.pod_lifecycle import PodLifecycle
+from podtrail_processors.link_stitching.lifecycle.reading import Told, is_told, told_in
+from podtrail_processors.link_stitching.lifecycle.runtime_calls import RuntimeCalls
+from podtrail_processors.link_stitching.lifecycle.writing import NAME, STATE, Known, life_group
+from podtrail_processors.recent import Reason, Recent
+
+_TIMEOUT: Final = "timeout"
+_LONGEST_NAME: Final = 253
+_FEW: Final = 64
+
+
+class Lifecycles:
+    """All lives that are remembered. Times are Unix nanoseconds of pipeline time."""
+
+    def __init__(self, settings: LifecycleSettings, traces: int, ttl: int, known: Known, context: Context) -> None:
+        """Remember so many traces, and what is not heard of for `ttl` no longer."""
+        self._settings = settings
+        self._known = known
+        self._labels = (context.id,)
+        self._lives: Recent[str, PodLifecycle] = Recent(settings.max_pods, ttl, self._life_forgotten)
+        self._calls = RuntimeCalls(traces, settings.max_waiting_calls, ttl, self._forgotten)
+        self._dues: list[tuple[int, str]] = []
+        self._out: list[Group] = []
+        self._out_since = 0
+        metrics = context.metrics
+        self._spans = metrics.counter(
+            "otelcol_processor_link_stitching_lifecycle_spans",
+            "Spans of lifecycles that were sent, by part.",
+            ("processor", "part"),
+        )
+        self._states = metrics.counter(
+            "otelcol_processor_link_stitching_lifecycles",
+            "Lifecycles whose root was sent, by what the Pod had come to.",
+            ("processor", "state"),
+        )
+        self._lost = metrics.counter(
+            "otelcol_processor_link_stitching_lifecycle_forgotten",
+            "What lifecycles no longer remember, by kind and by why: `ttl` or `full`.",
+            ("processor", "what", "reason"),
+        )
+        metrics.gauge(
+            "otelcol_processor_link_stitching_lifecycle_remembered",
+            "Entries that lifecycles remember.",
+            ("processor", "pipeline", "what"),
+        ).read_all_from(partial(self._remembered, context.id, context.pipeline))
+
+    def _remembered(self, processor: str, pipeline: str) -> dict[tuple[str, ...], float]:
+        return {(processor, pipeline, "pod"): len(self._lives), (processor, pipeline, "call"): len(self._calls)}
+
+    def learn(self, groups: Iterable[Group], now: int) -> None:
+        """Learn from spans, whether they pass or were dropped."""
+        for group in groups:
+            if is_told(group.spans):
+                for told in told_in(group):
+                    self._learn(told, group.trace_id, now)
+
+    def _learn(self, told: Told, trace_id: bytes, now: int) -> None:
+        uid = told.uid or self._calls.pod_of(trace_id)
+        if not uid:
+            if told.part:
+                self._calls.wait(trace_id, told.part, now)
+            return
+        waited = self._calls.note(trace_id, uid, now) if told.of_trace else ()
+        life = self._lives.get(uid)
+        if life is None:
+            life = PodLifecycle(uid, now + self._settings.timeout)
+            heapq.heappush(self._dues, (life.due, uid))
+        self._lives.put(uid, life, now)
+        life.namespace = life.namespace or told.namespace[:_LONGEST_NAME]
+        life.name = life.name or told.name[:_LONGEST_NAME]
+        life.node = life.node or told.node[:_LONGEST_NAME]
+        life.watched = life.watched or told.watched
+        for part in (told.part, *waited):
+            if part is not None:
+                self._take(life, part, now)
+
+    def _take(self, life: PodLifecycle, part: Part, now: int) -> None:
+        if len(life.parts) >= self._settings.max_parts_per_pod and part.key not in life.parts:
+            self._forgotten("part", "full", 1)
+            return
+        if not life.take(part):
+            return
+        soon = life.completed_by(part) or life.rooted
+        if soon or not life.due:
+            self._due_by(life, now + (self._settings.wait if soon else self._settings.timeout))
+
+    def _due_by(self, life: PodLifecycle, due: int) -> None:
+        if not life.due or due < life.due:
+            life.due = due
+            heapq.heappush(self._dues, (due, life.uid))
+            if len(self._dues) > 2 * len(self._lives) + _FEW:
+                self._dues = [(one.due, uid) for uid, one, _ in self._lives.dated() if one.due]
+                heapq.heapify(self._dues)
+
+    def deadline(self) -> int | None:
+        """Return when a life is due."""
+        return self._out_since if self._out else self._first_due()
+
+    def _first_due(self) -> int | None:
+        while self._dues:
+            due, uid = self._dues[0]
+            life = self._lives.get(uid)
+            if life is not None and life.due == due:
+                return due
+            heapq.heappop(self._dues)
+        return None
+
+    def expire(self, now: int, limit: int) -> list[Group]:
+        """Return what is due by now, about `limit` spans of it, and what had to go early."""
+        self._calls.expire(now)
+        spans = sum([group.span_count for group in self._out])
+        while spans < limit and (due := self._first_due()) is not None and due <= now:
+            life = self._lives.get(heapq.heappop(self._dues)[1])
+            assert life is not None, "what is due first is remembered"
+            spans += self._tell(life, _TIMEOUT)
+        self._lives.expire(now)
+        out, self._out = self._out, []
+        return out
+
+    def drain(self, now: int) -> list[Group]:
+        """Return all that is known and was not told."""
+        for _, life, _ in list(self._lives.dated()):
+            if life.due:
+                self._tell(life, "unfinished")
+        return self.expire(now, 1)
+
+    def _tell(self, life: PodLifecycle, otherwise: str) -> int:
+        """Tell what is new of a life, with its root if that was not sent; return how many spans that takes."""
+        life.due = 0
+        parts, surplus = life.tell(self._settings.max_parts_per_pod)
+        if surplus:
+            self._forgotten("part", "full", surplus)
+        root = None if life.rooted or not parts else self._root(parts, life.state or otherwise)
+        if not parts:
+            return 0
+        group = life_group(life, parts, self._known, root)
+        for part in parts:
+            self._spans.add(1, *self._labels, part.kind)
+        if root is not None:
+            life.rooted = True
+            self._spans.add(1, *self._labels, NAME)
+            self._states.add(1, *self._labels, str(root.attributes[STATE]))
+        self._out.append(group)
+        return group.span_count
+
+    def _root(self, parts: list[Part], state: str) -> Part:
+        attempts = [part for part in parts if part.kind == ATTEMPT]
+        attributes: dict[str, Value] = {STATE: state}
+        if attempts:
+            attributes["podtrail.lifecycle.attempts"] = max(
+                len(attempts), *[self._known.number(part.original) for part in attempts]
+            )
+        start, end = min(part.start for part in parts), max(part.end for part in parts)
+        failures = [part.error for part in parts if part.error and part.kind in (ATTEMPT, FAILED_START)]
+        error = failures[-1] if failures and state == _TIMEOUT else ""
+        return Part(NAME, b"", start, max(start, end), b"", "", attributes=attributes, error=error)
+
+    def _life_forgotten(self, _uid: str, life: PodLifecycle, reason: Reason) -> None:
+        self._forgotten("pod", reason, 1)
+        if life.due:
+            self._tell(life, "forgotten")
+
+    def _forgotten(self, what: str, reason: Reason, count: int) -> None:
+        self._lost.add(count, *self._labels, what, reason)
+
+    def move_in(self, other: "Lifecycles", now: int) -> None:
+        """Take what another remembers, as far as there is room; meant for an empty memory."""
+        self._out_since = now
+        self._calls.move_in(other._calls)
+        self._lives.move_in(other._lives)
+        self._dues = [(life.due, uid) for uid, life, _ in self._lives.dated() if life.due]
+        heapq.heapify(self._dues)

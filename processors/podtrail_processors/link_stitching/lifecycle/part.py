@@ -1,0 +1,72 @@
+"""A part of a Pod's life, and what becomes of two tellings of the same part."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from podtrail.otlp import Value
+
+CREATED: Final = "created"
+GATED: Final = "gated"
+QUEUED: Final = "queued"
+ATTEMPT: Final = "attempt"
+BOUND: Final = "bound"
+SANDBOX: Final = "sandbox"
+IMAGE: Final = "image pull"
+CONTAINER_CREATED: Final = "container created"
+CONTAINER_STARTED: Final = "container started"
+CONTAINER_EXITED: Final = "container exited"
+FAILED_START: Final = "failed start"
+READY: Final = "ready"
+FINISHED: Final = "finished"
+TERMINATING: Final = "terminating"
+TERMINATED: Final = "terminated"
+DELETED: Final = "deleted"
+
+NOTHING: Final[Mapping[str, Value]] = MappingProxyType({})
+
+BY_CALLER: Final = 0
+BY_CALLED: Final = 1
+BY_ATTEMPT: Final = 2
+BY_WATCH: Final = 3
+"""Who tells a part, from whom knows best when it was to who knows worst."""
+
+_SPREAD: Final = frozenset({FAILED_START})
+"""What is told again and again, and is one part from its first telling to its last."""
+
+
+class Part(NamedTuple):
+    """Something that happened to a Pod; `start` and `end` in Unix nanoseconds."""
+
+    kind: str
+    """Also the name of its span."""
+    which: bytes
+    """Tells it from others of its kind; b"" where a Pod has one at most."""
+    start: int
+    end: int
+    original: bytes
+    """Trace and span id of the span that it stands for, 24 bytes."""
+    evidence: str
+    """How it is known whose Pod it is."""
+    rank: int = BY_CALLER
+    """Of several spans that tell it, the one with the lowest is linked to."""
+    attributes: Mapping[str, Value] = NOTHING
+    error: str = ""
+    """Why it failed; "" when it didn't."""
+
+    @property
+    def key(self) -> tuple[str, bytes]:
+        """What it is told apart by."""
+        return self.kind, self.which
+
+
+def combined(one: Part, other: Part) -> Part:
+    """Return what two tellings of a part come to, in whichever order they came."""
+    first, second = sorted((one, other), key=lambda part: (part.rank, part.start, part.original))
+    spread = first.kind in _SPREAD
+    return first._replace(
+        start=min(first.start, second.start) if spread else first.start,
+        end=max(first.end, second.end) if spread else first.end,
+        attributes={**second.attributes, **first.attributes},
+        error=first.error or second.error,
+    )

@@ -1,0 +1,54 @@
+"""Parts that somebody tells who watches the Pod (the receiver `k8s_pods`)."""
+
+from typing import Final
+
+from podtrail.otlp import SpanView, Value
+from podtrail.otlp.pod_transition import PodTransition
+from podtrail_processors.link_stitching.lifecycle.part import (
+    BOUND,
+    BY_WATCH,
+    CONTAINER_EXITED,
+    CONTAINER_STARTED,
+    CREATED,
+    DELETED,
+    FINISHED,
+    GATED,
+    READY,
+    Part,
+)
+from podtrail_processors.link_stitching.lifecycle.told_by_kubelet import start_failure
+from podtrail_processors.pod_identity import POD_UID
+
+_ONCE: Final = {
+    "created": CREATED,
+    "gated": GATED,
+    "scheduled": BOUND,
+    "ready": READY,
+    "finished": FINISHED,
+    "deleted": DELETED,
+}
+_OF_CONTAINERS: Final = {"started": CONTAINER_STARTED, "terminated": CONTAINER_EXITED}
+_BEGINNINGS: Final = frozenset({"ContainerCreating", "PodInitializing", ""})
+"""Why containers wait where all is well."""
+_KEPT: Final = ("k8s.pod.scheduling_gates", "k8s.container.exit_code", "podtrail.inferred", "podtrail.pod.reason")
+
+
+def part_of(span: SpanView, told: PodTransition) -> Part | None:
+    """Return the part that a transition is; None for one that is none of a life."""
+    original = span.trace_id + span.span_id
+    if told.kind == "waiting":
+        if told.reason in _BEGINNINGS:
+            return None
+        return start_failure(span, original, told.reason, told.container, told.message, BY_WATCH)
+    attributes: dict[str, Value] = {key: span.attributes[key] for key in _KEPT if key in span.attributes}
+    which = b""
+    kind = _ONCE.get(told.kind)
+    if kind is None:
+        kind = _OF_CONTAINERS.get(told.kind)
+        if kind is None:
+            return None
+        which = f"{told.container}/{told.restarts}".encode()
+        attributes |= {"k8s.container.name": told.container, "k8s.container.restart_count": told.restarts}
+    failed = span.status.code == 2
+    error = (span.status.message or told.reason or "failed") if failed else ""
+    return Part(kind, which, span.start, span.end, original, POD_UID, BY_WATCH, attributes, error)

@@ -1,0 +1,50 @@
+"""What somebody who watches a Pod saw of it: a span for each transition, by whomever it was written."""
+
+from typing import Final, NamedTuple
+
+from podtrail.otlp.span import SpanView
+from podtrail.otlp.values import Value
+
+TRANSITION: Final = "podtrail.pod.transition"
+"""The attribute that says which transition a span tells."""
+TRANSITION_MARK: Final = TRANSITION.encode()
+CONTAINER: Final = "k8s.container.name"
+RESTARTS: Final = "k8s.container.restart_count"
+REASON: Final = "podtrail.pod.reason"
+MESSAGE: Final = "podtrail.pod.message"
+
+
+class PodTransition(NamedTuple):
+    """A transition of a Pod, as a span tells it."""
+
+    kind: str
+    """`created`, `gated`, `scheduled`, `initialized`, `started`, `waiting`, `terminated`, `ready`, `finished`,
+    `deleting`, `deleted`."""
+    uid: str
+    container: str
+    """Of `started`, `waiting`, `terminated`."""
+    restarts: int
+    reason: str
+    message: str
+
+
+def read_transition(span: SpanView) -> PodTransition | None:
+    """Return the transition that a span tells; None for any other span."""
+    attributes = span.attributes
+    kind = _text(attributes.get(TRANSITION))
+    uid = _text(attributes.get("k8s.pod.uid"))
+    if not kind or not uid:
+        return None
+    restarts = attributes.get(RESTARTS)
+    return PodTransition(
+        kind,
+        uid,
+        _text(attributes.get(CONTAINER)),
+        restarts if isinstance(restarts, int) and not isinstance(restarts, bool) else 0,
+        _text(attributes.get(REASON)),
+        _text(attributes.get(MESSAGE)),
+    )
+
+
+def _text(value: Value) -> str:
+    return value if isinstance(value, str) else ""
