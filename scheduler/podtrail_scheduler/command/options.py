@@ -22,6 +22,7 @@ class Flags:
     """The flags as given, durations in nanoseconds; what is None was not."""
 
     config: str | None
+    config_reload_period: int
     write_config_to: str | None
     master: str | None
     kubeconfig: str | None
@@ -46,6 +47,13 @@ class Flags:
 
 OPTIONS = [
     click.option("--config", metavar="FILE", help="The configuration: a KubeSchedulerConfiguration."),
+    click.option(
+        "--config-reload-period",
+        type=GoDuration(),
+        default=0,
+        show_default="0s",
+        help="How often to look whether --config has changed, and take it up; 0: only at SIGHUP.",
+    ),
     click.option(
         "--write-config-to", metavar="FILE", help="Write the configuration, every default filled in, and end."
     ),

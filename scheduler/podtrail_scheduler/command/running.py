@@ -4,6 +4,7 @@ import asyncio
 import logging
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from podtrail_scheduler.plugins.selection import Selection
 
 from .logs import structured
 from .options import Flags
+from .preparation import prepare
+from .reloading import ConfigurationFile
 
 _log = logging.getLogger(__name__)
 
@@ -62,6 +65,10 @@ async def _serve(flags: Flags, prepared: Selection) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
+    again = None
+    if flags.config is not None:
+        again = ConfigurationFile(Path(flags.config), lambda: _plan(flags, prepare(flags)), flags.config_reload_period)
+    loop.add_signal_handler(signal.SIGHUP, again.ask if again is not None else _nothing_to_reload)
     async with aiohttp.ClientSession() as session:
         manifests = WatchedManifests() if prepared.configuration.extenders else None
         extenders = None
@@ -69,15 +76,7 @@ async def _serve(flags: Flags, prepared: Selection) -> None:
             extenders = ExtenderChain(
                 [HTTPExtender(each, session, manifests) for each in prepared.configuration.extenders]
             )
-        plan = SchedulerPlan(
-            prepared.configuration,
-            prepared.profiles,
-            prepared.makers,
-            prepared.features,
-            extenders=extenders,
-            manifests=manifests,
-            max_unschedulable=flags.pod_max_in_unschedulable_pods_duration,
-        )
+        plan = replace(_plan(flags, prepared), extenders=extenders, manifests=manifests)
         own = prepared.configuration.client_connection.kubeconfig
         settings = SchedulerSettings(
             plan,
@@ -85,10 +84,26 @@ async def _serve(flags: Flags, prepared: Selection) -> None:
             kubeconfig=Path(own or flags.kubeconfig or "") if own or flags.kubeconfig else None,
             master=flags.master,
             serving=Serving(flags.bind_address, flags.secure_port, flags.tls_cert_file, flags.tls_private_key_file),
+            offered=again.offered() if again is not None else None,
             owns_process=True,
         )
         _log.info("%s", structured("Starting podtrail-scheduler", version=settings.version))
         await run(settings, stop, _started)
+
+
+def _plan(flags: Flags, prepared: Selection) -> SchedulerPlan:
+    return SchedulerPlan(
+        prepared.configuration,
+        prepared.profiles,
+        prepared.makers,
+        prepared.features,
+        max_unschedulable=flags.pod_max_in_unschedulable_pods_duration,
+        context=prepared.context,
+    )
+
+
+def _nothing_to_reload() -> None:
+    _log.info("%s", structured("Nothing to reload: there is no --config"))
 
 
 def _started(port: int) -> None:

@@ -1,11 +1,12 @@
 """Reads a KubeSchedulerConfiguration as kube-scheduler does: strict decoding, defaults, then validation."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from .args import ARGS, NodeResourcesFitArgs, PluginArgs
+from .claimed_context import claimed_context
 from .decoding import ConfigurationDecoder
 from .defaults import complete, complete_args, default_args
 from .document import Located, parse
@@ -30,6 +31,8 @@ class ConfigurationSource:
 
     file: str = ""
     document: Located | None = None
+    context: Mapping[str, str] = field(default_factory=dict)
+    """The trace context of who wrote it, if they say so (`claimed_context`)."""
 
     def problem(self, error: RefusedField) -> ConfigurationProblem:
         """The error at the place of its path, or of the innermost part of it that was written."""
@@ -93,7 +96,9 @@ def read(text: str, file: str, features: FeatureGates) -> tuple[KubeSchedulerCon
     if strict:
         message = "strict decoding error: " + ", ".join(text for text, _ in strict if text)
         raise ConfigurationError(message, [problem for _, problem in strict], file)
-    return complete(replace(given, profiles=tuple(profiles)), features), ConfigurationSource(file, document)
+    return complete(replace(given, profiles=tuple(profiles)), features), ConfigurationSource(
+        file, document, claimed_context(text)
+    )
 
 
 def check(configuration: KubeSchedulerConfiguration, features: FeatureGates, source: ConfigurationSource) -> list[str]:

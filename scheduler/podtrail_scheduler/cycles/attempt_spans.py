@@ -1,7 +1,11 @@
 """The root span of an attempt (KEP-5927): from the queue until the Pod is bound, or is not; utiltrace's beside it."""
 
-from opentelemetry.trace import Tracer
-from podtrail_instrumentation import Clock, Log, PropagationCounters, Span, start_reconcile_span
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from opentelemetry.trace import Link, Tracer, get_current_span
+from podtrail_instrumentation import Clock, Log, PropagationCounters, Span, extract_context, start_reconcile_span
+from podtrail_instrumentation.reconcile import LINK_SOURCE, LINK_TRUSTED
 
 from podtrail_scheduler.framework.queued_pod import QueuedPod
 from podtrail_scheduler.objects import Pod
@@ -42,25 +46,55 @@ class NodeSearch:
         span.end(LONG_CYCLE, ended)
 
 
+class ConfigurationInForce(NamedTuple):
+    """What attempts tell of the configuration that they are made with."""
+
+    generation: str = ""
+    """Of `configuration.generation`; empty where nobody asks."""
+    links: Sequence[Link] = ()
+    """To the change that made it."""
+
+
+def change_that_made(context: Mapping[str, str]) -> Sequence[Link]:
+    """The link to the span that a configuration names, by KEP-5915's annotation keys; none when it names none."""
+    change = get_current_span(extract_context(context)).get_span_context()
+    # Whoever may write the configuration chose it.
+    told: dict[str, str | bool] = {
+        "podtrail.link.type": "configuration",
+        LINK_SOURCE: "configuration",
+        LINK_TRUSTED: False,
+    }
+    return (Link(change, told),) if change.is_valid else ()
+
+
 def start_root(
-    entry: QueuedPod, tracer: Tracer | None, now: Clock, counters: PropagationCounters | None, log: Log
+    entry: QueuedPod,
+    tracer: Tracer | None,
+    now: Clock,
+    counters: PropagationCounters | None,
+    log: Log,
+    configured: ConfigurationInForce,
 ) -> Span:
     """Starts `SchedulePod`; a link to the Pod's creation, if it names one, needs `counters` (KEP-5915)."""
     pod = entry.pod
+    attributes: dict[str, str | int] = {
+        "k8s.pod.name": pod.name,
+        "k8s.pod.namespace": pod.namespace,
+        "k8s.namespace.name": pod.namespace,
+        "k8s.pod.uid": pod.uid,
+        "scheduler.queue_wait_ms": (now() - entry.active_since) // MILLISECOND,
+        "scheduler.profile": pod.scheduler_name,
+        "scheduler.attempts": entry.attempts,
+    }
+    if configured.generation:
+        attributes["scheduler.config.generation"] = configured.generation
     return start_reconcile_span(
         "SchedulePod",
         pod.annotations if counters is not None else {},
         tracer=tracer,
         clock=now,
-        attributes={
-            "k8s.pod.name": pod.name,
-            "k8s.pod.namespace": pod.namespace,
-            "k8s.namespace.name": pod.namespace,
-            "k8s.pod.uid": pod.uid,
-            "scheduler.queue_wait_ms": (now() - entry.active_since) // MILLISECOND,
-            "scheduler.profile": pod.scheduler_name,
-            "scheduler.attempts": entry.attempts,
-        },
+        attributes=attributes,
+        links=configured.links,
         counters=counters,
         log=log,
     )

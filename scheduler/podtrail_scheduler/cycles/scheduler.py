@@ -24,7 +24,7 @@ from podtrail_scheduler.runtime.profile import Profile
 from podtrail_scheduler.runtime.queue_plugins import order_of, pre_enqueue_of, queueing_hints_of
 
 from .attempt import AttemptFailure, AttemptRecord, RunningAttempt, ScoreExplanation
-from .attempt_spans import end_root, start_root
+from .attempt_spans import ConfigurationInForce, end_root, start_root
 from .binding_cycle import BindingCycle
 from .cache import Cache
 from .failures import FailureHandler
@@ -42,6 +42,9 @@ SCORES = logging.INFO - 10
 
 TRACES = logging.INFO - 2
 """V(2): searches for a node that took long are logged; utiltrace logs none below."""
+
+UNTOLD = ConfigurationInForce()
+"""Nothing is told of the configuration."""
 
 _logger = logging.getLogger("podtrail_scheduler")
 
@@ -75,29 +78,27 @@ class Scheduler(Watching):
         metrics: AttemptMetrics | None = None,
         aside: Aside = IN_PLACE,
         explain: Callable[[Pod, ScoreExplanation], None] | None = None,
+        configured: ConfigurationInForce = UNTOLD,
         log: Log = log_long,
         logger: logging.Logger = _logger,
     ) -> None:
         """`seed` decides draws among equal nodes; `reporter` is told who is not ready for scheduling (KEP-5501).
 
         `propagate` is the feature gate AsyncTraceContextPropagation: without it annotations are left alone (KEP-5915).
-        Plugins of others run `aside`. `explain` is shown the scores of each attempt.
+        Plugins of others run `aside`. `explain` is shown the scores of each attempt, `configured` is what each tells of
+        the configuration.
         """
         handle = profiles[0][1]
-        queueing_aside = aside if any(profile.asked_by_queue for profile, _ in profiles) else IN_PLACE
+        self._aside = aside
+        self._extenders = extenders
         queue = SchedulingQueue(
             order_of(profiles[0][0].queue_sort, aside),
-            {
-                profile.name: ProfileQueueing(
-                    pre_enqueue_of(profile, aside), queueing_hints_of(profile, aside, extended=extenders is not None)
-                )
-                for profile, _ in profiles
-            },
+            self._queueing(profiles),
             settings,
             nominations=handle.nominator,
             reporter=reporter,
         )
-        turns = Turns(handle.clock, queueing_aside)
+        turns = Turns(handle.clock, self._aside_of_queue(profiles))
         super().__init__(queue, cache, handle, frozenset(profile.name for profile, _ in profiles), turns)
         self._tracer = tracer
         self._propagate = propagate
@@ -109,26 +110,64 @@ class Scheduler(Watching):
         self._failures = FailureHandler(queue, handle, logger)
         self.under_way = 0
         """How many attempts have begun and not ended."""
-        turn, random = Turn(), Random(seed)  # noqa: S311, reproducible on purpose
-        self._profiles: dict[str, _ProfileRun] = {}
-        for profile, own in profiles:
-            framework = Framework(
-                profile, handle.clock, cache.table, handle.nominator, trial=own.trial, measures=metrics, aside=aside
+        self._configured = configured
+        self._turn, self._random = Turn(), Random(seed)  # noqa: S311, reproducible on purpose
+        self._profiles = {profile.name: self._run_of(profile, own, None) for profile, own in profiles}
+
+    def reconfigure(self, profiles: Sequence[tuple[Profile, Handle]], configured: ConfigurationInForce) -> None:
+        """Schedules with these from the next attempt on; the attempts under way end with what they began with.
+
+        The profiles have the names of those that they take the place of, and sort the queue as they did.
+        """
+        self.turns.soon(self._reconfigure, profiles, configured)
+
+    def _reconfigure(self, profiles: Sequence[tuple[Profile, Handle]], configured: ConfigurationInForce) -> None:
+        self._configured = configured
+        self._profiles = {profile.name: self._run_of(profile, own, self._profiles) for profile, own in profiles}
+        self.turns.use(self._aside_of_queue(profiles))
+        self.queue.reconfigure(self._queueing(profiles), self.handle.clock.now())
+        self.wake()
+
+    def _aside_of_queue(self, profiles: Sequence[tuple[Profile, Handle]]) -> Aside:
+        return self._aside if any(profile.asked_by_queue for profile, _ in profiles) else IN_PLACE
+
+    def _queueing(self, profiles: Sequence[tuple[Profile, Handle]]) -> dict[str, ProfileQueueing]:
+        aside, extended = self._aside, self._extenders is not None
+        return {
+            profile.name: ProfileQueueing(
+                pre_enqueue_of(profile, aside), queueing_hints_of(profile, aside, extended=extended)
             )
-            own.aside = framework.aside
-            own.activate = self._activate
-            counters = PropagationCounters("kube-scheduler", profile.name, "Pod")
-            binding = BindingCycle(
-                framework,
-                own,
-                permitted=self._permitted,
-                counters=counters if tracer is not None and propagate else None,
-                extenders=extenders,
-            )
-            cycle = SchedulingCycle(framework, cache, turn, random, log=self._log_search, extenders=extenders)
-            run = _ProfileRun(framework, own, cycle, binding)
-            run.propagation = counters
-            self._profiles[profile.name] = run
+            for profile, _ in profiles
+        }
+
+    def _run_of(self, profile: Profile, own: Handle, before: Mapping[str, _ProfileRun] | None) -> _ProfileRun:
+        framework = Framework(
+            profile,
+            own.clock,
+            self.cache.table,
+            own.nominator,
+            trial=own.trial,
+            measures=self._metrics,
+            aside=self._aside,
+        )
+        own.aside = framework.aside
+        own.activate = self._activate
+        counters = PropagationCounters("kube-scheduler", profile.name, "Pod")
+        if before is not None:
+            counters = before[profile.name].propagation
+        binding = BindingCycle(
+            framework,
+            own,
+            permitted=self._permitted,
+            counters=counters if self._tracer is not None and self._propagate else None,
+            extenders=self._extenders,
+        )
+        cycle = SchedulingCycle(
+            framework, self.cache, self._turn, self._random, log=self._log_search, extenders=self._extenders
+        )
+        run = _ProfileRun(framework, own, cycle, binding)
+        run.propagation = counters
+        return run
 
     @property
     def propagation(self) -> Mapping[str, PropagationCounters]:
@@ -167,7 +206,7 @@ class Scheduler(Watching):
         info(self._logger, 3, "Attempting to schedule pod", pod=entry.pod.key)
         self.under_way += 1
         counters = run.propagation if self._propagate else None
-        root = start_root(entry, self._tracer, self.handle.clock.now, counters, self._log)
+        root = start_root(entry, self._tracer, self.handle.clock.now, counters, self._log, self._configured)
         measured = self._metrics is not None and self._metrics.records_plugins()
         attempt = RunningAttempt(entry, entry.pod, root, CycleState(measures_plugins=measured))
         if self._explain is not None or self._logger.isEnabledFor(SCORES):

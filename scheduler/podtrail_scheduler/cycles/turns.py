@@ -26,6 +26,10 @@ class Turns:
         self._free: Signal | None = None
         self._changes: deque[Callable[[], object]] = deque()
 
+    def use(self, aside: Aside) -> None:
+        """Makes changes through `aside` from now on; to be called as one."""
+        self._aside = aside
+
     def soon(self, change: Callable[..., object], *args: Any) -> None:
         """Makes a change of cache or queue, now or when the cycle under way is over."""
         if self._taken:

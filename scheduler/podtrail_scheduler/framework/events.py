@@ -112,6 +112,7 @@ NODE_UPDATE = ClusterEvent(EventResource.NODE, ActionType.UPDATE)
 TARGET_POD_UPDATE = ClusterEvent(EventResource.TARGET_POD, ActionType.UPDATE)
 TIMEOUT = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, "UnschedulableTimeout")
 FORCE_ACTIVATE = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, "ForceActivate")
+CONFIGURATION_CHANGE = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, "ConfigurationChange")
 
 
 class Happening(NamedTuple):

@@ -201,6 +201,12 @@ RESOURCE_CLAIM_CREATES = Definition(
 EVENTS_DROPPED = Definition(
     "scheduler_events_dropped_total", "ALPHA", "Events that could not be queued or written, by reason.", ("reason",)
 )
+CONFIG_RELOADS = Definition(
+    "scheduler_config_reloads_total",
+    "ALPHA",
+    "Configurations read while the scheduler ran, by what became of them: success, unchanged, refused.",
+    ("result",),
+)
 TRACING_SPANS_EXPORTED = Definition(
     "scheduler_tracing_spans_exported_total",
     "ALPHA",

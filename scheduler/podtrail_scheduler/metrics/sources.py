@@ -6,6 +6,7 @@ from typing import Protocol
 from podtrail_scheduler.cycles.scheduler import Scheduler
 from podtrail_scheduler.event_recording.broadcaster import EventBroadcaster
 from podtrail_scheduler.queueing.queue import SchedulingQueue
+from podtrail_scheduler.runtime.profile import Profile
 
 from . import definitions as defined
 from .families import ReadVec, Values
@@ -78,6 +79,20 @@ def of_events(dropped: Callable[[], Mapping[str, int]]) -> list[ReadVec]:
     return [defined.EVENTS_DROPPED.of(lambda: {(reason,): number for reason, number in dropped().items()})]
 
 
+def of_reloads(samples: Callable[[], Samples]) -> list[ReadVec]:
+    """How many configurations were taken up by a scheduler that ran, and were not."""
+    return [defined.CONFIG_RELOADS.of(lambda: {(labels["result"],): value for _, labels, value in samples()})]
+
+
+def expect(metrics: SchedulerMetrics, profiles: Iterable[Profile]) -> None:
+    """Has the plugins of profiles stand in metrics from the start."""
+    for profile in profiles:
+        metrics.expect((each.name for each in profile.pre_filter), "PreFilter", profile.name)
+        metrics.expect((each.name for each in profile.filter), "Filter", profile.name)
+        metrics.expect((each.name for each in profile.pre_score), "PreScore", profile.name)
+        metrics.expect((each.name for each in profile.score), "Score", profile.name)
+
+
 def show(
     metrics: SchedulerMetrics, scheduler: Scheduler, dispatcher: Pending | None, events: EventBroadcaster | None
 ) -> None:
@@ -89,10 +104,6 @@ def show(
         *(of_dispatcher(dispatcher) if dispatcher is not None else ()),
         *(of_events(lambda: events.dropped) if events is not None else ()),
     )
-    for profile in scheduler.profiles.values():
-        metrics.expect((each.name for each in profile.pre_filter), "PreFilter", profile.name)
-        metrics.expect((each.name for each in profile.filter), "Filter", profile.name)
-        metrics.expect((each.name for each in profile.pre_score), "PreScore", profile.name)
-        metrics.expect((each.name for each in profile.score), "Score", profile.name)
+    expect(metrics, scheduler.profiles.values())
     scheduler.queue.measure(metrics, now)
     scheduler.on_handled = metrics.event_handled

@@ -1,7 +1,7 @@
 """A checked configuration with the plugins that its profiles run: what a scheduler is made of."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from podtrail_scheduler.configuration.defaults import default_plugins
 from podtrail_scheduler.configuration.expansion import ProfileConfiguration, resolve
@@ -21,6 +21,8 @@ class Selection:
     makers: Mapping[str, Make]
     """The plugins' classes, by name."""
     features: FeatureGates
+    context: Mapping[str, str] = field(default_factory=dict)
+    """The trace context of who wrote the configuration."""
 
 
 def select(
@@ -50,4 +52,4 @@ def select(
         if plugin.name not in serves:
             warn(f'default plugin "{plugin.name}" does not exist here and is left out')
             serves[plugin.name] = frozenset()
-    return Selection(configuration, resolve(configuration, serves, features, source), makers, features)
+    return Selection(configuration, resolve(configuration, serves, features, source), makers, features, source.context)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from podtrail_scheduler.framework.events import FORCE_ACTIVATE, POD_ADD, TIMEOUT, Happening, Hints
+from podtrail_scheduler.framework.events import CONFIGURATION_CHANGE, FORCE_ACTIVATE, POD_ADD, TIMEOUT, Happening, Hints
 from podtrail_scheduler.framework.extension_points import PreEnqueuePlugin
 from podtrail_scheduler.framework.queued_pod import QueuedPod
 from podtrail_scheduler.objects import Pod
@@ -91,6 +91,12 @@ class SchedulingQueue:
         self._in_flight = InFlight()
         self.counts = QueueCounts()
         self._cycle = 0
+
+    def reconfigure(self, profiles: Mapping[str, ProfileQueueing], now: int) -> None:
+        """Asks other plugins from now on; whoever was refused is tried again, for those that did may be gone."""
+        self._interest = Interest({name: profile.hints for name, profile in profiles.items()})
+        self._pre_enqueue.plugins = {name: each.pre_enqueue for name, each in profiles.items()}
+        self.move(Happening(CONFIGURATION_CHANGE), now)
 
     def report_to(self, reporter: PreEnqueueReporter) -> None:
         """Has changes of readiness told from now on (KEP-5501)."""

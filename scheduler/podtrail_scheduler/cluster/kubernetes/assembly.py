@@ -1,7 +1,7 @@
 """A scheduler put together for a real cluster: what the configuration asks for, on asyncio and the API server."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from opentelemetry.trace import Tracer
 
@@ -17,8 +17,10 @@ from podtrail_scheduler.configuration.features import (
     SCHEDULER_PRE_ENQUEUE_POD_STATUS,
     FeatureGates,
 )
+from podtrail_scheduler.configuration.generation import generation_of
 from podtrail_scheduler.configuration.types import KubeSchedulerConfiguration
 from podtrail_scheduler.cycles.attempt import AttemptRecord
+from podtrail_scheduler.cycles.attempt_spans import ConfigurationInForce, change_that_made
 from podtrail_scheduler.cycles.cache import Cache
 from podtrail_scheduler.cycles.scheduler import Scheduler
 from podtrail_scheduler.event_recording.broadcaster import EventBroadcaster
@@ -29,7 +31,7 @@ from podtrail_scheduler.framework.extending import Extenders
 from podtrail_scheduler.framework.handle import Handle
 from podtrail_scheduler.framework.trial import FilterTrial
 from podtrail_scheduler.metrics.scheduler_metrics import SchedulerMetrics
-from podtrail_scheduler.metrics.sources import show
+from podtrail_scheduler.metrics.sources import expect, show
 from podtrail_scheduler.objects.durations import MINUTE, SECOND
 from podtrail_scheduler.plugins.registry import IN_TREE, Make, make_profile
 from podtrail_scheduler.queueing.queue import SchedulingQueueSettings
@@ -53,6 +55,8 @@ class SchedulerPlan:
     """Given Pods and nodes whole, for the extenders."""
     max_unschedulable: int = 5 * MINUTE
     """How long a Pod stays in the unschedulable pool if no event helps."""
+    context: Mapping[str, str] = field(default_factory=dict)
+    """The trace context of who wrote the configuration (KEP-5915)."""
     on_attempt: Callable[[AttemptRecord], None] = lambda _: None
     """Told of each attempt that is over."""
 
@@ -97,6 +101,7 @@ def assemble(
         seed=str(clock.now()),
         metrics=metrics,
         aside=IN_PLACE if threads is None else threads,
+        configured=_configured(plan),
     )
     if dispatcher is not None:
         scheduler.dispatcher = dispatcher
@@ -107,6 +112,32 @@ def assemble(
     if metrics is not None:
         show(metrics, scheduler, dispatcher, events)
     return scheduler
+
+
+def reassemble(
+    plan: SchedulerPlan,
+    scheduler: Scheduler,
+    *,
+    metrics: SchedulerMetrics | None = None,
+    events: EventBroadcaster | None = None,
+    host: str = "",
+    threads: PluginThreads | None = None,
+) -> None:
+    """Has an assembled scheduler go on with the profiles of another plan; all else is as it was assembled with.
+
+    Raises:
+        ValueError: a plugin refuses its args; nothing has changed then.
+    """
+    plan = replace(plan, extenders=scheduler.handle.extenders)
+    profiles = list(_profiles(plan, scheduler.handle, metrics, events, host, threads))
+    if metrics is not None:
+        expect(metrics, [profile for profile, _ in profiles])
+    scheduler.reconfigure(profiles, _configured(plan))
+
+
+def _configured(plan: SchedulerPlan) -> ConfigurationInForce:
+    told = plan.context if plan.features.enabled(ASYNC_TRACE_CONTEXT_PROPAGATION) else {}
+    return ConfigurationInForce(generation_of(plan.configuration), change_that_made(told))
 
 
 def _profiles(

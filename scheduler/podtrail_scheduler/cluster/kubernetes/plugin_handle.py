@@ -5,6 +5,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
+from weakref import WeakMethod
 
 from podtrail_scheduler.framework.client import Client, PodCondition
 from podtrail_scheduler.framework.client import Kind as Written
@@ -92,7 +93,16 @@ class _Listers(Listers):
         super().__init__()
         self._listers = listers
         self._loop = loop
-        listers.subscribe(self._pass_on)
+        own = WeakMethod(self._pass_on)
+
+        def pass_on() -> None:
+            # Whoever was given this may be gone: another configuration has made others.
+            if (known := own()) is not None:
+                known()
+            else:
+                listers.unsubscribe(pass_on)
+
+        listers.subscribe(pass_on)
 
     def get(self, kind: type[Kind], key: str) -> Kind | None:
         """The object as the watches last showed it, None when there is none."""

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from opentelemetry.sdk.resources import Resource
@@ -22,14 +23,15 @@ from podtrail_scheduler.configuration.types import LeaderElectionConfiguration
 from podtrail_scheduler.cycles.scheduler import Scheduler
 from podtrail_scheduler.event_recording.broadcaster import EventBroadcaster
 from podtrail_scheduler.metrics.scheduler_metrics import SchedulerMetrics
-from podtrail_scheduler.metrics.sources import of_tracing
+from podtrail_scheduler.metrics.sources import of_reloads, of_tracing
 from podtrail_scheduler.objects.durations import SECOND
 
 from .api_client import ApiClient, ApiEventSink
-from .assembly import SchedulerPlan, assemble
+from .assembly import SchedulerPlan, assemble, reassemble
 from .clock import AsyncioClock
 from .informers import Informers
 from .plugin_threads import PluginThreads
+from .reconfiguration import Offered, Reconfiguration
 from .serving import Check, Serving, served
 
 PROGRAM = "podtrail-scheduler"
@@ -51,6 +53,8 @@ class SchedulerSettings:
     """None: `clientConnection.kubeconfig`, else the ServiceAccount of the Pod that it runs in."""
     master: str | None = None
     serving: Serving = field(default_factory=Serving)
+    offered: AsyncIterator[Offered] | None = None
+    """Configurations that are to take the place of the plan's, as they come."""
     tracer_provider: TracerProvider | None = None
     """Takes the place of the one that `tracing` describes."""
     owns_process: bool = False
@@ -118,6 +122,13 @@ class _Service:
                 threads=threads,
             )
             metrics.include(*of_tracing(lambda: self._counted(scheduler)))
+            go_on_with = partial(
+                reassemble, scheduler=scheduler, metrics=metrics, events=events, host=self._host, threads=threads
+            )
+            reconfiguration = Reconfiguration(self._settings.plan, go_on_with)
+            metrics.include(*of_reloads(reconfiguration.samples))
+            if self._settings.offered is not None:
+                self._clock.spawn(reconfiguration.follow(self._settings.offered))
             election = await self._election(stack)
             stack.push_async_callback(self._clock.stop)
             live: Mapping[str, Check] = {"ping": lambda: ""}
