@@ -11,6 +11,7 @@ import asyncio
 import json
 import logging
 import platform
+import ssl
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -66,6 +67,17 @@ class _Request(NamedTuple):
         return f"{self.method} {self.path}"
 
 
+class Credentials(NamedTuple):
+    """With what somebody else's request is sent as this client's user; secret."""
+
+    headers: Mapping[str, str]
+    tls: ssl.SSLContext
+    server_name: str | None
+    """By what name the API server's certificate is checked, if not by its URL's."""
+    proxy: str | None
+    """The HTTP proxy on the way, of the kubeconfig or the environment."""
+
+
 class RestClient:
     """One user's requests to one API server. Use `open`, and `close` at the end."""
 
@@ -89,19 +101,22 @@ class RestClient:
         *,
         agent: str,
         limiter: RateLimiter | None = None,
+        context: str | None = None,
     ) -> Self:
         """Reads the settings, connects to nothing yet.
 
         Args:
-            kubeconfig: Its path; None: the ServiceAccount of the Pod this runs in, unless `master` is given.
+            kubeconfig: Its path, or several as the variable KUBECONFIG lists them; None: the ServiceAccount of the Pod
+                this runs in, unless `master` is given.
             master: The API server's URL in place of the kubeconfig's.
             agent: What the API server's audit log calls the client (`user_agent`).
             limiter: Holds back requests, not watches; None: nothing does.
+            context: Of the kubeconfig; None: its current one.
 
         Raises:
             RestConfigError: Kubeconfig, ServiceAccount or certificates can't be used.
         """
-        config = RestConfig(kubeconfig, master)
+        config = RestConfig(kubeconfig, master, context)
         await config.load()
         return cls(config, agent, limiter)
 
@@ -109,6 +124,15 @@ class RestClient:
     def server(self) -> str:
         """The API server's URL."""
         return str(self._config.configuration.host)
+
+    async def credentials(self, *, refused: bool = False) -> Credentials:
+        """What a request of somebody else's needs on its way; `refused` when the last ones were (401)."""
+        await self._config.refresh(self._client.rest_client, refused=refused)
+        headers: dict[str, str] = {}
+        await self._client.update_params_for_auth(headers, [], ["BearerToken"], self.server, "GET", None)
+        configuration = self._config.configuration
+        tls = self._client.rest_client.ssl_context
+        return Credentials(headers, tls, configuration.tls_server_name, configuration.proxy)
 
     async def close(self) -> None:
         """Closes what is open; watches end, and requests that are not answered yet (see `drain`)."""

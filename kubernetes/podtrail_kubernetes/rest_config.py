@@ -6,6 +6,9 @@ does not know us any more (401).
 
 import asyncio
 import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -41,7 +44,7 @@ def library(module: str) -> Any:
 class RestConfig:
     """Keeps one `Configuration` of the client library up to date; what client-go calls a rest.Config."""
 
-    def __init__(self, kubeconfig: Path | None, master: str | None) -> None:
+    def __init__(self, kubeconfig: Path | None, master: str | None, context: str | None = None) -> None:
         self.configuration: Any = library("client").Configuration()
         # A cluster's own authority is often older than RFC 5280's strict reading, which Go does not ask for either.
         self.configuration.disable_strict_ssl_verification = True
@@ -50,6 +53,7 @@ class RestConfig:
         self.configuration.client_session_kwargs = {"trust_env": False}
         self._kubeconfig = kubeconfig
         self._master = master
+        self._context = context
         self._loader: Any = None
         self._read_at: float | None = None
         self._certificate: tuple[str, int] | None = None
@@ -105,21 +109,27 @@ class RestConfig:
             self.configuration.api_key["BearerToken"] = key.strip()
 
     async def _read_kubeconfig(self, path: Path) -> None:
-        if self._loader is None and not _is_file(path):
+        if self._loader is None and not any(map(_is_file, map(Path, str(path).split(os.pathsep)))):
             raise RestConfigError(f"kubeconfig {path}: no such file")
         config = library("config")
         try:
-            if self._loader is None:
-                self._loader = await config.load_kube_config(
-                    config_file=str(path), client_configuration=self.configuration, persist_config=False
-                )
-            else:
-                await self._loader.load_and_set(self.configuration)
+            with _what_plugins_said() as said:
+                if self._loader is None:
+                    self._loader = await config.load_kube_config(
+                        config_file=str(path),
+                        context=self._context,
+                        client_configuration=self.configuration,
+                        persist_config=False,
+                    )
+                else:
+                    await self._loader.load_and_set(self.configuration)
         except (config.ConfigException, OSError, ValueError, TypeError, KeyError, AttributeError) as error:
             # The library checks little: what is not a mapping or lacks a user shows as one of the last three.
             raise RestConfigError(f"kubeconfig {path}: {error}") from error
         except library("config.kube_config").yaml.YAMLError as error:
             raise RestConfigError(f"kubeconfig {path}: not YAML: {error}") from error
+        if said:  # the library goes on without credentials, and the API server knows only that there are none
+            raise RestConfigError(f"kubeconfig {path}: credential plugin: {'; '.join(said)}")
 
     def _read_service_account(self) -> None:
         config = library("config")
@@ -136,6 +146,25 @@ class RestConfig:
             return (path, Path(path).stat().st_mtime_ns) if path else None
         except OSError:
             return self._certificate
+
+
+@contextmanager
+def _what_plugins_said() -> Iterator[list[str]]:
+    """Yields what the library logs as errors meanwhile: of a credential plugin that failed it tells nobody else."""
+    said: list[str] = []
+
+    class _Listener(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            said.append(record.getMessage())
+
+    logger, listener = library("config.kube_config").logger, _Listener(logging.ERROR)
+    propagated, logger.propagate = logger.propagate, False
+    logger.addHandler(listener)
+    try:
+        yield said
+    finally:
+        logger.removeHandler(listener)
+        logger.propagate = propagated
 
 
 def _proxy_of_environment(url: str) -> str | None:

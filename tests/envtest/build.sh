@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds what control_plane.py starts (etcd, kube-apiserver, kube-scheduler) from the Go modules that go.mod pins.
+# Builds what control_plane.py starts (etcd, kube-apiserver, kube-scheduler), and kubectl, from the modules of go.mod.
 #   build.sh [folder]     default: ~/.cache/podtrail/envtest-1.37.1, where the tests look
 # What is there already is kept. From an empty cache it takes about eight minutes on two cores.
 set -euo pipefail
@@ -26,3 +26,4 @@ build() {
 build kube-scheduler k8s.io/kubernetes/cmd/kube-scheduler
 build etcd go.etcd.io/etcd/server/v3
 build kube-apiserver k8s.io/kubernetes/cmd/kube-apiserver
+build kubectl k8s.io/kubernetes/cmd/kubectl

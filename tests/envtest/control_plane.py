@@ -317,6 +317,15 @@ def kubernetes_binaries() -> Path:
 
 
 @pytest.fixture(scope="session")
+def kubectl(kubernetes_binaries: Path) -> Path:
+    """The real kubectl; skips the test where it is missing."""
+    path = kubernetes_binaries / "kubectl"
+    if not path.is_file():
+        pytest.skip(f"needs {path}; tests/envtest/build.sh builds it with Go")
+    return path
+
+
+@pytest.fixture(scope="session")
 def start_control_plane(
     kubernetes_binaries: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[..., ControlPlane]]:

@@ -25,6 +25,7 @@ _COMMANDS: Final = {
     "backtest": ("backtest", "Compare what two configurations keep of recorded traces."),
     "suggest": ("suggest", "Propose policies for a budget, measured on recorded traces."),
     "why": ("why", "Say why a Pod waits, or what became of a trace, in plain words."),
+    "trace": ("trace", "Run kubectl, or any client, so that its requests are traced; follow the Pods that come of it."),
     "reconstruct": ("reconstruct", "Rebuild a stock kube-scheduler's attempts from its log and from watches."),
 }
 

@@ -84,7 +84,8 @@ def client_settings(endpoint: str, protocol: Protocol | None) -> Settings:
 
 
 @asynccontextmanager
-async def _exporting(settings: Settings) -> AsyncIterator[Export]:
+async def exporting(settings: Settings) -> AsyncIterator[Export]:
+    """Connect to an endpoint; yields what sends it a serialized request and returns its answer."""
     if isinstance(settings, GrpcClientSettings):
         from podtrail.transport.grpc_client import GrpcClient
 
@@ -136,7 +137,7 @@ class Sender:
         began = loop.time()
         if until is not None:
             loop.call_later((until - clock()) / _NANOSECONDS, self._end.set)
-        async with _exporting(settings) as export:
+        async with exporting(settings) as export:
             for parcel in parcels:
                 if not await self._wait(parcel.due, clock):
                     break

@@ -32,7 +32,12 @@ _STYLES: Final[Mapping[str, str]] = {
 }
 
 
-def _endpoint(_context: click.Context, _option: click.Parameter, value: str) -> str:
+def checked_endpoint(_context: click.Context, _option: click.Parameter, value: str) -> str:
+    """Return the address of a page.
+
+    Raises:
+        BadParameter: it is none.
+    """
     try:
         parts = urlsplit(value)
         usable = parts.scheme in ("http", "https") and parts.hostname and not parts.query and not parts.fragment
@@ -58,7 +63,7 @@ def _options(command: F) -> F:
             metavar="URL",
             default="http://localhost:15927",
             show_default=True,
-            callback=_endpoint,
+            callback=checked_endpoint,
             help="The running page to ask.",
         ),
         click.option("--log", "logs", multiple=True, metavar="FILE", type=_FILE, help=_LOG_HELP),

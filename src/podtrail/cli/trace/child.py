@@ -1,0 +1,79 @@
+"""The traced command as a process: it has this one's terminal and streams, and gets its signals."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Self
+
+_PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+_OF_THE_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
+"""A terminal sends them to the whole foreground group: who is in it has them already."""
+_BY_SIGNAL = 128
+
+
+class Child:
+    """One process. Signals to this process reach it as long as it runs; afterwards they end what is waited for."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        """Take a process that was started."""
+        self._process = process
+        self._interrupted = asyncio.Event()
+
+    @classmethod
+    @asynccontextmanager
+    async def started(cls, command: Sequence[str], environment: Mapping[str, str]) -> AsyncIterator[Self]:
+        """Start the command; what is still running at the end is ended."""
+        loop = asyncio.get_running_loop()
+        child = cls(await asyncio.create_subprocess_exec(*command, env=environment))
+        for number in _PASSED_ON:
+            loop.add_signal_handler(number, child._signalled, number)
+        try:
+            yield child
+        finally:
+            for number in _PASSED_ON:
+                loop.remove_signal_handler(number)
+            if child._process.returncode is None:
+                child._process.terminate()
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether a signal came after its end."""
+        return self._interrupted.is_set()
+
+    async def ended(self) -> int:
+        """Wait for its end; return the exit code as a shell has it: 128 and the signal's number for a signal."""
+        code = await self._process.wait()
+        return code if code >= 0 else _BY_SIGNAL - code
+
+    async def unless_interrupted(self, waiting: "asyncio.Future[Any]") -> None:
+        """Wait for something until a signal comes."""
+        over = asyncio.ensure_future(self._interrupted.wait())
+        try:
+            await asyncio.wait({waiting, over}, return_when=asyncio.FIRST_COMPLETED)
+            if waiting.done():
+                waiting.result()
+        finally:
+            over.cancel()
+            waiting.cancel()
+
+    def _signalled(self, number: signal.Signals) -> None:
+        if self._process.returncode is not None:
+            self._interrupted.set()
+        elif number not in _OF_THE_TERMINAL or not _in_foreground():
+            self._process.send_signal(number)
+
+
+def _in_foreground() -> bool:
+    """Whether a terminal's signals come to this process's group."""
+    try:
+        descriptor = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(descriptor) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
