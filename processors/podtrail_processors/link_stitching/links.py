@@ -36,8 +36,12 @@ BINDING: Final = "binding"
 SCHEDULING: Final = "scheduling"
 STATUS: Final = "status"
 """A scheduler's write of a Pod's status, after an attempt that failed or when it nominates a node."""
+CONFIGURATION: Final = "configuration"
+"""The change that made the scheduler's configuration, on each attempt that was made with it."""
 
-TYPES: Final = frozenset({PREVIOUS_ATTEMPT, NEXT_ATTEMPT, CREATION, BINDING, SCHEDULING, STATUS})
+TYPES: Final = frozenset({PREVIOUS_ATTEMPT, NEXT_ATTEMPT, CREATION, BINDING, SCHEDULING, STATUS, CONFIGURATION})
+UNANSWERED: Final = frozenset({PREVIOUS_ATTEMPT, CONFIGURATION})
+"""What the linked side is not told of: an attempt hears of the next from its chain, a change not of all attempts."""
 _OPPOSITE: Final = {PREVIOUS_ATTEMPT: NEXT_ATTEMPT, NEXT_ATTEMPT: PREVIOUS_ATTEMPT}
 
 MOST_LINKS: Final = 128

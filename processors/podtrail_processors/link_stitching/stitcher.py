@@ -95,8 +95,7 @@ class Stitcher:
             if span.links:
                 writing = _Writing(raw, len(span.links))
                 for position, (target, kind) in self._own_links(writing).items():
-                    if target and target != writing.key and kind != links.PREVIOUS_ATTEMPT:
-                        # (The chain itself knows which attempts to tell of the next.)
+                    if target and target != writing.key and kind not in links.UNANSWERED:
                         answer = links.answer(writing.links[position], writing.key, kind)
                         self._memory.wait(target, writing.key, answer, now)
 

@@ -562,3 +562,24 @@ def test_with_no_reorder_wait_nothing_is_held() -> None:
     run.add(*MadeAttempt(number=1).groups())
     assert run.processor.held() == 0
     assert read_attempt(run.root())
+
+
+TO_CHANGE = Link(b"r" * 16, b"reconcil", {"podtrail.link.type": "configuration", "podtrail.link.trusted": False})
+
+
+def test_the_change_of_the_configuration_is_resolved_and_hears_of_no_attempt() -> None:
+    run = Stitched()
+    run.add(span(b"r", b"reconcil", "reconcile apply", service="scheduler-operator"))
+    run.add(*MadeAttempt(links=[TO_CREATION, TO_CHANGE]).groups())
+    run.add(creation())
+    run.drain()
+    assert told(run.root()) == [(b"creation", "creation", True), (b"reconcil", "configuration", True)]
+    assert not run.named("reconcile apply")[0].links
+    assert not [link for span in run.named("podtrail.amendment") for link in span.links if link.span_id == b"reconcil"]
+
+
+def test_the_change_of_the_configuration_is_not_taken_for_the_creation() -> None:
+    run = Stitched()
+    run.add(*MadeAttempt(links=[TO_CHANGE, TO_CREATION]).groups())
+    run.drain()
+    assert [kind for _, kind, _ in told(run.root())] == ["configuration", "creation"]

@@ -16,6 +16,7 @@ SECOND = 1_000_000_000
 START = 1_790_000_000 * SECOND
 UID = "1f3c0a52-0000-4000-8000-000000000001"
 ERROR = Status(2, "")
+CHANGED: Mapping[str, Value] = {"podtrail.link.trusted": False, "podtrail.link.type": "configuration"}
 Sampler = Any
 Make = Callable[..., Sampler]
 
@@ -34,6 +35,8 @@ class Linked:
     kind: int = 1
     start: int = START
     padding: int = 0
+    configuration: int = 0
+    """The trace that changed the scheduler's configuration, which it links to."""
 
     def group(self) -> Group:
         """Return the span as a group of its own."""
@@ -47,7 +50,10 @@ class Linked:
             kind=self.kind,
             status=ERROR if self.failed else None,
             attributes=self.attributes,
-            links=[Link(target.to_bytes(16, "big"), b"s" * 8, {}) for target in self.links],
+            links=[
+                *(Link(target.to_bytes(16, "big"), b"s" * 8, {}) for target in self.links),
+                *([Link(self.configuration.to_bytes(16, "big"), b"s" * 8, CHANGED)] if self.configuration else []),
+            ],
         )
         return Group(resource_header(self.resource), scope_header("test"), trace_id, frame([raw]), 1)
 
@@ -309,6 +315,21 @@ def test_a_trace_with_a_thousand_links_rescues_no_more_than_the_quota(linked: Ma
     under_test.send(5, Linked(1_000, links=range(1, 1_000), failed=True))
     under_test.stop(12)
     assert len(under_test.kept) == 11
+
+
+def test_attempts_under_one_configuration_are_not_kept_for_one_another(linked: Make) -> None:
+    under_test = linked()
+    under_test.send(0, *(Linked(number, links=[number + 1], configuration=90) for number in (1, 3, 5)), Linked(90))
+    under_test.send(0, Linked(2), Linked(4), Linked(6, failed=True))
+    under_test.stop(10)
+    assert sorted(trace for trace, _ in under_test.kept) == [5, 6]
+
+
+def test_neither_is_the_change_that_failed_for_all_that_came_after_it(linked: Make) -> None:
+    under_test = linked()
+    under_test.send(0, Linked(90, failed=True), *(Linked(number, configuration=90) for number in (1, 2)))
+    under_test.stop(10)
+    assert under_test.kept == [(90, 1)]
 
 
 def test_cycles_come_to_an_end(linked: Make) -> None:

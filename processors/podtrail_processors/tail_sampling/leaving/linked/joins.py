@@ -24,6 +24,7 @@ LINK: Final = "link"
 
 _TRACE_ID_BYTES: Final = 16
 _NO_TRACE: Final = bytes(_TRACE_ID_BYTES)
+_CONFIGURATION: Final = key_value("podtrail.link.type", "configuration")
 _UID_MARK: Final = POD_UID.encode()
 _AUDIT_MARK: Final = AUDIT_ID.encode()
 _MOST_REQUESTS: Final = 4
@@ -50,6 +51,7 @@ class JoinReader:
         self._others = [AttributeSearch(key) for key in keys if key != POD_UID]
         self._keys = keys
         self._resources: dict[bytes, Sequence[bytes]] = {}
+        self._read_links = span_reader(("links",))
         self._read = span_reader(("attributes", "kind", "name", "start_time_unix_nano"))
 
     def read(
@@ -59,6 +61,10 @@ class JoinReader:
         keys: dict[Key, None] = {trace_id: None}
         for target in linked_traces(spans, _MOST_LINKS) if links is None else link_targets(links, _MOST_LINKS):
             keys[target] = None
+        if _CONFIGURATION in spans:
+            for target in self._configurations(trace_id, spans):
+                if target != trace_id:
+                    keys.pop(target, None)
         keys.pop(_NO_TRACE, None)
         resources = self._resources
         for header in headers:
@@ -81,6 +87,14 @@ class JoinReader:
         if not named and PODS_MARK in spans and (PLACE_MARK in spans or _AUDIT_MARK in spans):
             return keys, self._requests(trace_id, spans, keys)
         return keys, ()
+
+    def _configurations(self, trace_id: bytes, spans: bytes) -> Iterable[bytes]:
+        """Return the traces that a trace links to as the change that made the scheduler's configuration.
+
+        Every attempt does, for as long as that is in force: they have no more in common than that.
+        """
+        for span in self._read_links(b"".join(spans_with(_CONFIGURATION, spans, trace_id, _MOST_VALUES))):
+            yield from link_targets([link for link in span.links if _CONFIGURATION in link], _MOST_LINKS)
 
     def _requests(self, trace_id: bytes, spans: bytes, keys: dict[Key, None]) -> Sequence[Sighting]:
         """Return the places of Pods that requests to the API server are about; put audit ids among the keys."""
