@@ -220,6 +220,11 @@ class ControlPlane:
             self.write_kubeconfig(path, user)
         return path
 
+    def api_as(self, name: str, *groups: str) -> Api:
+        """Requests as another user, who may do nothing until roles are bound."""
+        self.user(name, *groups)
+        return Api(self.port, self._authority, self._files(name.replace(":", "-")))
+
     def write_kubeconfig(self, path: Path, user: Mapping[str, Any]) -> Path:
         """Writes a kubeconfig for this API server with that entry under `users`."""
         cluster = {

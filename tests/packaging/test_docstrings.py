@@ -7,7 +7,17 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("src", "processors", "exporters", "receivers", "extensions", "kubernetes", "scheduler", "instrumentation")
+ROOMS = (
+    "src",
+    "processors",
+    "exporters",
+    "receivers",
+    "extensions",
+    "kubernetes",
+    "scheduler",
+    "instrumentation",
+    "webhook",
+)
 FILES = sorted(file for room in ROOMS for file in (ROOT / room).rglob("*.py"))
 
 PROSE = re.compile(

@@ -12,7 +12,17 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("src", "receivers", "processors", "exporters", "extensions", "instrumentation", "kubernetes", "scheduler")
+ROOMS = (
+    "src",
+    "receivers",
+    "processors",
+    "exporters",
+    "extensions",
+    "instrumentation",
+    "kubernetes",
+    "scheduler",
+    "webhook",
+)
 
 
 @pytest.fixture

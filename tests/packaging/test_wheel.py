@@ -53,7 +53,17 @@ def test_each_package_is_in_the_wheel_and_typed(wheel: Path, package: str) -> No
 
 
 def test_every_tracked_file_of_the_packages_is_in_the_wheel_and_nothing_else(wheel: Path, root: Path) -> None:
-    rooms = ("src", "receivers", "processors", "exporters", "extensions", "instrumentation", "kubernetes", "scheduler")
+    rooms = (
+        "src",
+        "receivers",
+        "processors",
+        "exporters",
+        "extensions",
+        "instrumentation",
+        "kubernetes",
+        "scheduler",
+        "webhook",
+    )
     files = {
         path.relative_to(root / room).as_posix()
         for room in rooms

@@ -15,6 +15,7 @@ SOURCE_ROOTS = (
     "scheduler",
     "instrumentation",
     "kubernetes",
+    "webhook",
 )
 _HEAD = """# Rooms
 

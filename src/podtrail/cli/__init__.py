@@ -27,6 +27,7 @@ _COMMANDS: Final = {
     "why": ("why", "Say why a Pod waits, or what became of a trace, in plain words."),
     "trace": ("trace", "Run kubectl, or any client, so that its requests are traced; follow the Pods that come of it."),
     "reconstruct": ("reconstruct", "Rebuild a stock kube-scheduler's attempts from its log and from watches."),
+    "webhook": ("podtrail_webhook.command", "Write requests' trace context into Pods, as an admission webhook."),
 }
 
 

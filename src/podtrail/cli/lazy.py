@@ -11,7 +11,10 @@ class LazyGroup(click.Group):
     """Knows its commands by name and help; imports only the one that is called."""
 
     def __init__(self, *args: Any, named: Mapping[str, tuple[str, str]], **extra: Any) -> None:
-        """Make a group of commands, by name: the module of `podtrail.cli` that has it as `command`, and a line."""
+        """Make a group of commands, by name: the module that has it as `command`, and a line.
+
+        A module without a dot is one of `podtrail.cli`.
+        """
         super().__init__(*args, **extra)
         self._named = named
 
@@ -23,7 +26,8 @@ class LazyGroup(click.Group):
         """Import a command."""
         if cmd_name not in self._named:
             return None
-        command = importlib.import_module(f"podtrail.cli.{self._named[cmd_name][0]}").command
+        module = self._named[cmd_name][0]
+        command = importlib.import_module(module if "." in module else f"podtrail.cli.{module}").command
         assert isinstance(command, click.Command)
         return command
 

@@ -1,6 +1,7 @@
 """Server certificates: read from files or configuration, for grpcio and for ssl."""
 
 import contextlib
+import os
 import ssl
 import tempfile
 from collections.abc import Iterator
@@ -64,14 +65,16 @@ def ssl_context(settings: TlsServerSettings) -> ssl.SSLContext:
 
 
 def load_certificate(context: ssl.SSLContext, pems: ServerPems) -> None:
-    """Have a context present this certificate from the next connection on.
+    """Have a context present this certificate from the next connection on; one that is of no use changes nothing.
 
     Raises:
         StartError: it is of no use.
     """
-    # ssl takes paths only; the files are readable by their owner alone and gone as soon as they were read.
+    # ssl takes paths only; what is behind these is readable by this process alone and gone as soon as it was read.
     with _file(pems.certificate) as certificate, _file(pems.key) as key:
         try:
+            # What turns out to be of no use half-way would leave a context without the certificate that it had.
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password=_no_password)
             context.load_cert_chain(certificate, key, password=_no_password)
         except (ssl.SSLError, ValueError) as error:
             raise StartError(f"tls: certificate and key are not usable: {error}") from error
@@ -83,6 +86,13 @@ def _no_password() -> str:
 
 @contextlib.contextmanager
 def _file(content: bytes) -> Iterator[str]:
+    if hasattr(os, "memfd_create"):  # Linux: no file system is needed that can be written to
+        number = os.memfd_create("pem")
+        with open(number, "wb") as memory:
+            memory.write(content)
+            memory.flush()
+            yield f"/proc/self/fd/{number}"
+        return
     with tempfile.NamedTemporaryFile() as file:
         file.write(content)
         file.flush()
