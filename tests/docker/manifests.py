@@ -21,6 +21,30 @@ COLLECTIONS = {
     "ServiceAccount": "/api/v1/namespaces/kube-system/serviceaccounts",
 }
 """Where the API server has objects of a kind."""
+_KINDS = {
+    "Deployment": ("apis/apps/v1", "deployments"),
+    "MutatingWebhookConfiguration": ("apis/admissionregistration.k8s.io/v1", "mutatingwebhookconfigurations"),
+    "Namespace": ("api/v1", "namespaces"),
+    "PodDisruptionBudget": ("apis/policy/v1", "poddisruptionbudgets"),
+    "Role": ("apis/rbac.authorization.k8s.io/v1", "roles"),
+    "RoleBinding": ("apis/rbac.authorization.k8s.io/v1", "rolebindings"),
+    "Secret": ("api/v1", "secrets"),
+    "Service": ("api/v1", "services"),
+    "ServiceAccount": ("api/v1", "serviceaccounts"),
+}
+
+
+def collection_of(document: dict[str, Any]) -> str:
+    """Where the API server has objects of that kind, in the namespace of this one."""
+    namespace = document["metadata"].get("namespace", "kube-system")
+    if namespace == "kube-system" and document["kind"] in COLLECTIONS:
+        return COLLECTIONS[document["kind"]]
+    group, resources = _KINDS[document["kind"]]
+    return (
+        f"/{group}/namespaces/{namespace}/{resources}"
+        if "namespace" in document["metadata"]
+        else f"/{group}/{resources}"
+    )
 
 
 class Manifest(NamedTuple):
@@ -62,8 +86,9 @@ def manifests() -> list[Manifest]:
 
 
 def beside_schedulers() -> list[Manifest]:
-    """Those with podtrail in them."""
-    return [each for each in manifests() if any(is_podtrail(one) for one in _containers(each.spec))]
+    """Those with podtrail in them, and not alone."""
+    found = [(each, list(_containers(each.spec))) for each in manifests()]
+    return [each for each, containers in found if len(containers) > 1 and any(map(is_podtrail, containers))]
 
 
 def documents(path: Path) -> list[dict[str, Any]]:

@@ -105,7 +105,7 @@ def workload(kind: str, way: str, template: dict[str, Any], **metadata: Any) -> 
 @pytest.mark.parametrize(("group", "kind"), TEMPLATES)
 def test_the_template_of_a_workload_gets_the_context_and_nothing_else_changes(group: str, kind: str) -> None:
     way = TEMPLATES[group, kind]
-    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": []}}
+    template: dict[str, Any] = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": []}}
     result, after, _ = mutated(workload(kind, way, template), group=group)
     assert result == "success"
     template["metadata"]["annotations"] = {KEY: TRACEPARENT}
@@ -113,7 +113,7 @@ def test_the_template_of_a_workload_gets_the_context_and_nothing_else_changes(gr
 
 
 def test_a_template_that_a_controller_owns_stays_as_the_controller_knows_it() -> None:
-    template = {"metadata": {}, "spec": {}}
+    template: dict[str, Any] = {"metadata": {}, "spec": {}}
     owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "1", "controller": True}
     obj = workload("ReplicaSet", "spec.template", template, ownerReferences=[owner])
     assert mutated(obj, group="apps") == ("controlled", obj, [])
