@@ -64,6 +64,16 @@ class PodFollower:
         return [self._words(uid) for uid, now in self._now.items() if not is_settled(now)]
 
     @property
+    def missing(self) -> list[str]:
+        """The workloads that are about to have more Pods than are known, in words."""
+        found = []
+        for uid, now in self._now.items():
+            known = sum(pod.owner == self._words(uid) for pod in self.pods.values())
+            if known < (wanted := expected_pods(now)):
+                found.append(f"{self._words(uid)}: {known} of {wanted} Pods")
+        return found
+
+    @property
     def gave_up(self) -> list[str]:
         """The workloads that their controllers have given up, and why."""
         return [f"{self._words(uid)}: {why}" for uid, now in self._now.items() if (why := gave_up(now))]
@@ -76,8 +86,7 @@ class PodFollower:
 
     def all_known(self) -> bool:
         """Whether there are as many Pods as the written workloads are about to have."""
-        of_owner = [pod.owner for pod in self.pods.values()]
-        return all(of_owner.count(self._words(uid)) >= expected_pods(now) for uid, now in self._now.items())
+        return not self.missing
 
     def all_good(self) -> bool:
         """Whether all workloads have their Pods, and each Pod is ready or has succeeded."""

@@ -25,7 +25,9 @@ class RequestTrace:
     status: int | None = None
     """Of the answer; None: there was none."""
     error: str = ""
-    """Why there was no whole answer."""
+    """Why there was no whole answer, in a word."""
+    reason: str = ""
+    """The same in words, where there was none at all."""
 
     @property
     def traceparent(self) -> str:

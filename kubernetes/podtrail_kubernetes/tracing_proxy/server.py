@@ -22,7 +22,7 @@ from .forwarded_headers import to_api_server, to_client, upgrade_of
 from .loopback_certificate import loopback_tls
 from .request_trace import RequestTrace, new_span_id, read_traceparent
 from .upgrade import ProxiedConnection, tunnel
-from .written_objects import AnswerReader, WrittenObject, answer_reader
+from .written_objects import AnswerReader, WrittenObject, answer_reader, readable_answer, writes_object
 
 HOST = "127.0.0.1"
 _LONGEST_HEAD = 1 << 18
@@ -134,7 +134,7 @@ class TracingProxy:
         try:
             return await self._pass_on(request, context, asked)
         except RestConfigError as error:
-            asked.error = "no credentials"
+            asked.error, asked.reason = "no credentials", str(error)
             return _status(500, "InternalError", f"podtrail trace: {error}")
         except asyncio.CancelledError:
             asked.error = asked.error or "the client went away"
@@ -158,8 +158,8 @@ class TracingProxy:
                     answer = await self._ask(request, url, credentials, asked)
         except _BROKEN as error:
             asked.error = type(error).__name__
-            reason = str(error) or type(error).__name__
-            return _status(503, "ServiceUnavailable", f"podtrail trace: no answer from {client.server}: {reason}")
+            asked.reason = f"no answer from {client.server}: {_reason(error)}"
+            return _status(503, "ServiceUnavailable", f"podtrail trace: {asked.reason}")
         asked.status = answer.status
         reader = answer_reader(request.method, request.raw_path, answer.status, answer.headers)
         async with answer:
@@ -174,10 +174,13 @@ class TracingProxy:
         if request.headers.get(hdrs.EXPECT, "").lower() == "100-continue":
             assert request.transport is not None
             request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        headers = to_api_server(request.headers, credentials.headers, asked.traceparent, own=asked.own)
+        if writes_object(request.method, request.raw_path) and hdrs.ACCEPT in headers:
+            headers[hdrs.ACCEPT] = readable_answer(headers[hdrs.ACCEPT])
         return await self._session.request(
             request.method,
             URL(url, encoded=True),
-            headers=to_api_server(request.headers, credentials.headers, asked.traceparent, own=asked.own),
+            headers=headers,
             data=request.content if request.can_read_body else None,
             allow_redirects=False,
             ssl=credentials.tls,
@@ -237,6 +240,15 @@ def _session() -> aiohttp.ClientSession:
         max_line_size=_LONGEST_HEAD,
         max_field_size=_LONGEST_HEAD,
     )
+
+
+def _reason(error: BaseException) -> str:
+    """Why there was no answer, without the innards that aiohttp's texts have."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return str(error.certificate_error)
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return error.os_error.strerror or str(error.os_error)
+    return str(error) or type(error).__name__
 
 
 def _status(code: int, reason: str, message: str) -> web.Response:

@@ -89,11 +89,24 @@ class AnswerReader:
         return WrittenObject(self._created, self._collection, read, self._at)
 
 
+def writes_object(method: str, target: str) -> bool:
+    """Whether a request may create or change an object."""
+    parts = urlsplit(target)
+    return method in _WRITES and _OBJECT.fullmatch(parts.path) is not None and "dryRun" not in parts.query
+
+
+def readable_answer(accept: str) -> str:
+    """Returns an `Accept` that leaves of what a client takes only JSON, where it takes that: it is read here, too."""
+    taken = [each.strip() for each in accept.split(",")]
+    of_json = [each for each in taken if each.startswith("application/json")]
+    return ", ".join(of_json) or ("application/json" if any(each.startswith("*/*") for each in taken) else accept)
+
+
 def answer_reader(method: str, target: str, status: int, headers: Mapping[str, str]) -> AnswerReader | None:
     """Returns what reads an answer that may tell of a written object; None for all others."""
     parts = urlsplit(target)
     found = _OBJECT.fullmatch(parts.path)
-    if method not in _WRITES or not 200 <= status < 300 or found is None or "dryRun" in parts.query:
+    if found is None or not writes_object(method, target) or not 200 <= status < 300:
         return None
     collection = unquote(parts.path.rstrip("/"))
     if found[2]:

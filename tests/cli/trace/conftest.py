@@ -70,16 +70,18 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 
 @pytest.fixture
-def start(plane: ControlPlane, tmp_path: Path) -> Iterator[Start]:
-    """Starts `podtrail trace` with options and, behind `--`, a command; ends what is left."""
+def start(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Start]:
+    """Starts `podtrail trace` with options and, behind `--`, a command, for `plane` if no other is named."""
     running: list[subprocess.Popen[str]] = []
 
     def it(*arguments: object, environ: Mapping[str, str] | None = None, **options: Any) -> "subprocess.Popen[str]":
         variables = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "KUBE"))}
-        variables |= {"KUBECONFIG": str(plane.kubeconfig), "TMPDIR": str(tmp_path), "HOME": str(tmp_path)}
+        variables |= {"TMPDIR": str(tmp_path), "HOME": str(tmp_path), **(environ or {})}
+        if "KUBECONFIG" not in variables:
+            variables["KUBECONFIG"] = str(request.getfixturevalue("plane").kubeconfig)
         process = subprocess.Popen(
             [sys.executable, "-m", "podtrail", "trace", *map(str, arguments)],
-            env=variables | dict(environ or {}),
+            env=variables,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Self
 
@@ -11,6 +11,7 @@ _PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, sign
 _OF_THE_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
 """A terminal sends them to the whole foreground group: who is in it has them already."""
 _BY_SIGNAL = 128
+_FIRST = asyncio.FIRST_COMPLETED
 
 
 class Child:
@@ -47,16 +48,20 @@ class Child:
         code = await self._process.wait()
         return code if code >= 0 else _BY_SIGNAL - code
 
-    async def unless_interrupted(self, waiting: "asyncio.Future[Any]") -> None:
-        """Wait for something until a signal comes."""
-        over = asyncio.ensure_future(self._interrupted.wait())
+    async def unless_interrupted(self, *waiting: Coroutine[Any, Any, None]) -> None:
+        """Wait for all of that, until a signal comes."""
+        over = asyncio.create_task(self._interrupted.wait())
+        tasks = [asyncio.create_task(each) for each in waiting]
         try:
-            await asyncio.wait({waiting, over}, return_when=asyncio.FIRST_COMPLETED)
-            if waiting.done():
-                waiting.result()
+            while not over.done() and not all(task.done() for task in tasks):
+                await asyncio.wait([over, *(task for task in tasks if not task.done())], return_when=_FIRST)
         finally:
-            over.cancel()
-            waiting.cancel()
+            for task in (over, *tasks):
+                task.cancel()
+            await asyncio.gather(over, *tasks, return_exceptions=True)
+        for task in tasks:
+            if not task.cancelled():
+                task.result()
 
     def _signalled(self, number: signal.Signals) -> None:
         if self._process.returncode is not None:

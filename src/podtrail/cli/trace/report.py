@@ -1,6 +1,7 @@
 """What a run tells, on standard error: the trace, the Pods with their uids, how each got ready, and where to see it."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -13,6 +14,8 @@ from podtrail.config import printable
 from podtrail.story import WhyQuestion, several, visible
 
 _MOST_PODS: Final = 20
+_MOST_LINES: Final = 5
+_MOST_TRACES: Final = 1000
 _STORY_SECONDS: Final = 15.0
 """A tail sampler that decides by time decides within this, by default."""
 _STORY_PAUSE: Final = 0.5
@@ -28,7 +31,8 @@ class RunReport:
         self._trace_id = trace_id
         self._endpoint = endpoint
         self._requests = 0
-        self._own: dict[str, int] = {}
+        self._own: Counter[str] = Counter()
+        self._unanswered: Counter[str] = Counter()
         self._code = 0
         self._seconds = 0.0
         self._told: set[str] = set()
@@ -36,8 +40,10 @@ class RunReport:
     def request_ended(self, request: RequestTrace) -> None:
         """Count a request."""
         self._requests += 1
-        if request.own and request.trace_id != self._trace_id:
-            self._own[request.trace_id] = self._own.get(request.trace_id, 0) + 1
+        if request.reason:
+            self._unanswered[request.reason] += 1
+        if request.own and request.trace_id != self._trace_id and len(self._own) < _MOST_TRACES:
+            self._own[request.trace_id] += 1
 
     def command_ended(self, code: int, seconds: float) -> None:
         """Take how it ended."""
@@ -48,8 +54,10 @@ class RunReport:
         code = f", exit code {self._code}" if self._code else ""
         requests = several(self._requests, "request")
         _say(f"podtrail: trace {self._trace_id}: {self._title}, {requests} in {self._seconds:.2f} s{code}")
-        for trace_id, number in list(self._own.items())[:_MOST_PODS]:
+        for trace_id, number in self._own.most_common(_MOST_LINES):
             _say(f"podtrail: trace {trace_id}: {several(number, 'request')} that the command traces itself")
+        for reason, number in self._unanswered.most_common(_MOST_LINES):
+            _say(f"podtrail: {several(number, 'request')}: {visible(reason)}")
         if not self._requests:
             _say("podtrail: no request came through: nothing was asked, or the command does not read KUBECONFIG")
         if refused:
@@ -75,6 +83,9 @@ class RunReport:
                 _say(f"podtrail: {several(follower.too_many, 'Pod')} more are not followed")
             if waited:
                 await self._tell_waiting(follower)
+            else:
+                for workload in follower.missing:
+                    _say(f"  {visible(workload)} seen so far")
             for failure in follower.failures:
                 _say(f"podtrail: not known: {visible(failure)}")
         if waited and self._endpoint is not None:

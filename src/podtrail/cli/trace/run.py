@@ -160,7 +160,7 @@ class _Run:
 
         with contextlib.suppress(TimeoutError, RequestFailed):
             async with asyncio.timeout(seconds):
-                await child.unless_interrupted(asyncio.gather(*(each.until(done(each)) for each in followers)))
+                await child.unless_interrupted(*(each.until(done(each)) for each in followers))
         return all(each.all_good() for each in followers)
 
     def _tell_progress(self, follower: PodFollower) -> bool:
