@@ -28,7 +28,12 @@ from typing import Any, TypeVar, cast
 from opentelemetry.context import get_current
 from opentelemetry.trace import Link, SpanContext, Tracer, get_current_span, get_tracer
 
-from podtrail_instrumentation.annotations import DEFAULT_PREFIX, PropagationCounters, extract_context
+from podtrail_instrumentation.annotations import (
+    DEFAULT_PREFIX,
+    PropagationCounters,
+    extract_context,
+    inject_span_context,
+)
 from podtrail_instrumentation.reconcile import start_reconcile_span
 from podtrail_instrumentation.span import Clock, Span
 
@@ -105,6 +110,11 @@ class OperatorTracing:
             elif not carry(each, call.carried, live, self._prefix, counters, changes=call.changes):
                 counters.injected["unsupported"] += 1
                 _logger.warning("%s is no object of Kubernetes, it carries no trace context", type(each).__name__)
+
+    def annotations(self) -> dict[str, str]:
+        """What `carry` writes, for what is no object: a file, a message; empty outside of a handler."""
+        call = self._current.get()
+        return {} if call is None else inject_span_context({}, call.carried, self._prefix)
 
     def samples(self) -> Iterator[tuple[str, dict[str, str], int]]:
         """Name, labels and value of each counter of trace context in annotations (KEP-5915), to be exposed."""

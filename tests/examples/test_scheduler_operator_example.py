@@ -1,0 +1,344 @@
+"""The example of an operator and its operand: a change of a custom resource becomes what attempts are made with.
+
+All is real but the kubelet: what mounts the ConfigMap is a loop here.
+"""
+
+import contextlib
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+from tests.envtest.control_plane import ControlPlane, Refusal
+from tests.scheduler.collector import Collector, attributes
+
+pytestmark = pytest.mark.control_plane
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "scheduler-operator"
+SCHEDULERS = "/apis/podtrail.example.com/v1/namespaces/{}/schedulers"
+DEADLINE = 60
+PROGRAMS = Path(sys.executable).parent
+
+FAVOURITE = """
+class Favourite:
+    \"\"\"Likes one node best.\"\"\"
+
+    name = "Favourite"
+
+    def __init__(self, handle, args=None):
+        pass
+
+    def score(self, state, pod, node):
+        return 100 if node.name.endswith("blue") else 0
+"""
+
+
+def until(read: Callable[[], Any], true: Callable[[Any], Any] = bool, logs: Sequence[Path] = ()) -> Any:
+    """What is read once it is true."""
+    deadline = time.monotonic() + DEADLINE
+    while not true(found := read()):
+        told = "\n".join(f"{log.name}:\n{log.read_text()[-3000:]}" for log in logs)
+        assert time.monotonic() < deadline, f"still {found!s:.1000}\n{told}"
+        time.sleep(0.05)
+    return found
+
+
+class Cluster:
+    """A namespace with two nodes, an operator in it, and a scheduler that runs with what the operator writes."""
+
+    def __init__(self, plane: ControlPlane, namespace: str, folder: Path, collector: Collector) -> None:
+        self.api = plane.api
+        self.plane = plane
+        self.namespace = namespace
+        self.folder = folder
+        self.collector = collector
+        self.logs: list[Path] = []
+        self.schedulers = SCHEDULERS.format(namespace)
+
+    @contextlib.contextmanager
+    def process(self, name: str, *command: str | Path, **environment: str) -> Iterator[Path]:
+        """Runs a program and ends it as Kubernetes does; returns its log."""
+        log = self.folder / f"{name}.log"
+        self.logs.append(log)
+        with log.open("wb") as out:
+            inherited = {**os.environ, "PYTHONPATH": str(self.folder)}
+            started = subprocess.Popen(
+                [str(part) for part in command], env=inherited | environment, stdout=out, stderr=out, cwd=self.folder
+            )
+        try:
+            yield log
+            assert started.poll() is None, log.read_text()[-3000:]
+        finally:
+            started.send_signal(signal.SIGTERM)
+            try:
+                started.wait(DEADLINE)
+            except subprocess.TimeoutExpired:
+                started.kill()
+                started.wait()
+
+    def spans(self, name: str) -> list[Span]:
+        return [span for span in list(self.collector.spans) if span.name == name]
+
+    def reconciled(self, **wanted: str) -> list[Span]:
+        """The spans of the operator's handler about this namespace, with these attributes."""
+        wanted["k8s.namespace.name"] = self.namespace
+        return [span for span in self.spans("reconcile apply") if wanted.items() <= attributes(span).items()]
+
+    def config_map(self) -> dict[str, Any] | None:
+        try:
+            found: dict[str, Any] = self.api.get(f"/api/v1/namespaces/{self.namespace}/configmaps/podtrail")
+        except Refusal as refusal:
+            if refusal.code != 404:
+                raise
+            return None
+        return found
+
+    def schedule(self, name: str) -> tuple[str, Span]:
+        """The node that a new Pod comes to, and the root of its attempt."""
+        pods = f"/api/v1/namespaces/{self.namespace}/pods"
+        container = {"name": "c", "image": "i"}
+        spec = {
+            "schedulerName": self.namespace,
+            "containers": [container],
+            "nodeSelector": {"for": self.namespace},
+            "tolerations": [{"operator": "Exists"}],
+        }
+        uid = self.api.create(pods, {"metadata": {"name": name}, "spec": spec})["metadata"]["uid"]
+        node = until(lambda: self.api.get(f"{pods}/{name}")["spec"].get("nodeName"), logs=self.logs)
+        [root] = until(
+            lambda: [span for span in self.spans("SchedulePod") if attributes(span)["k8s.pod.uid"] == uid],
+            logs=self.logs,
+        )
+        return str(node), root
+
+
+def traceparent(number: int) -> str:
+    return f"00-{number:032x}-{number:016x}-01"
+
+
+def links(span: Span) -> dict[str, str]:
+    """What a span is linked to, as `trace-span`, by the link's type or source."""
+    found = {}
+    for link in span.links:
+        told = {each.key: each.value.string_value for each in link.attributes}
+        kind = told.get("podtrail.link.type") or told["podtrail.link.source"]
+        found[kind] = f"{link.trace_id.hex()}-{link.span_id.hex()}"
+    return found
+
+
+def name_of(span: Span) -> str:
+    return f"{span.trace_id.hex()}-{span.span_id.hex()}"
+
+
+@pytest.fixture(scope="module")
+def resource(control_plane: ControlPlane) -> None:
+    """The custom resource of the example."""
+    api = control_plane.api
+    api.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", read("crd.yaml")[0])
+    path = "/apis/podtrail.example.com/v1/schedulers"
+
+    def served() -> bool:
+        try:
+            return bool(api.get(path))
+        except Refusal:
+            return False
+
+    until(served)
+
+
+def read(name: str) -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all((EXAMPLE / name).read_text("utf-8")))
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    it = Collector()
+    yield it
+    it.stop()
+
+
+@pytest.fixture
+def cluster(
+    control_plane: ControlPlane, resource: None, namespace: str, tmp_path: Path, collector: Collector
+) -> Iterator[Cluster]:
+    """With the operator running under its own account, and nothing to manage yet."""
+    api = control_plane.api
+    for colour in ("red", "blue"):
+        api.node(f"{namespace}-{colour}", labels={"for": namespace})
+    account, role, binding, wide, wide_binding = read("rbac.yaml")
+    api.create(f"/api/v1/namespaces/{namespace}/serviceaccounts", account)
+    rules = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}"
+    api.create(f"{rules}/roles", role)
+    api.create(f"{rules}/rolebindings", binding)
+    # What is not of a namespace is named for this test alone.
+    wide["metadata"]["name"] = wide_binding["metadata"]["name"] = wide_binding["roleRef"]["name"] = namespace
+    wide_binding["subjects"][0]["namespace"] = namespace
+    api.create("/apis/rbac.authorization.k8s.io/v1/clusterroles", wide)
+    api.create("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", wide_binding)
+    tokens = f"/api/v1/namespaces/{namespace}/serviceaccounts/scheduler-operator/token"
+    token = api.create(tokens, {"spec": {}})["status"]["token"]
+    kubeconfig = control_plane.write_kubeconfig(tmp_path / "operator.kubeconfig", {"token": token})
+    it = Cluster(control_plane, namespace, tmp_path, collector)
+    (tmp_path / "favourite.py").write_text(FAVOURITE)
+    with it.process(
+        "operator",
+        *(PROGRAMS / "kopf", "run", "--standalone", "--namespace", namespace, EXAMPLE / "scheduler_operator.py"),
+        KUBECONFIG=str(kubeconfig),
+        OTEL_EXPORTER_OTLP_ENDPOINT=collector.endpoint,
+        OTEL_BSP_SCHEDULE_DELAY="50",
+    ):
+        yield it
+
+
+@contextlib.contextmanager
+def mounted(cluster: Cluster) -> Iterator[Path]:
+    """The ConfigMap as files, as the kubelet mounts it: another folder each time, and a link that is swapped."""
+    volume, over = cluster.folder / "volume", threading.Event()
+    volume.mkdir()
+    (volume / "scheduler.yaml").symlink_to("..data/scheduler.yaml")
+    written: dict[str, Any] = {}
+
+    def mount() -> None:
+        data = (cluster.config_map() or {}).get("data")
+        if data and data != written:
+            folder = volume / f"..{len(list(volume.iterdir()))}"
+            folder.mkdir()
+            (folder / "scheduler.yaml").write_text(data["scheduler.yaml"])
+            (volume / "..new").symlink_to(folder.name)
+            (volume / "..new").replace(volume / "..data")
+            written.update(data)
+
+    def follow() -> None:
+        while not over.wait(0.05):
+            mount()
+
+    until(cluster.config_map, logs=cluster.logs)
+    mount()
+    thread = threading.Thread(target=follow)
+    thread.start()
+    try:
+        yield volume / "scheduler.yaml"
+    finally:
+        over.set()
+        thread.join(DEADLINE)
+
+
+def scheduler(namespace: str, cluster: Cluster, plugins: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+    [example] = read("scheduler.yaml")
+    tracing = {"endpoint": cluster.collector.endpoint, "samplingRatePerMillion": 1_000_000}
+    connection = {"kubeconfig": str(cluster.plane.kubeconfig)}
+    fields = {"leaderElection": {"leaderElect": False}, "tracing": tracing, "clientConnection": connection}
+    example["spec"] = {"schedulerName": namespace, "scorePlugins": list(plugins), "configuration": fields}
+    example["metadata"]["annotations"] = {"tracing.k8s.io/traceparent": traceparent(1)}
+    return dict(example)
+
+
+@contextlib.contextmanager
+def scheduling(cluster: Cluster) -> Iterator[Path]:
+    with (
+        mounted(cluster) as file,
+        cluster.process(
+            "scheduler",
+            *(sys.executable, "-m", "podtrail_scheduler.command.main", "--config", file, "--secure-port=0"),
+            *("--config-reload-period=50ms", "--plugin=Favourite=favourite:Favourite", "--bind-address=127.0.0.1"),
+            "--feature-gates=SchedulerTracing=true,AsyncTraceContextPropagation=true",
+            OTEL_BSP_SCHEDULE_DELAY="50",
+        ) as log,
+    ):
+        until(log.read_text, lambda text: "scheduling begins" in text, cluster.logs)
+        yield log
+
+
+def test_a_score_plugin_that_the_operator_adds_is_what_the_next_attempt_is_made_with(cluster: Cluster) -> None:
+    api, namespace = cluster.api, cluster.namespace
+    made = api.create(cluster.schedulers, scheduler(namespace, cluster))
+    [created] = until(lambda: cluster.reconciled(**{"kopf.reason": "create"}), logs=cluster.logs)
+    assert attributes(created)["k8s.object.uid"] == made["metadata"]["uid"]
+    assert links(created) == {"annotation": traceparent(1)[3:52]}
+
+    with scheduling(cluster) as log:
+        _, before = cluster.schedule("before")
+        assert links(before) == {"configuration": name_of(created)}
+
+        change = {
+            "metadata": {"annotations": {"tracing.k8s.io/traceparent": traceparent(2)}},
+            "spec": {"scorePlugins": [{"name": "Favourite", "weight": 100}]},
+        }
+        api.patch(f"{cluster.schedulers}/podtrail", change)
+        [updated] = until(lambda: cluster.reconciled(**{"kopf.reason": "update"}), logs=cluster.logs)
+        assert links(updated) == {"annotation": traceparent(2)[3:52]}
+        until(log.read_text, lambda text: '"Configuration reloaded"' in text, cluster.logs)
+        node, after = cluster.schedule("after")
+
+    assert node == f"{namespace}-blue"
+    assert links(after) == {"configuration": name_of(updated)}
+    generations = [attributes(span)["scheduler.config.generation"] for span in (before, after)]
+    assert generations[0] != generations[1]
+    annotation = (cluster.config_map() or {})["metadata"]["annotations"]["tracing.k8s.io/traceparent"]
+    assert annotation == f"00-{name_of(updated)}-01"
+
+
+def test_a_plugin_that_there_is_not_is_refused_and_the_old_configuration_stays(cluster: Cluster) -> None:
+    cluster.api.create(cluster.schedulers, scheduler(cluster.namespace, cluster, [{"name": "Favourite", "weight": 9}]))
+    with scheduling(cluster) as log:
+        change = {"spec": {"scorePlugins": [{"name": "Missing"}]}}
+        cluster.api.patch(f"{cluster.schedulers}/podtrail", change)
+        text = until(log.read_text, lambda text: '"Configuration refused"' in text, cluster.logs)
+        assert "Missing" in text
+        node, attempt = cluster.schedule("web")
+    assert node == f"{cluster.namespace}-blue"
+    [created] = cluster.reconciled(**{"kopf.reason": "create"})
+    assert links(attempt) == {"configuration": name_of(created)}
+
+
+def test_what_changes_nothing_leaves_the_config_map_as_it_is(cluster: Cluster) -> None:
+    cluster.api.create(cluster.schedulers, scheduler(cluster.namespace, cluster))
+    first = until(cluster.config_map, logs=cluster.logs)
+    cluster.api.patch(f"{cluster.schedulers}/podtrail", {"spec": {"scorePlugins": None}})
+    until(lambda: cluster.reconciled(**{"kopf.reason": "update"}), logs=cluster.logs)
+    assert cluster.config_map() == first
+
+
+def test_what_the_operator_cannot_do_is_an_error_of_its_span(cluster: Cluster) -> None:
+    wrong = scheduler(cluster.namespace, cluster)
+    wrong["spec"]["configuration"]["profiles"] = []
+    wrong["metadata"]["annotations"] = {"tracing.k8s.io/traceparent": "00-" + "x" * 200_000}
+    cluster.api.create(cluster.schedulers, wrong)
+    [failed] = until(lambda: cluster.reconciled(**{"kopf.outcome": "failed"}), logs=cluster.logs)
+    assert (failed.status.code, len(failed.links)) == (2, 0)
+    assert "the operator writes it" in failed.status.message
+
+
+def test_what_the_api_server_refuses_for_good_is_an_error_of_its_span(cluster: Cluster) -> None:
+    taken = {"metadata": {"name": "podtrail"}, "data": {"scheduler.yaml": "somebody's"}, "immutable": True}
+    cluster.api.create(f"/api/v1/namespaces/{cluster.namespace}/configmaps", taken)
+    cluster.api.create(cluster.schedulers, scheduler(cluster.namespace, cluster))
+    [failed] = until(lambda: cluster.reconciled(**{"kopf.outcome": "failed"}), logs=cluster.logs)
+    assert failed.status.message.startswith("422 ")
+    assert (cluster.config_map() or {})["data"] == taken["data"]
+
+
+def test_what_it_may_not_yet_do_is_tried_again_linked_with_the_time_before(cluster: Cluster) -> None:
+    role = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{cluster.namespace}/roles/scheduler-operator"
+    rules = cluster.api.get(role)["rules"]
+    cluster.api.patch(role, {"rules": [rule for rule in rules if rule["resources"] != ["configmaps"]]})
+    cluster.api.create(cluster.schedulers, scheduler(cluster.namespace, cluster))
+    first = until(lambda: cluster.reconciled(**{"kopf.outcome": "retry"}), logs=cluster.logs)[0]
+    assert (attributes(first)["kopf.retry"], attributes(first)["kopf.retry.delay"]) == (0, 2.0)
+    assert (first.status.code, first.events[0].name) == (0, "retry")
+    cluster.api.patch(role, {"rules": rules})
+    [done] = until(lambda: cluster.reconciled(**{"kopf.outcome": "succeeded"}), logs=cluster.logs)
+    calls = sorted(cluster.reconciled(**{"kopf.reason": "create"}), key=lambda span: span.start_time_unix_nano)
+    assert calls[-1] == done
+    for before, after in itertools.pairwise(calls):
+        assert links(after) == {"annotation": traceparent(1)[3:52], "previous-attempt": name_of(before)}
