@@ -142,7 +142,7 @@ def test_why_a_node_was_chosen_stands_on_the_pages_of_pod_and_attempt(viewing: V
     for path in (f"/pods/{UID}", f"/traces/{made.trace_id.hex()}"):
         page = get(viewing, path, made.batch())
         assert "node-07 won with 1,287 points, 14 more than &lt;b&gt;node-3&lt;/b&gt;: ImageLocality +14." in page
-        assert '<th scope="row"><bdi>ImageLocality</bdi></th><td class="num">14</td><td class="num">0</td>' in page
+        assert '<th scope="row"><bdi>ImageLocality</bdi></th><td class="num" data-label="node-07">14</td>' in page
         assert "7 nodes were scored, the best 2 are shown. 1 more plugin scored." in page
     assert "Why this node" not in get(viewing, f"/pods/{UID}", MadeAttempt().batch())
 

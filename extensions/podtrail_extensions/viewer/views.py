@@ -10,11 +10,13 @@ from podtrail.story import (
     AttemptStory,
     Explanation,
     Library,
+    LifeMoment,
     PodState,
     PodStory,
     SpanFate,
     TraceStory,
     answer,
+    lifetime,
     plain,
     sentence,
     why_node,
@@ -58,7 +60,7 @@ class PodRow(NamedTuple):
 
 _SORTS: dict[str, Callable[[PodStory], object]] = {
     "pod": lambda pod: (pod.namespace, pod.name, pod.key),
-    "waiting": lambda pod: (pod.state == "scheduled", pod.since_unix_nano or 0),
+    "waiting": lambda pod: (POD_STATES[pod.state].settled, pod.since_unix_nano or 0),
     "tries": lambda pod: -pod.tries,
     "last": lambda pod: -(pod.last_try_unix_nano or 0),
 }
@@ -86,7 +88,7 @@ class PodFilter(NamedTuple):
             case "all":
                 return True
             case "to look at":
-                return pod.state != "scheduled" or pod.slow
+                return not POD_STATES[pod.state].settled or pod.slow
             case "slow":
                 return pod.slow
             case state:
@@ -155,6 +157,8 @@ class PodView:
     """The attempt that found a node."""
     why_node: str
     """Why it took that node; "" where no span tells."""
+    lifetime: tuple[LifeMoment, ...]
+    """From its creation to its end, where its node tells of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +222,7 @@ class PodViews:
             trace_attempt=held.number if held else None,
             chosen=chosen,
             why_node=_why_node(pod, chosen),
+            lifetime=tuple(lifetime(pod, *self._stories.requests_of(pod))) if pod.on_node else (),
         )
 
     def trace(self, trace_id: bytes, span_id: bytes = b"") -> TracePage | None:

@@ -6,6 +6,7 @@ from podtrail.story.attempt import AttemptStory
 from podtrail.story.decisions import DecisionEntry, DecisionRing, votes_of
 from podtrail.story.explain_trace import verdict_words
 from podtrail.story.library import DecisionStory, Library, selector
+from podtrail.story.lifetime import LifeMoment, lifetime
 from podtrail.story.lines import Explanation, Line, TextPiece, plain
 from podtrail.story.link import NOT_RECEIVED, BackLink, LinkStory, SpanFate, is_back_link, link_type
 from podtrail.story.pod import PodStory, answer
@@ -46,6 +47,7 @@ __all__ = [
     "Explanation",
     "LedgerLine",
     "Library",
+    "LifeMoment",
     "Line",
     "LinkStory",
     "PodState",
@@ -72,6 +74,7 @@ __all__ = [
     "clock",
     "duration",
     "is_back_link",
+    "lifetime",
     "link_type",
     "plain",
     "selector",

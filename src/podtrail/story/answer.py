@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from podtrail.story.library import DecisionStory, Library
+from podtrail.story.lifetime import LifeMoment, lifetime
 from podtrail.story.lines import Explanation, Line, line, safe
 from podtrail.story.pod import PodStory
 from podtrail.story.view import to_json
@@ -61,6 +62,8 @@ class WhyAnswer:
     pod: PodStory | None = None
     decisions: tuple[DecisionStory, ...] = ()
     """Of a trace: what was decided about it."""
+    lifetime: tuple[LifeMoment, ...] = ()
+    """Of a Pod: what happened to it, in order."""
     problem: str = ""
     """Why there is no answer: what is asked for is not known, or may be one of several."""
     namespaces: tuple[str, ...] = ()
@@ -76,6 +79,8 @@ class WhyAnswer:
         }
         if self.pod is not None:
             told["pod"] = to_json(self.pod)
+        if self.lifetime:
+            told["lifetime"] = to_json(self.lifetime)
         if self.decisions:
             told["decisions"] = to_json(self.decisions)
         return told
@@ -103,7 +108,8 @@ def answer_query(library: Library, question: WhyQuestion, now: int, *, live: boo
         return WhyAnswer(
             problem=f"attempt {question.attempt} of {question.pod} is not held; of {pod.tries:,} there are {held}"
         )
-    return WhyAnswer(Explanation(told.lines, (*_namesakes(others), *told.details)), pod)
+    explanation = Explanation(told.lines, (*_namesakes(others), *told.details))
+    return WhyAnswer(explanation, pod, lifetime=tuple(lifetime(pod, *library.stories.requests_of(pod))))
 
 
 def _unknown(library: Library, pod: str) -> str:

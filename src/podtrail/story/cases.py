@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from podtrail.otlp import Rejection
 from podtrail.story.attempt import AttemptStory
 from podtrail.story.bind import read_bind_refusal
+from podtrail.story.lifetime import lifetime_lines, where_in_a_line
 from podtrail.story.lines import Line, TextPiece, columns, dim, line, safe, strong
 from podtrail.story.linked_calls import LinkedCall, call_words
 from podtrail.story.pace import PluginPace, UsualPace
 from podtrail.story.pod import PodStory, who_said_no
+from podtrail.story.pod_requests import PodRequest
 from podtrail.story.time_spent import how_it_went
 from podtrail.story.why_node import why_node
 from podtrail.story.words import clock, several
@@ -45,6 +47,8 @@ class PodContext:
     """Of the plugin that took longest in the Pod's slowest attempt."""
     calls: tuple[LinkedCall, ...] = ()
     """What other components did that is linked with the attempt told of."""
+    created: PodRequest | None = None
+    deleted: PodRequest | None = None
 
 
 def no_node_fits(attempt: AttemptStory, most: int) -> list[Line]:
@@ -240,3 +244,11 @@ def scheduled(pod: PodStory, around: PodContext, most: int) -> list[Line]:  # no
     linked = [line(dim(f"{words[c.kind]} {call_words(c)}, trace {c.trace_id.hex()}")) for c in around.calls]
     node = why_node(pod, pod.last) if pod.last else []
     return [*node, *how_it_went(pod, around.plugin), *linked]
+
+
+def on_its_node(pod: PodStory, around: PodContext, most: int) -> list[Line]:
+    """Return why it is on its node, and its life from creation to end."""
+    last = pod.last
+    node = why_node(pod, last) if last and last.result == "Success" and last.why.nodes != 1 else []
+    spent = where_in_a_line(pod, around.created)
+    return [*node, *lifetime_lines(pod, around.created, around.deleted, most - len(node) - len(spent)), *spent]

@@ -7,14 +7,17 @@ from podtrail.story.attempt import AttemptStory
 from podtrail.story.bind import read_bind_refusal
 from podtrail.story.cases import PodContext
 from podtrail.story.compare import compare, list_attempts
+from podtrail.story.lifetime import lifetime_lines, node_words, where_the_time_went
 from podtrail.story.lines import MOST_LINES, Explanation, Line, Style, TextPiece, dim, line, safe, strong
 from podtrail.story.linked_calls import call_words
+from podtrail.story.on_node import NodeStory
 from podtrail.story.pod import PodStory, slow_attempt
 from podtrail.story.pod_state import POD_STATES, SLOW, PodState
 from podtrail.story.time_spent import spent, time_table
 from podtrail.story.why_node import score_lines, why_node
 from podtrail.story.words import ago, clock, duration, several
 
+_ALL = 99
 _CASES: Mapping[PodState, Callable[[PodStory, PodContext, int], list[Line]]] = {
     "error": cases.error,
     "bind refused": cases.bind_refused,
@@ -24,6 +27,13 @@ _CASES: Mapping[PodState, Callable[[PodStory, PodContext, int], list[Line]]] = {
     "waiting": cases.waiting,
     "binding": cases.binding,
     "scheduled": cases.scheduled,
+    "starting": cases.on_its_node,
+    "running": cases.on_its_node,
+    "image pull failing": cases.on_its_node,
+    "crash loop": cases.on_its_node,
+    "start failing": cases.on_its_node,
+    "terminating": cases.on_its_node,
+    "terminated": cases.on_its_node,
 }
 
 
@@ -58,6 +68,8 @@ def _first(pod: PodStory, around: PodContext) -> list[Line]:
     tries = several(pod.tries, "attempt")
     last = f", last {ago(pod.last_try_unix_nano, around.now)}" if pod.last_try_unix_nano is not None else ""
     when = () if around.live else (dim(f" (as of {clock(around.now)} UTC, the end of what is held)"),)
+    if pod.on_node is not None:
+        return _node_lines(pod, pod.on_node, around)
     if pod.state == "scheduled":
         on = f" on {safe(pod.node, 80)}" if pod.node else ""
         took = f" in {duration(waited)}" if waited is not None else ""
@@ -92,6 +104,21 @@ def _first(pod: PodStory, around: PodContext) -> list[Line]:
             return [line(_name(pod), f" {pending}: ", state, f"{by}. {tries}{last}.", *when)]
         case _:
             return [line(_name(pod), f" {pending}: ", state, f". {tries}{last}.", *when)]
+
+
+def _node_lines(pod: PodStory, story: NodeStory, around: PodContext) -> list[Line]:
+    """Return what a Pod is on its node, and what fails there in the kubelet's words."""
+    state = TextPiece("slow" if pod.slow else pod.state, SLOW.style if pod.slow else POD_STATES[pod.state].style)
+    when = () if around.live else (dim(f" (as of {clock(around.now)} UTC, the end of what is held)"),)
+    is_it = " is " if POD_STATES[story.state].settled else ": "
+    first = line(_name(pod), is_it, state, f"{node_words(pod, story, around.now)}.", *when)
+    failure = story.failure if story.failing else None
+    if failure is None:
+        return [first]
+    whose = f" for container {safe(failure.what, 60)}" if failure.what else ""
+    over = "Last failure: " if story.state in ("terminating", "terminated") else ""
+    reason = f"{over}{safe(failure.reason, 60) or 'the sync failed'}{whose}: "
+    return [first, line(reason, strong(safe(failure.error, 300)))]
 
 
 def _name(pod: PodStory) -> TextPiece:
@@ -148,6 +175,10 @@ def _details(pod: PodStory, attempt: AttemptStory | None, around: PodContext) ->
         lines += _in_full(attempt)
     lines += score_lines(attempt)
     lines += list_attempts(pod)
+    if pod.on_node is not None:
+        whole = lifetime_lines(pod, around.created, around.deleted, _ALL)
+        lines += [line("Its life (UTC, since its first moment, took):"), *whole]
+    lines += where_the_time_went(pod, around.created)
     lines += [line(f"Linked, {call.kind}: {call_words(call)}, trace {call.trace_id.hex()}") for call in around.calls]
     lines.append(line(dim(f"uid {safe(pod.uid, 80) or 'not in this source'}, profile {_profile(attempt)}")))
     return lines

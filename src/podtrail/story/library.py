@@ -113,7 +113,9 @@ class Library:
         """Return a Pod's story in words, or that of one attempt; None for an attempt that is not held."""
         told = slow_attempt(pod) if attempt is None else next((a for a in pod.attempts if a.number == attempt), None)
         linked = pod.last if attempt is None else told
-        around = PodContext(now, live, self.stories.pace.usual(), calls=self._calls(linked))
+        created, deleted = self.stories.requests_of(pod)
+        usual = self.stories.pace.usual()
+        around = PodContext(now, live, usual, calls=self._calls(linked), created=created, deleted=deleted)
         if told and told.phases and (attempt is not None or pod.slow):
             phase = told.phases[0]
             pace = plugin_pace(self._traces(), phase.name, phase.plugin, phase.plugin_took)

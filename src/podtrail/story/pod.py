@@ -5,11 +5,14 @@ from dataclasses import dataclass, replace
 
 from podtrail.otlp import Rejection, Why
 from podtrail.story.attempt import AttemptStory
+from podtrail.story.on_node import NodeStory
 from podtrail.story.pod_state import POD_STATES, PodState
-from podtrail.story.words import duration
+from podtrail.story.words import duration, several
 
 _URGENCY = {state: at for at, state in enumerate(POD_STATES)}
 
+_MAY_BE_SLOW = frozenset({"scheduled", "starting", "running"})
+"""States in which how long an attempt took is the worst that can be said."""
 _STILL_PREEMPTING = "terminating pod on the nominated node"
 
 
@@ -58,6 +61,8 @@ class PodStory:
     forgotten: int
     attempts: tuple[AttemptStory, ...]
     """By start; the oldest but the first are forgotten where there were too many."""
+    on_node: NodeStory | None = None
+    """What its node tells; None until a span of the kubelet or the container runtime does."""
 
     def waiting(self, now: int) -> int | None:
         """Return for how many nanoseconds it has waited, at `now`; None where that is not known."""
@@ -86,12 +91,14 @@ class PodStory:
         return max(self.explained.why.rejections, key=lambda r: r.nodes or 0, default=None) if self.explained else None
 
 
-def tell_pod(facts: PodFacts, attempts: Sequence[AttemptStory], slow_after: int) -> PodStory:
+def tell_pod(
+    facts: PodFacts, attempts: Sequence[AttemptStory], slow_after: int, on_node: NodeStory | None = None
+) -> PodStory:
     """Return the story of a Pod from its attempts in any order; `slow_after` is nanoseconds of one attempt."""
     told = _numbered(attempts, facts.forgotten)
     last = told[-1] if told else None
-    state = _state(facts, told)
-    slow = state == "scheduled" and any((attempt.duration or 0) >= slow_after for attempt in told)
+    state = on_node.state if on_node else _state(facts, told)
+    slow = state in _MAY_BE_SLOW and any((attempt.duration or 0) >= slow_after for attempt in told)
     return PodStory(
         key=facts.key,
         uid=facts.uid,
@@ -100,16 +107,17 @@ def tell_pod(facts: PodFacts, attempts: Sequence[AttemptStory], slow_after: int)
         state=state,
         slow=slow,
         since_unix_nano=_since(facts, told),
-        until_unix_nano=last.end_unix_nano if last and state == "scheduled" else None,
+        until_unix_nano=last.end_unix_nano if last and last.result == "Success" else None,
         tries=max(facts.forgotten + len(told), (last.number or 0) if last else 0),
         last_try_unix_nano=last.start_unix_nano if last else None,
-        node=_node(told, state),
+        node=(on_node.node if on_node else "") or _node(told, state),
         gates=facts.gates,
-        headline=_headline(facts, told, state, slow),
+        headline=_headline(facts, told, state, slow) if on_node is None or slow else _headline_on(on_node),
         same=_same(told),
         seen=len(told),
         forgotten=facts.forgotten,
         attempts=tuple(told),
+        on_node=on_node,
     )
 
 
@@ -210,13 +218,21 @@ def _headline(facts: PodFacts, told: Sequence[AttemptStory], state: PodState, sl
         case "preempting":
             node = _node(told, state)
             return f"nominated {node}" if node else "waits for Pods to go"
-        case "scheduled" if slow:
+        case _ if slow:
             return _slow(max(told, key=lambda attempt: attempt.duration or 0))
         case "scheduled":
             return f"on {last.selected_node}" if last and last.selected_node else ""
         case _:
             explained = _explained(told)
             return who_said_no(explained.why) if explained else ""
+
+
+def _headline_on(story: NodeStory) -> str:
+    if story.failing and story.failure is not None:
+        reason = f"{story.failure.reason}: " if story.failure.reason else ""
+        return f"{reason}{story.failure.error}"
+    again = f", {several(story.restarts, 'restart')}" if story.restarts else ""
+    return f"on {story.node}{again}" if story.node else again.removeprefix(", ")
 
 
 def _slow(attempt: AttemptStory) -> str:

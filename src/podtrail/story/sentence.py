@@ -1,5 +1,7 @@
 """A Pod's story in one or two sentences."""
 
+from podtrail.story.lifetime import node_words
+from podtrail.story.on_node import NodeStory
 from podtrail.story.pod import PodStory, who_said_no
 from podtrail.story.words import duration
 
@@ -8,6 +10,8 @@ _ALL = 99
 
 def sentence(pod: PodStory, now: int) -> str:
     """Return what holds a Pod back, or how it got its node, at `now`. Its words are not escaped."""
+    if pod.on_node is not None:
+        return _on_node(pod, pod.on_node, now)
     waited = pod.waiting(now)
     least = "" if pod.from_the_first else "at least "
     pending = "Pending" if waited is None else f"Pending for {least}{duration(waited)}"
@@ -35,6 +39,15 @@ def sentence(pod: PodStory, now: int) -> str:
             return f"{pending}: the last attempt failed with an error.{said}"
         case "unschedulable":
             return f"{pending}: no node fits. {_refused(pod)}{_same(pod)}".strip()
+        case _:
+            raise AssertionError(f"{pod.state} without a node's story")
+
+
+def _on_node(pod: PodStory, story: NodeStory, now: int) -> str:
+    failure = story.failure if story.failing else None
+    said = f" {failure.reason or 'Failure'}: {failure.error}" if failure else ""
+    slow = f" Slow: {pod.headline}." if pod.slow else ""
+    return f"{pod.state.capitalize()}{node_words(pod, story, now)}.{said}{slow}"
 
 
 def _refused(pod: PodStory) -> str:

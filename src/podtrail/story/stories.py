@@ -10,8 +10,12 @@ from podtrail.otlp import Attempt as Root
 from podtrail.otlp import Batch, Decision, Group, SpanView, Verdict, split
 from podtrail.story.attempt import AttemptStory, SpanFindings, read_root, read_roots
 from podtrail.story.link import is_back_link
+from podtrail.story.node_record import NodeRecord
+from podtrail.story.node_spans import NodeFinding, NodeSpans
+from podtrail.story.on_node import tell_node
 from podtrail.story.pace import AttemptPace
 from podtrail.story.pod import PodFacts, PodStory, tell_pod, urgency
+from podtrail.story.pod_requests import PodRequest, PodRequests
 
 _LINK_TYPE = "podtrail.link.type"
 _LINK_MARK = _LINK_TYPE.encode()
@@ -50,6 +54,7 @@ class TraceDecision(NamedTuple):
 class _HeldPod:
     facts: PodFacts
     attempts: dict[tuple[bytes, bytes], AttemptStory] = field(default_factory=dict)
+    node: NodeRecord | None = None
     size: int = _POD_SIZE
     told: PodStory | None = None
     """Its story, until something new is known."""
@@ -77,6 +82,8 @@ class Stories:
         """How long attempts took lately."""
         self.changes = 0
         """Grows with everything that may change a Pod's story."""
+        self._requests = PodRequests()
+        self._node_spans = NodeSpans()
         self._max_pods = max_pods
         self._max_findings = max_bytes // 8
         self._max_bytes = max_bytes - self._max_findings
@@ -131,7 +138,7 @@ class Stories:
     def retold(self, pod: PodStory, attempts: Sequence[AttemptStory]) -> PodStory:
         """Return a Pod's story anew, with attempts of which more is known than was noted here."""
         held = self._pods.get(pod.key)
-        return tell_pod(held.facts, attempts, self._slow_after) if held else pod
+        return tell_pod(held.facts, attempts, self._slow_after, pod.on_node) if held else pod
 
     def named(self, name: str, namespace: str | None = None) -> list[PodStory]:
         """Return the Pods of a name, of one namespace or of all: several where it was created anew."""
@@ -140,6 +147,12 @@ class Stories:
             for pod in self._pods.values()
             if pod.facts.name == name and namespace in (None, pod.facts.namespace)
         ]
+
+    def requests_of(self, pod: PodStory) -> tuple[PodRequest | None, PodRequest | None]:
+        """Return who created a Pod and had it deleted, where its name leaves no doubt that it was this one."""
+        if len(self.named(pod.name, pod.namespace)) != 1:
+            return None, None
+        return self._requests.of(pod.namespace, pod.name)
 
     def attempt(self, trace_id: bytes) -> tuple[PodStory, AttemptStory] | None:
         """Return the attempt that a trace records, with its Pod."""
@@ -159,7 +172,8 @@ class Stories:
 
     def _tell(self, pod: _HeldPod) -> PodStory:
         if pod.told is None:
-            pod.told = tell_pod(pod.facts, list(pod.attempts.values()), self._slow_after)
+            on_node = tell_node(pod.node) if pod.node else None
+            pod.told = tell_pod(pod.facts, list(pod.attempts.values()), self._slow_after, on_node)
         return pod.told
 
     def _decide(self, verdict: Verdict, *, read: bool) -> None:
@@ -178,6 +192,10 @@ class Stories:
 
     def _read(self, trace_id: bytes, groups: list[Group]) -> None:
         self._count_links(groups)
+        self._requests.read(groups)
+        on_node = self._node_spans.read(trace_id, groups)
+        if on_node is not None:
+            self._note_on_node(on_node)
         findings, before = self._findings.get(trace_id, (SpanFindings(), 0))
         roots = [root for group in groups for span in findings.read(group.spans) if (root := read_root(span))]
         if findings == SpanFindings() and not roots:
@@ -190,6 +208,15 @@ class Stories:
         if trace_id in self._key_of:
             key, span_id = self._key_of[trace_id]
             self._put(self._pods[key], self._pods[key].attempts[trace_id, span_id].found(findings))
+
+    def _note_on_node(self, told: NodeFinding) -> None:
+        pod = self._pod(*told.pod)
+        before = pod.node.size if pod.node else 0
+        pod.node = pod.node or NodeRecord()
+        pod.node.join(told.record)
+        pod.size += pod.node.size - before
+        self._size += pod.node.size - before
+        self.latest = max(self.latest, *(step.end for step in told.record.steps.values()), 0)
 
     def _count_links(self, groups: list[Group]) -> None:
         for group in groups:

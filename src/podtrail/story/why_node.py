@@ -27,6 +27,10 @@ def why_node(pod: PodStory, attempt: AttemptStory) -> list[Line]:
     if nominated is not None and attempt.why.evaluated == 1:
         because = f" was nominated by attempt {nominated.number}, which made room there; it was tried first, and fits."
         return [line(strong(node), because, " Nothing was scored.")]
+    if attempt.why.nodes == 1:
+        return [line(strong(node), " is the only node there is: nothing was scored.")]
+    if attempt.why.evaluated == 1:
+        return [line(strong(node), " was tried first, alone, and fits: nothing was scored.")]
     of = f" of {several(attempt.why.evaluated, 'node')} looked at" if attempt.why.evaluated else ""
     return [line(strong(node), f" was the only one{of} that fits: nothing was scored.")]
 

@@ -1,0 +1,189 @@
+"""A Pod's life from its creation to its end, as moments in order, and where the time until it ran went."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from podtrail.story.lines import Line, TextPiece, columns, dim, line, safe
+from podtrail.story.node_record import NodeStep
+from podtrail.story.on_node import NodeStory
+from podtrail.story.pod import PodStory, who_said_no
+from podtrail.story.pod_requests import PodRequest
+from podtrail.story.words import ago, clock, duration, several
+
+_NAME = 60
+
+
+class LifeMoment(NamedTuple):
+    """One thing in a Pod's life."""
+
+    at_unix_nano: int
+    what: str
+    """Harmless, in one line."""
+    took: int | None
+    """Nanoseconds; None for what takes no time."""
+    bad: bool = False
+    times: int = 1
+
+
+def lifetime(pod: PodStory, created: PodRequest | None, deleted: PodRequest | None) -> list[LifeMoment]:
+    """Return the moments of a Pod's life in order: what repeats itself stands once, where it began."""
+    moments: list[LifeMoment] = []
+    if created is not None:
+        by = f" by {safe(created.who, _NAME)}" if created.who else ""
+        moments.append(LifeMoment(created.start_unix_nano, f"created{by}", created.took))
+    moments += _attempts(pod)
+    if pod.on_node is not None:
+        moments += _on_node(pod.on_node)
+    if deleted is not None:
+        by = f" by {safe(deleted.who, _NAME)}" if deleted.who else ""
+        moments.append(LifeMoment(deleted.start_unix_nano, f"deletion asked for{by}", deleted.took))
+    return sorted(moments, key=lambda moment: moment.at_unix_nano)
+
+
+def _attempts(pod: PodStory) -> Iterator[LifeMoment]:
+    failed = [attempt for attempt in pod.attempts if attempt.result not in ("Success", "")]
+    if failed:
+        first, last = failed[0], failed[-1]
+        which = f"attempt {first.number}" if first is last else f"attempts {first.number} to {last.number}"
+        no = who_said_no(first.why)
+        why = f": {safe(no)}" if no else ""
+        took = max(last.end_unix_nano - first.start_unix_nano, 0)
+        yield LifeMoment(first.start_unix_nano, f"{which}: {safe(first.result, _NAME)}{why}", took, bad=True)
+    for attempt in pod.attempts:
+        if attempt.result == "Success":
+            node = f", {safe(attempt.selected_node, _NAME)}" if attempt.selected_node else ""
+            yield LifeMoment(attempt.start_unix_nano, f"attempt {attempt.number}: bound{node}", attempt.duration)
+
+
+def _on_node(story: NodeStory) -> Iterator[LifeMoment]:
+    """Yield what kubelet and runtime did."""
+    syncs = story.of("sync")
+    if syncs:
+        whose = f" of {safe(story.node, _NAME)}" if story.node else ""
+        yield LifeMoment(syncs[0].start_unix_nano, f"kubelet{whose} takes it on", None)
+    for step in story.of("sandbox"):
+        network = next(
+            (each for each in story.of("network") if step.start_unix_nano <= each.start_unix_nano <= step.end), None
+        )
+        within = f", its network {duration(network.took)}" if network else ""
+        yield _moment(step, f"sandbox{within}", "sandbox fails")
+    yield from _repeated(story.of("pull"), "image {} pulled", "pull of image {} fails")
+    yield from _repeated(story.of("start"), "container {} started", "start of container {} fails", story.restarts)
+    failures: dict[tuple[str, str], list[NodeStep]] = {}
+    for step in story.of("failed"):
+        failures.setdefault((step.reason, step.what), []).append(step)
+    for (reason, what), steps in failures.items():
+        times = f", {several(len(steps), 'time')}" if len(steps) > 1 else ""
+        of = f" of {safe(what, _NAME)}" if what else ""
+        words = f"{safe(reason, _NAME) or 'sync failed'}{of}{times}"
+        yield LifeMoment(steps[0].start_unix_nano, words, None, bad=True, times=len(steps))
+    for step in story.of("terminating")[:1]:
+        words = "its containers are stopped" if story.stopped else "its containers have ended"
+        words = words if story.ran else "given up"
+        yield LifeMoment(
+            step.start_unix_nano, words, max(each.end for each in story.of("terminating")) - step.start_unix_nano
+        )
+    for step in story.of("terminated")[-1:]:
+        yield LifeMoment(step.start_unix_nano, "gone from its node", step.took)
+
+
+def _moment(step: NodeStep, good: str, bad: str) -> LifeMoment:
+    return LifeMoment(step.start_unix_nano, bad if step.error else good, step.took, bad=bool(step.error))
+
+
+def _repeated(steps: list[NodeStep], good: str, bad: str, again: int = 0) -> Iterator[LifeMoment]:
+    """Yield for each container or image one moment of success and one of failure; `again` is told with the first."""
+    told: dict[tuple[str, bool], list[NodeStep]] = {}
+    for step in steps:
+        told.setdefault((step.what, bool(step.error)), []).append(step)
+    for (what, failed), alike in told.items():
+        words = (bad if failed else good).format(safe(what, _NAME) or "of a name not told")
+        if len(alike) > 1 or (again and not failed):
+            count = max(len(alike), again + 1 if len(told) == 1 else 0)
+            words += f", {count} times, last {clock(alike[-1].end)}"
+        yield LifeMoment(alike[0].start_unix_nano, words, alike[0].took, bad=failed, times=len(alike))
+
+
+def lifetime_lines(pod: PodStory, created: PodRequest | None, deleted: PodRequest | None, most: int) -> list[Line]:
+    """Return the life in at most `most` lines: time of day, since the first moment, what, how long it took."""
+    moments = lifetime(pod, created, deleted)
+    if not moments:
+        return []
+    first = moments[0].at_unix_nano
+    shown = moments if len(moments) <= most else [*moments[: most - 2], moments[-1]]
+    rows: list[tuple[str | TextPiece, ...]] = []
+    for moment in shown:
+        since = f"+{duration(moment.at_unix_nano - first)}" if moment is not moments[0] else ""
+        what = TextPiece(moment.what, "bad" if moment.bad else "")
+        rows.append((clock(moment.at_unix_nano), since, what, duration(moment.took) if moment.took else ""))
+    lines = columns(rows)
+    if len(shown) < len(moments):
+        lines.insert(-1, line(dim(f"  {len(moments) - len(shown)} more (-v)")))
+    return lines
+
+
+def node_words(pod: PodStory, story: NodeStory, now: int) -> str:
+    """Return what follows a Pod's state: since when, where, and how often its containers were started anew."""
+    on = f" on {safe(pod.node, 80)}" if pod.node else ""
+    again = f", {several(story.restarts, 'restart')}" if story.restarts else ""
+    tries = f". {several(pod.tries, 'attempt')}" if pod.tries else ""
+    match story.state:
+        case "terminated":
+            how = "its containers were stopped" if story.stopped else "its containers had ended"
+            ran = f"it ran{on}, {how}{again}" if story.ran else f"it never ran{on}"
+            return f": {ran}{tries}. Gone {ago(story.since_unix_nano, now)}"
+        case _:
+            return f"{on} since {clock(story.since_unix_nano)} UTC{again}{tries}"
+
+
+def where_the_time_went(pod: PodStory, created: PodRequest | None) -> list[Line]:
+    """Return how the time until the first container ran is shared out; nothing before it does."""
+    parts = _told_parts(pod, created)
+    whole = sum(took for _, took in parts)
+    if whole <= 0:
+        return []
+    rows = [(f"{round(100 * took / whole)} %", what, duration(took)) for what, took in parts if took > 0]
+    return [line(f"{duration(whole)} {_since(pod, created)} to its first container:"), *columns(rows, right=1)]
+
+
+def where_in_a_line(pod: PodStory, created: PodRequest | None) -> list[Line]:
+    """Return the three largest of these parts in one line."""
+    parts = _told_parts(pod, created)
+    whole = sum(took for _, took in parts)
+    if whole <= 0:
+        return []
+    most = sorted(parts, key=lambda part: -part[1])[:3]
+    shares = ", ".join(f"{round(100 * took / whole)} % {what}" for what, took in most)
+    return [line(f"{duration(whole)} {_since(pod, created)} to its first container: {shares}.")]
+
+
+def _since(pod: PodStory, created: PodRequest | None) -> str:
+    return "from its creation" if created else "from its first attempt" if pod.attempts else "from its first sync"
+
+
+def _told_parts(pod: PodStory, created: PodRequest | None) -> list[tuple[str, int]]:
+    story = pod.on_node
+    starts = [step for step in story.of("start") if not step.error] if story else []
+    return _parts(pod, story, starts[0], created) if story and starts else []
+
+
+def _parts(pod: PodStory, story: NodeStory, start: NodeStep, created: PodRequest | None) -> list[tuple[str, int]]:
+    """Return what follows one another until the first container runs, each with its nanoseconds."""
+    chosen = next((attempt for attempt in reversed(pod.attempts) if attempt.result == "Success"), None)
+    sync = next(iter(story.of("sync")), None)
+    sandbox = next(iter(story.of("sandbox")), None)
+    pulls = [step for step in story.of("pull") if step.end <= start.start_unix_nano]
+    moments: list[tuple[str, int | None]] = [
+        ("created, and seen by the scheduler", created.start_unix_nano if created else None),
+        ("scheduling and binding", pod.attempts[0].start_unix_nano if pod.attempts else None),
+        ("the attempt that bound it", chosen.start_unix_nano if chosen and chosen is not pod.attempts[0] else None),
+        ("kubelet, before the sandbox (admission, volumes)", sync.start_unix_nano if sync else None),
+        ("sandbox and network", sandbox.start_unix_nano if sandbox else None),
+        ("images", pulls[0].start_unix_nano if pulls else sandbox.end if sandbox else None),
+        ("creating and starting the container", pulls[-1].end if pulls else None),
+    ]
+    if not pulls and sandbox is not None:
+        moments[-2:] = [("image there already, container created and started", sandbox.end)]
+    known = sorted(((what, at) for what, at in moments if at is not None), key=lambda one: one[1] or 0)
+    ends = [at or 0 for _, at in known[1:]] + [start.end]
+    return [(what, end - (at or 0)) for (what, at), end in zip(known, ends, strict=True)]

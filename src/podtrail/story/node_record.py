@@ -1,0 +1,97 @@
+"""What kubelet and container runtime did for one Pod, as their spans tell it: steps, each once, bounded."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Final, Literal, NamedTuple
+
+StepKind = Literal[
+    "sync", "sandbox", "network", "pull", "create", "start", "stop", "failed", "terminating", "terminated"
+]
+_MOST_OF_A_KIND: Final = 12
+_MOST_NAMES: Final = 64
+_STEP_SIZE: Final = 400
+
+
+class NodeStep(NamedTuple):
+    """One thing that was done for a Pod on its node."""
+
+    kind: StepKind
+    start_unix_nano: int
+    took: int
+    """Nanoseconds."""
+    what: str = ""
+    """The container or the image; of a start the container's id until its name is known."""
+    reason: str = ""
+    """Of a failure, as the kubelet names it: `ErrImagePull`, `CrashLoopBackOff`; "" where it names none."""
+    error: str = ""
+    trace_id: bytes = b""
+
+    @property
+    def end(self) -> int:
+        """When it was over, Unix nanoseconds."""
+        return self.start_unix_nano + self.took
+
+
+@dataclass(slots=True)
+class NodeRecord:
+    """The steps of one Pod, or those of one trace until it is known whose they are."""
+
+    node: str = ""
+    steps: dict[tuple[StepKind, bytes], NodeStep] = field(default_factory=dict)
+    """By kind and the span of the kubelet: what it asks of the runtime is told by two spans."""
+    let_go: Counter[StepKind] = field(default_factory=Counter)
+    """Steps that there were beyond those that are kept: the first of a kind and the latest."""
+    names: dict[str, str] = field(default_factory=dict)
+    """Containers by id."""
+    last_good_sync: int = 0
+    """When the latest sync began that succeeded, Unix nanoseconds."""
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes in memory."""
+        return 500 + _STEP_SIZE * len(self.steps) + sum(map(len, self.names.values())) + 150 * len(self.names)
+
+    def add(self, span: bytes, step: NodeStep) -> None:
+        """Note a step; of the two spans of a call the kubelet's has the times, the runtime's the names."""
+        known = self.steps.get((step.kind, span))
+        if known is not None:
+            begun, over = min(known.start_unix_nano, step.start_unix_nano), max(known.end, step.end)
+            step = NodeStep(
+                step.kind,
+                begun,
+                over - begun,
+                known.what or step.what,
+                known.reason or step.reason,
+                known.error or step.error,
+                step.trace_id,
+            )
+        self.steps[step.kind, span] = step
+        of_kind = [key for key in self.steps if key[0] == step.kind]
+        if known is None and len(of_kind) > _MOST_OF_A_KIND:
+            _, second, *_ = sorted(of_kind, key=lambda key: self.steps[key].start_unix_nano)
+            del self.steps[second]
+            self.let_go[step.kind] += 1
+
+    def name(self, container_id: str, name: str) -> None:
+        """Note a container's name."""
+        if len(self.names) >= _MOST_NAMES:
+            del self.names[next(iter(self.names))]
+        self.names[container_id] = name
+
+    def join(self, other: "NodeRecord") -> None:
+        """Take in what another telling knows."""
+        self.node = self.node or other.node
+        self.last_good_sync = max(self.last_good_sync, other.last_good_sync)
+        for (_, span), step in other.steps.items():
+            self.add(span, step)
+        self.let_go.update(other.let_go)
+        for container_id, name in other.names.items():
+            self.name(container_id, name)
+
+    def in_order(self) -> tuple[NodeStep, ...]:
+        """Return the steps by start, containers by name."""
+        named = [
+            step._replace(what=self.names.get(step.what, "")) if step.kind == "start" else step
+            for step in self.steps.values()
+        ]
+        return tuple(sorted(named, key=lambda step: (step.start_unix_nano, step.end)))

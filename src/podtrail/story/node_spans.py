@@ -1,0 +1,142 @@
+"""Spans of the kubelet and the container runtime, read for the Pods that they are about.
+
+The kubelet's `syncPod`, `syncTerminatingPod` and `syncTerminatedPod` have the Pod's uid; what stands below them in
+their traces has none, and often arrives before them. So what a trace tells is held until one of its spans says whose it
+is: those three, or the runtime's with a name that holds the uid (`NAME_NAMESPACE_UID_ATTEMPT`, no part has a `_`).
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from podtrail.lru import Lru
+from podtrail.otlp import Group, SpanView, resource_attributes, split
+from podtrail.story.node_record import NodeRecord, NodeStep, StepKind
+from podtrail.story.values import text
+
+_MARK: Final = re.compile(
+    rb"syncPod|syncTerminat|RunPodSandbox|CreateContainer|StartContainer|StopContainer|PullImage|cni\.setup_pod_network"
+    rb"|sandbox\.name"
+)
+_SYNCS: Final[dict[str, StepKind]] = {
+    "syncPod": "sync",
+    "syncTerminatingPod": "terminating",
+    "syncTerminatedPod": "terminated",
+}
+_CALLS: Final[dict[str, StepKind]] = {
+    "runtime.v1.RuntimeService/RunPodSandbox": "sandbox",
+    "runtime.v1.RuntimeService/CreateContainer": "create",
+    "runtime.v1.RuntimeService/StartContainer": "start",
+    "runtime.v1.RuntimeService/StopContainer": "stop",
+    "runtime.v1.ImageService/PullImage": "pull",
+    "cni.setup_pod_network": "network",
+}
+_FAILED: Final = re.compile(
+    r'failed to "\w{1,64}" for "(?P<what>[^"]{0,256})" with (?P<reason>\w{1,64}): "(?P<error>.*)"', re.DOTALL
+)
+_UID: Final = re.compile(r"[0-9a-f-]{1,64}")
+_MOST_TRACES: Final = 2_000
+_SERVER: Final = 2
+_LONGEST: Final = 1_000
+_LONGEST_NAME: Final = 256
+
+
+class PodOfTrace(NamedTuple):
+    """The Pod that a trace of a node is about."""
+
+    uid: str
+    namespace: str
+    name: str
+
+
+class NodeFinding(NamedTuple):
+    """What spans of one trace tell of a Pod that had not been told before."""
+
+    pod: PodOfTrace
+    record: NodeRecord
+
+
+class NodeSpans:
+    """Reads traces in parts, in any order. What is held of those that have not said whose they are is bounded."""
+
+    def __init__(self) -> None:
+        self._pods: Lru[bytes, PodOfTrace] = Lru(_MOST_TRACES)
+        self._waiting: Lru[bytes, NodeRecord] = Lru(_MOST_TRACES)
+
+    def read(self, trace_id: bytes, groups: Iterable[Group]) -> NodeFinding | None:
+        """Return what groups of one trace tell; None where nothing, or nobody knows yet of which Pod."""
+        record: NodeRecord | None = None
+        pods = {self._pods[trace_id]} if trace_id in self._pods else set()
+        for group in groups:
+            if _MARK.search(group.spans) is None:
+                continue
+            for raw in split(group.spans):
+                if _MARK.search(raw) is not None:
+                    record = record or self._waiting.get(trace_id) or NodeRecord()
+                    pods |= _read(SpanView(raw), group, record)
+        if record is None:
+            return None
+        if not pods:
+            self._waiting.put(trace_id, record)
+            return None
+        uids = {each.uid for each in pods}
+        # A trace of several Pods says of no call for which of them it was.
+        pod = max(pods) if len(uids) == 1 else _SEVERAL
+        self._pods.put(trace_id, pod)
+        self._waiting.pop(trace_id, None)
+        return NodeFinding(pod, record) if record != NodeRecord() and pod is not _SEVERAL else None
+
+
+_SEVERAL: Final = PodOfTrace("", "", "")
+
+
+def _read(span: SpanView, group: Group, record: NodeRecord) -> set[PodOfTrace]:
+    """Note what a span tells; return the Pods that it names: one or none."""
+    attributes = span.attributes
+    kind = _SYNCS.get(span.name)
+    if kind is not None:
+        uid = text(attributes.get("k8s.pod.uid"))
+        if not uid:
+            return set()
+        _sync(span, kind, record)
+        record.node = text(resource_attributes(group.resource).get("host.name"))[:_LONGEST_NAME]
+        namespace, name = (text(attributes.get(key)) for key in ("k8s.namespace.name", "k8s.pod.name"))
+        return {PodOfTrace(uid[:_LONGEST_NAME], namespace[:_LONGEST_NAME], name[:_LONGEST_NAME])}
+    call = _CALLS.get(span.name)
+    if call is not None:
+        what = ""
+        if call == "pull":
+            what = text(attributes.get("image.ref"))
+        elif call == "create":
+            what = text(attributes.get("container.name")).partition("_")[0]
+            if what and attributes.get("container.id"):
+                record.name(text(attributes.get("container.id"))[:_LONGEST_NAME], what[:_LONGEST_NAME])
+        elif call == "start":
+            what = text(attributes.get("container.id"))
+        key = span.parent_span_id if span.kind == _SERVER and span.parent_span_id else span.span_id
+        error = (span.status.message[:_LONGEST] or "it failed") if span.status.code == 2 else ""
+        step = NodeStep(call, span.start, span.duration or 0, what[:_LONGEST_NAME], error=error, trace_id=span.trace_id)
+        record.add(key, step)
+    names = _named(text(attributes.get("sandbox.name")), 4), _named(text(attributes.get("container.name")), 5)
+    return {name for name in names if name is not None}
+
+
+def _sync(span: SpanView, kind: StepKind, record: NodeRecord) -> None:
+    step = NodeStep(kind, span.start, span.duration or 0, trace_id=span.trace_id)
+    if span.status.code == 2:
+        found = _FAILED.search(span.status.message[: 4 * _LONGEST])
+        said = found["error"].replace('\\"', '"') if found else span.status.message
+        reason, what = (found["reason"], found["what"]) if found else ("", "")
+        failed = NodeStep("failed", span.end, 0, what, reason, said[:_LONGEST], span.trace_id)
+        record.add(span.span_id, failed)
+    elif kind == "sync":
+        record.last_good_sync = max(record.last_good_sync, span.start)
+    record.add(span.span_id, step)
+
+
+def _named(name: str, parts: int) -> PodOfTrace | None:
+    """Return the Pod that the name of a sandbox (four parts) or of a container (five) holds."""
+    split_name = name.split("_")
+    if len(split_name) != parts or len(name) > 2 * _LONGEST or not _UID.fullmatch(split_name[-2]):
+        return None
+    return PodOfTrace(split_name[-2], split_name[-3][:_LONGEST_NAME], split_name[-4][:_LONGEST_NAME])

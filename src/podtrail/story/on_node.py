@@ -1,0 +1,97 @@
+"""A Pod after it was bound: what its node says of it, as a state and as steps."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from podtrail.story.node_record import NodeRecord, NodeStep
+from podtrail.story.pod_state import PodState
+
+_IMAGE_REASONS: Final = frozenset(
+    {
+        "ErrImagePull",
+        "ImagePullBackOff",
+        "ErrImageNeverPull",
+        "InvalidImageName",
+        "ImageInspectError",
+        "RegistryUnavailable",
+        "SignatureValidationFailed",
+    }
+)
+"""What the kubelet calls a failure to get an image (its `pkg/kubelet/images`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStory:
+    """What a node's spans tell of a Pod."""
+
+    node: str
+    """As the kubelet's resource names it; "" where it does not."""
+    state: PodState
+    since_unix_nano: int
+    failure: NodeStep | None
+    """The latest failure."""
+    failing: bool
+    """Nothing succeeded since."""
+    containers: tuple[str, ...]
+    """Those that were started and whose names are told."""
+    ran: bool
+    """A container was started."""
+    restarts: int
+    stopped: bool
+    """Its containers were running and were stopped; otherwise they had ended when it was terminated."""
+    steps: tuple[NodeStep, ...]
+    """By start."""
+    more: int
+    """Steps that are not held."""
+
+    def of(self, kind: str) -> list[NodeStep]:
+        """Return the steps of a kind by start."""
+        return [step for step in self.steps if step.kind == kind]
+
+
+def tell_node(record: NodeRecord) -> NodeStory:
+    """Return the story that a record tells; it has at least one step."""
+    steps = record.in_order()
+    starts = [step for step in steps if step.kind == "start" and not step.error]
+    failures = [step for step in steps if step.kind == "failed"]
+    failure = failures[-1] if failures else None
+    good = max(record.last_good_sync, *(step.end for step in starts), 0)
+    failing = failure is not None and failure.start_unix_nano >= good
+    state, since = _state(steps, starts, failure if failing else None)
+    return NodeStory(
+        node=record.node,
+        state=state,
+        since_unix_nano=since,
+        failure=failure,
+        failing=failing,
+        containers=tuple(dict.fromkeys(step.what for step in starts if step.what)),
+        ran=bool(starts),
+        restarts=_restarts(starts) + record.let_go["start"],
+        stopped=any(step.kind == "stop" for step in steps),
+        steps=steps,
+        more=record.let_go.total(),
+    )
+
+
+def _state(steps: Sequence[NodeStep], starts: Sequence[NodeStep], failing: NodeStep | None) -> tuple[PodState, int]:
+    gone = [step for step in steps if step.kind == "terminated"]
+    if gone:
+        return "terminated", gone[-1].end
+    ending = [step for step in steps if step.kind == "terminating"]
+    if ending:
+        return "terminating", ending[0].start_unix_nano
+    if failing is not None:
+        since = next(step.start_unix_nano for step in steps if step.kind == "failed" and step.reason == failing.reason)
+        if failing.reason in _IMAGE_REASONS:
+            return "image pull failing", since
+        return ("crash loop" if failing.reason == "CrashLoopBackOff" else "start failing"), since
+    if starts:
+        return "running", starts[-1].end
+    return "starting", steps[0].start_unix_nano
+
+
+def _restarts(starts: Sequence[NodeStep]) -> int:
+    counts = Counter(step.what for step in starts if step.what)
+    return sum(counts.values()) - len(counts)

@@ -1,0 +1,83 @@
+"""Who created a Pod and who had it deleted, from the API server's spans: by name, so only where one Pod is meant."""
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from podtrail.lru import Lru
+from podtrail.otlp import Group, SpanView, split
+from podtrail.story.values import number, text
+
+_CREATED: Final = b"Create etcd3"
+_DELETED: Final = b"DELETE /api/v1/namespaces/{:namespace}/pods/{:name}"
+_POSTED: Final = "POST /api/v1/namespaces/{:namespace}/pods"
+_POSTS: Final = b"POST /api/v1/namespaces/{:namespace}/pods"
+_MOST_PODS: Final = 5_000
+_MOST_OF_ONE: Final = 4
+_LONGEST: Final = 256
+
+
+class PodRequest(NamedTuple):
+    """A request of the API server about a Pod."""
+
+    verb: str
+    """`created` or `deleted`."""
+    start_unix_nano: int
+    took: int
+    """Nanoseconds."""
+    agent: str
+    """The client's user agent; "" where its span is not here."""
+    trace_id: bytes
+
+    @property
+    def who(self) -> str:
+        """The client without its version: `kubectl`, `kube-controller-manager`."""
+        return self.agent.partition("/")[0].partition(" ")[0]
+
+
+class PodRequests:
+    """Requests that created and deleted Pods lately, by the Pods' names."""
+
+    def __init__(self) -> None:
+        self._of: Lru[str, tuple[PodRequest, ...]] = Lru(_MOST_PODS)
+        self._posted: Lru[bytes, PodRequest] = Lru(_MOST_PODS)
+        """By trace, the requests of creations: whom they made is told by another span of it."""
+
+    def read(self, groups: Iterable[Group]) -> None:
+        """Take in spans of one trace."""
+        for group in groups:
+            if any(mark in group.spans for mark in _MARKS):
+                for raw in split(group.spans):
+                    if any(mark in raw for mark in _MARKS):
+                        self._read(SpanView(raw))
+
+    def _read(self, span: SpanView) -> None:
+        attributes = span.attributes
+        agent = text(attributes.get("user_agent.original"))[:_LONGEST]
+        request = PodRequest("created", span.start, span.duration or 0, agent, span.trace_id)
+        if span.name == _POSTED:
+            self._posted.put(span.trace_id, request)
+        elif span.name == _CREATED.decode() and attributes.get("resource") == "pods":
+            self._note(text(attributes.get("key")).rpartition("/pods/")[2], request)
+        elif span.name == _DELETED.decode() and number(attributes.get("http.response.status_code")) in (200, 202):
+            namespace, _, name = text(attributes.get("url.path")).removeprefix(_PATH).partition("/pods/")
+            if not agent.startswith("kubelet/"):  # the kubelet's takes away what is over already
+                self._note(f"{namespace}/{name}", request._replace(verb="deleted"))
+
+    def _note(self, pod: str, request: PodRequest) -> None:
+        known = self._of.get(pod) or ()
+        if pod.count("/") == 1 and len(pod) < 2 * _LONGEST and len(known) < _MOST_OF_ONE and request not in known:
+            self._of.put(pod, tuple(sorted((*known, request), key=lambda one: one.start_unix_nano)))
+
+    def of(self, namespace: str, name: str) -> tuple[PodRequest | None, PodRequest | None]:
+        """Return the creation and the deletion of the one Pod of a name; None for each that may be another one's."""
+        known = self._of.get(f"{namespace}/{name}") or ()
+        created = [one for one in known if one.verb == "created"]
+        deleted = [one for one in known if one.verb == "deleted"]
+        if len(created) > 1:
+            return None, None
+        creation = self._posted.get(created[0].trace_id, created[0]) if created else None
+        return creation, deleted[0] if deleted else None
+
+
+_MARKS: Final = (_CREATED, _DELETED, _POSTS)
+_PATH: Final = "/api/v1/namespaces/"

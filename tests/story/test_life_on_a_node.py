@@ -1,0 +1,212 @@
+"""The whole story of each Pod of a real node's recording: from who created it until it was gone, without a cluster."""
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+from podtrail.recording import Record, read_recording
+from podtrail.story import Library, PodStory, WhyQuestion, answer_query, lifetime, plain, stamp
+
+RECORDING = Path(__file__).parents[1] / "data" / "recordings" / "node" / "podtrail"
+
+
+def records() -> Iterator[Record]:
+    for record in read_recording(RECORDING / "spans.otlp.zst"):
+        assert isinstance(record, Record)
+        yield record
+
+
+@pytest.fixture(scope="module")
+def node() -> Library:
+    return library_of(records())
+
+
+def lines_of(name: str) -> list[Any]:
+    unpacked = zstandard.ZstdDecompressor().decompressobj().decompress((RECORDING / name).read_bytes())
+    return [json.loads(line) for line in unpacked.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def watched() -> dict[str, list[dict[str, Any]]]:
+    """What the API server said of each Pod, by uid."""
+    told: dict[str, list[dict[str, Any]]] = {}
+    for line in lines_of("pods.jsonl.zst"):
+        told.setdefault(line["event"]["object"]["metadata"]["uid"], []).append(line["event"]["object"])
+    return told
+
+
+@pytest.fixture(scope="module")
+def before_the_deletions() -> Library:
+    """What is known when the first Pod is about to be deleted, and `waits` has no room."""
+    [step] = [step for step in lines_of("steps.jsonl.zst") if step["step"].endswith("pods/filler")]
+    return library_of(record for record in records() if record.arrival < int(step["timeUnixNano"]))
+
+
+def library_of(some: Iterable[Record]) -> Library:
+    library = Library()
+    for record in some:
+        library.keep(record.intake.groups, record.arrival)
+    return library
+
+
+def find(library: Library, name: str) -> PodStory:
+    pod = next(pod for pod in library.stories.pods() if pod.name.startswith(name))
+    return library.find(pod.name, "default")[0]
+
+
+def told(library: Library, name: str, *, details: bool = False) -> list[str]:
+    answer = library.why_pod(find(library, name), library.stories.latest, live=False)
+    assert answer is not None
+    assert len(answer.lines) <= 12
+    return list(map(plain, answer.details if details else answer.lines))
+
+
+def moments(library: Library, name: str) -> list[str]:
+    pod = find(library, name)
+    return [moment.what for moment in lifetime(pod, *library.stories.requests_of(pod))]
+
+
+def test_every_pod_that_there_was_is_told_as_the_api_server_told_it(node: Library, watched: Any) -> None:
+    assert {pod.uid for pod in node.stories.pods()} == set(watched)
+    for pod in node.stories.pods():
+        last = watched[pod.uid][-1]
+        assert (pod.namespace, pod.name) == (last["metadata"]["namespace"], last["metadata"]["name"])
+        assert pod.node == last["spec"]["nodeName"]
+        assert pod.state == "terminated"
+        assert pod.on_node is not None
+        statuses = [one for each in watched[pod.uid] for one in each["status"].get("containerStatuses", ())]
+        assert pod.on_node.restarts == max(status["restartCount"] for status in statuses)
+        waits = {status["state"].get("waiting", {}).get("reason", "") for status in statuses}
+        assert {step.reason for step in pod.on_node.of("failed")} == waits - {"", "ContainerCreating"}
+        began = [state.get("startedAt") for status in statuses for state in status["state"].values()]
+        assert pod.on_node.ran == any(began)
+
+
+def test_containers_start_when_the_api_server_says_they_did(node: Library, watched: Any) -> None:
+    for pod in node.stories.pods():
+        states = [one["state"] for each in watched[pod.uid] for one in each["status"].get("containerStatuses", ())]
+        said = {state["running"]["startedAt"] for state in states if "running" in state}
+        assert pod.on_node is not None
+        starts = {stamp(step.end) for step in pod.on_node.of("start")} | {
+            stamp(step.start_unix_nano) for step in pod.on_node.of("start")
+        }
+        assert said <= starts
+
+
+@pytest.mark.parametrize(
+    ("name", "state"),
+    [
+        ("web-", "running"),
+        ("sums-", "terminated"),
+        ("by-kubectl", "terminated"),
+        ("no-image", "image pull failing"),
+        ("crash", "crash loop"),
+        ("unready", "running"),
+        ("filler", "running"),
+    ],
+)
+def test_a_pods_state_is_its_nodes_word_as_soon_as_it_has_one(
+    before_the_deletions: Library, name: str, state: str
+) -> None:
+    assert find(before_the_deletions, name).state == state
+
+
+def test_a_pod_that_ran_to_its_end_is_told_from_creation_to_end(node: Library) -> None:
+    assert moments(node, "by-kubectl") == [
+        "created by kubectl",
+        "attempt 1: bound, node-1",
+        "kubelet of node-1 takes it on",
+        "sandbox, its network 18.5 ms",
+        "container main started",
+        "its containers have ended",
+        "gone from its node",
+        "deletion asked for by admin",
+    ]
+    first, *_ = told(node, "by-kubectl")
+    assert first.startswith("default/by-kubectl is terminated: it ran on node-1, its containers had ended. 1 attempt.")
+
+
+def test_where_the_time_until_it_ran_went_is_told_in_a_line_and_as_a_table(node: Library) -> None:
+    [line] = [line for line in told(node, "by-kubectl") if "%" in line]
+    assert line == (
+        "712 ms from its creation to its first container: 44 % kubelet, before the sandbox (admission, volumes), "
+        "30 % image there already, container created and started, 21 % sandbox and network."
+    )
+    details = told(node, "by-kubectl", details=True)
+    at = details.index("712 ms from its creation to its first container:")
+    shares = [int(line.split("%")[0]) for line in details[at + 1 : at + 6]]
+    assert 98 <= sum(shares) <= 102
+
+
+def test_who_made_a_pod_is_told_through_its_controllers(node: Library) -> None:
+    assert moments(node, "web-")[0] == "created by kube-controller-manager"
+    assert "deletion asked for by kube-controller-manager" in moments(node, "sums-")
+
+
+def test_a_pod_that_waited_tells_its_failed_attempt_first(node: Library) -> None:
+    assert moments(node, "waits")[:4] == [
+        "created by admin",
+        "attempt 1: Unschedulable: 1 NodeResourcesFit",
+        "attempt 2: bound, node-1",
+        "kubelet of node-1 takes it on",
+    ]
+
+
+def test_a_pod_that_no_node_tells_of_has_the_schedulers_state(node: Library) -> None:
+    library = Library()
+    first = find(node, "waits").attempts[0]
+    library.keep([*node.store.get(first.trace_id)], first.end_unix_nano)
+    assert find(library, "waits").state == "unschedulable"
+
+
+def test_an_image_that_cannot_be_pulled_is_told_in_the_kubelets_words(before_the_deletions: Library) -> None:
+    first, second, *_ = told(before_the_deletions, "no-image")
+    assert first.startswith("default/no-image: image pull failing on node-1 since 17:13:34 UTC. 1 attempt.")
+    assert second.startswith("ErrImagePull for container main: failed to pull and unpack image")
+    assert "connect: connection refused" in second
+    assert "pull of image 127.0.0.1:1/missing:1 fails, 2 times, last 17:13:48" in moments(
+        before_the_deletions, "no-image"
+    )
+
+
+def test_a_crash_loop_is_told_with_its_restarts_and_the_back_off(before_the_deletions: Library) -> None:
+    first, second, *_ = told(before_the_deletions, "crash")
+    assert first.startswith("default/crash: crash loop on node-1 since 17:13:36 UTC, 2 restarts. 1 attempt.")
+    assert second.startswith("CrashLoopBackOff for container main: back-off 20s restarting failed container=main")
+    assert {"container main started, 3 times, last 17:13:47", "CrashLoopBackOff of main, 3 times"} <= {
+        *moments(before_the_deletions, "crash")
+    }
+
+
+def test_a_pod_that_was_stopped_is_told_from_one_that_ended(node: Library) -> None:
+    assert "its containers are stopped" in moments(node, "unready")
+    assert "its containers have ended" in moments(node, "sums-")
+    assert "given up" in moments(node, "no-image")
+
+
+def test_in_whatever_order_and_how_often_spans_come_the_story_is_one(node: Library) -> None:
+    everything = list(records())
+    for turned in (reversed(everything), [*everything, *everything[::3]]):
+        library = library_of(turned)
+        for pod in node.stories.pods():
+            again = library.pod(pod.key)
+            assert again is not None
+            assert again.on_node == pod.on_node
+            assert moments(library, pod.name) == moments(node, pod.name)
+
+
+def test_a_recreated_name_leaves_open_whose_creation_it_was(node: Library) -> None:
+    library = library_of(records())
+    library.stories.note_gated("another-uid", "default", "by-kubectl", ["a"])
+    assert library.stories.requests_of(library.find("9d92ed34-8969-4742-b006-b29199457bb7")[0]) == (None, None)
+
+
+def test_the_page_and_the_api_tell_the_same(node: Library) -> None:
+    answer = answer_query(node, WhyQuestion(pod="default/crash"), node.stories.latest, live=False).as_json()
+    assert answer["pod"]["state"] == "terminated"
+    assert answer["pod"]["onNode"]["restarts"] == 2
+    assert [moment["what"] for moment in answer["lifetime"]] == moments(node, "crash")
