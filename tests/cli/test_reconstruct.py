@@ -193,3 +193,33 @@ def test_a_file_that_is_given_twice_is_refused_for_it_would_tell_of_everything_t
     done = reconstruct(option, path, option, path.parent / "ages" / ".." / path.name)
     assert done.exit_code == 2
     assert "is given twice" in done.output
+
+
+NODE = Path(__file__).parents[1] / "data/recordings/node/podtrail"
+
+
+def test_transitions_of_pods_become_a_recording_that_a_lifecycle_is_made_of(tmp_path: Path) -> None:
+    transitions, whole = tmp_path / "transitions.otlp", tmp_path / "whole.otlp.zst"
+    done = reconstruct("--pods", NODE / "pods.jsonl.zst", "--transitions", transitions)
+    assert done.exit_code == 0
+    merge = ["recording", "merge", str(NODE / "spans.otlp.zst"), str(transitions), "--to", str(whole)]
+    assert CliRunner().invoke(main, merge).exit_code == 0
+    config = """
+receivers: {otlp: {protocols: {grpc: {}}}}
+processors: {link_stitching: {mode: lifecycle}}
+exporters: {debug: {}}
+service: {pipelines: {traces: {receivers: [otlp], processors: [link_stitching], exporters: [debug]}}}
+"""
+    spans = replay(config, whole).exported["debug"]
+    assert len([each for each in spans if each.span.name == "PodLifecycle"]) == 10
+    assert len([each for each in spans if each.span.name == "ready"]) == 8
+
+
+def test_transitions_need_a_watch_of_pods(tmp_path: Path) -> None:
+    done = reconstruct("--log", file("v2-text.log"), "--transitions", tmp_path / "out.otlp")
+    assert done.exit_code == 2
+    assert "give --pods" in done.output
+    same = tmp_path / "out.otlp"
+    done = reconstruct("--pods", NODE / "pods.jsonl.zst", "--transitions", same, "--output", same)
+    assert done.exit_code == 2
+    assert "--output and --transitions are one file" in done.output

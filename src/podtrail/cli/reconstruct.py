@@ -12,6 +12,7 @@ import click
 from podtrail.cli.reading import Failed, Unusable, in_words, refuse_overwriting, show_skipped
 from podtrail.cli.reconstruct_report import as_json, print_report
 from podtrail.cli.scheduler_files import Paths, file_option, lines_of, rebuild
+from podtrail.cli.transitions import write_transitions
 from podtrail.otlp import Batch
 from podtrail.reconstruction import Correlator, Counted, LineCounts, Rebuilt, read_attempts, trace
 from podtrail.recording import RecordingWriter
@@ -29,6 +30,11 @@ from podtrail.recording import RecordingWriter
 @file_option("--metrics", what="The scheduler's /metrics: its own count of attempts, to compare.")
 @file_option("--apiserver", what="A recording of the API server's own spans: requests are linked with their attempts.")
 @click.option("--output", type=click.Path(path_type=Path), help="Write the attempts to a recording (.jsonl or .otlp).")
+@click.option(
+    "--transitions",
+    type=click.Path(path_type=Path),
+    help="Write what --pods tells of each Pod, as the receiver k8s_pods does, to a recording (.jsonl or .otlp).",
+)
 @click.option("--year", type=click.IntRange(1971, 2200), help="The year of the log, which klog does not write.")
 @click.option("--json", "in_json", is_flag=True, help="Print the report as one JSON object.")
 def command(
@@ -39,6 +45,7 @@ def command(
     metrics: Paths,
     apiserver: Paths,
     output: Path | None,
+    transitions: Path | None,
     year: int | None,
     in_json: bool,
 ) -> None:
@@ -50,8 +57,13 @@ def command(
     sources = [*logs, *pods, *nodes, *events]
     if not sources:
         raise click.UsageError("nothing to read: give at least one of --log, --pods, --events")
-    if output is not None:
-        refuse_overwriting((*sources, *metrics, *apiserver), output)
+    if transitions is not None and not pods:
+        raise click.UsageError("--transitions: a watch of Pods tells of these: give --pods")
+    for written in (output, transitions):
+        if written is not None:
+            refuse_overwriting((*sources, *metrics, *apiserver), written)
+    if output is not None and output == transitions:
+        raise click.UsageError("--output and --transitions are one file")
     counts = {
         name: LineCounts()
         for name, given in (("log", logs), ("pods", pods), ("nodes", nodes), ("events", events))
@@ -64,13 +76,14 @@ def command(
         attempts = rebuild(correlator, logs, watches, counts, year)
         with RecordingWriter(output) if output else nullcontext() as recording:
             joined = _write(attempts, apiserver, recording)
+        seen = write_transitions(pods, transitions) if transitions else 0
     except BrokenPipeError:
         raise
     except OSError as error:
         raise Failed(in_words(error)) from None
     except ValueError as error:  # the output's name tells no format
         raise Unusable(str(error)) from None
-    _report(counts, correlator, counted, joined, in_json=in_json)
+    _report(counts, correlator, counted, joined, seen, in_json=in_json)
 
 
 def _report(
@@ -78,6 +91,7 @@ def _report(
     correlator: Correlator,
     counted: list[Counted],
     joined: Counter[str],
+    seen: int,
     *,
     in_json: bool,
 ) -> None:
@@ -85,7 +99,7 @@ def _report(
         click.echo(json.dumps(as_json(counts, correlator.outcome, counted, joined), ensure_ascii=False))
     else:
         print_report(counts, correlator.outcome, counted, joined, sys.stdout)
-    if not correlator.outcome.attempts:
+    if not correlator.outcome.attempts and not seen:
         click.echo("podtrail: nothing that was read tells of an attempt", err=True)
         sys.exit(1)
 

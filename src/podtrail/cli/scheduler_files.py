@@ -27,7 +27,7 @@ from podtrail.reconstruction import (
 from podtrail.recording.compressed import Gap, pieces
 
 _PIECE: Final = 1 << 18
-_LONGEST_WATCHED: Final = 64 << 20
+LONGEST_WATCHED: Final = 64 << 20
 _ARRIVAL: Final = re.compile(rb'"arrivalUnixNano": ?"?(\d{18,19})')
 _ROTATED: Final = re.compile(r"(.+?\.log)[.-].*")
 """The name of a rotated log, and of the log it was."""
@@ -89,7 +89,7 @@ def _logs(logs: Sequence[Path], near: int, line_counts: Mapping[str, LineCounts]
 def _watches(watches: Mapping[str, Sequence[Path]], line_counts: Mapping[str, LineCounts]) -> Iterator[Iterator[Heard]]:
     for name, paths in watches.items():
         for path in paths:
-            yield WatchReader(line_counts[name]).read(lines_of(path, _LONGEST_WATCHED), _LONGEST_WATCHED)
+            yield WatchReader(line_counts[name]).read(lines_of(path, LONGEST_WATCHED), LONGEST_WATCHED)
 
 
 def _pieces(path: Path) -> Iterator[bytes]:

@@ -13,6 +13,7 @@ from podtrail.component.factory import Factory, Kind
 
 _BUILT_IN: dict[Kind, dict[str, str]] = {
     "receiver": {
+        "k8s_pods": "podtrail_receivers.k8s_pods",
         "otlp": "podtrail_receivers.otlp",
         "otlp_json_file": "podtrail_receivers.otlp_json_file",
         "scheduler": "podtrail_receivers.scheduler",

@@ -65,6 +65,17 @@ class EventSeen(NamedTuple):
 Seen = PodSeen | EventSeen
 
 
+class WatchedObject(NamedTuple):
+    """An object as a watch brought it."""
+
+    arrival: int
+    """Unix nanoseconds; 0 for Events of a list that says none."""
+    change: str
+    """`LISTED`, `ADDED`, `MODIFIED` or `DELETED`."""
+    kind: str
+    object: Mapping[str, Any]
+
+
 class WatchReader:
     """Reads watches; counts what it could not read. Nodes are counted only."""
 
@@ -74,69 +85,81 @@ class WatchReader:
 
     def read(self, lines: Iterable[bytes], longest: int) -> Iterator[Seen]:
         """Yield what lines tell, in their order; those longer than `longest` are counted."""
+        for told, arrival in self._lines(lines, longest):
+            yield from self._count(told, arrival)
+
+    def objects(self, lines: Iterable[bytes], longest: int) -> Iterator[WatchedObject]:
+        """Yield the objects that lines bring, in their order; those longer than `longest` are counted."""
+        for told, arrival in self._lines(lines, longest):
+            yield from self._objects(told, arrival)
+
+    def _lines(self, lines: Iterable[bytes], longest: int) -> Iterator[tuple[Mapping[str, Any], int]]:
         for line in lines:
             self._counts.lines += 1
             if len(line) > longest:
                 self._counts.unknown[f"longer than {longest >> 20} MiB"] += 1
             elif not line.strip():
                 self._counts.continued += 1
-            else:
-                yield from self._line(line)
+            elif (told := self._line(line)) is not None:
+                yield told
 
     def take(self, told: Mapping[str, Any], arrival: int) -> list[Seen]:
         """Return what a list (`{"list": {…}}`) or an event of a watch (`{"event": {…}}`) tells that came just now."""
         self._counts.lines += 1
         return self._count(told, arrival)
 
-    def _line(self, line: bytes) -> Iterator[Seen]:
+    def _line(self, line: bytes) -> tuple[Mapping[str, Any], int] | None:
         try:
             told = json.loads(line)
         except (ValueError, RecursionError):
             self._counts.unknown["not JSON"] += 1
-            return
+            return None
         if isinstance(told, dict) and told.get("kind") == "EventList":
             told = {"list": told}  # as `kubectl get --raw` gives it: an Event has times of its own
         arrival = _nanos(told.get("arrivalUnixNano")) if isinstance(told, dict) else 0
         if not isinstance(told, dict) or not (arrival or _map(told, "list").get("kind") == "EventList"):
             self._counts.unknown["without a time of arrival"] += 1
-            return
-        yield from self._count(told, arrival)
+            return None
+        return told, arrival
 
     def _count(self, told: Mapping[str, Any], arrival: int) -> list[Seen]:
         if arrival and arrival < self._newest:
             self._counts.notes["times that go back"] += 1
         self._newest = max(self._newest, arrival)
-        found = list(self._objects(told, arrival))
+        found = [seen for one in self._objects(told, arrival) for seen in self._seen(one)]
         if found:
             self._counts.account(type(found[0]).__name__)
         else:
             self._counts.other += 1
         return found
 
-    def _objects(self, told: Mapping[str, Any], arrival: int) -> Iterator[Seen]:
+    def _objects(self, told: Mapping[str, Any], arrival: int) -> Iterator[WatchedObject]:
         listed, event = told.get("list"), told.get("event")
         if isinstance(listed, dict):
             items = listed.get("items")
             kind = str(listed.get("kind", "")).removesuffix("List")
             for item in items if isinstance(items, list) else ():
-                yield from self._object(arrival, "LISTED", item, kind)
+                yield from _object(arrival, "LISTED", item, kind)
         elif isinstance(event, dict):
             change = event.get("type")
             if change in ("ADDED", "MODIFIED", "DELETED"):
-                yield from self._object(arrival, change, event.get("object"), "")
+                yield from _object(arrival, change, event.get("object"), "")
             elif change == "ERROR":
                 self._counts.notes["watches that ended with an error"] += 1
 
-    def _object(self, arrival: int, change: str, item: Any, kind: str) -> Iterator[Seen]:
-        if not isinstance(item, dict):
-            return
-        kind = item.get("kind") or kind
+    def _seen(self, one: WatchedObject) -> Iterator[Seen]:
+        arrival, change, kind, item = one
         if kind == "Pod" and (pod := _pod(arrival, change, item)):
             yield pod
         elif kind == "Event" and change != "DELETED" and (event := _event(arrival, change, item)):
             yield event
         elif kind == "Node":
             self._counts.told[f"Node {change}"] += 1
+
+
+def _object(arrival: int, change: str, item: Any, kind: str) -> Iterator[WatchedObject]:
+    if isinstance(item, dict):
+        yield WatchedObject(arrival, change, str(item.get("kind") or kind), item)
 
 
 def _pod(arrival: int, change: str, item: Mapping[str, Any]) -> PodSeen | None:
@@ -163,7 +186,7 @@ def _pod(arrival: int, change: str, item: Mapping[str, Any]) -> PodSeen | None:
         since=rfc3339(_text(scheduled, "lastTransitionTime")) or 0,
         nominated=_text(status, "nominatedNodeName")[:_NAME],
         gates=_gates(spec.get("schedulingGates")),
-        parent=_parent(_text(_map(meta, "annotations"), _TRACEPARENT)),
+        parent=claimed_parent(item),
     )
 
 
@@ -194,6 +217,11 @@ def _event(arrival: int, change: str, item: Mapping[str, Any]) -> EventSeen | No
 def _gates(told: Any) -> tuple[str, ...]:
     gates = [_text(gate, "name")[:_NAME] for gate in told if isinstance(gate, dict)] if isinstance(told, list) else []
     return tuple(gates[:_MOST_GATES])
+
+
+def claimed_parent(item: Mapping[str, Any]) -> tuple[bytes, bytes] | None:
+    """Return the trace and span id that a Pod's annotation claims (KEP-5915); None without a valid one."""
+    return _parent(_text(_map(_map(item, "metadata"), "annotations"), _TRACEPARENT))
 
 
 def _parent(text: str) -> tuple[bytes, bytes] | None:

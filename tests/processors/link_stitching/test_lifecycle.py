@@ -12,6 +12,7 @@ import pytest
 import zstandard
 
 from podtrail.otlp import write_request
+from podtrail.reconstruction.pod_observer import PodObserver
 from podtrail.recording import Damage
 from podtrail.recording.reader import read_recording
 from podtrail.testing import ExportedSpan, Run, replay
@@ -174,3 +175,68 @@ def test_a_restart_in_the_middle_tells_the_same_spans() -> None:
     for cut in (len(came) // 2, len(came) * 3 // 4):
         halves = [lives(replay(KEEP_ALL, half)) for half in (came[:cut], came[cut:])]
         assert ids(halves[0]) | ids(halves[1]) == ids(lives(told("podtrail")))
+
+
+@cache
+def watched(recording: str) -> list[tuple[int, Any]]:
+    """What a watch of the Pods tells beside what components sent, in the order in which it came."""
+    observer = PodObserver()
+    raw = zstandard.ZstdDecompressor().stream_reader((RECORDINGS / recording / "pods.jsonl.zst").read_bytes()).read()
+    seen = []
+    for line in raw.splitlines():
+        told = json.loads(line)
+        arrival = int(told["arrivalUnixNano"])
+        if groups := observer.take(told["event"]["type"], told["event"]["object"], arrival):
+            seen.append((arrival, write_request(groups)))
+    return sorted([*requests(recording), *seen], key=lambda request: request[0])
+
+
+@cache
+def told_with_a_watch(recording: str) -> Run:
+    return replay(KEEP_ALL, watched(recording))
+
+
+def watched_life(name: str) -> Sequence[ExportedSpan]:
+    (uid,) = [uid for uid, each in pods("podtrail").items() if each == name]
+    return lives(told_with_a_watch("podtrail"))[uid]
+
+
+def test_with_a_watch_a_life_goes_from_creation_over_ready_to_deletion() -> None:
+    life = watched_life("waits")
+    assert parts(life) == [
+        *("created", "queued", "attempt", "queued", "attempt", "bound"),
+        *("sandbox", "container created", "container started", "ready"),
+        *("container exited", "finished"),
+        *("terminating", "terminated", "deleted"),
+    ]
+    by_name = {each.span.name: each.span for each in life}
+    assert by_name["ready"].start == by_name["container started"].end
+    assert by_name["created"].links[0].attributes["podtrail.link.evidence"]
+
+
+@pytest.mark.parametrize("recording", ["podtrail", "stock"])
+def test_with_a_watch_those_are_ready_that_were(recording: str) -> None:
+    found = lives(told_with_a_watch(recording))
+    assert set(found) == set(pods(recording))
+    ready = {pods(recording)[uid].split("-7")[0] for uid, life in found.items() if "ready" in parts(life)}
+    names = {name.split("-7")[0] for name in pods(recording).values()}
+    assert names - ready == {"no-image", "unready"}
+    for life in found.values():
+        (root,) = [each.span for each in life if each.span.name == "PodLifecycle"]
+        assert {"created", "queued", "bound", "deleted"} <= set(parts(life))
+        assert min(each.span.start for each in life) == root.start
+    (crash,) = [life for uid, life in found.items() if pods(recording)[uid] == "crash"]
+    codes = [each.span.attributes["k8s.container.exit_code"] for each in crash if each.span.name == "container exited"]
+    assert codes == [3, 3, 3]
+
+
+def test_with_a_watch_ids_are_the_same_in_any_order_that_is_waited_for() -> None:
+    came = watched("podtrail")
+    patient = KEEP_ALL.replace("mode: lifecycle", "mode: lifecycle, lifecycle: {wait: 2m}")
+    whole = ids(lives(replay(patient, came)))
+    assert whole == ids(lives(told_with_a_watch("podtrail")))
+    for seed in range(3):
+        shuffled = [request for _, request in came]
+        random.Random(seed).shuffle(shuffled)
+        anyhow = [(arrival, request) for (arrival, _), request in zip(came, shuffled, strict=True)]
+        assert ids(lives(replay(patient, anyhow))) == whole

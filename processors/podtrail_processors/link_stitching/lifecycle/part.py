@@ -23,6 +23,9 @@ TERMINATING: Final = "terminating"
 TERMINATED: Final = "terminated"
 DELETED: Final = "deleted"
 
+RESOLUTION: Final = "podtrail.time.resolution_ns"
+"""The attribute of a time that is no more exact than this."""
+
 NOTHING: Final[Mapping[str, Value]] = MappingProxyType({})
 
 BY_CALLER: Final = 0

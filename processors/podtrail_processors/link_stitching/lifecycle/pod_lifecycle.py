@@ -10,6 +10,7 @@ from podtrail_processors.link_stitching.lifecycle.part import (
     ATTEMPT,
     BOUND,
     BY_WATCH,
+    CONTAINER_EXITED,
     CONTAINER_STARTED,
     CREATED,
     DELETED,
@@ -17,6 +18,7 @@ from podtrail_processors.link_stitching.lifecycle.part import (
     GATED,
     QUEUED,
     READY,
+    RESOLUTION,
     TERMINATED,
     Part,
     combined,
@@ -27,6 +29,7 @@ _STARTED: Final = "started"
 """The state of a Pod that nobody watches, once a container of it has been started."""
 _FURTHER: Final = ("", _STARTED, *_ENDS.values())
 """States by how far a Pod has come with each."""
+_AFTER_STARTS: Final = frozenset({CONTAINER_EXITED, FINISHED})
 _QUEUED_AFTER: Final = frozenset({CREATED, GATED, ATTEMPT})
 _MOST_MOMENTS: Final = 32
 _MILLISECOND: Final = 1_000_000
@@ -79,8 +82,9 @@ class PodLifecycle:
 
     def tell(self, most: int) -> tuple[list[Part], int]:
         """Return the parts to be sent now, as they happened, and how many more there were than may be told of a Pod."""
-        parts = [self._as_told(part) for part in self.parts.values() if not self._is_told_better(part)]
+        parts = [part for part in self.parts.values() if not self._is_told_better(part)]
         self.parts.clear()
+        parts = [self._in_order(part, parts) for part in parts]
         self._moments += [part.end for part in parts if part.kind in _QUEUED_AFTER]
         parts += self._queued(parts)
         self._moments = sorted(self._moments)[-_MOST_MOMENTS:]
@@ -93,9 +97,23 @@ class PodLifecycle:
         """Say whether a watch saw what the runtime's own spans tell."""
         return part.kind == CONTAINER_STARTED and part.rank == BY_WATCH and self.started > 0
 
-    def _as_told(self, part: Part) -> Part:
-        """Return a part as it is sent: the Pod becomes ready from the start of its last container on."""
-        return part._replace(start=self.started) if part.kind == READY and 0 < self.started < part.end else part
+    def _in_order(self, part: Part, parts: Sequence[Part]) -> Part:
+        """Return a part with what a watch can't tell exactly put in order, as far as its times leave that open."""
+        if part.rank != BY_WATCH:
+            return part
+        if part.kind == CREATED:
+            first = min([other.start for other in parts])
+            return part._replace(start=first, end=first)
+        if part.kind == READY and 0 < self.started < part.end:
+            return part._replace(start=self.started)
+        resolution = part.attributes.get(RESOLUTION)
+        if part.kind not in _AFTER_STARTS or not isinstance(resolution, int):
+            return part
+        within = range(part.start, part.start + resolution)
+        started = [other.end for other in parts if other.kind == CONTAINER_STARTED and other.end in within]
+        ready = [other.end for other in parts if other.kind == READY and other.end in within]
+        earliest = max([part.start, *sorted(started)[:1], *ready])
+        return part._replace(start=earliest, end=earliest)
 
     def _queued(self, parts: Sequence[Part]) -> Iterator[Part]:
         """Yield the waits that ended with an attempt, or with the binding where nobody tells of attempts."""

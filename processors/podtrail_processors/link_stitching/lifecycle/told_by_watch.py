@@ -14,6 +14,8 @@ from podtrail_processors.link_stitching.lifecycle.part import (
     FINISHED,
     GATED,
     READY,
+    RESOLUTION,
+    TERMINATING,
     Part,
 )
 from podtrail_processors.link_stitching.lifecycle.told_by_kubelet import start_failure
@@ -25,12 +27,19 @@ _ONCE: Final = {
     "scheduled": BOUND,
     "ready": READY,
     "finished": FINISHED,
+    "deleting": TERMINATING,
     "deleted": DELETED,
 }
 _OF_CONTAINERS: Final = {"started": CONTAINER_STARTED, "terminated": CONTAINER_EXITED}
 _BEGINNINGS: Final = frozenset({"ContainerCreating", "PodInitializing", ""})
 """Why containers wait where all is well."""
-_KEPT: Final = ("k8s.pod.scheduling_gates", "k8s.container.exit_code", "podtrail.inferred", "podtrail.pod.reason")
+_KEPT: Final = (
+    "k8s.pod.scheduling_gates",
+    "k8s.container.exit_code",
+    "podtrail.inferred",
+    "podtrail.pod.reason",
+    RESOLUTION,
+)
 
 
 def part_of(span: SpanView, told: PodTransition) -> Part | None:

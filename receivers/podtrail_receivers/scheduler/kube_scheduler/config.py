@@ -1,13 +1,12 @@
 """Configuration of the `scheduler` receiver's source that watches a stock kube-scheduler from beside it."""
 
-import os
-from pathlib import Path
 from typing import Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
 from podtrail.config.types import MILLISECOND, SECOND, Model, PositiveDuration, TlsClientSettings
+from podtrail_receivers.kubernetes_api import KubernetesConfig
 
 SERVICE_ACCOUNT_TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"  # noqa: S105 - a path
 STDIN = "-"
@@ -53,27 +52,6 @@ class WatchConfig(Model):
         if not (self.pods or self.events):
             raise ValueError("nothing tells of attempts: watch pods, events or both, or leave `watch` out")
         return self
-
-
-class KubernetesConfig(Model):
-    """How the API server is reached."""
-
-    auth_type: Literal["serviceAccount", "kubeConfig"] = Field(
-        "serviceAccount", description="Who asks: the Pod's ServiceAccount, or the user of a kubeconfig."
-    )
-    kubeconfig: str = Field("", description="With `kubeConfig`: its path; empty: $KUBECONFIG, else ~/.kube/config.")
-
-    @model_validator(mode="after")
-    def _check_kubeconfig(self) -> Self:
-        if self.kubeconfig and self.auth_type != "kubeConfig":
-            raise ValueError("kubeconfig is read with auth_type: kubeConfig only")
-        return self
-
-    def path(self) -> Path | None:
-        """Return the kubeconfig's path; None for the ServiceAccount."""
-        if self.auth_type == "serviceAccount":
-            return None
-        return Path(self.kubeconfig or os.environ.get("KUBECONFIG", "") or "~/.kube/config").expanduser()
 
 
 class MetricsPageConfig(Model):

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from podtrail import __version__
 from podtrail.component import Context, GatedPod, StartError
 from podtrail.reconstruction import Session
-from podtrail_receivers.scheduler.kube_scheduler.config import KubernetesConfig, WatchConfig
+from podtrail_receivers.kubernetes_api import KubernetesConfig
+from podtrail_receivers.scheduler.kube_scheduler.config import WatchConfig
 
 if TYPE_CHECKING:
     from podtrail_kubernetes.reflector import Change, Reflector

@@ -1,0 +1,139 @@
+"""Pods as somebody sees them who watches them: each transition once, as a span.
+
+A span's ids follow from the Pod's uid and the transition: who lists again after a restart, or watches beside another,
+tells the same spans.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from podtrail.otlp import Group, Link, Status, Value, encode_span, frame, resource_header, scope_header
+from podtrail.otlp.pod_transition import TRANSITION
+from podtrail.reconstruction.identifiers import span_id, trace_id
+from podtrail.reconstruction.pod_transitions import SECOND, Transition, gates, mapping, text, transitions
+from podtrail.reconstruction.watch import claimed_parent
+
+_RESOURCE: Final = resource_header({"service.name": "k8s_pods"})
+_SCOPE: Final = scope_header("podtrail.k8s_pods")
+_OF_CONTAINERS: Final = frozenset({"started", "waiting", "terminated"})
+_INTERNAL: Final = 1
+_FAILED: Final = 2
+_MOST_TOLD: Final = 256
+"""Transitions of a Pod that are told; a container that restarts for days is not, beyond."""
+_WHEN_SEEN: Final = "start: when it was seen, within the second that the object says"
+_UNSAID: Final = "start: when it was seen; the object does not say"
+_GONE: Final = "start: when it was missed; it went while nobody watched"
+
+
+@dataclass(slots=True)
+class _Watched:
+    """A Pod that is watched."""
+
+    gates: tuple[str, ...] = ()
+    created: int = 0
+    told: set[tuple[str, str]] = field(default_factory=set)
+
+
+class PodObserver:
+    """Tells what is new in what a watch brings; remembers each Pod that is there."""
+
+    def __init__(self) -> None:
+        self._pods: dict[str, _Watched] = {}
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def take(self, change: str, pod: Mapping[str, Any], arrival: int) -> list[Group]:
+        """Return the spans of what is new, one trace each.
+
+        Args:
+            change: `LISTED`, `ADDED`, `MODIFIED`, `DELETED`, or `MISSED` for one that is gone since it was last seen.
+            pod: The object; of one that is missed its identity is enough.
+            arrival: When it came, Unix nanoseconds.
+        """
+        meta = mapping(pod, "metadata")
+        uid = text(meta, "uid")
+        if not uid or not text(meta, "name") or not text(meta, "namespace"):
+            return []
+        known = self._pods.get(uid)
+        if known is None:
+            known = self._pods[uid] = _Watched()
+        live = change in ("ADDED", "MODIFIED", "DELETED")
+        told: list[Group] = []
+        if change != "MISSED":
+            told += self._gates(known, pod, arrival, gone=change == "DELETED")
+            for transition in transitions(pod):
+                if self._is_news(known, transition):
+                    told.append(_group(pod, transition, _when(transition, arrival, live=live)))
+        if change in ("DELETED", "MISSED"):
+            del self._pods[uid]
+            how = _GONE if change == "MISSED" else _UNSAID
+            told.append(_group(pod, Transition("deleted", "", 0, {}), (arrival, arrival, 0, how)))
+        return told
+
+    def _is_news(self, known: _Watched, transition: Transition) -> bool:
+        key = transition.kind, transition.which
+        if key in known.told or len(known.told) >= _MOST_TOLD:
+            return False
+        known.told.add(key)
+        return True
+
+    def _gates(self, known: _Watched, pod: Mapping[str, Any], arrival: int, *, gone: bool) -> list[Group]:
+        """Tell of gates once they are gone."""
+        there = () if gone else gates(pod)
+        before, known.gates = known.gates, there or known.gates
+        if not known.created:
+            known.created = next(transitions(pod)).since or arrival
+        if there or not before or ("gated", "") in known.told:
+            return []
+        known.told.add(("gated", ""))
+        told: dict[str, Value] = {"k8s.pod.scheduling_gates": list(before)}
+        times = (min(known.created, arrival), arrival, SECOND, "end: when the gates were seen to be gone")
+        return [_group(pod, Transition("gated", "", known.created, told), times)]
+
+
+Times = tuple[int, int, int, str]
+"""Start, end, the resolution of the start in nanoseconds (0: exact), and what was concluded."""
+
+
+def _when(transition: Transition, arrival: int, *, live: bool) -> Times:
+    since = transition.since
+    if not since:
+        return arrival, arrival, 0, _UNSAID
+    if live and since <= arrival < since + SECOND:
+        return arrival, arrival, 0, _WHEN_SEEN
+    return since, since, SECOND, ""
+
+
+def _group(pod: Mapping[str, Any], transition: Transition, times: Times) -> Group:
+    meta = mapping(pod, "metadata")
+    uid, node = text(meta, "uid"), text(mapping(pod, "spec"), "nodeName")
+    start, end, resolution, concluded = times
+    attributes: dict[str, Value] = {
+        "k8s.pod.uid": uid,
+        "k8s.pod.name": text(meta, "name"),
+        "k8s.namespace.name": text(meta, "namespace"),
+        TRANSITION: transition.kind,
+        **transition.attributes,
+    }
+    if node:
+        attributes["k8s.node.name"] = node
+    if resolution:
+        attributes["podtrail.time.resolution_ns"] = resolution
+    if concluded:
+        attributes["podtrail.inferred"] = [concluded]
+    claimed = claimed_parent(pod) if transition.kind == "created" else None
+    trace = trace_id(uid, f"{transition.kind}/{transition.which}")
+    span = encode_span(
+        trace_id=trace,
+        span_id=span_id(trace, transition.kind),
+        name=f"{'container' if transition.kind in _OF_CONTAINERS else 'pod'} {transition.kind}",
+        kind=_INTERNAL,
+        start=start,
+        end=end,
+        status=Status(_FAILED, transition.error) if transition.error else None,
+        attributes=attributes,
+        links=[Link(*claimed, {"podtrail.link.type": "creation", "podtrail.link.trusted": False})] if claimed else (),
+    )
+    return Group(_RESOURCE, _SCOPE, trace, frame([span]), 1)

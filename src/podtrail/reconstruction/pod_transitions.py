@@ -1,0 +1,129 @@
+"""What a Pod's object says has happened to it: the same, whoever reads it and how often.
+
+Times in objects are whole seconds. A watch that brings a transition within the second that the object names says when
+it was more exactly, for it can't have come before it; else the object's time stands, and its resolution with it.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from podtrail.otlp import Value
+from podtrail.otlp.pod_transition import CONTAINER, MESSAGE, REASON, RESTARTS
+from podtrail.reconstruction.calendar import rfc3339
+from podtrail.reconstruction.klog import writable
+
+SECOND: Final = 1_000_000_000
+_LONGEST: Final = 500
+_MOST_CONTAINERS: Final = 64
+_MOST_RESTARTS: Final = (1 << 31) - 1
+_STATUSES: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
+_CONDITIONS: Final = {"PodScheduled": "scheduled", "Initialized": "initialized", "Ready": "ready"}
+_FINISHED: Final = ("Succeeded", "Failed")
+
+
+class Transition(NamedTuple):
+    """Something that happened to a Pod."""
+
+    kind: str
+    """As `podtrail.otlp.pod_transition` has them."""
+    which: str
+    """Tells it from others of its kind; "" where there is one."""
+    since: int
+    """Unix nanoseconds, whole seconds; 0 where the object does not say."""
+    attributes: Mapping[str, Value]
+    error: str = ""
+
+
+def transitions(pod: Mapping[str, Any]) -> Iterator[Transition]:
+    """Yield what a Pod's object says has happened so far."""
+    meta, spec, status = mapping(pod, "metadata"), mapping(pod, "spec"), mapping(pod, "status")
+    yield Transition("created", "", _moment(meta, "creationTimestamp"), {})
+    conditions = {str(each.get("type")): each for each in _list(status, "conditions") if each.get("status") == "True"}
+    if "PodScheduled" not in conditions and text(spec, "nodeName"):
+        yield Transition("scheduled", "", 0, {})
+    for name, kind in _CONDITIONS.items():
+        if name in conditions:
+            since = _moment(conditions[name], "lastTransitionTime")
+            yield Transition(kind, str(since) if kind == "ready" else "", since, {})
+    ended = 0
+    for container in [each for key in _STATUSES for each in _list(status, key)][:_MOST_CONTAINERS]:
+        for transition in _of_container(container):
+            ended = max(ended, transition.since if transition.kind == "terminated" else 0)
+            yield transition
+    phase = text(status, "phase")
+    if phase in _FINISHED:
+        told = _reasons(text(status, "reason") or phase, text(status, "message"))
+        failed = phase == "Failed"
+        yield Transition("finished", "", ended, told, (text(status, "message") or phase) if failed else "")
+    if deleted := _moment(meta, "deletionTimestamp"):
+        grace = meta.get("deletionGracePeriodSeconds")
+        seconds = grace if isinstance(grace, int) and 0 <= grace <= _MOST_RESTARTS else 0
+        yield Transition("deleting", "", deleted - seconds * SECOND, {})
+
+
+def gates(pod: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the scheduling gates that hold a Pod back."""
+    return tuple(text(gate, "name") for gate in _list(mapping(pod, "spec"), "schedulingGates")[:16])
+
+
+def _of_container(container: Mapping[str, Any]) -> Iterator[Transition]:
+    name, restarts = text(container, "name"), container.get("restartCount")
+    count = restarts if isinstance(restarts, int) and 0 <= restarts <= _MOST_RESTARTS else 0
+    last, state = mapping(container, "lastState"), mapping(container, "state")
+    if count and (before := mapping(last, "terminated")):
+        yield from _ended(name, count - 1, before)
+    if running := mapping(state, "running"):
+        yield _container("started", name, count, running, "startedAt", {})
+    elif terminated := mapping(state, "terminated"):
+        yield from _ended(name, count, terminated)
+    elif waiting := mapping(state, "waiting"):
+        told = _reasons(text(waiting, "reason"), text(waiting, "message"))
+        reason = text(waiting, "reason")
+        attributes = {CONTAINER: name, RESTARTS: count, **told}
+        yield Transition("waiting", f"{name}/{reason}", 0, attributes)
+
+
+def _ended(name: str, count: int, terminated: Mapping[str, Any]) -> Iterator[Transition]:
+    if _moment(terminated, "startedAt"):
+        yield _container("started", name, count, terminated, "startedAt", {})
+    code = terminated.get("exitCode")
+    told = dict(_reasons(text(terminated, "reason"), text(terminated, "message")))
+    if isinstance(code, int) and abs(code) <= _MOST_RESTARTS:
+        told["k8s.container.exit_code"] = code
+    error = "" if code == 0 else text(terminated, "reason") or "failed"
+    yield _container("terminated", name, count, terminated, "finishedAt", told)._replace(error=error)
+
+
+def _container(
+    kind: str, name: str, count: int, told: Mapping[str, Any], key: str, more: Mapping[str, Value]
+) -> Transition:
+    attributes: dict[str, Value] = {CONTAINER: name, RESTARTS: count, **more}
+    return Transition(kind, f"{name}/{count}", _moment(told, key), attributes)
+
+
+def _reasons(reason: str, message: str) -> dict[str, Value]:
+    told: dict[str, Value] = {REASON: reason} if reason else {}
+    if message:
+        told[MESSAGE] = message
+    return told
+
+
+def mapping(told: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """Return a value that is a mapping; an empty one for anything else."""
+    value = told.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def text(told: Mapping[str, Any], key: str) -> str:
+    """Return a value that is a text, bounded; "" for anything else."""
+    value = told.get(key)
+    return writable(value[:_LONGEST]) if isinstance(value, str) else ""
+
+
+def _list(told: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    value = told.get(key)
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def _moment(told: Mapping[str, Any], key: str) -> int:
+    return rfc3339(text(told, key)) or 0
