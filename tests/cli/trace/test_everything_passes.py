@@ -103,7 +103,7 @@ def test_impersonation_server_side_apply_dry_run_and_tables_are_as_ever(
     assert "Pod " not in tried.told
     applied = trace("--", kubectl, "-n", place, "apply", "--server-side", "-f", x)
     assert applied.out == "pod/web serverside-applied\n"
-    assert f"Pod {place}/web  " in applied.told
+    assert f"Pod {place}/web  uid " in applied.told
     table = trace("--", kubectl, "-n", place, "get", "pods").out
     assert re.fullmatch(r"NAME +READY +STATUS +RESTARTS +AGE\nweb +0/1 +Pending +0 +\d+s\n", table)
     refused = trace("--", kubectl, "--as", "mallory", "--as-group", "a", "--as-group", "b", "get", "pods")

@@ -29,6 +29,16 @@ def deployment(name: str, replicas: int) -> dict[str, object]:
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
 
 
+PAGE = (Path(__file__).parents[3] / "docs" / "trace.md").read_text(encoding="utf-8")
+SHOWN = PAGE.partition("$ podtrail trace --wait -- kubectl apply -f shop.yaml\n")[2].partition("```")[0]
+
+
+def shape(told: str) -> str:
+    """What is the same in every run."""
+    varies = r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d+\.\d\d s|\S+/shop(-\S+)?|on node-\S+"
+    return re.sub(varies, "*", told)
+
+
 @pytest.fixture
 def kubectl(node: Node) -> Path:
     return node.assets / "kubectl"
@@ -45,8 +55,8 @@ def web(trace: Trace, kubectl: Path, here: dict[str, str], node_namespace: str, 
     x = manifest(tmp_path / "web.json", running("web"))
     done = trace("--wait", "--", kubectl, "-n", node_namespace, "apply", "-f", x, environ=here)
     assert done.code == 0, done.told
-    steps = r"created at [\d.]+ s, scheduled on \S+ at [\d.]+ s, started at [\d.]+ s, ready at [\d.]+ s"
-    assert re.search(rf"podtrail: {node_namespace}/web {steps}\n", done.told), done.told
+    steps = r"\(created [\d.]+ s, scheduled on \S+ [\d.]+ s, started [\d.]+ s\)"
+    assert re.search(rf"podtrail: {node_namespace}/web ready [\d.]+ s after the command began {steps}\n", done.told)
     return node_namespace
 
 
@@ -57,9 +67,12 @@ def test_wait_follows_the_pods_that_controllers_make_of_a_deployment(
     done = trace("--wait", "--", kubectl, "-n", node_namespace, "apply", "-f", x, environ=here)
     assert done.code == 0, done.told
     pods = node.api.get(f"/api/v1/namespaces/{node_namespace}/pods")["items"]
-    told = sorted(re.findall(rf"Pod {node_namespace}/(\S+)  (\S+)  of Deployment {node_namespace}/shop\n", done.told))
+    told = sorted(
+        re.findall(rf"Pod {node_namespace}/(\S+)  uid (\S+)  of Deployment {node_namespace}/shop\n", done.told)
+    )
     assert told == sorted((pod["metadata"]["name"], pod["metadata"]["uid"]) for pod in pods)
     assert len(told) == 2
+    assert shape(done.out + done.told) == shape(SHOWN)
     status = node.api.get(f"/apis/apps/v1/namespaces/{node_namespace}/deployments/shop")["status"]
     assert status["readyReplicas"] == 2
     forced = ("apply", "--server-side", "--force-conflicts", "-f", x)
@@ -74,9 +87,8 @@ def test_wait_says_what_a_pod_without_an_image_waits_for(
     waits = ("--wait", "--timeout", "6s")
     done = trace(*waits, "--", kubectl, "-n", node_namespace, "create", "-f", x, environ=here)
     assert done.code == 1
-    assert re.search(
-        r"hopeless is not ready \(created .*\): container main: (ErrImagePull|ImagePullBackOff)", done.told
-    )
+    for said in (r"podtrail: \S+/hopeless waits", "    not ready"):
+        assert re.search(said + r": container main: (ErrImagePull|ImagePullBackOff): ", done.told), done.told
     assert "last warning: Failed: " in done.told
 
 

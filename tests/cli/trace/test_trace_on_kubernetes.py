@@ -24,7 +24,7 @@ def test_each_request_of_kubectl_is_in_the_one_trace_that_is_printed(
     done = trace("--", kubectl, "-n", place, "apply", "-f", manifest(tmp_path / "x.json", pod("web")))
     assert (done.code, done.out) == (0, "pod/web created\n")
     uid = plane.api.get(f"/api/v1/namespaces/{place}/pods/web")["metadata"]["uid"]
-    assert f"Pod {place}/web  {uid}" in done.told
+    assert f"Pod {place}/web  uid {uid}\n" in done.told
     assert f"podtrail why pod {uid}" in done.told
 
     def posted() -> list[object]:

@@ -17,8 +17,9 @@ _MOST_PODS: Final = 20
 _MOST_LINES: Final = 5
 _MOST_TRACES: Final = 1000
 _STORY_SECONDS: Final = 15.0
-"""A tail sampler that decides by time decides within this, by default."""
+"""For all stories: a tail sampler that decides by time decides within this, by default."""
 _STORY_PAUSE: Final = 0.5
+_STARTING: Final = "ContainersNotReady"
 _ON_ITS_WAY: Final = ("created", "scheduled", "started", "ready", "succeeded", "failed", "deleted")
 
 
@@ -36,6 +37,7 @@ class RunReport:
         self._code = 0
         self._seconds = 0.0
         self._told: set[str] = set()
+        self._stories_until = 0.0
 
     def request_ended(self, request: RequestTrace) -> None:
         """Count a request."""
@@ -64,35 +66,34 @@ class RunReport:
             _say(f"podtrail: {several(refused, 'request')} without this run's token refused")
 
     def tell_progress(self, follower: PodFollower) -> None:
-        """Print each Pod that has got where it was to go."""
+        """Print each Pod that has got where it was to go, and what others wait for."""
         for pod in follower.pods.values():
-            if (pod.good or pod.ended_badly) and pod.uid not in self._told:
-                self._told.add(pod.uid)
-                _say(f"podtrail: {_name(pod)} {_steps(pod)}")
+            if pod.good or pod.ended_badly:
+                self._once(pod.uid, f"podtrail: {_steps(pod)}")
+            elif pod.waits_for and not pod.waits_for.startswith(_STARTING):
+                said = pod.waits_for.split(": ")[:2]
+                self._once(f"{pod.uid} {said}", f"podtrail: {_name(pod)} waits: {visible(pod.waits_for)}")
 
     async def tell_pods(self, followers: list[PodFollower], *, waited: bool) -> None:
-        """Print all Pods, and what there is to say of those that are not ready."""
-        pods = [pod for follower in followers for pod in follower.pods.values()]
-        for pod in pods[:_MOST_PODS]:
+        """Print all Pods, those first that are not ready, and what there is to say of each."""
+        self._stories_until = asyncio.get_running_loop().time() + _STORY_SECONDS
+        pods = [(follower, pod) for follower in followers for pod in follower.pods.values()]
+        pods.sort(key=lambda each: each[1].good)
+        for follower, pod in pods[:_MOST_PODS]:
             owner = f"  of {visible(pod.owner)}" if pod.owner else ""
-            _say(f"  Pod {_name(pod)}  {visible(pod.uid)}{owner}")
+            _say(f"  Pod {_name(pod)}  uid {visible(pod.uid)}{owner}")
+            if waited and not pod.good:
+                await self._tell_waiting(follower, pod)
+            if waited and self._endpoint is not None:
+                await self._tell_story(pod, self._endpoint)
+            for line in self._where(pod):
+                _say(f"    {line}")
         if len(pods) > _MOST_PODS:
             _say(f"  and {several(len(pods) - _MOST_PODS, 'Pod')} more")
         for follower in followers:
-            if follower.too_many:
-                _say(f"podtrail: {several(follower.too_many, 'Pod')} more are not followed")
-            if waited:
-                await self._tell_waiting(follower)
-            else:
-                for workload in follower.missing:
-                    _say(f"  {visible(workload)} seen so far")
-            for failure in follower.failures:
-                _say(f"podtrail: not known: {visible(failure)}")
-        if waited and self._endpoint is not None:
-            for pod in pods[:_MOST_PODS]:
-                await self._tell_story(pod, self._endpoint)
-        for line in self._where(pods):
-            _say(f"  {line}")
+            self._tell_rest(follower, waited=waited)
+        if not pods:
+            _say(f"  podtrail why trace {self._trace_id}{self._asked()}")
 
     def lost_spans(self, lost: tuple[int, str]) -> None:
         """Print what could not be sent."""
@@ -100,48 +101,54 @@ class RunReport:
         if number:
             _say(f"podtrail: {several(number, 'span')} of the client could not be sent: {printable(why)}")
 
-    async def _tell_waiting(self, follower: PodFollower) -> None:
+    async def _tell_waiting(self, follower: PodFollower, pod: PodProgress) -> None:
+        _say(f"    not ready: {visible(pod.waits_for or 'its status does not say why')}")
+        event = await follower.last_event(pod)
+        if event and event not in pod.waits_for:
+            _say(f"    last warning: {visible(event)}")
+
+    def _tell_rest(self, follower: PodFollower, *, waited: bool) -> None:
+        if follower.too_many:
+            _say(f"  {several(follower.too_many, 'Pod')} more are not followed")
         for why in follower.gave_up:
-            _say(f"podtrail: {visible(why)}")
-        for pod in follower.pods.values():
-            if pod.good or (pod.owner and "deleted" in pod.steps):
-                continue
-            event = await follower.last_event(pod)
-            reached = f" ({_steps(pod)})"
-            _say(f"podtrail: {_name(pod)} is not ready{reached}: {visible(pod.waits_for or 'its status says no more')}")
-            if event and event not in pod.waits_for:
-                _say(f"    last warning: {visible(event)}")
-        for workload in follower.unsettled:
-            _say(f"podtrail: {visible(workload)} does not have all its Pods ready yet")
+            _say(f"  {visible(why)}")
+        for workload in follower.missing:
+            _say(f"  {visible(workload)} seen so far")
+        for workload in follower.unsettled if waited else ():
+            _say(f"  {visible(workload)} does not have all its Pods ready yet")
+        for failure in follower.failures:
+            _say(f"  not known: {visible(failure)}")
 
     async def _tell_story(self, pod: PodProgress, endpoint: str) -> None:
         """Print what a running page tells of a Pod, once it knows it."""
         question = WhyQuestion.read({"pod": pod.uid})
-        loop = asyncio.get_running_loop()
-        until = loop.time() + _STORY_SECONDS
         while True:
             try:
                 reply = await asyncio.to_thread(ask_page, endpoint, question)
             except NobodyThere as problem:
-                _say(f"podtrail: {printable(str(problem))}")
+                self._once(endpoint, f"    {printable(str(problem))}")
                 return
             if "error" not in reply.told:
                 break
-            if loop.time() > until:
-                _say(f"podtrail: {printable(str(reply.told['error']))} ({reply.whom})")
+            if asyncio.get_running_loop().time() > self._stories_until:
+                _say(f"    {printable(str(reply.told['error']))} ({reply.whom})")
                 return
             await asyncio.sleep(_STORY_PAUSE)
         for line in reply.told["lines"]:
-            _say("  " + "".join(visible(str(piece.get("text", ""))) for piece in line if isinstance(piece, dict)))
+            _say("    " + "".join(visible(str(piece.get("text", ""))) for piece in line if isinstance(piece, dict)))
 
-    def _where(self, pods: list[PodProgress]) -> Iterator[str]:
-        asked = f" --endpoint {self._endpoint}" if self._endpoint else ""
-        if not pods:
-            yield f"podtrail why trace {self._trace_id}{asked}"
-        for pod in pods[:_MOST_PODS]:
-            yield f"podtrail why pod {visible(pod.uid)}{asked}"
-            if self._endpoint:
-                yield f"{self._endpoint.rstrip('/')}/pods/{visible(pod.uid)}"
+    def _where(self, pod: PodProgress) -> Iterator[str]:
+        yield f"podtrail why pod {visible(pod.uid)}{self._asked()}"
+        if self._endpoint:
+            yield f"{self._endpoint.rstrip('/')}/pods/{visible(pod.uid)}"
+
+    def _asked(self) -> str:
+        return f" --endpoint {self._endpoint}" if self._endpoint else ""
+
+    def _once(self, what: str, line: str) -> None:
+        if what not in self._told:
+            self._told.add(what)
+            _say(line)
 
 
 def _name(pod: PodProgress) -> str:
@@ -149,13 +156,14 @@ def _name(pod: PodProgress) -> str:
 
 
 def _steps(pod: PodProgress) -> str:
-    """Return the steps that it took, in seconds since the command began."""
+    """Return where it has got and the steps that it took, in seconds since the command began."""
     told = []
     for step in _ON_ITS_WAY:
         if step in pod.steps:
             node = f" on {visible(pod.node)}" if step == "scheduled" else ""
-            told.append(f"{step}{node} at {pod.steps[step]:.2f} s")
-    return ", ".join(told)
+            told.append(f"{step}{node} {pod.steps[step]:.2f} s")
+    *before, last = told
+    return f"{_name(pod)} {last} after the command began" + (f" ({', '.join(before)})" if before else "")
 
 
 def _say(line: str) -> None:
