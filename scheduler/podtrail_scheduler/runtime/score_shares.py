@@ -38,10 +38,10 @@ class ScoreShares:
         """Notes what extenders added, weighted."""
         self._shares.append(("scheduler.score.extenders", 1, scores))
 
-    def attributes(self, nodes: Sequence[NodeInfo], sums: Sequence[int], base: int, winner: int) -> Told:
+    def attributes(self, nodes: Sequence[NodeInfo], sums: Sequence[int], base: int, winner: int, ties: int) -> Told:
         """The attributes of the span: the winner first, then the best of the others, and their shares beside them.
 
-        `sums` are above `base`, and empty where all nodes have the same.
+        `sums` are above `base`, and empty where all nodes have the same; `ties` nodes have the highest.
         """
         best = [winner, *[place for place in _best(sums, len(nodes)) if place != winner][: MOST_NODES - 1]]
         pick = itemgetter(*best)
@@ -52,7 +52,7 @@ class ScoreShares:
             "scheduler.score.totals": totals,
             "scheduler.score.selected": totals[0],
             "scheduler.score.margin": totals[0] - totals[1],
-            "scheduler.score.ties": sums.count(sums[winner]) if sums else len(nodes),
+            "scheduler.score.ties": ties,
         }
         rows = [
             (key, [weight * each for each in pick(scores)] if weight != 1 else pick(scores))
@@ -70,12 +70,16 @@ def _best(sums: Sequence[int], count: int) -> list[int]:
     """The places of the highest sums; of equals the first."""
     if not sums:
         return list(range(min(count, MOST_NODES)))
-    values = sorted(set(sums), reverse=True)
-    least = values[0] if sums.count(values[0]) >= MOST_NODES else values[:MOST_NODES][-1]
-    places = [place for place, each in enumerate(sums) if each >= least]
-    if len(places) > MOST_NODES:
-        places.sort(key=sums.__getitem__, reverse=True)
-    return places[:MOST_NODES]
+    places: list[int] = []
+    for value in sorted(set(sums), reverse=True)[:MOST_NODES]:
+        place = -1
+        while len(places) < MOST_NODES:
+            try:
+                place = sums.index(value, place + 1)
+            except ValueError:
+                break
+            places.append(place)
+    return places
 
 
 @lru_cache(maxsize=1024)

@@ -119,22 +119,23 @@ class ScorePhase:
 
     def best(self, random: Random) -> str:
         """The node with the highest sum, drawn from those that have it; the span `score` ends with why it is that."""
-        winner = self._draw(random)
+        winner, ties = self._draw(random)
         shares = self._shares
         if shares is not None:
-            shares.span.set_attributes(shares.attributes(self._nodes, self._sums or (), self._base, winner))
+            shares.span.set_attributes(shares.attributes(self._nodes, self._sums or (), self._base, winner, ties))
             self._framework.caller.end_phase(shares.span, at=shares.over)
         return self._nodes[winner].name
 
-    def _draw(self, random: Random) -> int:
+    def _draw(self, random: Random) -> tuple[int, int]:
+        """The place of one with the highest sum, and how many have it."""
         if self._sums is None:
-            return random.randrange(len(self._nodes))
+            return random.randrange(len(self._nodes)), len(self._nodes)
         highest = max(self._sums)
         equals = self._sums.count(highest)
         if equals == 1:
-            return self._sums.index(highest)
+            return self._sums.index(highest), 1
         places = [place for place, each in enumerate(self._sums) if each == highest]
-        return places[random.randrange(equals)]
+        return places[random.randrange(equals)], equals
 
     def _run(self, span: Span | None, plugin: ScorePlugin) -> PhaseFailure | None:
         name = plugin.name

@@ -173,8 +173,9 @@ def _parts(pod: PodStory, story: NodeStory, start: NodeStep, created: PodRequest
     sync = next(iter(story.of("sync")), None)
     sandbox = next(iter(story.of("sandbox")), None)
     pulls = [step for step in story.of("pull") if step.end <= start.start_unix_nano]
+    before = "created, and seen by the scheduler" if pod.attempts else "queue and scheduling (not in this source)"
     moments: list[tuple[str, int | None]] = [
-        ("created, and seen by the scheduler", created.start_unix_nano if created else None),
+        (before, created.start_unix_nano if created else None),
         ("scheduling and binding", pod.attempts[0].start_unix_nano if pod.attempts else None),
         ("the attempt that bound it", chosen.start_unix_nano if chosen and chosen is not pod.attempts[0] else None),
         ("kubelet, before the sandbox (admission, volumes)", sync.start_unix_nano if sync else None),
