@@ -7,10 +7,23 @@ from typing import Any
 
 import pytest
 import zstandard
+from click.testing import CliRunner
 
+from podtrail.cli import main
+from podtrail.otlp import Group, frame, resource_header, scope_header
 from podtrail.recording import Record, read_recording
 from podtrail.story import Library, PodStory, WhyQuestion, answer_query, lifetime, plain, stamp
+from podtrail.testing import replay
 
+LIFECYCLE = """
+receivers: {otlp: {protocols: {grpc: {}}}}
+processors:
+  link_stitching: {mode: lifecycle}
+exporters: {debug: {}}
+service:
+  pipelines:
+    traces: {receivers: [otlp], processors: [link_stitching], exporters: [debug]}
+"""
 RECORDING = Path(__file__).parents[1] / "data" / "recordings" / "node" / "podtrail"
 
 
@@ -210,3 +223,65 @@ def test_the_page_and_the_api_tell_the_same(node: Library) -> None:
     assert answer["pod"]["state"] == "terminated"
     assert answer["pod"]["onNode"]["restarts"] == 2
     assert [moment["what"] for moment in answer["lifetime"]] == moments(node, "crash")
+
+
+@pytest.fixture(scope="module")
+def transitions(tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
+    """What the receiver `k8s_pods` tells of these Pods."""
+    to = tmp_path_factory.mktemp("watch") / "transitions.otlp"
+    command = ["reconstruct", "--pods", str(RECORDING / "pods.jsonl.zst"), "--transitions", str(to)]
+    assert CliRunner().invoke(main, command).exit_code == 0
+    return [record for record in read_recording(to) if isinstance(record, Record)]
+
+
+def test_who_watches_the_pods_adds_when_they_were_ready_and_how_they_ended(transitions: list[Record]) -> None:
+    library = library_of([*records(), *transitions])
+    assert moments(library, "by-kubectl") == [
+        "created by kubectl",
+        "attempt 1: bound, node-1",
+        "kubelet of node-1 takes it on",
+        "sandbox, its network 18.5 ms",
+        "container main started",
+        "ready",
+        "container main exited with 0 (Completed)",
+        "gone from its node",
+        "deletion asked for by admin",
+    ]
+    assert "container main exited with 3 (Error), 3 times" in moments(library, "crash")
+    assert "ready" not in moments(library, "unready")
+    assert not [what for what in moments(library, "no-image") if "exited" in what]
+
+
+def test_a_running_pod_is_told_to_be_ready_or_not_where_somebody_watches(transitions: list[Record]) -> None:
+    until = "1795367629907777695"  # when `filler` is about to be made
+    before = [record for record in (*records(), *transitions) if record.arrival < int(until)]
+    library = library_of(before)
+    assert "running on node-1 since 17:13:26 UTC, ready since 17:13:26 UTC." in told(library, "web-7f7644db44-dsw5v")[0]
+    assert ", not ready as far as is told." in told(library, "unready")[0]
+
+
+def test_a_watch_alone_tells_a_life_too(transitions: list[Record]) -> None:
+    library = library_of(transitions)
+    assert moments(library, "crash") == [
+        "created",
+        "container main started, 3 times, last 17:13:47",
+        "ready",
+        "container main exited with 3 (Error), 3 times",
+        "CrashLoopBackOff of main",
+        "deletion asked for",
+        "gone from the API server",
+    ]
+    assert {pod.state for pod in library.stories.pods()} == {"terminated"}
+
+
+def test_the_trace_of_a_life_beside_the_originals_tells_nothing_twice(node: Library) -> None:
+    run = replay(LIFECYCLE, RECORDING / "spans.otlp.zst")
+    library = Library()
+    for spans in run.exported.values():
+        for each in spans:
+            header = resource_header(each.resource)
+            group = Group(header, scope_header("test"), each.span.trace_id, frame([each.span.raw]), 1)
+            library.keep([group], each.span.end)
+    assert {pod.key for pod in library.stories.pods()} == {pod.key for pod in node.stories.pods()}
+    for pod in node.stories.pods():
+        assert moments(library, pod.name) == moments(node, pod.name)

@@ -28,6 +28,11 @@ class LifeMoment(NamedTuple):
 def lifetime(pod: PodStory, created: PodRequest | None, deleted: PodRequest | None) -> list[LifeMoment]:
     """Return the moments of a Pod's life in order: what repeats itself stands once, where it began."""
     moments: list[LifeMoment] = []
+    told = {step.kind: step for step in reversed(pod.on_node.steps)} if pod.on_node else {}
+    if created is None and "created" in told:
+        moments.append(LifeMoment(told["created"].start_unix_nano, "created", None))
+    if deleted is None and "seen deleting" in told:
+        moments.append(LifeMoment(told["seen deleting"].start_unix_nano, "deletion asked for", None))
     if created is not None:
         by = f" by {safe(created.who, _NAME)}" if created.who else ""
         moments.append(LifeMoment(created.start_unix_nano, f"created{by}", created.took))
@@ -69,6 +74,11 @@ def _on_node(story: NodeStory) -> Iterator[LifeMoment]:
         yield _moment(step, f"sandbox{within}", "sandbox fails")
     yield from _repeated(story.of("pull"), "image {} pulled", "pull of image {} fails")
     yield from _repeated(story.of("start"), "container {} started", "start of container {} fails", story.restarts)
+    for step in story.of("gated")[:1]:
+        yield LifeMoment(step.start_unix_nano, f"gated: {safe(step.what)}", None)
+    for step in story.of("ready")[:1]:
+        yield LifeMoment(step.start_unix_nano, "ready", None)
+    yield from _exits(story)
     failures: dict[tuple[str, str], list[NodeStep]] = {}
     for step in story.of("failed"):
         failures.setdefault((step.reason, step.what), []).append(step)
@@ -77,7 +87,8 @@ def _on_node(story: NodeStory) -> Iterator[LifeMoment]:
         of = f" of {safe(what, _NAME)}" if what else ""
         words = f"{safe(reason, _NAME) or 'sync failed'}{of}{times}"
         yield LifeMoment(steps[0].start_unix_nano, words, None, bad=True, times=len(steps))
-    for step in story.of("terminating")[:1]:
+    told = story.stopped or not story.ran or not story.of("exited")
+    for step in story.of("terminating")[:1] if told else []:
         words = "its containers are stopped" if story.stopped else "its containers have ended"
         words = words if story.ran else "given up"
         yield LifeMoment(
@@ -85,6 +96,22 @@ def _on_node(story: NodeStory) -> Iterator[LifeMoment]:
         )
     for step in story.of("terminated")[-1:]:
         yield LifeMoment(step.start_unix_nano, "gone from its node", step.took)
+
+
+def _exits(story: NodeStory) -> Iterator[LifeMoment]:
+    """Yield how containers ended, and the Pod with them, and when the API server forgot it."""
+    exits: dict[tuple[str, str], list[NodeStep]] = {}
+    for step in story.of("exited") if story.ran else []:
+        exits.setdefault((step.what, step.reason), []).append(step)
+    for (what, reason), steps in exits.items():
+        times = f", {several(len(steps), 'time')}" if len(steps) > 1 else ""
+        words = f"container {safe(what, _NAME)} exited with {safe(reason, _NAME)}{times}"
+        first, bad = steps[0].start_unix_nano, not reason.startswith("0")
+        yield LifeMoment(first, words, None, bad=bad, times=len(steps))
+    for step in [] if exits else story.of("finished")[:1]:
+        yield LifeMoment(step.start_unix_nano, f"finished: {safe(step.reason, _NAME) or 'no phase told'}", None)
+    for step in [] if story.of("terminated") else story.of("deleted")[:1]:
+        yield LifeMoment(step.start_unix_nano, "gone from the API server", None)
 
 
 def _moment(step: NodeStep, good: str, bad: str) -> LifeMoment:
@@ -131,8 +158,13 @@ def node_words(pod: PodStory, story: NodeStory, now: int) -> str:
         case "terminated":
             how = "its containers were stopped" if story.stopped else "its containers had ended"
             ran = f"it ran{on}, {how}{again}" if story.ran else f"it never ran{on}"
-            return f": {ran}{tries}. Gone {ago(story.since_unix_nano, now)}"
+            gone = "Gone" if story.of("terminated") or story.of("deleted") else "Finished"
+            return f": {ran}{tries}. {gone} {ago(story.since_unix_nano, now)}"
         case _:
+            ready = f", ready since {clock(story.ready_unix_nano)} UTC" if story.ready_unix_nano is not None else ""
+            if story.state == "running" and not ready:
+                ready = ", not ready as far as is told" if story.of("created") else ""
+            again = ready + again
             return f"{on} since {clock(story.since_unix_nano)} UTC{again}{tries}"
 
 
@@ -185,6 +217,8 @@ def _parts(pod: PodStory, story: NodeStory, start: NodeStep, created: PodRequest
     ]
     if not pulls and sandbox is not None:
         moments[-2:] = [("image there already, container created and started", sandbox.end)]
+    if all(at is None for _, at in moments):
+        return []
     known = sorted(((what, at) for what, at in moments if at is not None), key=lambda one: one[1] or 0)
     ends = [at or 0 for _, at in known[1:]] + [start.end]
     return [(what, end - (at or 0)) for (what, at), end in zip(known, ends, strict=True)]

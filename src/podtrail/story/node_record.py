@@ -5,9 +5,30 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
 StepKind = Literal[
-    "sync", "sandbox", "network", "pull", "create", "start", "stop", "failed", "terminating", "terminated"
+    "created",
+    "gated",
+    "scheduled",
+    "exited",
+    "ready",
+    "finished",
+    "deleted",
+    "seen started",
+    "seen waiting",
+    "seen deleting",
+    "sync",
+    "sandbox",
+    "network",
+    "pull",
+    "create",
+    "start",
+    "stop",
+    "failed",
+    "terminating",
+    "terminated",
 ]
 _MOST_OF_A_KIND: Final = 12
+_BEFORE_IT: Final = frozenset({"created", "gated"})
+_ID_LENGTH: Final = 64
 _MOST_NAMES: Final = 64
 _STEP_SIZE: Final = 400
 
@@ -51,6 +72,11 @@ class NodeRecord:
         """About how many bytes it takes in memory."""
         return 500 + _STEP_SIZE * len(self.steps) + sum(map(len, self.names.values())) + 150 * len(self.names)
 
+    @property
+    def on_node(self) -> bool:
+        """Whether it tells of more than what happened before the Pod had a node."""
+        return any(kind not in _BEFORE_IT for kind, _ in self.steps)
+
     def add(self, span: bytes, step: NodeStep) -> None:
         """Note a step; of the two spans of a call the kubelet's has the times, the runtime's the names."""
         known = self.steps.get((step.kind, span))
@@ -88,10 +114,13 @@ class NodeRecord:
         for container_id, name in other.names.items():
             self.name(container_id, name)
 
+    def _name_of(self, container: str) -> str:
+        return self.names.get(container, "" if len(container) == _ID_LENGTH else container)
+
     def in_order(self) -> tuple[NodeStep, ...]:
         """Return the steps by start, containers by name."""
         named = [
-            step._replace(what=self.names.get(step.what, "")) if step.kind == "start" else step
+            step._replace(what=self._name_of(step.what)) if step.kind == "start" else step
             for step in self.steps.values()
         ]
         return tuple(sorted(named, key=lambda step: (step.start_unix_nano, step.end)))

@@ -11,12 +11,13 @@ from typing import Final, NamedTuple
 
 from podtrail.lru import Lru
 from podtrail.otlp import Group, SpanView, resource_attributes, split
+from podtrail.otlp.pod_transition import PodTransition, read_transition
 from podtrail.story.node_record import NodeRecord, NodeStep, StepKind
-from podtrail.story.values import text
+from podtrail.story.values import number, text
 
 _MARK: Final = re.compile(
     rb"syncPod|syncTerminat|RunPodSandbox|CreateContainer|StartContainer|StopContainer|PullImage|cni\.setup_pod_network"
-    rb"|sandbox\.name"
+    rb"|sandbox\.name|podtrail\.pod\.transition"
 )
 _SYNCS: Final[dict[str, StepKind]] = {
     "syncPod": "sync",
@@ -31,6 +32,20 @@ _CALLS: Final[dict[str, StepKind]] = {
     "runtime.v1.ImageService/PullImage": "pull",
     "cni.setup_pod_network": "network",
 }
+_TRANSITIONS: Final[dict[str, StepKind]] = {
+    "created": "created",
+    "gated": "gated",
+    "scheduled": "scheduled",
+    "started": "seen started",
+    "waiting": "seen waiting",
+    "terminated": "exited",
+    "ready": "ready",
+    "finished": "finished",
+    "deleting": "seen deleting",
+    "deleted": "deleted",
+}
+_ALL_IS_WELL: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
+"""Why containers wait that nothing is wrong with."""
 _FAILED: Final = re.compile(
     r'failed to "\w{1,64}" for "(?P<what>[^"]{0,256})" with (?P<reason>\w{1,64}): "(?P<error>.*)"', re.DOTALL
 )
@@ -39,6 +54,8 @@ _MOST_TRACES: Final = 2_000
 _SERVER: Final = 2
 _LONGEST: Final = 1_000
 _LONGEST_NAME: Final = 256
+_MOST_GATES: Final = 8
+_SECOND: Final = 1_000_000_000
 
 
 class PodOfTrace(NamedTuple):
@@ -93,6 +110,9 @@ _SEVERAL: Final = PodOfTrace("", "", "")
 def _read(span: SpanView, group: Group, record: NodeRecord) -> set[PodOfTrace]:
     """Note what a span tells; return the Pods that it names: one or none."""
     attributes = span.attributes
+    seen = read_transition(span)
+    if seen is not None:
+        return _transition(span, seen, record)
     kind = _SYNCS.get(span.name)
     if kind is not None:
         uid = text(attributes.get("k8s.pod.uid"))
@@ -119,6 +139,26 @@ def _read(span: SpanView, group: Group, record: NodeRecord) -> set[PodOfTrace]:
         record.add(key, step)
     names = _named(text(attributes.get("sandbox.name")), 4), _named(text(attributes.get("container.name")), 5)
     return {name for name in names if name is not None}
+
+
+def _transition(span: SpanView, told: PodTransition, record: NodeRecord) -> set[PodOfTrace]:
+    """Note what somebody told who watches the Pod."""
+    attributes = span.attributes
+    kind = _TRANSITIONS.get(told.kind)
+    if kind is not None and not (kind == "seen waiting" and told.reason in _ALL_IS_WELL):
+        what, reason = told.container, told.reason
+        if kind == "gated":
+            gates = attributes.get("k8s.pod.scheduling_gates")
+            what = ", ".join(map(str, gates[:_MOST_GATES])) if isinstance(gates, list) else ""
+        elif kind == "exited" and (code := number(attributes.get("k8s.container.exit_code"))) is not None:
+            reason = f"{code} ({reason})" if reason else str(code)
+        cut = what[:_LONGEST_NAME], reason[:_LONGEST_NAME], told.message[:_LONGEST]
+        # Of a time in whole seconds the end is taken: by then it had happened, and what led to it stands before it.
+        coarse = number(attributes.get("podtrail.time.resolution_ns")) or 0
+        record.add(span.span_id, NodeStep(kind, span.start + min(max(coarse - 1, 0), _SECOND), 0, *cut, span.trace_id))
+        record.node = text(attributes.get("k8s.node.name"))[:_LONGEST_NAME] or record.node
+    namespace, name = (text(attributes.get(key))[:_LONGEST_NAME] for key in ("k8s.namespace.name", "k8s.pod.name"))
+    return {PodOfTrace(told.uid[:_LONGEST_NAME], namespace, name)}
 
 
 def _sync(span: SpanView, kind: StepKind, record: NodeRecord) -> None:

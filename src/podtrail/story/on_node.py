@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from podtrail.story.node_record import NodeRecord, NodeStep
+from podtrail.story.node_record import NodeRecord, NodeStep, StepKind
 from podtrail.story.pod_state import PodState
 
 _IMAGE_REASONS: Final = frozenset(
@@ -39,6 +39,8 @@ class NodeStory:
     ran: bool
     """A container was started."""
     restarts: int
+    ready_unix_nano: int | None
+    """Since when it is ready; None where it is not, or nobody tells who watches the Pod."""
     stopped: bool
     """Its containers were running and were stopped; otherwise they had ended when it was terminated."""
     steps: tuple[NodeStep, ...]
@@ -53,7 +55,7 @@ class NodeStory:
 
 def tell_node(record: NodeRecord) -> NodeStory:
     """Return the story that a record tells; it has at least one step."""
-    steps = record.in_order()
+    steps = _without_echoes(record.in_order())
     starts = [step for step in steps if step.kind == "start" and not step.error]
     failures = [step for step in steps if step.kind == "failed"]
     failure = failures[-1] if failures else None
@@ -69,6 +71,7 @@ def tell_node(record: NodeRecord) -> NodeStory:
         containers=tuple(dict.fromkeys(step.what for step in starts if step.what)),
         ran=bool(starts),
         restarts=_restarts(starts) + record.let_go["start"],
+        ready_unix_nano=_ready(steps),
         stopped=any(step.kind == "stop" for step in steps),
         steps=steps,
         more=record.let_go.total(),
@@ -76,10 +79,11 @@ def tell_node(record: NodeRecord) -> NodeStory:
 
 
 def _state(steps: Sequence[NodeStep], starts: Sequence[NodeStep], failing: NodeStep | None) -> tuple[PodState, int]:
-    gone = [step for step in steps if step.kind == "terminated"]
-    if gone:
-        return "terminated", gone[-1].end
-    ending = [step for step in steps if step.kind == "terminating"]
+    over = {step.kind: step.end for step in steps}
+    for kind in ("terminated", "deleted", "finished"):
+        if kind in over:
+            return "terminated", over[kind]
+    ending = [step for step in steps if step.kind in ("terminating", "seen deleting")]
     if ending:
         return "terminating", ending[0].start_unix_nano
     if failing is not None:
@@ -90,6 +94,33 @@ def _state(steps: Sequence[NodeStep], starts: Sequence[NodeStep], failing: NodeS
     if starts:
         return "running", starts[-1].end
     return "starting", steps[0].start_unix_nano
+
+
+_ECHOES: Final[dict[str, StepKind]] = {"seen started": "start", "seen waiting": "failed"}
+"""What a watch tells that the kubelet tells better."""
+
+
+def _without_echoes(steps: Sequence[NodeStep]) -> tuple[NodeStep, ...]:
+    """Leave out what the watch tells of what the kubelet told; where the kubelet is silent the watch's word counts."""
+    kinds = {step.kind for step in steps}
+    told = []
+    for step in steps:
+        better = _ECHOES.get(step.kind)
+        if better is None:
+            told.append(step)
+        elif better not in kinds:
+            told.append(step._replace(kind=better, error=step.error if better == "failed" else ""))
+    return tuple(told)
+
+
+def _ready(steps: Sequence[NodeStep]) -> int | None:
+    since = None
+    for step in steps:
+        if step.kind == "ready":
+            since = step.start_unix_nano
+        elif step.kind in ("exited", "finished", "terminating", "terminated", "deleted"):
+            since = None
+    return since
 
 
 def _restarts(starts: Sequence[NodeStep]) -> int:

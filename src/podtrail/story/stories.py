@@ -172,7 +172,7 @@ class Stories:
 
     def _tell(self, pod: _HeldPod) -> PodStory:
         if pod.told is None:
-            on_node = tell_node(pod.node) if pod.node else None
+            on_node = tell_node(pod.node) if pod.node and pod.node.on_node else None
             pod.told = tell_pod(pod.facts, list(pod.attempts.values()), self._slow_after, on_node)
         return pod.told
 
@@ -216,6 +216,10 @@ class Stories:
         pod.node.join(told.record)
         pod.size += pod.node.size - before
         self._size += pod.node.size - before
+        gates = [step.what for step in told.record.steps.values() if step.kind == "gated" and step.what]
+        if gates and not pod.facts.gates:
+            since = min(step.start_unix_nano for step in told.record.steps.values() if step.kind == "gated")
+            pod.facts = replace(pod.facts, gates=tuple(gates[0].split(", ")), gated_since=since)
         self.latest = max(self.latest, *(step.end for step in told.record.steps.values()), 0)
 
     def _count_links(self, groups: list[Group]) -> None:
