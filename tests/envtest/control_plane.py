@@ -81,6 +81,8 @@ class Api:
         self.host, self.port = host, port
         self.tls = ssl.create_default_context(cafile=authority.certificate)
         self.tls.load_cert_chain(*certificate)
+        self.warnings: list[str] = []
+        """What the last answer warned of."""
 
     def request(
         self, method: str, path: str, body: Any = None, content_type: str = "application/json", **headers: str
@@ -91,6 +93,7 @@ class Api:
             data = None if body is None else json.dumps(body)
             connection.request(method, path, data, {"Content-Type": content_type, **headers})
             answer = connection.getresponse()
+            self.warnings = answer.headers.get_all("Warning", [])
             text = answer.read().decode()
         try:
             read = json.loads(text)

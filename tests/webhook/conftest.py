@@ -142,8 +142,12 @@ class Certified:
         certificate, key = self._authority.issue(
             f"serving-{next(_numbers)}", f"/CN={name}", "extendedKeyUsage=serverAuth", names
         )
-        self.key_file.write_bytes(key.read_bytes())
-        self.cert_file.write_bytes(certificate.read_bytes())
+        self.write(certificate.read_bytes(), key.read_bytes())
+
+    def write(self, certificate: bytes, key: bytes) -> None:
+        """Writes these."""
+        self.key_file.write_bytes(key)
+        self.cert_file.write_bytes(certificate)
 
 
 class Client:
@@ -223,7 +227,9 @@ def certified(tmp_path: Path) -> Certified:
 
 
 @pytest.fixture(scope="session")
-def traced(start_control_plane: Callable[..., ControlPlane], tmp_path_factory: pytest.TempPathFactory) -> ControlPlane:
+def traced(
+    start_control_plane: Callable[..., ControlPlane], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ControlPlane]:
     """A control plane whose API server traces every request, for nobody who listens."""
     path = tmp_path_factory.mktemp("tracing") / "tracing.json"
     configuration = {
@@ -235,4 +241,40 @@ def traced(start_control_plane: Callable[..., ControlPlane], tmp_path_factory: p
     path.write_text(json.dumps(configuration))
     plane = start_control_plane(apiserver=[f"--tracing-config-file={path}"])
     assert isinstance(plane, ControlPlane)
-    return plane
+    yield plane
+    plane.stop_one("kube-apiserver", kill=True)  # told to end it would wait for somebody to take its spans
+
+
+@pytest.fixture(params=["traced", "untraced"])
+def plane(request: pytest.FixtureRequest) -> ControlPlane:
+    """A control plane that traces, and one that does not."""
+    found = request.getfixturevalue("traced" if request.param == "traced" else "control_plane")
+    assert isinstance(found, ControlPlane)
+    return found
+
+
+@pytest.fixture
+def configure() -> Iterator[Callable[..., str]]:
+    """Has an API server ask a webhook about a namespace of its own, as the shipped configuration has it."""
+    from tests.webhook.asking import CONFIGURATIONS, configuration
+
+    made: list[tuple[ControlPlane, str]] = []
+
+    def apply(plane: ControlPlane, url: str, ca_bundle: str | None, **labels: str) -> str:
+        name = f"webhook-{next(_numbers)}"
+        namespace = plane.api.namespace(name)
+        plane.api.patch(f"/api/v1/namespaces/{namespace}", {"metadata": {"labels": labels}})
+        shipped = configuration()
+        shipped["metadata"]["name"] = name
+        (webhook,) = shipped["webhooks"]
+        webhook["clientConfig"] = {"url": url} | ({"caBundle": ca_bundle} if ca_bundle else {})
+        webhook["namespaceSelector"]["matchExpressions"].append(
+            {"key": "kubernetes.io/metadata.name", "operator": "In", "values": [namespace]}
+        )
+        plane.api.create(CONFIGURATIONS, shipped)
+        made.append((plane, name))
+        return namespace
+
+    yield apply
+    for plane, name in made:
+        plane.api.delete(f"{CONFIGURATIONS}/{name}")

@@ -1,0 +1,184 @@
+"""How long `podtrail webhook` takes to answer: 99 of 100 AdmissionReviews in under 5 ms.
+
+`podtrail webhook` runs as a user runs it, over TLS on the loopback, asked as an API server asks: over a few connections
+that stay open, at a steady rate (500 a second: 30,000 Pods a minute) and one after the other. Beside it, in turns, the
+barest server that aiohttp and TLS allow, which answers the same requests with a constant. Pods have 4 and 40 KiB of
+JSON. Latency is from the first byte sent to the last one received, as an API server sees it.
+"""
+
+import asyncio
+import json
+import socket
+import ssl
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from aiohttp import ClientSession, TCPConnector, web
+from podtrail_webhook.certificates import make_certificate, utc_now
+
+HOST = "localhost"
+HEADERS = {
+    "Content-Type": "application/json",
+    "traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+}
+CONNECTIONS = 8
+RATE = 500
+"""Requests a second."""
+REQUESTS = 5_000
+ROUNDS = 3
+LIMIT = 5.0
+"""Milliseconds."""
+
+
+class Latencies(NamedTuple):
+    """Milliseconds, one a request."""
+
+    values: list[float]
+
+    def at(self, share: float) -> float:
+        """The latency that this share of the requests stayed under."""
+        return sorted(self.values)[min(int(len(self.values) * share), len(self.values) - 1)]
+
+
+def review(size: int) -> bytes:
+    """An AdmissionReview of a Pod of about so many bytes."""
+    variables = [{"name": f"SETTING_{number:04}", "value": "x" * 40} for number in range(size // 80)]
+    pod: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "web-0", "namespace": "default", "annotations": {"team": "a"}},
+        "spec": {"containers": [{"name": "web", "image": "registry.example/web:1", "env": variables}]},
+        "status": {},
+    }
+    request = {
+        "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
+        "kind": {"group": "", "version": "v1", "kind": "Pod"},
+        "operation": "CREATE",
+        "userInfo": {"username": "alice", "groups": ["system:authenticated"]},
+        "object": pod,
+    }
+    return json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).encode()
+
+
+async def ask(port: int, tls: ssl.SSLContext, body: bytes, rate: int) -> Latencies:
+    """Sends all requests; `rate` 0 is one after the other."""
+    values: list[float] = []
+    url = f"https://{HOST}:{port}/mutate"
+    async with ClientSession(connector=TCPConnector(limit=CONNECTIONS, ssl=tls)) as session:
+
+        async def one() -> None:
+            began = time.perf_counter()
+            async with session.post(url, data=body, headers=HEADERS) as answer:
+                text = await answer.read()
+            values.append((time.perf_counter() - began) * 1e3)
+            assert answer.status == 200, text
+            assert b'"allowed": true' in text
+
+        await asyncio.gather(*(one() for _ in range(CONNECTIONS)))  # the connections are opened beforehand
+        values.clear()
+        if not rate:
+            for _ in range(REQUESTS):
+                await one()
+            return Latencies(values)
+        began, tasks = time.perf_counter(), set()
+        for number in range(REQUESTS):
+            await asyncio.sleep(max(0.0, began + number / rate - time.perf_counter()))
+            tasks.add(asyncio.create_task(one()))
+        await asyncio.gather(*tasks)
+    return Latencies(values)
+
+
+async def bare(port: int, cert: str, key: str) -> None:
+    """The barest server: reads the body and answers with a constant."""
+    answer = b'{"response": {"allowed": true}}'
+
+    async def handle(request: web.BaseRequest) -> web.Response:
+        await request.read()
+        return web.Response(body=answer, content_type="application/json")
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(cert, key)
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(web.Server(handle), HOST, port, ssl=context)
+    await server.serve_forever()
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on."""
+    with ExitStack() as stack:
+        listeners = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return [listener.getsockname()[1] for listener in listeners]
+
+
+@contextmanager
+def running(command: list[str], port: int, tls: ssl.SSLContext) -> Iterator[None]:
+    """A server in a process of its own, from when it answers on."""
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    try:
+        asyncio.run(_ready(port, tls))
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+async def _ready(port: int, tls: ssl.SSLContext) -> None:
+    for _ in range(300):
+        try:
+            _, writer = await asyncio.open_connection(HOST, port, ssl=tls)
+        except OSError:
+            await asyncio.sleep(0.1)
+            continue
+        writer.close()
+        return
+    raise SystemExit("a server did not start")
+
+
+def main() -> None:
+    """Print latencies of both, and whether the claim holds."""
+    made = make_certificate([HOST], utc_now())
+    tls = ssl.create_default_context(cadata=made.authorities.decode())
+    with tempfile.TemporaryDirectory() as folder:
+        cert, key = Path(folder) / "tls.crt", Path(folder) / "tls.key"
+        cert.write_bytes(made.certificate)
+        key.write_bytes(made.key)
+        ports = free_ports(4)
+        webhook = [sys.executable, "-m", "podtrail", "webhook", f"--endpoint={HOST}:{ports[0]}"]
+        webhook += [f"--tls-cert-file={cert}", f"--tls-private-key-file={key}"]
+        webhook += [f"--health-endpoint={HOST}:{ports[2]}", f"--metrics-endpoint={HOST}:{ports[3]}"]
+        other = [sys.executable, "-m", "benchmarks.webhook", "bare", str(ports[1]), str(cert), str(key)]
+        with running(webhook, ports[0], tls), running(other, ports[1], tls):
+            print(
+                f"{REQUESTS:,} requests x {ROUNDS}, {CONNECTIONS} connections; ms: p50 / p99 / p99.9, median of rounds"
+            )
+            for size in (4 << 10, 40 << 10):
+                for rate in (0, RATE):
+                    _compare(ports[0], ports[1], tls, review(size), rate)
+
+
+def _compare(ours: int, theirs: int, tls: ssl.SSLContext, body: bytes, rate: int) -> None:
+    results: dict[int, list[Latencies]] = {ours: [], theirs: []}
+    for _ in range(ROUNDS):
+        for port, found in results.items():
+            found.append(asyncio.run(ask(port, tls, body, rate)))
+
+    def at(port: int, share: float) -> float:
+        return statistics.median(latencies.at(share) for latencies in results[port])
+
+    name = f"{len(body) / 1024:.0f} KiB, {f'{rate} a second' if rate else 'one by one'}"
+    for what, port in (("webhook", ours), ("bare", theirs)):
+        print(f"  {name:<24} {what:<8} {at(port, 0.5):6.2f} / {at(port, 0.99):6.2f} / {at(port, 0.999):6.2f}")
+    verdict = "holds" if at(ours, 0.99) < LIMIT else "does not hold"
+    ratio = at(ours, 0.99) / at(theirs, 0.99)
+    print(f"  {name:<24} p99 {ratio:.2f} of the bare server's; under {LIMIT:g} ms {verdict}")
+
+
+if __name__ == "__main__":
+    asyncio.run(bare(int(sys.argv[2]), sys.argv[3], sys.argv[4]))
