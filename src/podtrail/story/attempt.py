@@ -20,6 +20,7 @@ from podtrail.otlp import (
     read_refusals,
     split,
 )
+from podtrail.story.link import CONFIGURATION, is_back_link, link_type
 from podtrail.story.pace import plugin_time
 from podtrail.story.phases import Phase, PhaseTimes
 from podtrail.story.score_table import ScoreTable, read_scores
@@ -29,10 +30,12 @@ _ROOT = ROOT_NAME.encode()
 _NO_BEGINNING = re.compile(r"start: .*nothing tells")
 _BIND_FAILED = re.compile(r"(?i)\bbind(ing)?\b")
 _MARKS = (b"plugin rejected", b"plugin: ", b"Cycle", b"scheduler.", _ROOT, b"preempt")
+_CONFIGURATION = CONFIGURATION.encode()
 _MAX_REJECTIONS = 64
 _MAX_TEXT = 4096
 _MAX_NAME = 256
 _MAX_NAMES = 50
+_LONGEST_GENERATION = 64
 _MAX_VICTIMS = 10
 _NO_WHY = Why()
 
@@ -180,6 +183,10 @@ class AttemptStory:
     victims: PreemptedPods | None = None
     scores: ScoreTable | None = None
     """The best nodes; None where nothing was scored or no span tells."""
+    generation: str = ""
+    """Of the configuration that it was made with; "" where the root does not say."""
+    change: bytes = b""
+    """Trace and span id of what made that configuration; nothing where the root does not say."""
     begun: bool = True
     """Whether its start is known; otherwise it had begun when the first thing was told of it."""
 
@@ -219,6 +226,7 @@ class AttemptStory:
             bind_error=message if attempt.result == "Error" and _BIND_FAILED.search(message) else "",
             selected_node=text(attributes.get("scheduler.selected_node")),
             nominated_node=text(attributes.get("scheduler.nominated_node")),
+            generation=text(attributes.get("scheduler.config.generation"))[:_LONGEST_GENERATION],
             begun=not any(_NO_BEGINNING.match(text(each)) for each in inferences),
         )
 
@@ -231,6 +239,8 @@ class AttemptStory:
         return replace(
             self,
             number=self.number or other.number,
+            generation=self.generation or other.generation,
+            change=self.change or other.change,
             queue_wait=other.queue_wait if self.queue_wait is None else self.queue_wait,
             kept=self.kept or other.kept,
             decision=self.decision or other.decision,
@@ -270,7 +280,13 @@ class AttemptStory:
 def read_root(span: SpanView) -> tuple[Attempt, AttemptStory] | None:
     """Return the attempt that a span is the root of, with its story."""
     attempt = read_attempt(span)
-    return (attempt, AttemptStory.of(attempt, span.attributes)) if attempt else None
+    if attempt is None:
+        return None
+    story = AttemptStory.of(attempt, span.attributes)
+    if _CONFIGURATION in span.raw:
+        made = [link for link in span.links if link_type(link) == CONFIGURATION and not is_back_link(link)]
+        story = replace(story, change=made[0].trace_id + made[0].span_id) if made else story
+    return attempt, story
 
 
 def read_roots(groups: Iterable[Group]) -> list[tuple[Attempt, AttemptStory]]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from podtrail.otlp import Rejection
 from podtrail.story.attempt import AttemptStory
 from podtrail.story.bind import read_bind_refusal
+from podtrail.story.configuration_change import Changer
 from podtrail.story.lifetime import lifetime_lines, where_in_a_line
 from podtrail.story.lines import Line, TextPiece, columns, dim, line, safe, strong
 from podtrail.story.linked_calls import LinkedCall, call_words
@@ -45,6 +46,8 @@ class PodContext:
     usual: UsualPace
     plugin: PluginPace | None = None
     """Of the plugin that took longest in the Pod's slowest attempt."""
+    changer: Changer | None = None
+    """Who made the configuration of the attempt told of."""
     calls: tuple[LinkedCall, ...] = ()
     """What other components did that is linked with the attempt told of."""
     created: PodRequest | None = None

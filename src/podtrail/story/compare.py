@@ -33,6 +33,8 @@ def compare(one: AttemptStory, other: AttemptStory) -> list[Line]:
         rows.append(
             (f"refused by {safe(plugin, 60)}", _count(before), _count(after), dim("same") if before == after else "")
         )
+    if one.generation or other.generation:
+        rows.append(("configuration", safe(one.generation, 40) or "-", safe(other.generation, 40) or "-"))
     rows.append(("decision", _decision(one), _decision(other)))
     return [line(f"Attempt {one.number} compared with attempt {other.number}:"), *columns(rows)]
 

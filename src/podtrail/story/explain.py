@@ -7,6 +7,7 @@ from podtrail.story.attempt import AttemptStory
 from podtrail.story.bind import read_bind_refusal
 from podtrail.story.cases import PodContext
 from podtrail.story.compare import compare, list_attempts
+from podtrail.story.configuration_change import change_line, configuration_changes
 from podtrail.story.lifetime import lifetime_lines, node_words, where_the_time_went
 from podtrail.story.lines import MOST_LINES, Explanation, Line, Style, TextPiece, dim, line, safe, strong
 from podtrail.story.linked_calls import call_words
@@ -41,8 +42,9 @@ def explain_pod(pod: PodStory, around: PodContext) -> Explanation:
     """Return a Pod's story in plain words."""
     first = _first(pod, around)
     trace = _trace(slow_attempt(pod) if pod.slow else pod.last)
-    told = _CASES[pod.state](pod, around, MOST_LINES - len(first) - len(trace))
-    lines = [*first, *told, *trace]
+    changed = _changed(pod, None, around)
+    told = _CASES[pod.state](pod, around, MOST_LINES - len(first) - len(changed) - len(trace))
+    lines = [*first, *told[: MOST_LINES - len(first) - len(changed) - len(trace)], *changed, *trace]
     return Explanation(tuple(lines[:MOST_LINES]), tuple(_details(pod, pod.last, around)))
 
 
@@ -59,7 +61,8 @@ def explain_attempt(pod: PodStory, number: int, around: PodContext) -> Explanati
         f", took {duration(attempt.duration)}.",
     )
     trace = _trace(attempt)
-    lines = [first, *_answer(pod, attempt, around, MOST_LINES - 1 - len(trace)), *trace]
+    changed = _changed(pod, attempt, around)
+    lines = [first, *_answer(pod, attempt, around, MOST_LINES - 1 - len(changed) - len(trace)), *changed, *trace]
     return Explanation(tuple(lines[:MOST_LINES]), tuple(_details(pod, attempt, around)))
 
 
@@ -149,6 +152,14 @@ def _answer(pod: PodStory, attempt: AttemptStory, around: PodContext, most: int)
     return [*cases.no_node_fits(attempt, most - len(after) - 1), *after, spent(attempt)]
 
 
+def _changed(pod: PodStory, attempt: AttemptStory | None, around: PodContext) -> list[Line]:
+    """Return what became of the scheduler's configuration: the last change, or the one just before an attempt."""
+    changes = configuration_changes(pod.attempts)
+    if attempt is not None:
+        return [change_line(change, around.changer) for change in changes if change.after is attempt]
+    return [change_line(changes[-1], around.changer, len(changes) - 1)] if changes else []
+
+
 def _trace(attempt: AttemptStory | None) -> list[Line]:
     if attempt is None:
         return []
@@ -180,12 +191,17 @@ def _details(pod: PodStory, attempt: AttemptStory | None, around: PodContext) ->
         lines += [line("Its life (UTC, since its first moment, took):"), *whole]
     lines += where_the_time_went(pod, around.created)
     lines += [line(f"Linked, {call.kind}: {call_words(call)}, trace {call.trace_id.hex()}") for call in around.calls]
-    lines.append(line(dim(f"uid {safe(pod.uid, 80) or 'not in this source'}, profile {_profile(attempt)}")))
+    uid = safe(pod.uid, 80) or "not in this source"
+    lines.append(line(dim(f"uid {uid}, profile {_profile(attempt)}{_made_with(attempt)}")))
     return lines
 
 
 def _profile(attempt: AttemptStory) -> str:
     return safe(attempt.profile, 80) or "not in this source"
+
+
+def _made_with(attempt: AttemptStory) -> str:
+    return f", configuration {safe(attempt.generation, 64)}" if attempt.generation else ""
 
 
 def _in_full(attempt: AttemptStory) -> list[Line]:

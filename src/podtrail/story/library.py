@@ -10,6 +10,7 @@ from typing import NamedTuple
 from podtrail.otlp import Attempt, Batch, Decision, Group, Verdict
 from podtrail.story.attempt import AttemptStory, SpanFindings
 from podtrail.story.cases import PodContext
+from podtrail.story.configuration_change import Changer, change_that_made, read_changer
 from podtrail.story.decisions import DecidedPod, DecisionEntry, DecisionRing, votes_of
 from podtrail.story.explain import explain_attempt, explain_pod
 from podtrail.story.explain_trace import TraceFacts, explain_trace
@@ -116,6 +117,7 @@ class Library:
         created, deleted = self.stories.requests_of(pod)
         usual = self.stories.pace.usual()
         around = PodContext(now, live, usual, calls=self._calls(linked), created=created, deleted=deleted)
+        around = replace(around, changer=self._changer(pod, told if attempt is not None else None))
         if told and told.phases and (attempt is not None or pod.slow):
             phase = told.phases[0]
             pace = plugin_pace(self._traces(), phase.name, phase.plugin, phase.plugin_took)
@@ -250,6 +252,12 @@ class Library:
         linked = [link for link in trace.links if link.type in _CALLS] if trace else []
         spans = [(self.store.find(link.trace_id, link.span_id), link.type) for link in linked[:_MOST_CALLS]]
         return tuple(read_call(span, kind) for span, kind in spans if span)
+
+    def _changer(self, pod: PodStory, attempt: AttemptStory | None) -> Changer | None:
+        """Return who made the configuration of an attempt, or of the one behind the last change; None for nobody."""
+        made = change_that_made(pod.attempts, attempt)
+        ids = made[:16], made[16:]
+        return read_changer(made[:16], self.store.find(*ids), self.fate(*ids)) if made else None
 
     def _title(self, trace_id: bytes) -> str:
         entry = next(iter(self.decisions.find(trace_id)), None)

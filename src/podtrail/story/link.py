@@ -6,6 +6,8 @@ from typing import Literal, NamedTuple
 
 from podtrail.otlp import Link
 
+CONFIGURATION = "configuration"
+"""The type of the link from an attempt to what made the scheduler's configuration."""
 NOT_RECEIVED = "not received"
 """The words for a target that nothing is known of."""
 
