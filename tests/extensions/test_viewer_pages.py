@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 
 import pytest
 from aiohttp import ClientSession
@@ -12,6 +13,7 @@ from podtrail_extensions.viewer.extension import Viewer
 
 from podtrail.component import Context, StartError
 from podtrail.otlp import Batch, Link, Value
+from podtrail.recording import Record, read_recording
 from podtrail.testing.attempts import START, MadeAttempt, no_room
 
 Viewing = Callable[..., AbstractAsyncContextManager[tuple[Viewer, ClientSession]]]
@@ -145,6 +147,21 @@ def test_why_a_node_was_chosen_stands_on_the_pages_of_pod_and_attempt(viewing: V
         assert '<th scope="row"><bdi>ImageLocality</bdi></th><td class="num" data-label="node-07">14</td>' in page
         assert "7 nodes were scored, the best 2 are shown. 1 more plugin scored." in page
     assert "Why this node" not in get(viewing, f"/pods/{UID}", MadeAttempt().batch())
+
+
+def test_the_page_of_a_pod_tells_its_life_on_its_node_and_where_the_time_went(viewing: Viewing) -> None:
+    recording = Path(__file__).parents[1] / "data" / "recordings" / "node" / "podtrail" / "spans.otlp.zst"
+    records = [record for record in read_recording(recording) if isinstance(record, Record)]
+    page = get(
+        viewing,
+        "/pods/177ab38d-798e-4f19-ac9e-8876b18b5e24",
+        *(Batch(record.intake.groups, record.arrival) for record in records),
+    )
+    assert "Terminated: it never ran on node-1. 1 attempt." in page
+    life = page[page.index("Its life") :]
+    for words in ("created by admin", "attempt 1: bound, node-1", "pull of image 127.0.0.1:1/missing:1 fails, 2 times"):
+        assert words in life
+    assert '<span class="fail">failed</span>' in life
 
 
 def test_a_no_that_is_not_about_nodes_counts_none(viewing: Viewing) -> None:

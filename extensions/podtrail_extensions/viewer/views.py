@@ -19,6 +19,7 @@ from podtrail.story import (
     lifetime,
     plain,
     sentence,
+    where_in_a_line,
     why_node,
 )
 
@@ -159,6 +160,8 @@ class PodView:
     """Why it took that node; "" where no span tells."""
     lifetime: tuple[LifeMoment, ...]
     """From its creation to its end, where its node tells of it."""
+    spent: str
+    """Where the time until its first container ran went; "" where that is not told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +213,7 @@ class PodViews:
         held = next((one for one in reversed(pod.attempts) if self._store.get(one.trace_id)), None)
         others = [other for other in self._stories.named(pod.name, pod.namespace) if other.key != key]
         attempts = self._attempts(pod)
+        created, deleted = self._stories.requests_of(pod)
         chosen = next((one for one in reversed(pod.attempts) if one.result == "Success"), None)
         return PodView(
             pod=pod,
@@ -222,7 +226,8 @@ class PodViews:
             trace_attempt=held.number if held else None,
             chosen=chosen,
             why_node=_why_node(pod, chosen),
-            lifetime=tuple(lifetime(pod, *self._stories.requests_of(pod))) if pod.on_node else (),
+            lifetime=tuple(lifetime(pod, created, deleted)) if pod.on_node else (),
+            spent=" ".join(map(plain, where_in_a_line(pod, created))),
         )
 
     def trace(self, trace_id: bytes, span_id: bytes = b"") -> TracePage | None:

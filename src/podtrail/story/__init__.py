@@ -6,7 +6,7 @@ from podtrail.story.attempt import AttemptStory
 from podtrail.story.decisions import DecisionEntry, DecisionRing, votes_of
 from podtrail.story.explain_trace import verdict_words
 from podtrail.story.library import DecisionStory, Library, selector
-from podtrail.story.lifetime import LifeMoment, lifetime
+from podtrail.story.lifetime import LifeMoment, lifetime, where_in_a_line
 from podtrail.story.lines import Explanation, Line, TextPiece, plain
 from podtrail.story.link import NOT_RECEIVED, BackLink, LinkStory, SpanFate, is_back_link, link_type
 from podtrail.story.pod import PodStory, answer
@@ -89,5 +89,6 @@ __all__ = [
     "verdict_words",
     "visible",
     "votes_of",
+    "where_in_a_line",
     "why_node",
 ]

@@ -21,6 +21,8 @@ class LifeMoment(NamedTuple):
     """Harmless, in one line."""
     took: int | None
     """Nanoseconds; None for what takes no time."""
+    trace_id: bytes
+    """Of the span that tells it."""
     bad: bool = False
     times: int = 1
 
@@ -30,18 +32,18 @@ def lifetime(pod: PodStory, created: PodRequest | None, deleted: PodRequest | No
     moments: list[LifeMoment] = []
     told = {step.kind: step for step in reversed(pod.on_node.steps)} if pod.on_node else {}
     if created is None and "created" in told:
-        moments.append(LifeMoment(told["created"].start_unix_nano, "created", None))
-    if deleted is None and "seen deleting" in told:
-        moments.append(LifeMoment(told["seen deleting"].start_unix_nano, "deletion asked for", None))
+        moments.append(LifeMoment(told["created"].start_unix_nano, "created", None, told["created"].trace_id))
+    if deleted is None and (seen := told.get("seen deleting")):
+        moments.append(LifeMoment(seen.start_unix_nano, "deletion asked for", None, seen.trace_id))
     if created is not None:
         by = f" by {safe(created.who, _NAME)}" if created.who else ""
-        moments.append(LifeMoment(created.start_unix_nano, f"created{by}", created.took))
+        moments.append(LifeMoment(created.start_unix_nano, f"created{by}", created.took, created.trace_id))
     moments += _attempts(pod)
     if pod.on_node is not None:
         moments += _on_node(pod.on_node)
     if deleted is not None:
         by = f" by {safe(deleted.who, _NAME)}" if deleted.who else ""
-        moments.append(LifeMoment(deleted.start_unix_nano, f"deletion asked for{by}", deleted.took))
+        moments.append(LifeMoment(deleted.start_unix_nano, f"deletion asked for{by}", deleted.took, deleted.trace_id))
     return sorted(moments, key=lambda moment: moment.at_unix_nano)
 
 
@@ -53,11 +55,15 @@ def _attempts(pod: PodStory) -> Iterator[LifeMoment]:
         no = who_said_no(first.why)
         why = f": {safe(no)}" if no else ""
         took = max(last.end_unix_nano - first.start_unix_nano, 0)
-        yield LifeMoment(first.start_unix_nano, f"{which}: {safe(first.result, _NAME)}{why}", took, bad=True)
+        yield LifeMoment(
+            first.start_unix_nano, f"{which}: {safe(first.result, _NAME)}{why}", took, first.trace_id, bad=True
+        )
     for attempt in pod.attempts:
         if attempt.result == "Success":
             node = f", {safe(attempt.selected_node, _NAME)}" if attempt.selected_node else ""
-            yield LifeMoment(attempt.start_unix_nano, f"attempt {attempt.number}: bound{node}", attempt.duration)
+            yield LifeMoment(
+                attempt.start_unix_nano, f"attempt {attempt.number}: bound{node}", attempt.duration, attempt.trace_id
+            )
 
 
 def _on_node(story: NodeStory) -> Iterator[LifeMoment]:
@@ -65,7 +71,7 @@ def _on_node(story: NodeStory) -> Iterator[LifeMoment]:
     syncs = story.of("sync")
     if syncs:
         whose = f" of {safe(story.node, _NAME)}" if story.node else ""
-        yield LifeMoment(syncs[0].start_unix_nano, f"kubelet{whose} takes it on", None)
+        yield LifeMoment(syncs[0].start_unix_nano, f"kubelet{whose} takes it on", None, syncs[0].trace_id)
     for step in story.of("sandbox"):
         network = next(
             (each for each in story.of("network") if step.start_unix_nano <= each.start_unix_nano <= step.end), None
@@ -75,9 +81,9 @@ def _on_node(story: NodeStory) -> Iterator[LifeMoment]:
     yield from _repeated(story.of("pull"), "image {} pulled", "pull of image {} fails")
     yield from _repeated(story.of("start"), "container {} started", "start of container {} fails", story.restarts)
     for step in story.of("gated")[:1]:
-        yield LifeMoment(step.start_unix_nano, f"gated: {safe(step.what)}", None)
+        yield LifeMoment(step.start_unix_nano, f"gated: {safe(step.what)}", None, step.trace_id)
     for step in story.of("ready")[:1]:
-        yield LifeMoment(step.start_unix_nano, "ready", None)
+        yield LifeMoment(step.start_unix_nano, "ready", None, step.trace_id)
     yield from _exits(story)
     failures: dict[tuple[str, str], list[NodeStep]] = {}
     for step in story.of("failed"):
@@ -86,16 +92,15 @@ def _on_node(story: NodeStory) -> Iterator[LifeMoment]:
         times = f", {several(len(steps), 'time')}" if len(steps) > 1 else ""
         of = f" of {safe(what, _NAME)}" if what else ""
         words = f"{safe(reason, _NAME) or 'sync failed'}{of}{times}"
-        yield LifeMoment(steps[0].start_unix_nano, words, None, bad=True, times=len(steps))
+        yield LifeMoment(steps[0].start_unix_nano, words, None, steps[0].trace_id, bad=True, times=len(steps))
     told = story.stopped or not story.ran or not story.of("exited")
     for step in story.of("terminating")[:1] if told else []:
         words = "its containers are stopped" if story.stopped else "its containers have ended"
         words = words if story.ran else "given up"
-        yield LifeMoment(
-            step.start_unix_nano, words, max(each.end for each in story.of("terminating")) - step.start_unix_nano
-        )
+        over = max(each.end for each in story.of("terminating")) - step.start_unix_nano
+        yield LifeMoment(step.start_unix_nano, words, over, step.trace_id)
     for step in story.of("terminated")[-1:]:
-        yield LifeMoment(step.start_unix_nano, "gone from its node", step.took)
+        yield LifeMoment(step.start_unix_nano, "gone from its node", step.took, step.trace_id)
 
 
 def _exits(story: NodeStory) -> Iterator[LifeMoment]:
@@ -107,15 +112,17 @@ def _exits(story: NodeStory) -> Iterator[LifeMoment]:
         times = f", {several(len(steps), 'time')}" if len(steps) > 1 else ""
         words = f"container {safe(what, _NAME)} exited with {safe(reason, _NAME)}{times}"
         first, bad = steps[0].start_unix_nano, not reason.startswith("0")
-        yield LifeMoment(first, words, None, bad=bad, times=len(steps))
+        yield LifeMoment(first, words, None, steps[0].trace_id, bad=bad, times=len(steps))
     for step in [] if exits else story.of("finished")[:1]:
-        yield LifeMoment(step.start_unix_nano, f"finished: {safe(step.reason, _NAME) or 'no phase told'}", None)
+        yield LifeMoment(
+            step.start_unix_nano, f"finished: {safe(step.reason, _NAME) or 'no phase told'}", None, step.trace_id
+        )
     for step in [] if story.of("terminated") else story.of("deleted")[:1]:
-        yield LifeMoment(step.start_unix_nano, "gone from the API server", None)
+        yield LifeMoment(step.start_unix_nano, "gone from the API server", None, step.trace_id)
 
 
 def _moment(step: NodeStep, good: str, bad: str) -> LifeMoment:
-    return LifeMoment(step.start_unix_nano, bad if step.error else good, step.took, bad=bool(step.error))
+    return LifeMoment(step.start_unix_nano, bad if step.error else good, step.took, step.trace_id, bad=bool(step.error))
 
 
 def _repeated(steps: list[NodeStep], good: str, bad: str, again: int = 0) -> Iterator[LifeMoment]:
@@ -128,7 +135,9 @@ def _repeated(steps: list[NodeStep], good: str, bad: str, again: int = 0) -> Ite
         if len(alike) > 1 or (again and not failed):
             count = max(len(alike), again + 1 if len(told) == 1 else 0)
             words += f", {count} times, last {clock(alike[-1].end)}"
-        yield LifeMoment(alike[0].start_unix_nano, words, alike[0].took, bad=failed, times=len(alike))
+        yield LifeMoment(
+            alike[0].start_unix_nano, words, alike[0].took, alike[0].trace_id, bad=failed, times=len(alike)
+        )
 
 
 def lifetime_lines(pod: PodStory, created: PodRequest | None, deleted: PodRequest | None, most: int) -> list[Line]:
