@@ -47,6 +47,14 @@ class Recent(Generic[K, V]):
             self._entries.move_to_end(key)
         return entry[1]
 
+    def replace(self, key: K, value: V) -> None:
+        """Change the value of a key without making it younger.
+
+        Raises:
+            KeyError: there is none.
+        """
+        self._entries[key] = (self._entries[key][0], value)
+
     def pop(self, key: K) -> V | None:
         """Take a value out."""
         entry = self._entries.pop(key, None)

@@ -7,8 +7,8 @@ A link's type names the relation of the two spans. The side that has the link by
 from typing import Final
 
 from podtrail.otlp import Link, SpanView, Value
-from podtrail_processors.link_stitching.neighbours import binding_of, synced_pod
 from podtrail_processors.link_stitching.trace_fate import TraceFate
+from podtrail_processors.pod_identity import PodClues, PodEvidence
 
 TYPE: Final = "podtrail.link.type"
 RESOLVED: Final = "podtrail.link.resolved"
@@ -22,6 +22,8 @@ BACK: Final = "podtrail.link.back"
 """True on what the linked side was told; absent on the link itself."""
 INFERRED: Final = "podtrail.inferred"
 """True on a link that no span carried: concluded from names, uids and times."""
+EVIDENCE: Final = "podtrail.link.evidence"
+"""By what it is known that both are about one Pod: a `PodEvidence`."""
 
 CODE: Final = "http.response.status_code"
 """What the API server answered, on links of requests: a refused binding is told by it alone."""
@@ -38,8 +40,36 @@ STATUS: Final = "status"
 """A scheduler's write of a Pod's status, after an attempt that failed or when it nominates a node."""
 CONFIGURATION: Final = "configuration"
 """The change that made the scheduler's configuration, on each attempt that was made with it."""
+TERMINATION: Final = "termination"
+"""The kubelet's `syncTerminatingPod` and `syncTerminatedPod`, with the attempt that bound the Pod."""
+REQUEST: Final = "request"
+"""Any other request about a Pod, of the kubelet's or of others, with the attempt that bound it."""
+DELETION: Final = "deletion"
+"""A request that deletes a Pod, with the attempt that bound it."""
+EVENT: Final = "event"
+"""A request that writes an Event about a Pod, with the attempt that bound it."""
+RUNTIME: Final = "runtime"
+"""What the container runtime does for a Pod of its own accord, with the attempt that bound it."""
+OWNER: Final = "owner"
+"""A request that created an object, with the one that created what the object was made for."""
 
-TYPES: Final = frozenset({PREVIOUS_ATTEMPT, NEXT_ATTEMPT, CREATION, BINDING, SCHEDULING, STATUS, CONFIGURATION})
+TYPES: Final = frozenset(
+    {
+        PREVIOUS_ATTEMPT,
+        NEXT_ATTEMPT,
+        CREATION,
+        BINDING,
+        SCHEDULING,
+        STATUS,
+        TERMINATION,
+        REQUEST,
+        DELETION,
+        EVENT,
+        RUNTIME,
+        OWNER,
+        CONFIGURATION,
+    }
+)
 UNANSWERED: Final = frozenset({PREVIOUS_ATTEMPT, CONFIGURATION})
 """What the linked side is not told of: an attempt hears of the next from its chain, a change not of all attempts."""
 _OPPOSITE: Final = {PREVIOUS_ATTEMPT: NEXT_ATTEMPT, NEXT_ATTEMPT: PREVIOUS_ATTEMPT}
@@ -68,17 +98,20 @@ def outcome(fate: TraceFate | None) -> dict[str, Value]:
     return {RESOLVED: False, TARGET: "dropped", POLICY: fate.policy, REASON: fate.reason}
 
 
-def forward(target: bytes, kind: str, fate: TraceFate | None, *, inferred: bool = False) -> Link:
+def forward(target: bytes, kind: str, fate: TraceFate | None, evidence: PodEvidence, *, inferred: bool = False) -> Link:
     """Return a link of our own to a span."""
-    attributes: dict[str, Value] = {TYPE: kind, **outcome(fate)}
+    attributes: dict[str, Value] = {TYPE: kind, **outcome(fate), EVIDENCE: evidence.value}
     if inferred:
         attributes[INFERRED] = True
     return Link(target[:16], target[16:], attributes)
 
 
-def backward(source: bytes, kind: str, *, inferred: bool = False, untrusted: bool = False) -> Link:
+def backward(
+    source: bytes, kind: str, evidence: PodEvidence, *, inferred: bool = False, untrusted: bool = False
+) -> Link:
     """Return the other side of a link of type `kind` ("" for none) that `source` has."""
     attributes: dict[str, Value] = {**typed(_OPPOSITE.get(kind, kind)), RESOLVED: True, BACK: True}
+    attributes[EVIDENCE] = evidence.value
     if inferred:
         attributes[INFERRED] = True
     if untrusted:
@@ -88,7 +121,12 @@ def backward(source: bytes, kind: str, *, inferred: bool = False, untrusted: boo
 
 def answer(link: Link, source: bytes, kind: str) -> Link:
     """Return the other side of a link that `source` brought along. One chosen by anybody stays marked as such."""
-    return backward(source, kind, untrusted=link.attributes.get(TRUSTED) is False)
+    return backward(source, kind, stated(kind), untrusted=link.attributes.get(TRUSTED) is False)
+
+
+def stated(kind: str) -> PodEvidence:
+    """Return the evidence of a link that a span brought along: whoever made it was given the other's context."""
+    return PodEvidence.POD_UID if kind in _OPPOSITE else PodEvidence.TRACE_CONTEXT
 
 
 def typed(kind: str) -> dict[str, Value]:
@@ -96,11 +134,11 @@ def typed(kind: str) -> dict[str, Value]:
     return {TYPE: kind} if kind else {}
 
 
-def kind_by_bearer(span: SpanView) -> str:
+def kind_by_bearer(clues: PodClues | None) -> str:
     """Return the type of a link by the span that has it; "" when that does not tell."""
-    if binding_of(span):
+    if clues and clues.server and clues.action == "binding":
         return BINDING
-    return SCHEDULING if synced_pod(span) else ""
+    return SCHEDULING if clues and clues.sync else ""
 
 
 def key_of_span(span: SpanView) -> bytes:

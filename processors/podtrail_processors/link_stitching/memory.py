@@ -1,26 +1,39 @@
 """What stitching remembers: Pods with their attempts, fates of traces, links that wait. All of it bounded."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
-from operator import attrgetter
+from typing import NamedTuple
 
 from podtrail.component import Counter as Metric
 from podtrail.otlp import Attempt, Link, Verdict, attempts_in
+from podtrail_processors.link_stitching.clocks import ClockPairs
 from podtrail_processors.link_stitching.config import Config
-from podtrail_processors.link_stitching.neighbours import Creation
+from podtrail_processors.link_stitching.creations import CreationMemory
 from podtrail_processors.link_stitching.numbering import AttemptChain, NumberedAttempt
+from podtrail_processors.link_stitching.owners import OwnerMemory
 from podtrail_processors.link_stitching.trace_fate import TraceFate, fate_of
-from podtrail_processors.pod_identity import Places, sound_place, sound_uid
+from podtrail_processors.pod_identity import PodDirectory, PodEvidence, SpanSource, sound_place, sound_uid
 from podtrail_processors.recent import Reason, Recent
 
 _MOST_WAITING_PER_SPAN = 128
 
 # Bytes that an entry takes at most, as measured with the longest texts: what the gauge of memory multiplies.
 _POD_BYTES, _ATTEMPT_BYTES, _TRACE_BYTES, _LINK_BYTES = 900, 900, 650, 1000
-_CREATIONS_BYTES = 1600
-_MOST_CREATIONS = 4
-"""Creations remembered of one place: Pods of a StatefulSet come back under the same name."""
+_EARLY_BYTES, _OWNER_BYTES, _CREATION_BYTES = 3500, 2500, 1500
+_MOST_EARLY = 16
+"""Spans of one Pod that wait for the attempt that bound it."""
+
+
+class EarlyJoin(NamedTuple):
+    """A span that left before the attempt came that it is to be linked with."""
+
+    span: bytes
+    """Trace and span id."""
+    kind: str
+    evidence: PodEvidence
+    at: int
+    """When it began, by its own clock; Unix nanoseconds."""
 
 
 class StitchingMemory:
@@ -33,14 +46,15 @@ class StitchingMemory:
         self._labels = labels
         self._pods: Recent[str, AttemptChain] = Recent(config.max_pods, config.ttl, self._pod_forgotten)
         self._attempts: dict[bytes, NumberedAttempt] = {}
-        self._places = Places(config.max_pods)
+        self.clocks = ClockPairs()
+        self.creations = CreationMemory(config.max_pods, config.ttl, partial(self._count, "creation"))
+        self.owners = OwnerMemory(config.max_pods, config.ttl, partial(self._count, "owner"))
+        self.directory = PodDirectory(config.max_pods, config.ttl, self._name_forgotten)
         self._fates: Recent[bytes, TraceFate] = Recent(config.max_traces, config.ttl, partial(self._count, "trace"))
         self._waiting: Recent[bytes, dict[bytes, Link]] = Recent(
             config.max_waiting_links, config.ttl, self._link_forgotten
         )
-        self._creations: Recent[str, tuple[Creation, ...]] = Recent(
-            config.max_pods, config.ttl, partial(self._count, "creation")
-        )
+        self._unbound: Recent[str, dict[bytes, EarlyJoin]] = Recent(config.max_pods, config.ttl, self._early_forgotten)
         self._awaited: Counter[bytes] = Counter()
         self._links = 0
 
@@ -52,7 +66,10 @@ class StitchingMemory:
         self._pods.expire(now)
         self._fates.expire(now)
         self._waiting.expire(now)
-        self._creations.expire(now)
+        self._unbound.expire(now)
+        self.directory.expire(now)
+        self.owners.expire(now)
+        self.creations.expire(now)
 
     def sizes(self) -> Mapping[str, int]:
         """Return how many entries there are of each kind."""
@@ -61,7 +78,10 @@ class StitchingMemory:
             "attempt": len(self._attempts),
             "trace": len(self._fates),
             "link": self._links,
-            "creation": len(self._creations),
+            "early_join": sum(map(len, (early for _, early, _ in self._unbound.dated()))),
+            "owner": len(self.owners),
+            "creation": len(self.creations),
+            **self.directory.sizes(),
         }
 
     def size(self) -> int:
@@ -71,19 +91,25 @@ class StitchingMemory:
             + len(self._attempts) * _ATTEMPT_BYTES
             + len(self._fates) * _TRACE_BYTES
             + self._links * _LINK_BYTES
-            + len(self._creations) * _CREATIONS_BYTES
+            + len(self._unbound) * _EARLY_BYTES
+            + len(self.owners) * _OWNER_BYTES
+            + len(self.creations) * _CREATION_BYTES
+            + self.directory.size()
         )
 
     def move_in(self, other: "StitchingMemory") -> None:
         """Take what another remembers, as far as there is room; meant for an empty memory."""
-        self._places.take_over(other._places)
+        self.directory.take_over(other.directory)
+        self.clocks.take_over(other.clocks)
+        self.owners.take_over(other.owners)
+        self.creations.take_over(other.creations)
         self._attempts = dict(other._attempts)
         self._awaited = Counter(other._awaited)
         self._links = other._links
         self._fates.move_in(other._fates)
         self._pods.move_in(other._pods)
         self._waiting.move_in(other._waiting)
-        self._creations.move_in(other._creations)
+        self._unbound.move_in(other._unbound)
         for _, chain, _ in self._pods.dated():
             for old in chain.trim(self._config.max_attempts_per_pod):
                 self._attempt_forgotten(old, "full")
@@ -121,51 +147,42 @@ class StitchingMemory:
         self._fates.put(verdict.trace_id, fate, now)
         for group in verdict.groups:
             for attempt in attempts_in(group.spans):
-                self.learn(attempt, fate, now)
+                self.learn(attempt, fate, self.directory.source(group.resource), now)
 
     def fate_of(self, span: bytes) -> TraceFate | None:
         """Return what became of the span with this trace and span id, as far as is known."""
         known = self._attempts.get(span)
         return known.fate if known else self._fates.get(span[:16])
 
-    # Requests that created Pods
-
-    def note_creation(self, creation: Creation, now: int) -> None:
-        """Remember a request that created a Pod."""
-        known = self._creations.get(creation.place) or ()
-        if creation not in known:
-            known = tuple(sorted((*known, creation), key=attrgetter("at"))[-_MOST_CREATIONS:])
-        self._creations.put(creation.place, known, now)
-
-    def creation_before(self, place: str, time: int) -> Creation | None:
-        """Return the last request before a time, by the clocks of spans, that created a Pod at a place."""
-        known = self._creations.get(place) or ()
-        return next((creation for creation in reversed(known) if creation.at <= time), None)
-
     # Attempts
 
-    def learn(self, attempt: Attempt, fate: TraceFate, now: int) -> None:
-        """Remember an attempt that passed or was dropped. One without a Pod's uid is not: its chain is unknown."""
+    def learn(self, attempt: Attempt, fate: TraceFate, source: SpanSource, now: int) -> NumberedAttempt | None:
+        """Remember an attempt that passed or was dropped, and return it.
+
+        One without a Pod's uid is not remembered: its chain is unknown. Nor is one that began before what is counted
+        already.
+        """
         uid = sound_uid(attempt.pod_uid)
         if not uid:
-            return
-        chain = self._pods.get(uid) or AttemptChain(uid, sound_place(attempt.namespace, attempt.name))
+            return None
+        place = sound_place(attempt.namespace, attempt.name)
+        self.directory.learn_attempt(uid, place, attempt.trace_id, attempt.start, source, now)
+        chain = self._pods.get(uid) or AttemptChain(uid, place)
         self._pods.put(uid, chain, now)
-        if chain.place:
-            self._places.note(chain.place, uid, attempt.start)
         known = self._attempts.get(attempt.trace_id + attempt.span_id)
         if known is not None:
             known.fate = fate if fate.kept else known.fate
-            return
+            return known
         if not chain.reaches(attempt):
             self._late.add(1, *self._labels)
-            return
-        known = self._attempts[attempt.trace_id + attempt.span_id] = NumberedAttempt.of(attempt, fate)
+            return None
+        known = self._attempts[attempt.trace_id + attempt.span_id] = NumberedAttempt.of(attempt, fate, source.clock)
         if chain.insert(known):
             self._late.add(1, *self._labels)
         for old in chain.trim(self._config.max_attempts_per_pod):
             self._attempt_forgotten(old, "full")
         self._bound()
+        return known
 
     def attempt(self, key: bytes) -> NumberedAttempt | None:
         """Return the attempt with this trace and span id."""
@@ -175,21 +192,43 @@ class StitchingMemory:
         """Return the attempts of a Pod."""
         return self._pods.get(uid)
 
-    def chain_at(self, place: str, at: int) -> AttemptChain | None:
-        """Return the attempts of the Pod that was at `namespace/name` at a time by the clocks of spans."""
-        return self._pods.get(self._places.uid_at(place, at))
-
-    def _pod_forgotten(self, uid: str, chain: AttemptChain, reason: Reason) -> None:
+    def _pod_forgotten(self, _uid: str, chain: AttemptChain, reason: Reason) -> None:
         self._metric.add(1, *self._labels, "pod", reason)
         for known in chain.attempts:
             self._attempt_forgotten(known, reason)
-        self._places.forget(chain.place, uid)
 
     def _attempt_forgotten(self, known: NumberedAttempt, reason: Reason) -> None:
         self._attempts.pop(known.key, None)
         self._metric.add(1, *self._labels, "attempt", reason)
 
+    def _name_forgotten(self, what: str, reason: Reason) -> None:
+        self._metric.add(1, *self._labels, what, reason)
+
+    # Spans that came before the attempt that bound their Pod
+
+    def await_binding(self, uid: str, early: EarlyJoin, now: int) -> None:
+        """Keep what a span of a Pod would link to until an attempt has bound the Pod."""
+        waiting = self._unbound.get(uid)
+        if waiting is None:
+            waiting = {}
+        if len(waiting) >= _MOST_EARLY:
+            self._metric.add(1, *self._labels, "early_join", "full")
+        else:
+            waiting[early.span] = early
+        self._unbound.put(uid, waiting, now)
+
+    def bound(self, uid: str) -> Sequence[EarlyJoin]:
+        """Take out and return what waited for an attempt that bound a Pod."""
+        return list((self._unbound.pop(uid) or {}).values())
+
+    def _early_forgotten(self, _uid: str, waiting: dict[bytes, EarlyJoin], reason: Reason) -> None:
+        self._metric.add(len(waiting), *self._labels, "early_join", reason)
+
     # Links that wait for the span they point to
+
+    def has_story(self, trace_id: bytes) -> bool:
+        """Say whether a trace is that of an attempt or of the kubelet's sync of a Pod."""
+        return bool(self.directory.uid_of_trace(trace_id))
 
     def awaits(self, trace_id: bytes) -> bool:
         """Say whether a span of this trace was linked to and has not been told yet."""

@@ -1,45 +1,111 @@
-"""Spans of other components that belong to a Pod's story: requests to the API server, the kubelet's `syncPod`.
+"""Requests to the API server that create something: Pods, and what Pods are made for.
 
-None of them needs to know of the scheduler; which Pod they are about is read as everywhere (`pod_identity`).
+The request's own span says who asked and how it was answered; only the write to etcd names what was created. The audit
+id says which belong together.
 """
 
-from collections.abc import Iterator, Sequence
+import re
 from typing import Final, NamedTuple
 
-from podtrail.otlp import SpanView
-from podtrail_processors.link_stitching.prefilter import CREATION_MARK
-from podtrail_processors.pod_identity import AUDIT_ID, CREATE, Sighting, sighting_of
+from podtrail.otlp import SpanView, Value
+from podtrail_processors.pod_identity import AUDIT_ID, sound_place
 
-_SYNC_NAME: Final = "syncPod"
-_BINDING: Final = "binding"
-_STATUS: Final = "status"
-_AGENT: Final = "user_agent.original"
 _CODE: Final = "http.response.status_code"
+_AGENT: Final = "user_agent.original"
+_METHOD: Final = "http.request.method"
+_PATHS: Final = ("url.path", "http.target")
 _SERVER_KIND: Final = 2
+_CREATE_SPAN: Final = "Create etcd3"
+_PODS: Final = "pods"
+_OWNERS: Final = "deployments|replicasets|statefulsets|daemonsets|jobs|cronjobs|controllers"
+_KEY: Final = re.compile(rf"(?:/registry)?/(pods|{_OWNERS})/([^/]{{1,63}})/([^/]{{1,253}})")
+_COLLECTION: Final = re.compile(
+    rf"/apis?/[^?]{{1,60}}/namespaces/[^/?]{{1,63}}/(?:pods|replication{_OWNERS}|{_OWNERS})(?:\?.*)?", re.DOTALL
+)
+_LONGEST: Final = 300
 
 
-def synced_pod(span: SpanView) -> str:
-    """Return the uid of the Pod that a kubelet's `syncPod` span is about; "" for any other span."""
-    sighting = sighting_of(span) if span.name == _SYNC_NAME else None
-    return sighting.uid if sighting else ""
+class EtcdWrite(NamedTuple):
+    """The write of a new object, by the span `Create etcd3`. Times are Unix nanoseconds by the API server's clock."""
+
+    resource: str
+    """As in the key in etcd: `pods`, `replicasets`."""
+    place: str
+    """`namespace/name`."""
+    start: int
+    end: int
+    span: bytes
+    """Trace and span id."""
+    audit_id: str
 
 
-def binding_of(span: SpanView) -> Sighting | None:
-    """Return where and when an API server's span binds a Pod; None for any other span."""
-    sighting = sighting_of(span) if span.kind == _SERVER_KIND else None
-    return sighting if sighting and sighting.action == _BINDING else None
+class CreatingRequest(NamedTuple):
+    """A request that is to create an object, by the API server's span of it; times as above."""
+
+    start: int
+    end: int
+    span: bytes
+    """Trace and span id."""
+    audit_id: str
+    agent: str
+    """The program that asked, as it calls itself."""
+    context: bytes
+    """Trace and span id of the client's span, which the request is a child of or links to; it need not have come."""
+    code: int | None
+    """What the API server answered."""
 
 
-def status_write_of(span: SpanView) -> Sighting | None:
-    """Return where and when a scheduler writes a Pod's status, such as the condition that says why it waits."""
-    sighting = sighting_of(span) if span.kind == _SERVER_KIND else None
-    return sighting if sighting and sighting.action == _STATUS and _is_scheduler(span) else None
+class NamedCreation(NamedTuple):
+    """What was created, and by which request: that itself, or the write to etcd where it came without it."""
+
+    resource: str
+    place: str
+    start: int
+    end: int
+    span: bytes
+    """Trace and span id."""
+    agent: str
+    context: bytes
+
+    @property
+    def is_pod(self) -> bool:
+        """Whether it is a Pod."""
+        return self.resource == _PODS
 
 
-def _is_scheduler(span: SpanView) -> bool:
-    """Say whether a program named as schedulers are asks, or one that calls itself that part of it."""
-    agent = span.attributes.get(_AGENT)
-    return isinstance(agent, str) and (agent.partition("/")[0].endswith("scheduler") or agent.endswith("/scheduler"))
+def write_in(span: SpanView) -> EtcdWrite | None:
+    """Return what a span writes to etcd as new; None for any other span."""
+    found = _KEY.fullmatch(_text(span.attributes.get("key"))) if span.name == _CREATE_SPAN else None
+    place = sound_place(found[2], found[3]) if found else ""
+    if not found or not place:
+        return None
+    audit_id = _text(span.attributes.get(AUDIT_ID))
+    return EtcdWrite(found[1], place, span.start, span.end, span.trace_id + span.span_id, audit_id)
+
+
+def creating_request(span: SpanView) -> CreatingRequest | None:
+    """Return the request of a span that is to create a Pod or what Pods are made for; None for any other."""
+    attributes = span.attributes
+    audit_id = _text(attributes.get(AUDIT_ID))
+    if span.kind != _SERVER_KIND or not audit_id or attributes.get(_METHOD, "POST") != "POST":
+        return None
+    if not any(_COLLECTION.fullmatch(_text(attributes.get(key))) for key in _PATHS):
+        return None
+    return CreatingRequest(
+        span.start,
+        span.end,
+        span.trace_id + span.span_id,
+        audit_id,
+        _text(attributes.get(_AGENT)),
+        _client_of(span),
+        status_code_of(span),
+    )
+
+
+def _client_of(request: SpanView) -> bytes:
+    if len(request.links) == 1 and not request.parent_span_id:
+        return request.links[0].trace_id + request.links[0].span_id
+    return request.trace_id + request.parent_span_id
 
 
 def status_code_of(span: SpanView) -> int | None:
@@ -48,29 +114,5 @@ def status_code_of(span: SpanView) -> int | None:
     return code if isinstance(code, int) else None
 
 
-class Creation(NamedTuple):
-    """A request that created a Pod."""
-
-    place: str
-    at: int
-    key: bytes
-    """Trace and span id: the request's own, or of the write to etcd where that came without it."""
-
-
-def creations_in(spans: Sequence[bytes]) -> Iterator[Creation]:
-    """Yield the creations of Pods among spans of one trace: only the write to etcd names the Pod."""
-    views: list[SpanView] = []
-    for raw in spans:
-        if CREATION_MARK not in raw:
-            continue
-        written = SpanView(raw)
-        sighting = sighting_of(written)
-        if sighting is None or sighting.action != CREATE or not sighting.place:
-            continue
-        views = views or [SpanView(other) for other in spans]
-        request = next((view for view in views if _is_request(view, sighting.audit_id)), written)
-        yield Creation(sighting.place, request.start, request.trace_id + request.span_id)
-
-
-def _is_request(span: SpanView, audit_id: str) -> bool:
-    return span.kind == _SERVER_KIND and bool(audit_id) and span.attributes.get(AUDIT_ID) == audit_id
+def _text(value: Value) -> str:
+    return value[:_LONGEST] if isinstance(value, str) else ""

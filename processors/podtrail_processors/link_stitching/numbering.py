@@ -28,6 +28,10 @@ class NumberedAttempt:
     end: int
     succeeded: bool
     declared: int
+    may_bind: bool
+    """Whether it may have asked for a binding: it did not end before that as unschedulable."""
+    clock: int
+    """Which clock its times are by."""
     fate: TraceFate
     number: int = 0
     """1 for the first."""
@@ -35,11 +39,11 @@ class NumberedAttempt:
     """Whether its span has left with its number on it."""
     told_next: bool = False
     """Whether its span was told of the attempt after it."""
-    told_sync: bool = False
-    """Whether its span was told of the kubelet's first `syncPod`."""
+    told: frozenset[str] = frozenset()
+    """Of which types of links that are told once its span was told."""
 
     @classmethod
-    def of(cls, attempt: Attempt, fate: TraceFate) -> "NumberedAttempt":
+    def of(cls, attempt: Attempt, fate: TraceFate, clock: int) -> "NumberedAttempt":
         """Return what is worth remembering of an attempt."""
         return cls(
             trace_id=attempt.trace_id,
@@ -49,6 +53,8 @@ class NumberedAttempt:
             end=attempt.end,
             succeeded=attempt.result == "Success",
             declared=attempt.declared,
+            clock=clock,
+            may_bind=attempt.result != "Unschedulable",
             fate=fate,
         )
 
@@ -135,7 +141,10 @@ class AttemptChain:
         following = self.running_at(time + slack)
         return following if following is not latest else None
 
-    def success_before(self, time: int) -> NumberedAttempt | None:
-        """Return the last attempt that started before `time` and succeeded."""
-        at = bisect_right(self._attempts, time, key=attrgetter("start"))
-        return next((known for known in reversed(self._attempts[:at]) if known.succeeded), None)
+    def bound(self) -> NumberedAttempt | None:
+        """Return the attempt that bound the Pod: the last that succeeded. There is one, but where a scheduler erred."""
+        return next((known for known in reversed(self._attempts) if known.succeeded), None)
+
+    def between(self, start: int, end: int) -> Sequence[NumberedAttempt]:
+        """Return the attempts that were under way between two times."""
+        return [known for known in self._attempts if known.start <= end and start <= known.end]

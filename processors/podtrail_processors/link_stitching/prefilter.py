@@ -3,30 +3,39 @@
 A mark that is there by chance costs a closer look; one that is not there means that there is nothing to look for.
 """
 
+import re
 from typing import Final
 
 from podtrail.otlp import ROOT_NAME
 from podtrail.otlp.byte_search import LINK_MARK
+from podtrail_processors.pod_identity import CLUE_MARK
 
 ATTEMPT_MARK: Final = ROOT_NAME.encode()
-_SYNC_MARK: Final = b"syncPod"
-_BINDING_MARK: Final = b"/binding"
-_STATUS_MARK: Final = b"/status"
+_SYNC_MARK: Final = b"sync"
+_POD_PATH: Final = b"/pods/"
+_EVENT_PATH: Final = b"/events"
+_ID_END: Final = b".id"
 _COMMON_END: Final = b"Pod"
 CREATION_MARK: Final = b"Create etcd3"
 """The name of the only span of a creation's that names the Pod."""
-_SCHEDULER_MARK: Final = b"scheduler"
-
-
-def is_neighbour(spans: bytes) -> bool:
-    """Say whether there may be a span of the kubelet or the API server among these that joins a Pod's story."""
-    return _SYNC_MARK in spans or _BINDING_MARK in spans or (_STATUS_MARK in spans and _SCHEDULER_MARK in spans)
+COLLECTION_MARK: Final = re.compile(
+    rb"/(?:pods|deployments|replicasets|statefulsets|daemonsets|jobs|cronjobs|(?:replication)?controllers)(?![a-z])"
+)
+"""In paths and keys of Pods and what they are made for."""
+POST_MARK: Final = b"POST"
 
 
 def is_marked(spans: bytes) -> bool:
-    """Say whether there may be an attempt, a neighbour or a span with links among these."""
+    """Say whether there may be an attempt, a span that tells of a Pod or one with links among these."""
     if _COMMON_END in spans and (ATTEMPT_MARK in spans or _SYNC_MARK in spans):
         return True
-    if _BINDING_MARK in spans or (_STATUS_MARK in spans and _SCHEDULER_MARK in spans):
+    if _POD_PATH in spans or _EVENT_PATH in spans or (_ID_END in spans and CLUE_MARK.search(spans)):
         return True
-    return LINK_MARK.search(spans) is not None
+    if (CREATION_MARK in spans or POST_MARK in spans) and COLLECTION_MARK.search(spans):
+        return True
+    return may_link(spans)
+
+
+def may_link(spans: bytes) -> bool:
+    """Say whether there may be a span with links, or an attempt, among these."""
+    return LINK_MARK.search(spans) is not None or ATTEMPT_MARK in spans

@@ -5,17 +5,16 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from podtrail.component import Context, Taken
-from podtrail.otlp import Batch, Group, attempts_in, span_reader, split
+from podtrail.otlp import Batch, Group, span_reader
 from podtrail_processors.link_stitching.amendment import amendment_groups
 from podtrail_processors.link_stitching.config import Config
 from podtrail_processors.link_stitching.lifecycle.lifecycles import Lifecycles
 from podtrail_processors.link_stitching.memory import StitchingMemory
-from podtrail_processors.link_stitching.neighbours import creations_in
 from podtrail_processors.link_stitching.originals import Originals
-from podtrail_processors.link_stitching.prefilter import CREATION_MARK, is_marked
+from podtrail_processors.link_stitching.prefilter import is_marked, may_link
+from podtrail_processors.link_stitching.reading import GroupReader
 from podtrail_processors.link_stitching.reorder_window import ReorderWindow
 from podtrail_processors.link_stitching.stitcher import Stitcher
-from podtrail_processors.link_stitching.trace_fate import TraceFate
 
 _read_start = span_reader(("start_time_unix_nano",))
 
@@ -51,6 +50,7 @@ class LinkStitching:
             ),
             self._labels,
         )
+        self._reader = GroupReader(self._memory)
         self._room = ReorderWindow()
         self._stitcher = Stitcher(self._memory, self._room, context, amend=config.amendments)
         self._lives: Lifecycles | None = None
@@ -100,8 +100,7 @@ class LinkStitching:
         passing: list[Group] = []
         held = 0
         for group in batch.groups:
-            if self._concerns(group, now):
-                self._hold(group, batch.arrived, now)
+            if self._concerns(group, now) and self._hold(group, batch.arrived, now):
                 held += 1
             else:
                 passing.append(group)
@@ -115,17 +114,18 @@ class LinkStitching:
     def _concerns(self, group: Group, now: int) -> bool:
         if not self._memory.keep(group.trace_id, now):
             self._memory.keep_new(group.trace_id, _read_start(group.spans)[0].start_time_unix_nano, now)
-        if CREATION_MARK in group.spans:
-            for creation in creations_in(split(group.spans)):
-                self._memory.note_creation(creation, now)
         return is_marked(group.spans) or self._memory.awaits(group.trace_id)
 
-    def _hold(self, group: Group, arrived: int, now: int) -> None:
-        fate = self._memory.fate(group.trace_id) or TraceFate(kept=True)
-        for attempt in attempts_in(group.spans):
-            self._memory.learn(attempt, fate, now)
-        self._room.put(group, arrived, now + self._config.reorder_wait)
-        self._stitcher.announce(group, now)
+    def _hold(self, group: Group, arrived: int, now: int) -> bool:
+        """Learn from a group, and hold it if there may be something to write on it; return whether that is so."""
+        told = self._reader.learn(group, now)
+        if not (told.stitchable or may_link(group.spans) or self._memory.awaits(group.trace_id)):
+            return False
+        self._room.put(group, arrived, now + self._config.reorder_wait, told.clues, told.creating)
+        self._stitcher.announce(group, told.clues, now)
+        for attempt in told.attempts:
+            self._stitcher.settle(attempt, now)
+        return True
 
     def _overflow(self, now: int) -> list[Batch]:
         """Return what can't stay: all that is due already (nothing waits with `reorder_wait: 0s`), and what is most."""
@@ -139,7 +139,7 @@ class LinkStitching:
 
     def _stitch(self, leaving: _Leaving, now: int) -> None:
         held = self._room.take()
-        leaving.groups.append(self._stitcher.stitch(held.group, now))
+        leaving.groups.append(self._stitcher.stitch(held, now))
         leaving.spans += held.group.span_count
         leaving.arrived = min(leaving.arrived or held.arrived, held.arrived)
 

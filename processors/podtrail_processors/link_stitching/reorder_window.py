@@ -1,14 +1,16 @@
 """The reorder window: groups that are held until late ones have had their time, by when they are due."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush
 from typing import NamedTuple
 
 from podtrail.otlp import Group, span_reader
+from podtrail_processors.pod_identity import PodClues
 
 _SPAN_BYTES = 250
-"""What a held span takes beside its own bytes, at most, as measured."""
+_CLUES_BYTES = 900
+"""What a held span, and what it says of its Pod, take beside its own bytes, at most, as measured."""
 
 _read_ids = span_reader(("span_id",))
 
@@ -20,6 +22,10 @@ class Held(NamedTuple):
     order: int
     arrived: int
     group: Group
+    clues: Mapping[bytes, PodClues]
+    """What its spans say of their Pods, by span id."""
+    creating: Mapping[bytes, str]
+    """The audit ids of its requests that are to create something, by span id."""
 
 
 class ReorderWindow:
@@ -36,13 +42,20 @@ class ReorderWindow:
     def __len__(self) -> int:
         return len(self._heap)
 
-    def put(self, group: Group, arrived: int, due: int) -> None:
-        """Take a group in."""
+    def put(
+        self,
+        group: Group,
+        arrived: int,
+        due: int,
+        clues: Mapping[bytes, PodClues],
+        creating: Mapping[bytes, str],
+    ) -> None:
+        """Take a group in, with what its spans say."""
         self._order += 1
-        heappush(self._heap, Held(due, self._order, arrived, group))
+        heappush(self._heap, Held(due, self._order, arrived, group, clues, creating))
         self._keys.update(_keys_of(group))
         self.spans += group.span_count
-        self.size += len(group.spans) + group.span_count * _SPAN_BYTES
+        self.size += len(group.spans) + group.span_count * _SPAN_BYTES + len(clues) * _CLUES_BYTES
 
     def take(self) -> Held:
         """Take out what is due first.
@@ -57,7 +70,7 @@ class ReorderWindow:
             if not self._keys[key]:
                 del self._keys[key]
         self.spans -= group.span_count
-        self.size -= len(group.spans) + group.span_count * _SPAN_BYTES
+        self.size -= len(group.spans) + group.span_count * _SPAN_BYTES + len(held.clues) * _CLUES_BYTES
         return held
 
     def due(self) -> int | None:
@@ -76,7 +89,7 @@ class ReorderWindow:
         """Take in all that another holds, with its arrivals and deadlines, and leave that one empty."""
         while other:
             held = other.take()
-            self.put(held.group, held.arrived, held.due)
+            self.put(held.group, held.arrived, held.due, held.clues, held.creating)
 
 
 def _keys_of(group: Group) -> Iterable[bytes]:

@@ -5,14 +5,9 @@ from typing import Final
 
 from podtrail.component import Context
 from podtrail.otlp import (
-    ROOT_NAME,
     Group,
     Link,
-    SpanView,
     Value,
-    annotate_links,
-    append_attributes,
-    append_links,
     frame,
     read_attempt,
     span_reader,
@@ -20,48 +15,27 @@ from podtrail.otlp import (
 )
 from podtrail_processors.link_stitching import links
 from podtrail_processors.link_stitching.amendment import Amendment
-from podtrail_processors.link_stitching.memory import StitchingMemory
-from podtrail_processors.link_stitching.neighbours import binding_of, status_code_of, status_write_of, synced_pod
+from podtrail_processors.link_stitching.joining import (
+    AMBIGUOUS,
+    NO_REQUEST,
+    NOT_BOUND,
+    TOLD,
+    TOLD_ONCE,
+    PodJoiner,
+    kind_of,
+)
+from podtrail_processors.link_stitching.memory import EarlyJoin, StitchingMemory
+from podtrail_processors.link_stitching.neighbours import status_code_of
 from podtrail_processors.link_stitching.numbering import NumberedAttempt
-from podtrail_processors.link_stitching.prefilter import ATTEMPT_MARK, is_neighbour
-from podtrail_processors.link_stitching.reorder_window import ReorderWindow
-from podtrail_processors.pod_identity import CLOCK_SLACK
+from podtrail_processors.link_stitching.prefilter import ATTEMPT_MARK
+from podtrail_processors.link_stitching.reorder_window import Held, ReorderWindow
+from podtrail_processors.link_stitching.span_writing import SpanWriting
+from podtrail_processors.pod_identity import PodClues, PodEvidence, SpanSource
 
-NUMBER: Final = "podtrail.attempt.number"
-
+_METHOD: Final = "http.request.method"
+_REFUSED: Final = 300
 _NOTHING: Final[Mapping[str, Value]] = {}
 _read = span_reader(("span_id", "links"))
-
-
-class _Writing:
-    """One span while it is being written on."""
-
-    def __init__(self, raw: bytes, link_count: int) -> None:
-        self.view = SpanView(raw)
-        self.key = links.key_of_span(self.view)
-        self.links = self.view.links if link_count <= links.MOST_LINKS else ()
-        self.marks: dict[int, dict[str, Value]] = {}
-        self.added: list[Link] = []
-        self.number = 0
-        self.is_root = self.view.name == ROOT_NAME
-
-    def add(self, link: Link) -> None:
-        """Add a link; one to the same span that is there already is marked instead."""
-        for position, present in enumerate(self.links):
-            if present.trace_id == link.trace_id and present.span_id == link.span_id:
-                if links.is_back_link(present) or not links.is_back_link(link):
-                    self.marks[position] = {**self.marks.get(position, {}), **link.attributes}
-                return
-        self.added.append(link)
-
-    def result(self) -> bytes:
-        """Return the bytes of the span with all that was written."""
-        raw = self.view.raw
-        if self.marks:
-            raw = annotate_links(raw, self.marks)
-        if self.number:
-            raw = append_attributes(raw, {NUMBER: self.number})
-        return append_links(raw, self.added) if self.added else raw
 
 
 class Stitcher:
@@ -71,6 +45,7 @@ class Stitcher:
         self._memory = memory
         self._room = room
         self._amend = amend
+        self._joiner = PodJoiner(memory, context)
         self._amendments: list[Amendment] = []
         self._labels = (context.id,)
         self._numbered = context.metrics.counter(
@@ -89,44 +64,53 @@ class Stitcher:
         taken, self._amendments = self._amendments, []
         return taken
 
-    def announce(self, group: Group, now: int) -> None:
+    def announce(self, group: Group, clues: Mapping[bytes, PodClues], now: int) -> None:
         """Note what the spans of a group that comes in link to, so that these learn of it should they leave first."""
         for raw, span in zip(split(group.spans), _read(group.spans), strict=True):
             if span.links:
-                writing = _Writing(raw, len(span.links))
+                writing = SpanWriting(raw, len(span.links), clues.get(span.span_id))
                 for position, (target, kind) in self._own_links(writing).items():
                     if target and target != writing.key and kind not in links.UNANSWERED:
                         answer = links.answer(writing.links[position], writing.key, kind)
                         self._memory.wait(target, writing.key, answer, now)
 
-    def stitch(self, group: Group, now: int) -> Group:
-        """Return a group as it leaves."""
+    def stitch(self, held: Held, now: int) -> Group:
+        """Return a held group as it leaves."""
+        group, clues = held.group, held.clues
+        source = self._memory.directory.source(group.resource)
         spans: list[bytes] = []
         changed = False
         for raw, span in zip(split(group.spans), _read(group.spans), strict=True):
-            waits = self._memory.waits_for(group.trace_id + span.span_id)
-            if waits or span.links or ATTEMPT_MARK in raw or is_neighbour(raw):
-                written = self._write(_Writing(raw, len(span.links)), now)
+            key = group.trace_id + span.span_id
+            told = span.span_id in clues or span.span_id in held.creating
+            if told or span.links or ATTEMPT_MARK in raw or self._memory.waits_for(key):
+                written = self._write(
+                    SpanWriting(raw, len(span.links), clues.get(span.span_id)),
+                    held.creating.get(span.span_id, ""),
+                    source,
+                    now,
+                )
                 changed = changed or written is not raw
                 spans.append(written)
             else:
                 spans.append(raw)
         return group._replace(spans=frame(spans)) if changed else group
 
-    def _write(self, writing: _Writing, now: int) -> bytes:
+    def _write(self, writing: SpanWriting, audit_id: str, source: SpanSource, now: int) -> bytes:
         self._mark_links(writing, now)
         if writing.is_root:
             self._number(writing)
-        else:
-            self._join_sync(writing, now)
-            self._join_request(writing, now)
+        elif writing.clues is not None:
+            self._join(writing, writing.clues, source, now)
+        if audit_id:
+            self._join_owner(writing, audit_id)
         for link in self._memory.claim(writing.key):
             writing.add(link)
         return writing.result()
 
     # Links that a span brought along
 
-    def _own_links(self, writing: _Writing) -> Mapping[int, tuple[bytes, str]]:
+    def _own_links(self, writing: SpanWriting) -> Mapping[int, tuple[bytes, str]]:
         """Return target ("" when it can't be one) and type of the links a span has by itself, by their position."""
         found: dict[int, tuple[bytes, str]] = {}
         attempt = self._memory.attempt(writing.key) if writing.is_root else None
@@ -144,14 +128,15 @@ class Stitcher:
                     # What made the Pod is the first that its scheduling links to (KEP-5915: one annotation).
                     kind, origin = links.CREATION, False
                 else:
-                    kind = links.kind_by_bearer(writing.view)
+                    kind = links.kind_by_bearer(writing.clues)
             found[position] = (target, kind)
         return found
 
-    def _mark_links(self, writing: _Writing, now: int) -> None:
+    def _mark_links(self, writing: SpanWriting, now: int) -> None:
         for position, (target, kind) in self._own_links(writing).items():
             fate = self._memory.fate_of(target) if target else None
-            writing.marks[position] = {**links.typed(kind), **links.outcome(fate)}
+            evidence: dict[str, Value] = {links.EVIDENCE: links.stated(kind).value}
+            writing.marks[position] = {**links.typed(kind), **links.outcome(fate), **evidence}
             self._count(kind, fate.kept if fate else None)
             if target and self._memory.withdraw(target, writing.key):
                 link = links.answer(writing.links[position], writing.key, kind)
@@ -162,7 +147,7 @@ class Stitcher:
 
     # Links that follow from what is remembered
 
-    def _number(self, writing: _Writing) -> None:
+    def _number(self, writing: SpanWriting) -> None:
         known = self._memory.attempt(writing.key)
         if known:
             writing.number = known.number
@@ -175,68 +160,94 @@ class Stitcher:
             return
         known.left = True
         if known.number == 1:
-            self._join_creation(writing, chain.place, known)
+            self._join_creation(writing, known)
         previous = chain.before(known)
         if previous:
-            self._link(writing, previous, links.PREVIOUS_ATTEMPT, inferred=False)
+            self._link(writing, previous, links.PREVIOUS_ATTEMPT, PodEvidence.POD_UID, inferred=False)
             if previous.left and not previous.told_next:
                 previous.told_next = True
-                self._tell(previous.key, links.backward(known.key, links.PREVIOUS_ATTEMPT), previous.end)
+                self._tell(previous.key, self._next(known), previous.end)
         following = chain.after(known)
         if following and following.fate.kept:
             known.told_next = True
-            writing.add(links.backward(following.key, links.PREVIOUS_ATTEMPT))
+            writing.add(self._next(following))
 
-    def _join_sync(self, writing: _Writing, now: int) -> None:
-        uid = synced_pod(writing.view)
-        chain = self._memory.chain(uid) if uid else None
-        attempt = chain.success_before(writing.view.start) if chain else None
+    def _next(self, attempt: NumberedAttempt) -> Link:
+        return links.backward(attempt.key, links.PREVIOUS_ATTEMPT, PodEvidence.POD_UID)
+
+    def _join(self, writing: SpanWriting, clues: PodClues, source: SpanSource, now: int) -> None:
+        """Link a span about a Pod with the attempt that bound it, or that it was made in."""
+        code = status_code_of(writing.view) if clues.server else None
+        deletes = writing.view.attributes.get(_METHOD) == "DELETE" and (code or 0) < _REFUSED
+        kind = kind_of(clues, is_delete=deletes)
+        found = self._joiner.join(clues, kind, source, now) if kind else None
+        if found is None:
+            return
+        attempt = found.attempt
         if attempt is None:
-            return
-        self._link(writing, attempt, links.SCHEDULING, inferred=True)
-        if not attempt.told_sync:
-            # The first is what started the Pod; the kubelet goes on for as long as it runs.
-            attempt.told_sync = True
-            self._tell_attempt(attempt, writing.key, links.SCHEDULING, now)
-
-    def _join_creation(self, writing: _Writing, place: str, attempt: NumberedAttempt) -> None:
-        creation = self._memory.creation_before(place, attempt.start + CLOCK_SLACK)
-        if creation is None or any(link.trace_id == creation.key[:16] for link in writing.links):
-            return
-        fate = self._memory.fate_of(creation.key)
-        writing.add(links.forward(creation.key, links.CREATION, fate, inferred=True))
-        self._count(links.CREATION, fate.kept if fate else None)
-        if fate and fate.kept:
-            self._tell(creation.key, links.backward(attempt.key, links.CREATION, inferred=True), creation.at)
-
-    def _join_request(self, writing: _Writing, now: int) -> None:
-        """Link a scheduler's request about a Pod with the attempt that it was made in."""
-        start = writing.view.start
-        if binding := binding_of(writing.view):
-            kind, chain = links.BINDING, self._memory.chain_at(binding.place, binding.at)
-            attempt = chain.running_at(start + CLOCK_SLACK) if chain else None
-        elif status := status_write_of(writing.view):
-            kind, chain = links.STATUS, self._memory.chain_at(status.place, status.at)
-            attempt = chain.failing_at(start, CLOCK_SLACK) if chain else None
-        else:
-            return
-        if attempt is None or start > attempt.end + CLOCK_SLACK:
+            self._memory.await_binding(found.uid, EarlyJoin(writing.key, kind, found.evidence, clues.start), now)
+            self._joiner.missed(kind, NOT_BOUND)
             return
         if any(link.trace_id == attempt.trace_id for link in writing.links):
             return
-        code = status_code_of(writing.view)
-        answered: dict[str, Value] = {} if code is None else {links.CODE: code}
-        self._link(writing, attempt, kind, inferred=True)
-        self._tell_attempt(attempt, writing.key, kind, now, answered)
+        self._link(writing, attempt, kind, found.evidence, inferred=True)
+        if kind in TOLD and not (kind in TOLD_ONCE and kind in attempt.told):
+            attempt.told |= {kind}
+            answered: dict[str, Value] = {} if code is None else {links.CODE: code}
+            self._tell_attempt(attempt, writing.key, kind, found.evidence, now, answered)
 
-    def _link(self, writing: _Writing, attempt: NumberedAttempt, kind: str, *, inferred: bool) -> None:
-        writing.add(links.forward(attempt.key, kind, attempt.fate, inferred=inferred))
+    def settle(self, attempt: NumberedAttempt, now: int) -> None:
+        """Join what came before the attempt that bound its Pod: what has left is told by an amendment."""
+        for early in self._memory.bound(attempt.pod_uid) if attempt.succeeded else ():
+            link = links.forward(attempt.key, early.kind, attempt.fate, early.evidence, inferred=True)
+            self._tell(early.span, link, early.at)
+            self._count(early.kind, attempt.fate.kept)
+            if early.kind not in TOLD_ONCE or early.kind not in attempt.told:
+                attempt.told |= {early.kind}
+                self._tell_attempt(attempt, early.span, early.kind, early.evidence, now)
+
+    def _join_creation(self, writing: SpanWriting, attempt: NumberedAttempt) -> None:
+        contexts = frozenset(links.key_of(link) for link in writing.links)
+        creation, evidence = self._memory.directory.creation_of(attempt.pod_uid, contexts)
+        if creation is None:
+            possible = self._memory.directory.creations_possible(attempt.pod_uid)
+            self._joiner.missed(links.CREATION, AMBIGUOUS if possible else NO_REQUEST)
+            return
+        if any(link.trace_id == creation.span[:16] for link in writing.links):
+            return
+        fate = self._memory.fate_of(creation.span)
+        writing.add(links.forward(creation.span, links.CREATION, fate, evidence, inferred=True))
+        self._count(links.CREATION, fate.kept if fate else None)
+        if fate and fate.kept:
+            back = links.backward(attempt.key, links.CREATION, evidence, inferred=True)
+            self._tell(creation.span, back, creation.start.time)
+
+    def _join_owner(self, writing: SpanWriting, audit_id: str) -> None:
+        creation = self._memory.creations.of(audit_id)
+        owners = self._memory.owners.owners(creation) if creation else []
+        if len(owners) > 1:
+            self._joiner.missed(links.OWNER, AMBIGUOUS)
+        elif owners and owners[0].span[:16] != writing.key[:16]:
+            fate = self._memory.fate_of(owners[0].span)
+            writing.add(links.forward(owners[0].span, links.OWNER, fate, PodEvidence.NAME, inferred=True))
+            self._count(links.OWNER, fate.kept if fate else None)
+
+    def _link(
+        self, writing: SpanWriting, attempt: NumberedAttempt, kind: str, evidence: PodEvidence, *, inferred: bool
+    ) -> None:
+        writing.add(links.forward(attempt.key, kind, attempt.fate, evidence, inferred=inferred))
         self._count(kind, attempt.fate.kept)
 
     def _tell_attempt(
-        self, attempt: NumberedAttempt, source: bytes, kind: str, now: int, told: Mapping[str, Value] = _NOTHING
+        self,
+        attempt: NumberedAttempt,
+        source: bytes,
+        kind: str,
+        evidence: PodEvidence,
+        now: int,
+        told: Mapping[str, Value] = _NOTHING,
     ) -> None:
-        link = links.backward(source, kind, inferred=True)
+        link = links.backward(source, kind, evidence, inferred=True)
         link = link._replace(attributes={**link.attributes, **told})
         if attempt.left:
             self._tell(attempt.key, link, attempt.end)

@@ -29,7 +29,7 @@ _URL: Final = re.compile(
 _POD_PATH: Final = re.compile(r"/api/v1/namespaces/" + _NAMED % "pods" + r"(?:/([a-z]{1,40}))?")
 _EVENTS: Final = r"(?:/api/v1|/apis/events\.k8s\.io/v1)/namespaces/"
 _EVENT_PATH: Final = re.compile(rf"(?:https?://[^/]{{1,300}})?{_EVENTS}{_NAMED % 'events'}(?:\?.*)?", re.DOTALL)
-_EVENT_COLLECTION: Final = re.compile(rf"{_EVENTS}[^/?]{{1,63}}/events(?:\?.*)?", re.DOTALL)
+_EVENT_COLLECTION: Final = re.compile(rf"(?:https?://[^/]{{1,300}})?{_EVENTS}[^/?]{{1,63}}/events(?:\?.*)?", re.DOTALL)
 _EVENT_KEY: Final = re.compile(r"(?:/registry)?/events/([^/]{1,63})/([^/]{1,253})")
 _EVENT_NAME: Final = re.compile(r"(.{1,253})\.[0-9a-f]{8,16}")
 """What client-go and events.k8s.io call an Event: its object's name and a time in hexadecimal digits."""
@@ -54,8 +54,14 @@ class PodClues(NamedTuple):
     """The Pod in the name of the sandbox or the container that the ids are of."""
     sync: str = ""
     """Which of the kubelet's `SYNCS` it is."""
+    server: bool = False
+    """Whether it is a server's span of a request."""
+    client: bool = False
+    """Whether it is a client's span of a request."""
     agent: str = ""
     """The program that made the request, as it calls itself."""
+    root: bool = False
+    """Whether it has no parent."""
     links: tuple[bytes, ...] = ()
     """Trace and span ids of those that it links to."""
 
@@ -63,6 +69,21 @@ class PodClues(NamedTuple):
     def span(self) -> bytes:
         """Trace and span id, 24 bytes."""
         return self.trace_id + self.span_id
+
+    @property
+    def stands_for_all(self) -> bool:
+        """Whether this is the span that stands for what was done: a sync, a request, a call of a container runtime.
+
+        Others are parts of such a one.
+        """
+        if self.server or self.client:
+            return bool(self.place or self.action == EVENT or (self.server and (self.container_id or self.sandbox_id)))
+        return bool(self.sync or (self.root and (self.container_id or self.sandbox_id)))
+
+    @property
+    def by_scheduler(self) -> bool:
+        """Whether a program named as schedulers are asked, or one that calls itself that part of it."""
+        return self.agent.partition("/")[0].endswith("scheduler") or self.agent.endswith("/scheduler")
 
 
 def read_clues(span: SpanView) -> PodClues | None:
@@ -89,7 +110,10 @@ def read_clues(span: SpanView) -> PodClues | None:
         sandbox_id=sandbox_id,
         named=named,
         sync=span.name if uid and span.name in SYNCS and not span.parent_span_id else "",
+        server=kind == _SERVER_KIND,
+        client=kind == _CLIENT_KIND,
         agent=_text(attributes.get("user_agent.original"))[:300],
+        root=not span.parent_span_id,
         links=tuple(link.trace_id + link.span_id for link in links) if len(links) <= _MOST_LINKS else (),
     )
 
@@ -112,7 +136,7 @@ def _event(span: SpanView, attributes: Mapping[str, Value]) -> Sighting | None:
     url = url or _text(attributes.get("url.full") if span.kind == _CLIENT_KIND else "")
     if found := _EVENT_PATH.fullmatch(url) if url else None:
         return _event_of(found[1], found[2], span.start, audit_id)
-    if audit_id and url and _EVENT_COLLECTION.fullmatch(url):
+    if url and (audit_id or span.kind == _CLIENT_KIND) and _EVENT_COLLECTION.fullmatch(url):
         return Sighting("", "", span.start, EVENT, audit_id)
     return None
 

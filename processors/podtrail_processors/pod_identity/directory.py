@@ -1,6 +1,6 @@
 """Who is who: learns from spans which ids belong to which Pod, and says of any span which Pod it is about."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
@@ -20,9 +20,11 @@ _DISPUTED: Final = "?"
 _MOST_SOURCES: Final = 4096
 _LONGEST_RESOURCE: Final = 1024
 _IDS_PER_POD: Final = 4
+_SERVER_SIDE: Final = b"s"
+"""Behind the key of a client's span: the server's span of its request."""
 _TRACES_PER_POD: Final = 4
 _REQUESTS_PER_POD: Final = 2
-_BYTES: Final = {"pod_name": 450, "place": 1500, "runtime_id": 420, "pod_trace": 300, "request": 480}
+_BYTES: Final = {"pod_name": 450, "place": 1500, "runtime_id": 420, "pod_trace": 300, "request": 480, "partner": 1400}
 """What an entry takes at most, as measured with the longest texts."""
 
 
@@ -54,14 +56,13 @@ class PodDirectory:
         self._names: Recent[str, str] = Recent(most_pods, ttl, told("pod_name"))
         self._places: Recent[str, PlaceHistory] = Recent(most_pods, ttl, told("place"))
         self._ids: Recent[str, tuple[str, PodEvidence]] = Recent(_IDS_PER_POD * most_pods, ttl, told("runtime_id"))
-        self._traces: Recent[bytes, tuple[str, PodEvidence]] = Recent(
-            _TRACES_PER_POD * most_pods, ttl, told("pod_trace")
-        )
+        self._traces: Recent[bytes, str] = Recent(_TRACES_PER_POD * most_pods, ttl, told("pod_trace"))
+        self._partners: Recent[bytes, tuple[PodClues, SpanSource]] = Recent(most_pods, ttl, told("partner"))
         self._requests: Recent[str, tuple[str, str]] = Recent(_REQUESTS_PER_POD * most_pods, ttl, told("request"))
 
     def expire(self, now: int) -> None:
         """Forget what is too old."""
-        for recent in (self._names, self._places, self._ids, self._traces, self._requests):
+        for recent in (self._names, self._places, self._ids, self._traces, self._requests, self._partners):
             recent.expire(now)
 
     def sizes(self) -> Mapping[str, int]:
@@ -72,6 +73,7 @@ class PodDirectory:
             "runtime_id": len(self._ids),
             "pod_trace": len(self._traces),
             "request": len(self._requests),
+            "partner": len(self._partners),
         }
 
     def size(self) -> int:
@@ -90,6 +92,7 @@ class PodDirectory:
         self._ids.move_in(other._ids)
         self._traces.move_in(other._traces)
         self._requests.move_in(other._requests)
+        self._partners.move_in(other._partners)
 
     def source(self, resource: bytes) -> SpanSource:
         """Return the process that a resource (of a group) stands for."""
@@ -119,10 +122,14 @@ class PodDirectory:
         if clues.uid:
             self._name(clues.uid, clues.place, now)
             if clues.sync:
-                self.learn_trace(clues.trace_id, clues.uid, PodEvidence.TRACE, now)
+                self._learn_trace(clues.trace_id, clues.uid, now)
             if clues.sync == "syncPod":
                 self._seen(clues.uid, clues.start, source, now)
-        elif clues.audit_id and clues.place and clues.action in (CREATE, EVENT):
+        elif clues.client and clues.place:
+            self._partners.put(clues.span, (clues, source), now)
+        elif clues.action == EVENT and clues.server and len(clues.links) == 1:
+            self._partners.put(clues.links[0] + _SERVER_SIDE, (clues, source), now)
+        if clues.audit_id and clues.place and clues.action in (CREATE, EVENT):
             told = (clues.place, clues.action)
             known = self._requests.get(clues.audit_id)
             self._requests.put(clues.audit_id, told if known in (None, told) else (_DISPUTED, _DISPUTED), now)
@@ -130,7 +137,7 @@ class PodDirectory:
     def learn_attempt(self, uid: str, place: str, trace_id: bytes, start: int, source: SpanSource, now: int) -> None:
         """Learn of an attempt to schedule a Pod, which began at `start` by the clock of the source."""
         self._name(uid, place, now)
-        self.learn_trace(trace_id, uid, PodEvidence.TRACE, now)
+        self._learn_trace(trace_id, uid, now)
         self._seen(uid, start, source, now)
 
     def confirm(self, clues: PodClues, identity: IdentifiedPod, source: SpanSource, now: int) -> None:
@@ -139,16 +146,21 @@ class PodDirectory:
         if named and clues.action not in (CREATE, EVENT) and identity.evidence is not PodEvidence.NAME:
             self._seen(identity.uid, clues.start, source, now)
 
-    def learn_trace(self, key: bytes, uid: str, evidence: PodEvidence, now: int) -> None:
-        """Learn that a whole trace (16 bytes), or a span (24 bytes: trace and span id), is about a Pod."""
-        known = self._traces.get(key)
-        self._traces.put(key, known if known and known[0] == uid else (_DISPUTED if known else uid, evidence), now)
+    def _learn_trace(self, trace_id: bytes, uid: str, now: int) -> None:
+        known = self._traces.get(trace_id)
+        self._traces.put(trace_id, uid if known in (None, uid) else _DISPUTED, now)
 
     def learn_creation(self, place: str, creation: PodCreation, now: int) -> None:
         """Learn of a request that created a Pod of a name."""
         history = self._places.get(place) or PlaceHistory(place)
         history.created(creation)
         self._places.put(place, history, now)
+
+    def forget_creation(self, place: str, span: bytes) -> None:
+        """Take back that a request (or its write to etcd) created a Pod: it was refused, or is told of better."""
+        history = self._places.get(place)
+        if history is not None:
+            history.not_created(span)
 
     def _teach(self, runtime_id: str, uid: str, evidence: PodEvidence, now: int) -> None:
         known = self._ids.get(runtime_id)
@@ -175,18 +187,26 @@ class PodDirectory:
 
     def uid_of_trace(self, trace_id: bytes) -> str:
         """Return the uid of the Pod that a whole trace is about: that of an attempt or a sync; "" for any other."""
-        known = self._traces.get(trace_id)
-        return known[0] if known and known[0] != _DISPUTED else ""
+        uid = self._traces.get(trace_id) or ""
+        return "" if uid == _DISPUTED else uid
 
     def place_of(self, uid: str) -> str:
         """Return `namespace/name` of a Pod; "" where it is not known, or two were told."""
         place = self._names.get(uid) or ""
         return "" if place == _DISPUTED else place
 
-    def creation_of(self, uid: str) -> PodCreation | None:
-        """Return the request that created a Pod; None where none is known, or where it may be that of another."""
+    def creation_of(self, uid: str, contexts: Container[bytes] = ()) -> tuple[PodCreation | None, PodEvidence]:
+        """Return the request that created a Pod, and by which evidence that is known.
+
+        None where none is known, or where it may be that of another. `contexts`: the clients' spans (trace
+        and span id) in which the Pod says it was created.
+        """
         history = self._places.get(self.place_of(uid))
-        return history.creation_of(uid) if history else None
+        if history is None:
+            return None, PodEvidence.NAME
+        if creation := history.creation_in(uid, contexts):
+            return creation, PodEvidence.TRACE_CONTEXT
+        return history.creation_of(uid), PodEvidence.NAME
 
     def creations_possible(self, uid: str) -> int:
         """Return how many requests may have created a Pod."""
@@ -221,17 +241,24 @@ class PodDirectory:
         return self._told(uid if all(one[0] == uid for one in told) else _DISPUTED, evidence)
 
     def _by_trace(self, clues: PodClues) -> IdentifiedPod | None:
-        known = self._traces.get(clues.trace_id)
-        return self._told(known[0], PodEvidence.TRACE) if known else None
+        uid = self._traces.get(clues.trace_id)
+        return self._told(uid, PodEvidence.TRACE) if uid else None
 
     def _by_context(self, clues: PodClues) -> IdentifiedPod | None:
-        """By the span that a client's context came from, or by what the server said of a client's span."""
-        known = self._traces.get(clues.span)
-        if known:
-            return self._told(*known)
-        found = [self._traces.get(link[:16]) or self._traces.get(link) for link in clues.links]
-        uids = {one[0] for one in found if one}
-        return self._told(uids.pop() if len(uids) == 1 else _DISPUTED, PodEvidence.TRACE_CONTEXT) if uids else None
+        """By the span that a client's context came from, or by what the server says of a client's span."""
+        partner = self._partners.get(clues.span + _SERVER_SIDE) if clues.client and not clues.place else None
+        if partner:
+            return self._through(partner)
+        found = [self._traces.get(link[:16]) for link in clues.links]
+        uids = {one for one in found if one}
+        if uids:
+            return self._told(uids.pop() if len(uids) == 1 else _DISPUTED, PodEvidence.TRACE_CONTEXT)
+        client = self._partners.get(clues.links[0]) if len(clues.links) == 1 else None
+        return self._through(client) if client and client[0].place == clues.place else None
+
+    def _through(self, partner: tuple[PodClues, SpanSource]) -> IdentifiedPod | None:
+        told = self._by_name(*partner)
+        return told._replace(evidence=PodEvidence.TRACE_CONTEXT) if told and told.uid else None
 
     def _by_name(self, clues: PodClues, source: SpanSource) -> IdentifiedPod | None:
         place, action = self.place_named(clues)
@@ -252,6 +279,4 @@ class PodDirectory:
 def _writes_of_pods(clues: PodClues, source: SpanSource) -> bool:
     """Say whether who writes an Event writes of Pods alone (and, a kubelet, of its node)."""
     agent = clues.agent.partition("/")[0] or source.service
-    return (
-        agent in ("kubelet", "podtrail-scheduler") or agent.endswith("scheduler") or clues.agent.endswith("/scheduler")
-    )
+    return agent == "kubelet" or agent.endswith("scheduler") or clues.by_scheduler

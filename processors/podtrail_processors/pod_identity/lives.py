@@ -6,7 +6,7 @@ when they are further apart than clocks may be (`CLOCKS_APART`).
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -39,6 +39,8 @@ class PodCreation(NamedTuple):
     end: ClockTime
     span: bytes
     """Trace and span id."""
+    context: bytes = b""
+    """Trace and span id of the client that asked for it."""
 
 
 @dataclass(slots=True)
@@ -98,24 +100,32 @@ class PlaceHistory:
     def created(self, creation: PodCreation) -> None:
         """Note a request that created a Pod of this name."""
         if all(creation.span != known.span for known in self.creations):
-            self.unique = self.unique and not self.creations
             ordered = sorted((*self.creations, creation), key=lambda one: one.start.time)
             self.creations = tuple(ordered[-_MOST_CREATIONS:])
 
+    def not_created(self, span: bytes) -> None:
+        """Take back a creation."""
+        self.creations = tuple(one for one in self.creations if one.span != span)
+
     def creation_of(self, uid: str) -> PodCreation | None:
         """Return the request that created a Pod; None where there is none, or where it may be that of another."""
-        life = self.lives.get(uid)
-        if life is None:
-            return None
-        mine = [one for one in self.creations if self._may_be_of(one, life)]
+        mine = self._creations_of(uid)
         if len(mine) != 1 or sum(self._may_be_of(mine[0], other) for other in self.lives.values()) != 1:
             return None
         return mine[0]
 
+    def creation_in(self, uid: str, contexts: Container[bytes]) -> PodCreation | None:
+        """Return the only request of some clients' spans that may have created a Pod."""
+        mine = [one for one in self._creations_of(uid) if one.context in contexts]
+        return mine[0] if len(mine) == 1 else None
+
+    def _creations_of(self, uid: str) -> Sequence[PodCreation]:
+        life = self.lives.get(uid)
+        return [one for one in self.creations if self._may_be_of(one, life)] if life else ()
+
     def creations_possible(self, uid: str) -> int:
         """Return how many requests may have created a Pod."""
-        life = self.lives.get(uid)
-        return sum(self._may_be_of(one, life) for one in self.creations) if life else 0
+        return len(self._creations_of(uid))
 
     def _may_be_of(self, creation: PodCreation, life: PodLife) -> bool:
         if not life.first or life.began_before(creation.start):
@@ -132,7 +142,7 @@ class PlaceHistory:
 
     def meant(self, start: ClockTime, end: ClockTime) -> tuple[str, int]:
         """Return the uid of the Pod that a request from `start` to `end` is about, or "", and how many it may be."""
-        if self.unique:
+        if self.unique and len(self.creations) <= 1:
             return (next(iter(self.lives)), 1) if self.lives else ("", 0)
         possible = list(self.possible(start, end))
         unseen = len(self._reigning(start, end)) - len(self.lives)

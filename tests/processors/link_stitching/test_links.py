@@ -114,6 +114,7 @@ def test_a_creation_link_is_typed_and_resolved_and_keeps_what_it_had() -> None:
     assert link.attributes == {
         "podtrail.link.source": "annotation",
         "podtrail.link.type": "creation",
+        "podtrail.link.evidence": "trace-context",
         "podtrail.link.resolved": True,
     }
     assert link.flags == 769
@@ -132,6 +133,7 @@ def test_a_span_that_has_left_is_told_by_an_amendment_in_its_trace() -> None:
     assert (link.trace_id, link.span_id) == (attempt.trace_id, attempt.root_id)
     assert link.attributes == {
         "podtrail.link.type": "creation",
+        "podtrail.link.evidence": "trace-context",
         "podtrail.link.resolved": True,
         "podtrail.link.back": True,
     }
@@ -222,10 +224,10 @@ def test_an_attempts_first_link_alone_leads_to_the_creation() -> None:
 @pytest.mark.parametrize(
     ("groups", "entries"),
     [
-        (MadeAttempt().groups(), 3),
+        (MadeAttempt().groups(), 6),
         ([creation()], 1),
         ([span(b"o", b"operator", "reconcile", links=[TO_CREATION])], 2),
-        ([span(b"e", b"etcdspan", "Create etcd3", attributes={"key": "/pods/default/web-0", "audit-id": "a"})], 2),
+        ([span(b"e", b"etcdspan", "Create etcd3", attributes={"key": "/pods/default/web-0", "audit-id": "a"})], 4),
     ],
     ids=["attempt", "trace", "link", "creation"],
 )
@@ -236,7 +238,7 @@ def test_each_entry_remembered_counts_for_hundreds_of_bytes(groups: Sequence[Gro
     snapshot = run.context.metrics.snapshot()
     assert sum(snapshot["otelcol_processor_link_stitching_remembered"].values()) == entries
     (size,) = snapshot["otelcol_processor_link_stitching_memory_bytes"].values()
-    assert size >= 650 * entries
+    assert size >= 300 * entries
 
 
 def test_what_an_annotation_claimed_is_not_trusted_on_the_other_side_either() -> None:
@@ -457,7 +459,10 @@ def test_what_is_remembered_longer_than_the_ttl_is_forgotten_and_counted() -> No
     forgotten = run.context.metrics.snapshot()["otelcol_processor_link_stitching_forgotten"]
     assert forgotten == {
         "processor=link_stitching,reason=ttl,what=attempt": 1,
+        "processor=link_stitching,reason=ttl,what=place": 1,
         "processor=link_stitching,reason=ttl,what=pod": 1,
+        "processor=link_stitching,reason=ttl,what=pod_name": 1,
+        "processor=link_stitching,reason=ttl,what=pod_trace": 1,
         "processor=link_stitching,reason=ttl,what=trace": 1,
     }
 
@@ -535,12 +540,14 @@ def test_a_flood_of_unique_pods_and_links_does_not_grow_the_memory() -> None:
         targets = [Link(flood.to_bytes(16, "big"), bytes([1, at, *bytes(6)]), {}) for at in range(1, 101)]
         run.add(*MadeAttempt(uid=f"uid-{flood}" + "x" * (flood % 200), links=targets).groups())
     remembered = run.context.metrics.snapshot()["otelcol_processor_link_stitching_remembered"]
-    assert {label.rpartition("=")[2]: value for label, value in remembered.items()} == {
+    assert {label.rpartition("=")[2]: value for label, value in remembered.items() if value} == {
         "pod": 50,
         "attempt": 50,
         "trace": 60,
         "link": 70,
-        "creation": 0,
+        "pod_name": 50,
+        "place": 1,
+        "pod_trace": 200,
     }
     (size,) = run.context.metrics.snapshot()["otelcol_processor_link_stitching_memory_bytes"].values()
     assert size < 1 << 21

@@ -114,9 +114,15 @@ def test_only_the_first_attempt_links_to_the_creation() -> None:
 
 def test_of_pods_of_one_name_the_creation_before_the_attempt_is_meant() -> None:
     first = MadeAttempt(number=1)
-    later, earlier = creation(START + 5 * SECOND, b"l"), creation(START - 9 * SECOND, b"e", whole=False)
+    later, earlier = creation(START + 7 * SECOND, b"l"), creation(START - 9 * SECOND, b"e", whole=False)
     links = links_of([earlier, later, *first.groups()])
     assert [target for target, _ in links[first.root_id]] == [b"etcdspan"]
+
+
+def test_where_a_clock_that_is_behind_would_make_another_creation_the_one_before_none_is_meant() -> None:
+    first = MadeAttempt(number=1)
+    later, earlier = creation(START + 5 * SECOND, b"l"), creation(START - 9 * SECOND, b"e", whole=False)
+    assert not links_of([earlier, later, *first.groups()])[first.root_id]
 
 
 @pytest.mark.parametrize("before", [0, 5 * MS])
@@ -204,4 +210,4 @@ def test_creations_remembered_are_bounded() -> None:
         trace = number.to_bytes(1, "big")
         processor.add(Batch([spans(trace, (b"etcdspan", "Create etcd3", 1, START, written))], START), START)
     remembered = context.metrics.snapshot()["otelcol_processor_link_stitching_remembered"]
-    assert remembered["pipeline=,processor=link_stitching,what=creation"] == 20
+    assert remembered["pipeline=,processor=link_stitching,what=place"] == 20

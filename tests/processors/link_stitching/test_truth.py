@@ -200,6 +200,7 @@ def test_a_dropped_attempt_is_marked_with_the_policy_and_its_reason() -> None:
     assert link.span_id == first.root_id
     assert link.attributes == {
         "podtrail.link.type": "previous-attempt",
+        "podtrail.link.evidence": "pod-uid",
         "podtrail.link.resolved": False,
         "podtrail.link.target": "dropped",
         "podtrail.link.target.policy": "sample-5pct",

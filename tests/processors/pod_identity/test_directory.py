@@ -1,7 +1,6 @@
 """Which Pod a span is about, by what other spans taught; and when it is not said, because it would be a guess."""
 
 import pytest
-from podtrail_processors.pod_identity import PodEvidence
 
 from podtrail.otlp import Link, Value
 from tests.processors.pod_identity.told_directory import (
@@ -11,6 +10,7 @@ from tests.processors.pod_identity.told_directory import (
     CONTAINER,
     CONTAINERD,
     KUBELET,
+    KUBELET_AGENT,
     OTHER,
     SANDBOX,
     SERVER,
@@ -114,12 +114,37 @@ def test_a_span_that_links_to_one_whose_pod_is_known_is_of_that_pod() -> None:
     assert cluster.ask(binding, APISERVER) == (UID, "trace-context", 1)
 
 
-def test_a_client_span_without_a_pod_is_of_the_pod_that_the_server_found_in_its_request() -> None:
+def test_a_request_is_of_the_pod_that_its_clients_span_is_of() -> None:
     cluster = ToldDirectory()
-    url = "https://10.0.0.1:6443/api/v1/namespaces/default/pods/any"
-    client = cluster.clues("HTTP POST", {"url.full": url}, kind=CLIENT, trace=b"k" * 16)
+    cluster.sync(UID, "web-0", AT)
+    client = cluster.learn(cluster.kubelet_request(at=AT + 1, rest=""), KUBELET)
+    link = Link(client.trace_id, client.span_id, {})
+    path: dict[str, Value] = {"url.path": "/api/v1/namespaces/default/pods/web-0", "audit-id": "a"}
+    unlinked = cluster.clues("GET pods", path, kind=SERVER, at=AT + 2)
+    assert cluster.ask(unlinked, APISERVER) == ("", "name", 2), "whose creation nobody saw"
+    linked = cluster.clues("GET pods", path, kind=SERVER, at=AT + 2, links=[link])
+    assert cluster.ask(linked, APISERVER) == (UID, "trace-context", 1)
+    elsewhere = cluster.clues("GET pods", path | {"url.path": path_of("web-1")}, kind=SERVER, links=[link])
+    assert cluster.ask(elsewhere, APISERVER) is None, "a client that asks for one Pod is not told of another"
+
+
+def path_of(name: str) -> str:
+    return f"/api/v1/namespaces/default/pods/{name}"
+
+
+def test_a_client_that_names_no_pod_is_of_the_pod_that_its_request_turns_out_to_be_about() -> None:
+    cluster = ToldDirectory()
+    cluster.sync(UID, "web-7f7644db44-dsw5v")
+    url = "https://10.0.0.1:6443/api/v1/namespaces/default/events"
+    client = cluster.learn(cluster.clues("HTTP POST", {"url.full": url}, kind=CLIENT, trace=b"k" * 16), KUBELET)
     assert cluster.ask(client, KUBELET) is None
-    cluster.directory.learn_trace(client.span, UID, PodEvidence.TRACE_CONTEXT, AT)
+    told: dict[str, Value] = {"url.path": "/api/v1/namespaces/default/events", "audit-id": "e"}
+    told["user_agent.original"] = KUBELET_AGENT
+    link = Link(client.trace_id, client.span_id, {})
+    server = cluster.learn(cluster.clues("POST events", told, kind=SERVER, links=[link]), APISERVER)
+    written: dict[str, Value] = {"key": "/events/default/web-7f7644db44-dsw5v.18ea6d533afbed99", "audit-id": "e"}
+    cluster.learn(cluster.clues("Create etcd3", written, trace=b"e" * 16), APISERVER)
+    assert cluster.ask(server, APISERVER) == (UID, "name", 1)
     assert cluster.ask(client, KUBELET) == (UID, "trace-context", 1)
 
 
@@ -135,8 +160,9 @@ def test_what_is_remembered_is_bounded_whatever_comes_and_told_when_it_is_forgot
         cluster.creation(f"default/{name}", AT, number.to_bytes(24, "big"))
         written: dict[str, Value] = {"key": f"/pods/default/{name}", "audit-id": f"audit-{number}"}
         cluster.learn(cluster.clues("Create etcd3", written), APISERVER)
+        cluster.learn(cluster.kubelet_request(name), KUBELET)
     sizes = cluster.directory.sizes()
-    assert sizes == {"pod_name": 10, "place": 10, "runtime_id": 40, "pod_trace": 40, "request": 20}
+    assert sizes == {"pod_name": 10, "place": 10, "runtime_id": 40, "pod_trace": 40, "request": 20, "partner": 10}
     assert cluster.directory.size() < 100_000
     assert {what for what, reason in cluster.forgotten if reason == "full"} == set(sizes)
     cluster.directory.expire(AT + 901 * 10**9)

@@ -78,7 +78,7 @@ def test_a_pod_made_again_within_20_ms_is_not_told_from_the_one_before() -> None
     cluster.attempt(OTHER, PLACE, AT + 25 * MS)
     for at in (AT + 2 * MS, AT + 12 * MS, AT + 30 * MS, AT + SECOND):
         assert cluster.ask(cluster.request(at=at), APISERVER) == ("", "name", 2)
-    assert cluster.directory.creation_of(UID) is None
+    assert cluster.directory.creation_of(UID)[0] is None
     assert cluster.directory.creations_possible(UID) == 2
     later = AT + CLOCKS_APART + SECOND
     assert cluster.ask(cluster.request(at=later), APISERVER) == (OTHER, "name", 1)
@@ -92,7 +92,7 @@ def test_pods_whose_lives_are_far_apart_are_told_apart() -> None:
         cluster.sync(uid, "web-0", at + 60 * SECOND)
     assert cluster.ask(cluster.request(at=AT + 50 * SECOND), APISERVER) == (UID, "name", 1)
     assert cluster.ask(cluster.request(at=AT + 100 * SECOND + 50 * MS), APISERVER) == (OTHER, "name", 1)
-    creations = [cluster.directory.creation_of(uid) for uid in (UID, OTHER)]
+    creations = [cluster.directory.creation_of(uid)[0] for uid in (UID, OTHER)]
     assert [creation and creation.span for creation in creations] == [b"c" * 24, b"d" * 24]
 
 
@@ -108,7 +108,7 @@ def test_a_request_known_by_its_context_says_by_the_api_servers_clock_when_its_p
         identity = cluster.ask(binding, APISERVER)
         assert identity == (uid, "trace-context", 1)
         cluster.directory.confirm(binding, identity, cluster.source(APISERVER), AT)
-    creations = [cluster.directory.creation_of(uid) for uid in (UID, OTHER)]
+    creations = [cluster.directory.creation_of(uid)[0] for uid in (UID, OTHER)]
     assert [creation and creation.span for creation in creations] == [b"c" * 24, b"d" * 24]
     assert cluster.ask(cluster.request(at=AT + 12 * MS), APISERVER) == (UID, "name", 1)
     assert cluster.ask(cluster.request(at=AT + 30 * MS), APISERVER) == (OTHER, "name", 1)
@@ -177,5 +177,5 @@ def test_no_clock_and_no_lost_span_makes_a_request_that_of_another_pod(
         identity = cluster.ask(clues, resource)
         assert identity is None or identity.uid in ("", uid)
     for number in range(len(lengths)):
-        creation = cluster.directory.creation_of(f"u-{number}")
+        creation, _ = cluster.directory.creation_of(f"u-{number}")
         assert creation is None or creation.span[0] == number
