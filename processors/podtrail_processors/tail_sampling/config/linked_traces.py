@@ -22,6 +22,11 @@ class LinkedTracesConfig(Model):
     max_hops: int = Field(
         2, ge=1, le=_MOST_HOPS, description="How many links away from a trace that a policy kept others are kept."
     )
+    whole_pods: bool = Field(
+        False,
+        description="Traces of one Pod count as one: from one to the other there is no hop. A trace that is about "
+        "several Pods is kept with each of them, and none of them for the sake of another.",
+    )
     grace_period: PositiveDuration = Field(
         30 * SECOND,
         description="How long a trace that no policy kept rests, to be rescued should one that it is linked with be "

@@ -33,6 +33,8 @@ _MOST_VALUES: Final = 16
 _LONGEST_PAIR: Final = 127
 _MOST_RESOURCES: Final = 1024
 _EMPTIES: Final[Sequence[Value]] = ("", None, [], {}, b"")
+_UID_START: Final = key_value(POD_UID, "")[: 2 + len(POD_UID)]
+_OF_PODS: Final = frozenset({PLACE})
 _EMPTY: Final = frozenset(key_value("k", value)[len(b"\n\1k") :] for value in _EMPTIES) | {b""}
 """What stands behind the key where an attribute is empty, which is nothing to share."""
 
@@ -137,6 +139,22 @@ def _is_empty(pair: bytes) -> bool:
 def uid_key(uid: str) -> Key:
     """Return the key of a Pod's uid."""
     return key_value(POD_UID, uid)
+
+
+def is_of_pod(key: Key) -> bool:
+    """Say whether all that share this are about one Pod."""
+    return key[0] in _OF_PODS if isinstance(key, tuple) else key.startswith(_UID_START)
+
+
+def is_of_one_pod(keys: Iterable[Key]) -> bool:
+    """Say whether what is among these of Pods is of one: one uid, else one place."""
+    uids = places = 0
+    for key in keys:
+        if isinstance(key, tuple):
+            places += key[0] == PLACE
+        elif key.startswith(_UID_START):
+            uids += 1
+    return uids == 1 if uids else places == 1
 
 
 def join_of(key: Key) -> str:

@@ -26,8 +26,8 @@ class Kin:
     to those that tell the same place. Which uid was at which place is read only once somebody asks.
     """
 
-    def __init__(self, reader: JoinReader, max_hops: int, most_keys: int, forgotten: Counter, refused: Counter) -> None:
-        self.web = Web(max_hops)
+    def __init__(self, reader: JoinReader, web: Web, most_keys: int, forgotten: Counter, refused: Counter) -> None:
+        self.web = web
         self._reader = reader
         self._places = Places(_MOST_PLACES)
         self._kept: deque[LinkedTrace] = deque()

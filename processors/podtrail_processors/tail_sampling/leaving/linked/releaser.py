@@ -15,7 +15,7 @@ from podtrail_processors.tail_sampling.leaving.linked.grace import Grace
 from podtrail_processors.tail_sampling.leaving.linked.instruments import LinkInstruments
 from podtrail_processors.tail_sampling.leaving.linked.joins import LINK, JoinReader, join_of
 from podtrail_processors.tail_sampling.leaving.linked.kin import Kin
-from podtrail_processors.tail_sampling.leaving.linked.web import Founder, LinkedTrace, Tie
+from podtrail_processors.tail_sampling.leaving.linked.web import Founder, LinkedTrace, Tie, Web
 from podtrail_processors.tail_sampling.leaving.releaser import Released, Releaser, Resting
 
 POLICY: Final = "linked_traces"
@@ -54,7 +54,11 @@ class LinkedReleaser(Releaser):
         self._grace = Grace()
         self._counted = LinkInstruments(context.metrics)
         self._kin = Kin(
-            self._reader, settings.max_hops, settings.max_remembered, self._counted.forgotten, self._counted.refused
+            self._reader,
+            Web(settings.max_hops, whole_pods=settings.whole_pods),
+            settings.max_remembered,
+            self._counted.forgotten,
+            self._counted.refused,
         )
         self._counted.watch(
             traces=lambda: len(self._grace), size=lambda: self._grace.bytes, keys=lambda: self._kin.kept_keys
@@ -80,7 +84,7 @@ class LinkedReleaser(Releaser):
             kin.forget_until(now)
         keys, nameless = self._reader.read(trace_id, raw, evidence.headers, evidence.links)
         if decision == "sampled":
-            founder = Founder(judgement.policy, self._quota)
+            founder = Founder(judgement.policy, trace_id, self._quota)
             node = LinkedTrace(trace_id, keys, 0, founder, now + self._remembered)
         else:
             until = now + self._period
@@ -156,7 +160,7 @@ class LinkedReleaser(Releaser):
         """Let go what rests and is linked with a trace that was kept of which no more than this is known."""
         spans = b"".join([group.spans for group in groups])
         keys, nameless = self._reader.read(trace_id, spans, headers_of(groups))
-        node = LinkedTrace(trace_id, keys, 0, Founder(policy, self._quota), now + self._remembered)
+        node = LinkedTrace(trace_id, keys, 0, Founder(policy, trace_id, self._quota), now + self._remembered)
         self._kin.forget_until(now)
         self._rescue(self._kin.enter(node, nameless, spans), now, out)
         self._kin.remember(node, groups)
@@ -190,7 +194,7 @@ class LinkedReleaser(Releaser):
     def _rescue_by_policy(self, node: LinkedTrace, rescue: Judgement, now: int, out: Released) -> None:
         """Keep a resting trace for what came late, as one that a policy kept."""
         trace = self._grace.take(node)
-        self._rescue(self._kin.found(node, Founder(rescue.policy, self._quota)), now, out)
+        self._rescue(self._kin.found(node, Founder(rescue.policy, node.trace_id, self._quota)), now, out)
         self._keep(trace, node, rescue, now, out)
 
     def _learn(self, node: LinkedTrace, group: Group, now: int, out: Released) -> None:
@@ -251,7 +255,8 @@ def linked(judgement: Judgement, tie: Tie) -> Judgement:
     """Return the judgement on a trace that no policy kept and that is kept for the sake of a neighbour."""
     neighbour, founder = tie.neighbour, tie.neighbour.founder
     by = "a link" if (join := join_of(tie.key)) == LINK else join
-    policy = founder.policy if founder else ""
-    whose = f"policy {policy} kept" if neighbour.hop == 0 else f"is linked with one that policy {policy} kept"
+    assert founder is not None, "the neighbour is kept"
+    is_founder = neighbour.trace_id == founder.trace_id
+    whose = f"policy {founder.policy} kept" if is_founder else f"is linked with one that policy {founder.policy} kept"
     reason = f"linked by {by} with trace {neighbour.trace_id.hex()}, which {whose}"
     return judgement._replace(decision="sampled", policy=POLICY, reason=reason)

@@ -9,7 +9,7 @@ from podtrail.otlp import Group
 from podtrail_processors.pod_identity import Sighting
 from podtrail_processors.tail_sampling.holding.held_trace import HeldTrace
 from podtrail_processors.tail_sampling.judging.judge import Judgement
-from podtrail_processors.tail_sampling.leaving.linked.joins import Key
+from podtrail_processors.tail_sampling.leaving.linked.joins import Key, is_of_one_pod, is_of_pod
 
 _LOOKED_AT = 8
 """So many kept traces of one key and distance are asked whether they may keep another, the latest first."""
@@ -18,10 +18,11 @@ _LOOKED_AT = 8
 class Founder:
     """A trace that a policy kept, and how many more may be kept for its sake."""
 
-    __slots__ = ("left", "policy")
+    __slots__ = ("left", "policy", "trace_id")
 
-    def __init__(self, policy: str, left: int) -> None:
+    def __init__(self, policy: str, trace_id: bytes, left: int) -> None:
         self.policy = policy
+        self.trace_id = trace_id
         self.left = left
 
 
@@ -36,6 +37,7 @@ class LinkedTrace:
         "judgement",
         "keys",
         "nameless",
+        "of_one_pod",
         "size",
         "trace",
         "trace_id",
@@ -61,6 +63,8 @@ class LinkedTrace:
         """The one that it is kept for; None for one that is not kept."""
         self.until = until
         """When it leaves, Unix nanoseconds."""
+        self.of_one_pod = False
+        """Whether what it says of Pods is all of one, so that it counts as one with that Pod's others."""
         self.nameless: Sequence[Sighting] = ()
         """Pods of which only the place is known yet."""
         self.trace: HeldTrace | None = None
@@ -74,6 +78,8 @@ class Tie(NamedTuple):
     neighbour: LinkedTrace
     key: Key
     """What both share."""
+    hop: int
+    """How many links away from one that a policy kept that brings it."""
 
 
 _Levels = list[dict[LinkedTrace, None]]
@@ -83,8 +89,10 @@ _Levels = list[dict[LinkedTrace, None]]
 class Web:
     """All nodes by their keys. Each step costs what it changes, however many share a key."""
 
-    def __init__(self, max_hops: int) -> None:
+    def __init__(self, max_hops: int, *, whole_pods: bool = False) -> None:
         self.max_hops = max_hops
+        self._whole_pods = whole_pods
+        """Whether there is no hop from one trace of a Pod to another."""
         self.unkept = max_hops + 1
         """The hop of what is not kept."""
         self.nodes: dict[Key, LinkedTrace] = {}
@@ -97,6 +105,7 @@ class Web:
         """Take a node in; return whether it may keep another, or be kept."""
         self.nodes[node.trace_id] = node
         keys = node.keys
+        node.of_one_pod = self._whole_pods and is_of_one_pod(keys)
         if node.founder is not None:
             self._tie_kept(node, keys)
             return True
@@ -107,6 +116,7 @@ class Web:
         """Tie a node that is in to more keys."""
         news = [key for key in keys if key not in node.keys]
         node.keys.update(dict.fromkeys(news))
+        node.of_one_pod = self._whole_pods and is_of_one_pod(node.keys)
         self._tie(node, news)
 
     def _tie(self, node: LinkedTrace, keys: Iterable[Key]) -> None:
@@ -177,16 +187,20 @@ class Web:
     def nearest(self, node: LinkedTrace) -> tuple[Tie | None, bool]:
         """Return how an unkept node is tied to the nearest kept one that may keep another; and if one may no more."""
         best: Tie | None = None
-        limit, spent = self.max_hops, False
+        limit, spent = self.unkept, False
         for key in node.keys:
             levels = self._kept.get(key)
             if levels is None:
                 continue
+            near = node.of_one_pod and is_of_pod(key)
             for one in [one for level in levels[:limit] if level for one in islice(reversed(level), _LOOKED_AT)]:
+                hop = one.hop if near and one.of_one_pod else one.hop + 1
+                if hop >= limit:
+                    continue
                 if one.founder is not None and one.founder.left > 0:
-                    best, limit = Tie(node, one, key), one.hop
-                    break
-                spent = True
+                    best, limit = Tie(node, one, key, hop), hop
+                else:
+                    spent = True
         return best, spent and best is None
 
     def keep(self, tie: Tie) -> None:
@@ -194,7 +208,7 @@ class Web:
         founder = tie.neighbour.founder
         assert founder is not None, "the neighbour is kept"
         founder.left -= 1
-        self._move(tie.node, tie.neighbour.hop + 1, founder)
+        self._move(tie.node, tie.hop, founder)
 
     def found(self, node: LinkedTrace, founder: Founder) -> None:
         """Have an unkept node count as kept by a policy."""
@@ -210,21 +224,30 @@ class Web:
         queue = deque([start])
         while queue:
             node = queue.popleft()
-            hop, founder = node.hop + 1, node.founder
+            founder = node.founder
             assert founder is not None, "only what is kept keeps others"
-            if hop > self.max_hops:
-                continue
             for key in node.keys:
-                for other in self._farther(key, hop, founder.left):
+                near = node.of_one_pod and is_of_pod(key)
+                nearest = node.hop if near else node.hop + 1
+                if nearest > self.max_hops:
+                    continue
+                for other in self._farther(key, nearest, founder.left):
+                    hop = nearest if other.of_one_pod or not near else node.hop + 1
+                    if not hop < other.hop:
+                        continue
                     if other.founder is None:
                         if founder.left <= 0:
                             spent = True
                             break
-                        self.keep(Tie(other, node, key))
-                        reached.append(Tie(other, node, key))
+                        tie = Tie(other, node, key, hop)
+                        self.keep(tie)
+                        reached.append(tie)
                     else:
                         self._move(other, hop, founder)
-                    queue.append(other)
+                    if hop == node.hop:
+                        queue.appendleft(other)
+                    else:
+                        queue.append(other)
         return reached, spent
 
     def _farther(self, key: Key, hop: int, most: int) -> Sequence[LinkedTrace]:
