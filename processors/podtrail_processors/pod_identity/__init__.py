@@ -7,7 +7,16 @@ few spans only whose they are. `read_clues` reads off a span what it says. A `Po
 of any span which Pod it is about and by which evidence, or how many Pods can be meant.
 """
 
-from podtrail_processors.pod_identity.clues import CLUE_MARK, EVENT, SYNCS, PodClues, read_clues
+from podtrail_processors.pod_identity.clues import (
+    CLUE_MARK,
+    EVENT,
+    REQUEST_KEYS,
+    RUNTIME_KEYS,
+    SYNCS,
+    PodClues,
+    read_clues,
+    sighting_of_request,
+)
 from podtrail_processors.pod_identity.directory import PodDirectory, SpanSource
 from podtrail_processors.pod_identity.identity import IdentifiedPod, PodEvidence
 from podtrail_processors.pod_identity.lives import CLOCKS_APART, ClockTime, PodCreation
@@ -37,6 +46,8 @@ __all__ = [
     "PODS_MARK",
     "POD_UID",
     "READ_KEYS",
+    "REQUEST_KEYS",
+    "RUNTIME_KEYS",
     "SYNCS",
     "ClockTime",
     "IdentifiedPod",
@@ -50,6 +61,7 @@ __all__ = [
     "read_clues",
     "sighting_in",
     "sighting_of",
+    "sighting_of_request",
     "sound_place",
     "sound_uid",
 ]

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from podtrail.otlp import SpanView, Value
 from podtrail_processors.pod_identity.runtime_names import NamedPod, pod_of_container, pod_of_sandbox
-from podtrail_processors.pod_identity.sighting import AUDIT_ID, Sighting, sighting_of, sound_place
+from podtrail_processors.pod_identity.sighting import AUDIT_ID, READ_KEYS, Sighting, sighting_in, sound_place
 
 SYNCS: Final = frozenset({"syncPod", "syncTerminatingPod", "syncTerminatedPod"})
 """The kubelet's spans of a Pod (KEP-2831): each is the root of a trace."""
@@ -15,6 +15,11 @@ EVENT: Final = "event"
 
 CLUE_MARK: Final = re.compile(rb"k8s\.pod\.uid|/pods|/events|sandbox\.id|container\.id|task\.id|cni\.id")
 """Where this does not stand among the bytes of a span, it has no clue."""
+
+REQUEST_KEYS: Final = READ_KEYS | {b"url.full"}
+"""The attributes that `sighting_of_request` looks at."""
+RUNTIME_KEYS: Final = ("sandbox.id", "container.id", "task.id", "cni.id", "task.container.id")
+"""The attributes that have the id of a sandbox or a container: a sandbox is a container, too, and has one id."""
 
 _SERVER_KIND: Final = 2
 _CLIENT_KIND: Final = 3
@@ -90,7 +95,7 @@ def read_clues(span: SpanView) -> PodClues | None:
     """Return what a span says of its Pod; None for one that says nothing."""
     attributes = span.attributes
     kind = span.kind
-    sighting = sighting_of(span) or _client_sighting(attributes, kind, span.start) or _event(span, attributes)
+    sighting = sighting_of_request(attributes, span.name, kind, span.start)
     container_id, sandbox_id = _runtime_id(attributes, _CONTAINER_KEYS), _runtime_id(attributes, _SANDBOX_KEYS)
     if sighting is None and not container_id and not sandbox_id:
         return None
@@ -118,6 +123,18 @@ def read_clues(span: SpanView) -> PodClues | None:
     )
 
 
+def sighting_of_request(attributes: Mapping[str, Value], name: str, kind: int, start: int) -> Sighting | None:
+    """Return which Pod a span with these attributes (those of `REQUEST_KEYS` suffice) is about.
+
+    As `sighting_in`, and of requests from their client's side, and of those that write Events.
+    """
+    return (
+        sighting_in(attributes, name, kind, start)
+        or _client_sighting(attributes, kind, start)
+        or _event(attributes, kind, start)
+    )
+
+
 def _client_sighting(attributes: Mapping[str, Value], kind: int, start: int) -> Sighting | None:
     """Return what a client's span of a request says: the Pod is in its URL alone."""
     url = _text(attributes.get("url.full")) if kind == _CLIENT_KIND else ""
@@ -127,17 +144,17 @@ def _client_sighting(attributes: Mapping[str, Value], kind: int, start: int) -> 
     return Sighting("", place, start, (named[3] or "") if named else "") if place else None
 
 
-def _event(span: SpanView, attributes: Mapping[str, Value]) -> Sighting | None:
+def _event(attributes: Mapping[str, Value], kind: int, start: int) -> Sighting | None:
     audit_id = _runtime_id(attributes, (AUDIT_ID,))
     key = _text(attributes.get("key"))
     if found := _EVENT_KEY.fullmatch(key) if key else None:
-        return _event_of(found[1], found[2], span.start, audit_id)
-    url = _text(attributes.get("url.path") or attributes.get("http.target") if span.kind == _SERVER_KIND else "")
-    url = url or _text(attributes.get("url.full") if span.kind == _CLIENT_KIND else "")
+        return _event_of(found[1], found[2], start, audit_id)
+    url = _text(attributes.get("url.path") or attributes.get("http.target") if kind == _SERVER_KIND else "")
+    url = url or _text(attributes.get("url.full") if kind == _CLIENT_KIND else "")
     if found := _EVENT_PATH.fullmatch(url) if url else None:
-        return _event_of(found[1], found[2], span.start, audit_id)
-    if url and (audit_id or span.kind == _CLIENT_KIND) and _EVENT_COLLECTION.fullmatch(url):
-        return Sighting("", "", span.start, EVENT, audit_id)
+        return _event_of(found[1], found[2], start, audit_id)
+    if url and (audit_id or kind == _CLIENT_KIND) and _EVENT_COLLECTION.fullmatch(url):
+        return Sighting("", "", start, EVENT, audit_id)
     return None
 
 

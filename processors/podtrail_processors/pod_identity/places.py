@@ -46,6 +46,11 @@ class Places:
         earlier = [(since, uid) for uid, since in pods.items() if since <= at + CLOCK_SLACK]
         return max(earlier)[1] if earlier else ""
 
+    def only(self, place: str) -> str:
+        """Return the uid of the Pod of a place where no other one is known; "" where there are several, or none."""
+        pods = self._pods.get(place)
+        return next(iter(pods)) if pods and len(pods) == 1 else ""
+
     def forget(self, place: str, uid: str) -> None:
         """Forget that a Pod was at a place."""
         pods = self._pods.get(place)

@@ -39,7 +39,9 @@ def groups(draw: st.DrawFn, number: int | None = None) -> Group:
     """Return a span of a trace (any, or this one) with links, a Pod's uid or a request's path."""
     trace = trace_id(number or draw(st.sampled_from(NUMBERS)))
     attributes: dict[str, Any] = {}
-    about = draw(st.sampled_from(["nothing", "uid", "place", "both", "created", "drop"]))
+    about = draw(
+        st.sampled_from(["nothing", "uid", "place", "both", "created", "event", "container", "sandbox", "drop"])
+    )
     pod = draw(st.integers(1, 3))
     if about in ("uid", "both"):
         attributes["k8s.pod.uid"] = f"uid-{pod}"
@@ -49,6 +51,12 @@ def groups(draw: st.DrawFn, number: int | None = None) -> Group:
         attributes |= {"url.path": f"/api/v1/namespaces/default/pods/pod-{pod}/binding", "audit-id": f"audit-{pod}"}
     if about == "created":
         attributes |= {"key": f"/pods/default/pod-{pod}", "audit-id": f"audit-{pod}"}
+    if about == "event":
+        attributes |= {"key": f"/events/default/pod-{pod}.18ea6d555c1047a2", "audit-id": f"event-{pod}"}
+    if about in ("container", "sandbox"):
+        attributes |= {"sandbox.id": f"sandbox-{pod}"}
+    if about == "container":
+        attributes |= {"k8s.pod.uid": f"uid-{pod}", "container.id": f"container-{pod}"}
     if about == "drop":
         attributes["drop"] = "yes"
     raw = encode_span(
@@ -77,6 +85,7 @@ links: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {
         "keep": st.just(True),
         "max_hops": st.sampled_from([1, 2, 4]),
+        "whole_pods": st.booleans(),
         "grace_period": st.sampled_from(["1s", "5s"]),
         "grace_max_bytes": st.sampled_from([0, 6_000, 1_000_000]),
         "max_linked_traces": st.sampled_from([1, 3, 50]),
@@ -161,15 +170,17 @@ def test_what_rests_stays_within_its_bytes(arriving: list[Arrival], about: dict[
 
 
 @examples(deadline=None, max_examples=50)
-@given(st.data(), st.sampled_from([1, 2, 4]))
-def test_in_any_order_within_the_grace_period_the_same_is_kept(data: st.DataObject, max_hops: int) -> None:
+@given(st.data(), st.sampled_from([1, 2, 4]), st.booleans())
+def test_in_any_order_within_the_grace_period_the_same_is_kept(
+    data: st.DataObject, max_hops: int, whole_pods: bool
+) -> None:
     """Given that no bound is hit, that a Pod's name is that of one Pod, and that each trace comes in one piece."""
     whole = [data.draw(groups(number)) for number in NUMBERS]
     about = {
         "policies": POLICIES,
         "decision_wait": "1s",
         "decision_cache": CACHES,
-        "linked_traces": {"keep": True, "max_hops": max_hops, "grace_period": "60s"},
+        "linked_traces": {"keep": True, "max_hops": max_hops, "whole_pods": whole_pods, "grace_period": "60s"},
     }
     kept = set()
     for _ in range(2):

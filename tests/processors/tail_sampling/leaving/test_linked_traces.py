@@ -503,3 +503,66 @@ def test_spans_with_one_audit_id_belong_together(linked: Make) -> None:
     under_test.stop(9)
     assert [trace for trace, _ in under_test.kept] == [1, 3]
     assert under_test.counted("linked_traces_kept") == {"by=audit-id": 1}
+
+
+def test_a_request_from_before_its_pod_was_seen_goes_with_the_only_pod_of_that_name(linked: Make) -> None:
+    """A stock scheduler says nothing, and writes that there is no room seconds before a kubelet knows the Pod."""
+    under_test = linked()
+    path = "/api/v1/namespaces/ns/pods/web-0/status"
+    under_test.send(0, request(1, START, url=path, audit_id="a"), request(2, START, url=path, audit_id="b"))
+    under_test.send(5, attempt(3, START + 5 * SECOND, "uid", failed=True))
+    under_test.stop(9)
+    assert under_test.decisions == {1: "sampled", 2: "sampled", 3: "sampled"}
+
+
+def of_pod(trace: int, uid: str = UID, **more: Any) -> Linked:
+    return Linked(trace, attributes={"k8s.pod.uid": uid, **more.pop("also", {})}, **more)
+
+
+def test_traces_of_one_pod_count_as_one(linked: Make) -> None:
+    """Without that what an attempt links to is too far from a start that failed."""
+    near = [Linked(1), of_pod(2, links=[1]), of_pod(3, failed=True), Linked(4, attributes={"sandbox.id": "s"})]
+    near[2].attributes |= {"container.id": "s"}  # type: ignore[operator]
+    for whole, kept in ((True, {1, 2, 3, 4}), (False, {2, 3, 4})):
+        under_test = linked(max_hops=1, whole_pods=whole)
+        under_test.send(0, *near)
+        under_test.stop(9)
+        assert {trace for trace, decision in under_test.decisions.items() if decision == "sampled"} == kept
+
+
+def test_a_pod_is_not_kept_for_another_that_the_same_request_made(linked: Make) -> None:
+    under_test = linked(max_hops=1, whole_pods=True)
+    under_test.send(0, Linked(1), of_pod(2, links=[1], failed=True), of_pod(3, "another", links=[1]))
+    under_test.send(1, of_pod(4, "another"))
+    under_test.stop(9)
+    assert under_test.decisions == {1: "sampled", 2: "sampled", 3: "not_sampled", 4: "not_sampled"}
+
+
+def test_a_trace_about_several_pods_brings_none_for_the_sake_of_another(linked: Make) -> None:
+    """A kubelet's collection of garbage: containers of many Pods."""
+    ids = {"container.id": "a", "sandbox.id": "b", "task.id": "c"}
+    under_test = linked(max_hops=1, whole_pods=True)
+    under_test.send(
+        0, of_pod(1, failed=True, also={"container.id": "a"}), of_pod(2, "another", also={"container.id": "c"})
+    )
+    under_test.send(0, Linked(3, attributes=ids))
+    under_test.stop(9)
+    assert under_test.decisions == {1: "sampled", 2: "not_sampled", 3: "sampled"}
+
+
+def test_a_flood_of_one_uid_keeps_no_more_than_the_quota_and_is_counted(linked: Make) -> None:
+    under_test = linked(max_hops=1, whole_pods=True, max_linked_traces=20, max_remembered=500)
+    under_test.send(0, of_pod(1, failed=True))
+    for second in range(10):
+        under_test.send(second, *(of_pod(1_000 * second + number) for number in range(2, 200)))
+    under_test.stop(20)
+    assert sum(decision == "sampled" for decision in under_test.decisions.values()) == 21
+    assert under_test.counted("linked_quota_hits")
+
+
+def test_a_span_that_comes_twice_keeps_nothing_twice(linked: Make) -> None:
+    under_test = linked(max_hops=1, whole_pods=True)
+    for at in (0, 0, 5):
+        under_test.send(at, of_pod(1, failed=True), of_pod(2))
+    under_test.stop(20)
+    assert under_test.decisions == {1: "sampled", 2: "sampled"}

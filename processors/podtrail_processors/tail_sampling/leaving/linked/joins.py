@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from podtrail.otlp import Value, resource_attributes, span_reader
+from podtrail.otlp import Value, read_key_value, resource_attributes, span_reader
 from podtrail.otlp.byte_search import (
     AttributeSearch,
     attributes_among,
@@ -13,13 +13,24 @@ from podtrail.otlp.byte_search import (
     spans_with,
 )
 from podtrail_processors.evidence.evidence import Header
-from podtrail_processors.pod_identity import AUDIT_ID, PLACE_MARK, POD_UID, PODS_MARK, READ_KEYS, Sighting, sighting_in
+from podtrail_processors.pod_identity import (
+    AUDIT_ID,
+    PLACE_MARK,
+    POD_UID,
+    PODS_MARK,
+    REQUEST_KEYS,
+    RUNTIME_KEYS,
+    Sighting,
+    sighting_of_request,
+)
 
 Key = bytes | tuple[str, str]
 """What traces share: a trace id, an attribute as its KeyValue message, or what the API server says of a Pod."""
 
 PLACE: Final = "namespace/name"
 """The name under which Pods are known by their place alone."""
+RUNTIME: Final = "container.id"
+"""The name under which sandboxes and containers are known, whichever attribute has the id."""
 LINK: Final = "link"
 
 _TRACE_ID_BYTES: Final = 16
@@ -27,6 +38,10 @@ _NO_TRACE: Final = bytes(_TRACE_ID_BYTES)
 _CONFIGURATION: Final = key_value("podtrail.link.type", "configuration")
 _UID_MARK: Final = POD_UID.encode()
 _AUDIT_MARK: Final = AUDIT_ID.encode()
+_EVENTS_MARK: Final = b"/events/"
+_RUNTIME_MARK: Final = b".id"
+_IDS_OF_ONE: Final = 2
+"""A container's id and that of its sandbox: what has more of them, and no uid, may be about several Pods."""
 _MOST_REQUESTS: Final = 4
 _MOST_LINKS: Final = 128
 _MOST_VALUES: Final = 16
@@ -34,7 +49,7 @@ _LONGEST_PAIR: Final = 127
 _MOST_RESOURCES: Final = 1024
 _EMPTIES: Final[Sequence[Value]] = ("", None, [], {}, b"")
 _UID_START: Final = key_value(POD_UID, "")[: 2 + len(POD_UID)]
-_OF_PODS: Final = frozenset({PLACE})
+_OF_PODS: Final = frozenset({PLACE, RUNTIME})
 _EMPTY: Final = frozenset(key_value("k", value)[len(b"\n\1k") :] for value in _EMPTIES) | {b""}
 """What stands behind the key where an attribute is empty, which is nothing to share."""
 
@@ -50,6 +65,7 @@ class JoinReader:
     def __init__(self, join_on: Iterable[str]) -> None:
         keys = tuple(join_on)
         self._uid_search = AttributeSearch(POD_UID) if POD_UID in keys else None
+        self._runtime = [AttributeSearch(key) for key in RUNTIME_KEYS]
         self._others = [AttributeSearch(key) for key in keys if key != POD_UID]
         self._keys = keys
         self._resources: dict[bytes, Sequence[bytes]] = {}
@@ -86,8 +102,14 @@ class JoinReader:
             if not _is_empty(pair):
                 keys[pair] = None
                 named = True
-        if not named and PODS_MARK in spans and (PLACE_MARK in spans or _AUDIT_MARK in spans):
+        if _RUNTIME_MARK in spans:
+            self._runtime_ids(spans, keys)
+        if named:
+            return keys, ()
+        if PODS_MARK in spans and (PLACE_MARK in spans or _AUDIT_MARK in spans):
             return keys, self._requests(trace_id, spans, keys)
+        if _EVENTS_MARK in spans:
+            return keys, [one for one in self._sightings(trace_id, spans, _EVENTS_MARK, 1) if one.place]
         return keys, ()
 
     def _configurations(self, trace_id: bytes, spans: bytes) -> Iterable[bytes]:
@@ -97,6 +119,14 @@ class JoinReader:
         """
         for span in self._read_links(b"".join(spans_with(_CONFIGURATION, spans, trace_id, _MOST_VALUES))):
             yield from link_targets([link for link in span.links if _CONFIGURATION in link], _MOST_LINKS)
+
+    def _runtime_ids(self, spans: bytes, keys: dict[Key, None]) -> None:
+        """Put the ids of sandboxes and containers among the keys."""
+        for search in self._runtime:
+            for pair in dict.fromkeys(search.in_spans(spans, _MOST_VALUES)):
+                _, value = read_key_value(pair)
+                if isinstance(value, str) and value:
+                    keys[RUNTIME, value] = None
 
     def _requests(self, trace_id: bytes, spans: bytes, keys: dict[Key, None]) -> Sequence[Sighting]:
         """Return the places of Pods that requests to the API server are about; put audit ids among the keys."""
@@ -113,10 +143,10 @@ class JoinReader:
 
     def _sightings(self, trace_id: bytes, spans: bytes, mark: bytes, most: int) -> Iterable[Sighting]:
         for span in self._read(b"".join(spans_with(mark, spans, trace_id, most))):
-            attributes = attributes_among(span.attributes, READ_KEYS)
+            attributes = attributes_among(span.attributes, REQUEST_KEYS)
             if attributes:
                 name = span.name.decode()
-                sighting = sighting_in(attributes, name, span.kind, span.start_time_unix_nano)
+                sighting = sighting_of_request(attributes, name, span.kind, span.start_time_unix_nano)
                 if sighting is not None:
                     yield sighting
 
@@ -147,14 +177,17 @@ def is_of_pod(key: Key) -> bool:
 
 
 def is_of_one_pod(keys: Iterable[Key]) -> bool:
-    """Say whether what is among these of Pods is of one: one uid, else one place."""
-    uids = places = 0
+    """Say whether what is among these of Pods is of one: by its uid, else by its place, else by its containers."""
+    uids = places = ids = 0
     for key in keys:
         if isinstance(key, tuple):
             places += key[0] == PLACE
+            ids += key[0] == RUNTIME
         elif key.startswith(_UID_START):
             uids += 1
-    return uids == 1 if uids else places == 1
+    if uids or places:
+        return uids + places == 1
+    return 0 < ids <= _IDS_OF_ONE
 
 
 def join_of(key: Key) -> str:

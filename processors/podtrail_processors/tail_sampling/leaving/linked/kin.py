@@ -65,6 +65,7 @@ class Kin:
         ties = self._settle(node, nameless, spans)
         if was_kept:
             self.kept_keys += len(node.keys) - before
+            self._bound()
         return ties
 
     def _settle(self, node: LinkedTrace, nameless: Sequence[Sighting], spans: bytes) -> Sequence[Tie]:
@@ -102,7 +103,12 @@ class Kin:
         uids: list[Key] = []
         unknown: list[Sighting] = []
         for one in node.nameless:
-            uid = self._places.uid_at(one.place, one.at, created=one.action == CREATE)
+            created = one.action == CREATE
+            uid = self._places.uid_at(one.place, one.at, created=created)
+            if not uid and not created:
+                # Where no other Pod of that name is known it is this one's, though it was not seen yet at that time: a
+                # scheduler that is not traced has written of a Pod for seconds when its kubelet says the uid.
+                uid = self._places.only(one.place)
             if uid:
                 uids.append(uid_key(uid))
             else:
@@ -147,6 +153,9 @@ class Kin:
             self.due = node.until
         self._kept.append(node)
         self.kept_keys += len(node.keys)
+        self._bound()
+
+    def _bound(self) -> None:
         while self.kept_keys > self._most_keys:
             self._forgotten.add(1)
             self._forget_oldest()

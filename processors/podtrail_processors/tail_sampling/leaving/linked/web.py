@@ -9,7 +9,7 @@ from podtrail.otlp import Group
 from podtrail_processors.pod_identity import Sighting
 from podtrail_processors.tail_sampling.holding.held_trace import HeldTrace
 from podtrail_processors.tail_sampling.judging.judge import Judgement
-from podtrail_processors.tail_sampling.leaving.linked.joins import Key, is_of_one_pod, is_of_pod
+from podtrail_processors.tail_sampling.leaving.linked.joins import LINK, Key, is_of_one_pod, is_of_pod, join_of
 
 _LOOKED_AT = 8
 """So many kept traces of one key and distance are asked whether they may keep another, the latest first."""
@@ -192,9 +192,8 @@ class Web:
             levels = self._kept.get(key)
             if levels is None:
                 continue
-            near = node.of_one_pod and is_of_pod(key)
             for one in [one for level in levels[:limit] if level for one in islice(reversed(level), _LOOKED_AT)]:
-                hop = one.hop if near and one.of_one_pod else one.hop + 1
+                hop = one.hop + self._hops(key, one, node)
                 if hop >= limit:
                     continue
                 if one.founder is not None and one.founder.left > 0:
@@ -202,6 +201,15 @@ class Web:
                 else:
                     spent = True
         return best, spent and best is None
+
+    def _hops(self, key: Key, one: LinkedTrace, other: LinkedTrace) -> int:
+        """Return how far two that share a key are from each other."""
+        if not self._whole_pods:
+            return 1
+        if is_of_pod(key):
+            return 0 if one.of_one_pod and other.of_one_pod else 1
+        # Both link to a third: what is of two Pods must not be nearer to each other than to what they come from.
+        return 2 if join_of(key) == LINK and key not in (one.trace_id, other.trace_id) else 1
 
     def keep(self, tie: Tie) -> None:
         """Keep a node for the sake of a neighbour's founder, who has one left."""
@@ -227,12 +235,11 @@ class Web:
             founder = node.founder
             assert founder is not None, "only what is kept keeps others"
             for key in node.keys:
-                near = node.of_one_pod and is_of_pod(key)
-                nearest = node.hop if near else node.hop + 1
+                nearest = node.hop + (0 if node.of_one_pod and is_of_pod(key) else 1)
                 if nearest > self.max_hops:
                     continue
                 for other in self._farther(key, nearest, founder.left):
-                    hop = nearest if other.of_one_pod or not near else node.hop + 1
+                    hop = node.hop + self._hops(key, node, other)
                     if not hop < other.hop:
                         continue
                     if other.founder is None:
