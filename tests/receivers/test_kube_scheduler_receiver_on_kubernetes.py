@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -170,5 +171,74 @@ def test_a_scheduler_that_dies_and_comes_back_is_told_of_on_and_on(cluster: Clus
             await asyncio.to_thread(cluster.create, "after")
             await story.until(lambda: bool(story.of("between")) and bool(story.of("after")))
         assert story.results == {"Success": 3}
+
+    asyncio.run(main())
+
+
+def token(cluster: Cluster, name: str, *paths: str) -> str:
+    """A token of an account that may get these paths of a component."""
+    api, rbac = cluster.plane.api, "/apis/rbac.authorization.k8s.io/v1"
+    api.create("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": name}})
+    if paths:
+        rules = [{"nonResourceURLs": list(paths), "verbs": ["get"]}]
+        api.create(f"{rbac}/clusterroles", {"metadata": {"name": name}, "rules": rules})
+        subject = {"kind": "ServiceAccount", "name": name, "namespace": "default"}
+        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
+        binding = {"metadata": {"name": name}, "roleRef": role, "subjects": [subject]}
+        api.create(f"{rbac}/clusterrolebindings", binding)
+    asked = api.create(f"/api/v1/namespaces/default/serviceaccounts/{name}/token", {"spec": {}})
+    return str(asked["status"]["token"])
+
+
+def configz(cluster: Cluster, folder: Path, name: str, *paths: str) -> dict[str, Any]:
+    (folder / name).write_text(token(cluster, name, *paths))
+    endpoint = f"https://127.0.0.1:{cluster.plane.scheduler_port}/configz"
+    return {"endpoint": endpoint, "token_file": str(folder / name), "collection_interval": "100ms"}
+
+
+def test_attempts_say_which_configuration_configz_told_of(cluster: Cluster, tmp_path: Path) -> None:
+    async def main() -> None:
+        story, context = Story(), Context(id="s")
+        page = await asyncio.to_thread(configz, cluster, tmp_path, "reads-configz", "/configz")
+
+        async def generation(but: str) -> str:
+            """Of the first attempt that says one, other than this."""
+            async with asyncio.timeout(DEADLINE):
+                while True:
+                    name = f"web-{len(story.roots)}"
+                    await asyncio.to_thread(cluster.create, name, "1m")
+                    await story.until(partial(lambda name: bool(story.of(name)), name))
+                    found = str(story.of(name)[0].get("scheduler.config.generation", but))
+                    if found != but:
+                        return found
+
+        async with beside(cluster, story, context, log={"include": [str(cluster.log)]}, watch={}, configz=page):
+            first = await generation("")
+            await asyncio.to_thread(cluster.plane.stop_one, "kube-scheduler")
+            await asyncio.to_thread(cluster.plane.start_scheduler, {"percentageOfNodesToScore": 50})
+            second = await generation(first)
+        assert len(first) == len(second) == 12
+        told = [root for root in story.roots if root.get("scheduler.config.generation")]
+        assert all(
+            "scheduler.config.generation: as /configz said it last" in root["podtrail.inferred"] for root in told
+        )
+
+    asyncio.run(main())
+
+
+def test_who_may_not_read_configz_is_told_and_has_attempts_without_it(
+    cluster: Cluster, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        story, context = Story(), Context(id="s")
+        page = await asyncio.to_thread(configz, cluster, tmp_path, "reads-nothing")
+        async with beside(cluster, story, context, log={"include": [str(cluster.log)]}, watch={}, configz=page):
+            await asyncio.to_thread(cluster.create, "web")
+            await story.until(lambda: bool(story.of("web")))
+            async with asyncio.timeout(DEADLINE):
+                while "403" not in caplog.text:  # noqa: ASYNC110, the log tells nobody
+                    await asyncio.sleep(0.01)
+        assert "scheduler.config.generation" not in story.of("web")[0]
+        assert caplog.text.count("can't read https://127.0.0.1") == 1
 
     asyncio.run(main())

@@ -13,6 +13,7 @@ from typing import Any, Final
 from podtrail.otlp import Group
 from podtrail.reconstruction.attempt_draft import Rebuilt
 from podtrail.reconstruction.checkpoint import read_pods, read_told_until, write_checkpoint
+from podtrail.reconstruction.configz import KnownConfigurations
 from podtrail.reconstruction.correlator import Correlator, Heard, Outcome
 from podtrail.reconstruction.line_counts import LineCounts
 from podtrail.reconstruction.lines import LineSplitter
@@ -55,6 +56,7 @@ class Session:
         self._heard = 0
         self._complete: list[Group] = []
         self._untold = Untold()
+        self._configurations = KnownConfigurations()
 
     @property
     def outcome(self) -> Outcome:
@@ -91,6 +93,14 @@ class Session:
     def scraped(self, page: bytes) -> Counter[str]:
         """Take the scheduler's `/metrics`; return how many attempts it counted that were not told, by result."""
         return self._untold.scraped(read_attempts(page.splitlines()), self.outcome.attempts)
+
+    def configured(self, page: bytes, now: int, valid: int) -> None:
+        """Take the scheduler's `/configz`, which counts for `valid` nanoseconds unless it is read again.
+
+        Raises:
+            ValueError: the page is no `/configz` of a kube-scheduler.
+        """
+        self._configurations.read(page, now, valid)
 
     def expire(self, now: int) -> list[Group]:
         """Return the attempts that are complete now, each as one trace."""
@@ -133,7 +143,7 @@ class Session:
     def _traces(self, rebuilt: Iterable[Rebuilt]) -> Iterator[Group]:
         for one in rebuilt:
             if not self._profiles or one.identity.profile in self._profiles:
-                yield trace(one)
+                yield trace(one, self._configurations)
 
     def _wait(self, told: Iterable[LineMeaning], log: "_Log", now: int) -> None:
         for one in told:

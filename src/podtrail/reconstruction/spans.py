@@ -5,6 +5,7 @@ from typing import Final
 
 from podtrail.otlp import ROOT_NAME, Event, Group, Link, Value, frame, resource_header, scope_header
 from podtrail.reconstruction.attempt_draft import Draft, PodIdentity, Rebuilt
+from podtrail.reconstruction.configz import KnownConfigurations
 from podtrail.reconstruction.cycle_spans import CycleSpans
 from podtrail.reconstruction.failed_scheduling import Failure, read_failure
 from podtrail.reconstruction.identifiers import span_id
@@ -17,9 +18,12 @@ _BINDING: Final = "bindingCycle"
 _IN_BINDING: Final = ("waitOnPermit", "preBind", "bind", "postBind")
 
 
-def trace(rebuilt: Rebuilt) -> Group:
-    """Return an attempt's spans, the root last."""
-    spans = list(_Trace(rebuilt).spans())
+def trace(rebuilt: Rebuilt, configurations: KnownConfigurations | None = None) -> Group:
+    """Return an attempt's spans, the root last; `configurations` are those that the scheduler was known to have."""
+    told = _Trace(rebuilt)
+    if configurations is not None:
+        told.generation = configurations.at(told.start)
+    spans = list(told.spans())
     return Group(_RESOURCE, _SCOPE, rebuilt.identity.trace_id, frame(spans), len(spans))
 
 
@@ -32,8 +36,14 @@ class _Trace:
         self._identity: PodIdentity = rebuilt.identity
         self._writer = SpanWriter(rebuilt.identity.trace_id, rebuilt.identity.profile)
         self._start = min(draft.start, draft.end)
+        self.generation = ""
         failed = draft.result != "Success" and draft.message
         self._failure = read_failure(draft.message, draft.asked) if failed else Failure(unschedulable=False)
+
+    @property
+    def start(self) -> int:
+        """When it began, as far as that is known."""
+        return self._start
 
     def spans(self) -> Iterator[bytes]:
         """Yield the spans, children ahead of their parents."""
@@ -81,6 +91,7 @@ class _Trace:
             "scheduler.selected_node": draft.node if draft.result == "Success" else None,
             "scheduler.nominated_node": draft.nominated or self._failure.nominated or None,
             "scheduler.pod_group": draft.group or None,
+            "scheduler.config.generation": self.generation or None,
             "podtrail.sources": [*sorted(draft.sources)],
             "podtrail.time.resolution_ns": draft.resolution,
         }
@@ -88,6 +99,8 @@ class _Trace:
         inferred = dict(draft.inferred)
         if not identity.counted:
             inferred["attempts"] = "counted from the first one seen; there may have been others"
+        if self.generation:
+            inferred["scheduler.config.generation"] = "as /configz said it last"
         if not draft.result:
             inferred["result"] = "not known"
         error = draft.message or "failed; no source gives the message" if draft.result not in ("", "Success") else ""

@@ -78,6 +78,12 @@ class MetricsPageConfig(Model):
         return text
 
 
+class ConfigzConfig(MetricsPageConfig):
+    """The scheduler's own `/configz`: which configuration its attempts are made with."""
+
+    endpoint: str = Field("https://127.0.0.1:10259/configz", description="The page's URL.")
+
+
 class KubeSchedulerConfig(Model):
     """Rebuild the attempts of a stock kube-scheduler. Each source is optional; together they tell the most."""
 
@@ -87,6 +93,11 @@ class KubeSchedulerConfig(Model):
         default_factory=KubernetesConfig, description="With `watch`: how the API server is reached."
     )
     metrics: MetricsPageConfig | None = Field(None, description="Its `/metrics`.")
+    configz: ConfigzConfig | None = Field(
+        None,
+        description="Its `/configz`: attempts say `scheduler.config.generation`. The token needs `get` on the "
+        "nonResourceURL `/configz`.",
+    )
     profiles: tuple[str, ...] = Field(
         (), description="Only attempts of these profiles (`schedulerName` of Pods); empty: of all."
     )

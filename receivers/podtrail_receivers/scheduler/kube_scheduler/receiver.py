@@ -26,6 +26,8 @@ _PATIENCE = 10.0
 """Seconds for which logs wait for the list of Pods, which attempts are told with."""
 _CHECKPOINT_PERIOD = 5.0
 """Seconds between two writes of what a successor must know."""
+_CONFIGZ_COUNTS = 2
+"""For so many intervals what `/configz` said counts."""
 _GAINS = {
     "log": "every attempt from -v=2 on, with result, reasons and node; from -v=3 beginning and binding; from -v=5 the "
     "wait in the queue; at -v=10 scores; below -v=2 slow and failed attempts only",
@@ -33,6 +35,7 @@ _GAINS = {
     "a log also attempts, one for each condition that changed and each node that was given",
     "watch::nodes": "how many nodes came, changed and went",
     "watch::events": "reasons of failures; without a log also attempts, fewer than there were, for Events are folded",
+    "configz": "which configuration attempts were made with",
     "metrics": "how many attempts the scheduler counted, those that left no other trace included",
 }
 """What each source adds to the story."""
@@ -52,6 +55,7 @@ class KubeSchedulerReceiver:
         self._logs = LogSource(config.log, context) if config.log is not None else None
         self._watches = WatchSource(config.watch, config.kubernetes, context) if config.watch is not None else None
         self._page = MetricsPage(config.metrics, context) if config.metrics is not None else None
+        self._configz = MetricsPage(config.configz, context) if config.configz is not None else None
         self._hand_over = HandingOver(context, "inprocess")
         self._untold: Counter[str] = Counter()
         self._instruments(context)
@@ -65,6 +69,8 @@ class KubeSchedulerReceiver:
                 self._file.passed_over(error)
         if self._page is not None:
             self._page.open()
+        if self._configz is not None:
+            self._configz.open()
         if self._logs is not None:
             await self._logs.open()
         if self._watches is not None:
@@ -118,6 +124,8 @@ class KubeSchedulerReceiver:
                 group.create_task(self._read_log(self._logs))
             if self._page is not None and not self.finite:
                 group.create_task(self._read_metrics(self._page))
+            if self._configz is not None and not self.finite:
+                group.create_task(self._read_configz(self._configz))
 
     async def _read_log(self, logs: LogSource) -> None:
         if self._watches is not None and (pods := self._watches.listed.get("pods")) is not None:
@@ -138,6 +146,21 @@ class KubeSchedulerReceiver:
     async def _read_metrics(self, page: MetricsPage) -> None:
         async for text in page.pages():
             self._untold = self._session.scraped(text)
+
+    async def _read_configz(self, page: MetricsPage) -> None:
+        """Take the page each time; one that is no configuration is told once, until it is one again."""
+        told = ""
+        assert self._config.configz is not None
+        valid = _CONFIGZ_COUNTS * self._config.configz.collection_interval
+        async for text in page.pages():
+            try:
+                self._session.configured(text, time.time_ns(), valid)
+            except ValueError as error:
+                if str(error) != told:
+                    self._log.warning("%s is no /configz: %s", self._config.configz.endpoint, error)
+                told = str(error)
+            else:
+                told = ""
 
     async def _give(self, groups: Sequence[Group], consume: Consumer) -> None:
         """Hand attempts over; no source tells more meanwhile."""
@@ -206,6 +229,7 @@ def _gains(config: KubeSchedulerConfig) -> Iterator[tuple[str, bool, str]]:
         "watch::pods": config.watch is not None and config.watch.pods,
         "watch::nodes": config.watch is not None and config.watch.nodes,
         "watch::events": config.watch is not None and config.watch.events,
+        "configz": config.configz is not None,
         "metrics": config.metrics is not None,
     }
     for source, gain in _GAINS.items():
