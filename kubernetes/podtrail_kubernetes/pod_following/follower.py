@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from typing import NamedTuple
 
 from podtrail_kubernetes.errors import RequestFailed
 from podtrail_kubernetes.object_meta import Object, metadata_of
@@ -16,7 +17,16 @@ from .progress import PodProgress, new_progress
 from .workloads import expected_pods, gave_up, is_settled
 
 _MOST_PODS = 1000
-"""Followed in a run; of more only their number is known."""
+_MOST_WRITTEN = 10_000
+_MOST_WATCHES = 100
+"""Of one run. Of what is beyond only the number is known."""
+
+
+class _Origin(NamedTuple):
+    """A written object, as far as it matters to Pods."""
+
+    words: str
+    at: datetime | None
 
 
 class PodFollower:
@@ -32,24 +42,27 @@ class PodFollower:
         self.pods: dict[str, PodProgress] = {}
         """By uid, in the order in which they were seen."""
         self.too_many = 0
-        """Pods that are not followed, for want of room."""
+        """Pods and objects that are not followed, for want of room."""
         self.owners = Owners(client)
         self._client = client
         self._clock = clock
-        self._written: dict[str, WrittenObject] = {}
+        self._written: dict[str, _Origin] = {}
         self._now: dict[str, Object] = {}
         """The latest state of each written workload."""
         self._reflectors: dict[ListWatch, Reflector] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._changed = asyncio.Event()
-        self._listed: set[ListWatch] = set()
 
     def wrote(self, written: WrittenObject) -> None:
         """Takes an object that was created or changed."""
+        if written.uid not in self._written and len(self._written) >= _MOST_WRITTEN:
+            self.too_many += 1
+            return
         is_pod = written.collection.endswith("/pods") and written.kind == "Pod"
         if is_pod or expected_pods(written.object):
             self._follow(ListWatch(f"/api/v1/namespaces/{written.namespace}/pods"), self._take_pod)
-        self._written[written.uid] = written
+        words = f"{written.kind} {written.namespace}/{written.name}"
+        self._written.setdefault(written.uid, _Origin(words, written.at))
         if is_pod:
             self._see(written.object, "")
         elif expected_pods(written.object) and written.uid not in self._now:
@@ -134,6 +147,9 @@ class PodFollower:
     def _follow(self, resource: ListWatch, take: "Callable[[Change], None]") -> None:
         if resource in self._reflectors:
             return
+        if len(self._reflectors) >= _MOST_WATCHES:
+            self.too_many += 1
+            return
 
         async def taken(change: Change) -> None:
             if take == self._take_pod:
@@ -187,13 +203,12 @@ class PodFollower:
 
     def _is_new(self, pod: Object) -> bool:
         """Whether it came after the first write: older Pods of a changed workload are not of this run."""
-        since = [written.at for written in self._written.values() if written.at is not None]
+        first = next(iter(self._written.values())).at
         try:
             created = datetime.fromisoformat(str(metadata_of(pod).get("creationTimestamp")))
         except ValueError:
             return True
-        return not since or created >= min(since)
+        return first is None or created >= first
 
     def _words(self, uid: str) -> str:
-        written = self._written[uid]
-        return f"{written.kind} {written.namespace}/{written.name}"
+        return self._written[uid].words

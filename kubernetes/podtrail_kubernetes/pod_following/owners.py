@@ -7,6 +7,8 @@ from podtrail_kubernetes.errors import RequestFailed
 from podtrail_kubernetes.object_meta import Object, metadata_of
 from podtrail_kubernetes.rest_client import RestClient
 
+_MOST_REMEMBERED = 10_000
+_MOST_FAILURES = 20
 _HIGHEST = 8
 """Generations: a Pod of a CronJob of an operator's object has three."""
 
@@ -20,6 +22,7 @@ class Owners:
         self._client = client
         self._plurals: dict[str, Mapping[str, str]] = {}
         self._above: dict[str, Object | None] = {}
+        """By uid; of an object no more than its metadata."""
 
     async def of(self, each: Object) -> set[str]:
         """The uids of all that it belongs to."""
@@ -41,10 +44,14 @@ class Owners:
     async def _read(self, reference: Mapping[str, Any], namespace: str) -> Object | None:
         uid = str(reference.get("uid"))
         if uid not in self._above:
+            if len(self._above) >= _MOST_REMEMBERED:
+                self._above.clear()  # they are asked for again
             try:
-                self._above[uid] = await self._ask(reference, namespace)
+                owner = await self._ask(reference, namespace)
+                self._above[uid] = None if owner is None else {"metadata": metadata_of(owner)}
             except RequestFailed as failure:
-                self.failures[f"{reference.get('kind')} {reference.get('name')}"] = str(failure)
+                if len(self.failures) < _MOST_FAILURES:
+                    self.failures[f"{reference.get('kind')} {reference.get('name')}"] = str(failure)
                 self._above[uid] = None
         return self._above[uid]
 

@@ -115,6 +115,8 @@ class TracingProxy:
         return await asyncio.shield(self._clients[context])
 
     async def _close_clients(self) -> None:
+        for opening in self._clients.values():
+            opening.cancel()  # one whose credential plugin still thinks
         for opened in await asyncio.gather(*self._clients.values(), return_exceptions=True):
             if isinstance(opened, RestClient):
                 await opened.close()

@@ -74,9 +74,11 @@ async def tunnel(
         writer.write("\r\n".join([*lines, "", ""]).encode("utf-8", "surrogateescape"))
         status, head = await _head(reader)
         from_client, to_client = connection.take_over()
-        to_client.write(head)
-        await _until_one_ends(_copy(from_client, writer), _copy(reader, to_client))
-        to_client.close()
+        try:
+            to_client.write(head)
+            await _until_one_ends(_copy(from_client, writer), _copy(reader, to_client))
+        finally:
+            to_client.close()
     finally:
         writer.transport.abort()
     return status

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.trace.conftest import Start
+from tests.cli.trace.conftest import Start, until
 from tests.envtest.control_plane import ControlPlane
 
 pytestmark = pytest.mark.control_plane
@@ -47,6 +47,22 @@ def test_a_command_that_is_killed_leaves_nothing_behind(start: Start) -> None:
     process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGKILL
     assert not path.parent.exists()
+
+
+def test_a_signal_before_the_command_is_there_ends_it_and_leaves_nothing_behind(
+    start: Start, plane: ControlPlane, tmp_path: Path
+) -> None:
+    version = "client.authentication.k8s.io/v1"
+    plugin = {"apiVersion": version, "command": "sh", "args": ["-c", f"touch {tmp_path}/asked; exec sleep 300"]}
+    kubeconfig = plane.write_kubeconfig(tmp_path / "of-user", {"exec": plugin})
+    process = start("--kubeconfig", kubeconfig, "--", "touch", tmp_path / "ran")
+    until((tmp_path / "asked").exists)
+    assert list(tmp_path.glob("podtrail-trace-*"))
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert not list(tmp_path.glob("podtrail-trace-*"))
+    assert not (tmp_path / "ran").exists()
 
 
 def test_a_command_on_a_terminal_gets_ctrl_c_once_and_has_the_terminal(plane: ControlPlane) -> None:

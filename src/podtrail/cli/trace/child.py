@@ -3,15 +3,30 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Self
 
 _PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+_ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 _OF_THE_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
 """A terminal sends them to the whole foreground group: who is in it has them already."""
 _BY_SIGNAL = 128
 _FIRST = asyncio.FIRST_COMPLETED
+
+
+@contextmanager
+def interrupted_by_signals() -> Iterator[None]:
+    """Cancel the current task at a signal to end, as long as no command runs that gets it: what was made is removed."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    for number in _ENDING:
+        loop.add_signal_handler(number, task.cancel)
+    try:
+        yield
+    finally:
+        for number in _ENDING:
+            loop.remove_signal_handler(number)
 
 
 class Child:
@@ -37,6 +52,10 @@ class Child:
                 loop.remove_signal_handler(number)
             if child._process.returncode is None:
                 child._process.terminate()
+            task = asyncio.current_task()
+            assert task is not None
+            for number in _ENDING:
+                loop.add_signal_handler(number, task.cancel)
 
     @property
     def interrupted(self) -> bool:

@@ -73,7 +73,7 @@ def command(
     The trace id, the Pods that came of it and where to see them are printed to standard error. Exit code: the
     command's; 1 when a Pod is not ready in time (--wait); 2: usage or kubeconfig; 127: no such command.
     """
-    from podtrail.cli.trace.run import TraceOptions, TraceProblem, trace
+    from podtrail.cli.trace.run import INTERRUPTED, TraceOptions, TraceProblem, trace
 
     _check_options(command)
     if shutil.which(command[0]) is None:
@@ -95,6 +95,8 @@ def command(
     except TraceProblem as problem:
         click.echo(f"podtrail: {printable(str(problem))}", err=True)
         sys.exit(2)
+    except asyncio.CancelledError:
+        code = INTERRUPTED
     sys.exit(code)
 
 

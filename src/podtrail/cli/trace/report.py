@@ -71,7 +71,9 @@ class RunReport:
             if pod.good or pod.ended_badly:
                 self._once(pod.uid, f"podtrail: {_steps(pod)}")
             elif pod.waits_for and not pod.waits_for.startswith(_STARTING):
-                said = pod.waits_for.split(": ")[:2]
+                # The reason alone: messages have numbers that change.
+                of_container = pod.waits_for.startswith("container ")
+                said = pod.waits_for.split(": ")[: 2 if of_container else 1]
                 self._once(f"{pod.uid} {said}", f"podtrail: {_name(pod)} waits: {visible(pod.waits_for)}")
 
     async def tell_pods(self, followers: list[PodFollower], *, waited: bool) -> None:
@@ -109,7 +111,7 @@ class RunReport:
 
     def _tell_rest(self, follower: PodFollower, *, waited: bool) -> None:
         if follower.too_many:
-            _say(f"  {several(follower.too_many, 'Pod')} more are not followed")
+            _say(f"  {several(follower.too_many, 'object')} more are not followed")
         for why in follower.gave_up:
             _say(f"  {visible(why)}")
         for workload in follower.missing:

@@ -22,14 +22,14 @@ from podtrail_kubernetes.tracing_proxy import (
     read_contexts,
 )
 
-from podtrail.cli.trace.child import Child
+from podtrail.cli.trace.child import Child, interrupted_by_signals
 from podtrail.cli.trace.client_spans import ClientSpans
 from podtrail.cli.trace.report import RunReport
 from podtrail.transport.user_agent import USER_AGENT
 
 _LOOK_SECONDS = 2.0
 """Without --wait: for the Pods that controllers make of what was created."""
-_FAILED, _INTERRUPTED = 1, 130
+INTERRUPTED = 130
 
 
 class TraceProblem(Exception):
@@ -57,11 +57,12 @@ async def trace(options: TraceOptions) -> int:
         TraceProblem: it can't be run.
     """
     try:
-        contexts = read_contexts(options.kubeconfig) if options.kubeconfig else in_cluster()
-        current = contexts.chosen(options.context)
-        spans = ClientSpans.to(options.otlp_endpoint, options.title)
-        async with _Run(options, contexts, current, spans).going() as run:
-            return await run.whole()
+        with interrupted_by_signals():
+            contexts = read_contexts(options.kubeconfig) if options.kubeconfig else in_cluster()
+            current = contexts.chosen(options.context)
+            spans = ClientSpans.to(options.otlp_endpoint, options.title)
+            async with _Run(options, contexts, current, spans).going() as run:
+                return await run.whole()
     except (RestConfigError, ValueError) as error:
         raise TraceProblem(str(error)) from error
 
@@ -76,7 +77,6 @@ class _Run:
         self._spans = spans
         self._began = time.monotonic()
         self._followers: dict[str, PodFollower] = {}
-        self._written: list[tuple[str, WrittenObject]] = []
         self._following: set[asyncio.Task[None]] = set()
         self._trace_id = spans.trace_id if spans else secrets.token_hex(16)
         self._report = RunReport(options.title, self._trace_id, options.endpoint)
@@ -126,10 +126,10 @@ class _Run:
             waits = patience is not None and code == 0
             self._report.tell_trace(self._proxy.refused)
             in_time = await self._look(followers, child, patience if waits and patience else _LOOK_SECONDS, waits=waits)
-            await self._report.tell_pods(followers, waited=waits)
-            if child.interrupted:
-                return code or _INTERRUPTED
-            return code or int(waits and not in_time)
+        await self._report.tell_pods(followers, waited=waits)
+        if child.interrupted:
+            return code or INTERRUPTED
+        return code or int(waits and not in_time)
 
     def _request_ended(self, request: RequestTrace) -> None:
         self._report.request_ended(request)
