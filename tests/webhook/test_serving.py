@@ -1,5 +1,6 @@
 """The webhook as its callers meet it: over HTTPS, with requests that are right, wrong, huge, slow, many."""
 
+import contextlib
 import json
 import os
 import re
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from podtrail_webhook.server import MAX_CONNECTIONS
 
 from tests.webhook.conftest import HOST, PATIENCE, TRACEPARENT, Certified, Client, RunningWebhook, pod, review
 
@@ -203,6 +205,29 @@ def test_many_at_once_are_all_answered(shared: Any) -> None:
     for thread in threads:
         thread.join()
     assert answers == [200] * 320
+
+
+def test_beyond_so_many_bytes_at_once_requests_are_refused_and_served_again_afterwards(
+    shared: Any, shared_client: Client
+) -> None:
+    head = b"POST /mutate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 8000000\r\n\r\n"
+    with contextlib.ExitStack() as stack:
+        for _ in range(8):
+            stack.enter_context(tls(*shared)).sendall(head + b"x" * 7_900_000)
+        status, answer = shared_client.send(b"x" * (6 * MIB))
+        assert (status, answer["message"]) == (503, "too much is being read at once; come again")
+    while shared[0].metrics("podtrail_webhook_bytes_in_flight") != {"": 0}:
+        pass
+    assert shared_client.send(review(pod()))[0] == 200
+
+
+def test_beyond_so_many_connections_new_ones_are_closed(webhook: RunningWebhook, certified: Certified) -> None:
+    with contextlib.ExitStack() as stack:
+        for _ in range(MAX_CONNECTIONS):
+            stack.enter_context(tls(webhook, certified))
+        with tls(webhook, certified) as one_more:
+            assert one_more.recv(1) == b""
+    assert refused(webhook, "connections") == 1
 
 
 def test_health_says_when_it_answers(webhook: RunningWebhook) -> None:
