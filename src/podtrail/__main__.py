@@ -2,6 +2,8 @@
 
 import os
 import signal
+import sys
+from pathlib import Path
 
 
 def main() -> None:
@@ -15,7 +17,8 @@ def main() -> None:
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from podtrail.cli import main as command
 
-    command()
+    # kubectl finds its plugins by the name of the program; people type two words.
+    command(prog_name="kubectl podtrail" if Path(sys.argv[0]).name == "kubectl-podtrail" else None)
 
 
 if __name__ == "__main__":

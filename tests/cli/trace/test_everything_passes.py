@@ -141,6 +141,32 @@ for header in sys.argv[2:]:
     assert given.trace_state == ""
 
 
+def test_an_upgrade_past_an_http_proxy_is_refused_with_what_to_do(
+    trace: Trace, plane: ControlPlane, tmp_path: Path
+) -> None:
+    config = json.loads(plane.kubeconfig.read_text())
+    config["clusters"][0]["cluster"]["proxy-url"] = "http://127.0.0.1:9"
+    (tmp_path / "proxied").write_text(json.dumps(config))
+    script = """
+try:
+    raw("/api/v1/namespaces/default/pods/p/exec?command=secret", Upgrade="websocket", Connection="Upgrade")
+except urllib.error.HTTPError as error:
+    print(error.code, json.load(error)["message"])
+"""
+    raw = """
+import http.client, io, urllib.parse
+def raw(path, **headers):
+    parts = urllib.parse.urlsplit(cluster["server"])
+    connection = http.client.HTTPSConnection(parts.hostname, parts.port, context=tls, timeout=60)
+    connection.request("GET", path, headers={"Authorization": "Bearer " + user["token"], **headers})
+    answer = connection.getresponse()
+    raise urllib.error.HTTPError(path, answer.status, "", answer.headers, io.BytesIO(answer.read()))
+"""
+    done = trace("--kubeconfig", tmp_path / "proxied", "--", sys.executable, "-c", CLIENT + raw + script)
+    assert done.out.startswith("501 podtrail trace: exec, attach, port-forward and cp don't pass the HTTP proxy")
+    assert "run this command without podtrail trace" in done.out
+
+
 def test_a_command_that_asks_nothing_is_told_so(trace: Trace) -> None:
     assert "no request came through" in trace("--", "true").told
 

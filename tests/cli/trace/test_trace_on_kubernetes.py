@@ -128,3 +128,7 @@ def test_kubectl_finds_it_as_its_plugin(plane: ControlPlane, kubectl: Path, tmp_
     )
     assert (done.returncode, done.stdout) == (0, "namespace/default\n")
     assert "kubectl get, " in done.stderr
+    helped = subprocess.run(
+        [kubectl, "podtrail", "--help"], env=environ, check=True, capture_output=True, text=True
+    ).stdout
+    assert helped.startswith("Usage: kubectl podtrail ")

@@ -94,7 +94,7 @@ class RunReport:
             _say(f"  and {several(len(pods) - _MOST_PODS, 'Pod')} more")
         for follower in followers:
             self._tell_rest(follower, waited=waited)
-        if not pods:
+        if not pods and self._requests:
             _say(f"  podtrail why trace {self._trace_id}{self._asked()}")
 
     def lost_spans(self, lost: tuple[int, str]) -> None:
