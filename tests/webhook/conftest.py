@@ -5,14 +5,13 @@ import contextlib
 import http.client
 import itertools
 import json
-import os
 import re
 import signal
 import ssl
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +31,13 @@ TRACEPARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 class RunningWebhook:
     """`podtrail webhook`, its port taken from its log."""
 
-    def __init__(self, arguments: list[str], environment: dict[str, str] | None = None) -> None:
+    def __init__(self, arguments: list[str], program: Sequence[str] = ("-m", "podtrail")) -> None:
         (self.metrics_port,) = free_ports(1)
-        command = [sys.executable, "-m", "podtrail", "webhook", f"--endpoint={HOST}:0", f"--health-endpoint={HOST}:0"]
+        command = [sys.executable, *program, "webhook", f"--endpoint={HOST}:0", f"--health-endpoint={HOST}:0"]
         self.process = subprocess.Popen(
             [*command, f"--metrics-endpoint={HOST}:{self.metrics_port}", *arguments],
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, **(environment or {})},
         )
         self.log: list[str] = []
         self._grew = threading.Condition()

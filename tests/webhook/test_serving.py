@@ -283,11 +283,26 @@ def test_a_renewed_certificate_is_taken_up_and_a_broken_one_is_not(
     assert kept.send(review(pod()))[0] == 200  # over the connection of before
 
 
+WRITES_NOTHING = """
+import os, sys
+
+def refuse(event, arguments):
+    if event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT) and isinstance(arguments[0], str):
+        raise OSError(30, "Read-only file system", arguments[0])
+
+sys.addaudithook(refuse)
+from podtrail.__main__ import main
+main()
+"""
+
+
 def test_it_needs_no_file_system_that_can_be_written(
     run_webhook: RunWebhook, certified: Certified, connect: Connect
 ) -> None:
-    webhook = run_webhook(*certified.arguments, environment={"TMPDIR": "/nowhere", "HOME": "/nowhere"})
+    webhook = run_webhook(*certified.arguments, "--tls-reload-interval=10ms", program=("-c", WRITES_NOTHING))
     assert connect(webhook, certified).send(review(pod()))[0] == 200
+    certified.renew()
+    webhook.said("took up the certificate in ")
 
 
 def fails(*arguments: str) -> tuple[int, str]:
