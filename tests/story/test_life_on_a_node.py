@@ -274,14 +274,39 @@ def test_a_watch_alone_tells_a_life_too(transitions: list[Record]) -> None:
     assert {pod.state for pod in library.stories.pods()} == {"terminated"}
 
 
-def test_the_trace_of_a_life_beside_the_originals_tells_nothing_twice(node: Library) -> None:
+def stitched(node: Library, *, originals: bool) -> Library:
+    """What is known of what leaves link_stitching, with or without the spans that the parts of lives stand for."""
     run = replay(LIFECYCLE, RECORDING / "spans.otlp.zst")
     library = Library()
-    for spans in run.exported.values():
-        for each in spans:
+    for each in (each for spans in run.exported.values() for each in spans):
+        if originals or each.resource == {"service.name": "podtrail"}:
+            scope = "podtrail.link_stitching" if each.resource == {"service.name": "podtrail"} else "other"
             header = resource_header(each.resource)
-            group = Group(header, scope_header("test"), each.span.trace_id, frame([each.span.raw]), 1)
+            group = Group(header, scope_header(scope), each.span.trace_id, frame([each.span.raw]), 1)
             library.keep([group], each.span.end)
     assert {pod.key for pod in library.stories.pods()} == {pod.key for pod in node.stories.pods()}
+    return library
+
+
+def test_the_trace_of_a_life_beside_the_originals_tells_nothing_twice(node: Library) -> None:
+    library = stitched(node, originals=True)
     for pod in node.stories.pods():
         assert moments(library, pod.name) == moments(node, pod.name)
+
+
+def test_the_trace_of_a_life_alone_tells_what_happened_on_the_node(node: Library) -> None:
+    library = stitched(node, originals=False)
+    assert moments(library, "by-kubectl") == [
+        "sandbox",
+        "container main started",
+        "terminating",
+        "gone from its node",
+    ]
+    for pod in node.stories.pods():
+        alone = library.pod(pod.key)
+        assert alone is not None
+        assert alone.on_node is not None
+        assert pod.on_node is not None
+        assert (alone.node, alone.state, alone.on_node.restarts) == (pod.node, pod.state, pod.on_node.restarts)
+        reasons = {(step.reason, step.what) for step in pod.on_node.of("failed")}
+        assert {(step.reason, step.what) for step in alone.on_node.of("failed")} == reasons

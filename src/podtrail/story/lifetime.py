@@ -96,7 +96,7 @@ def _on_node(story: NodeStory) -> Iterator[LifeMoment]:
     told = story.stopped or not story.ran or not story.of("exited")
     for step in story.of("terminating")[:1] if told else []:
         words = "its containers are stopped" if story.stopped else "its containers have ended"
-        words = words if story.ran else "given up"
+        words = "terminating" if story.stopped is None else words if story.ran else "given up"
         over = max(each.end for each in story.of("terminating")) - step.start_unix_nano
         yield LifeMoment(step.start_unix_nano, words, over, step.trace_id)
     for step in story.of("terminated")[-1:]:
@@ -165,8 +165,9 @@ def node_words(pod: PodStory, story: NodeStory, now: int) -> str:
     tries = f". {several(pod.tries, 'attempt')}" if pod.tries else ""
     match story.state:
         case "terminated":
-            how = "its containers were stopped" if story.stopped else "its containers had ended"
-            ran = f"it ran{on}, {how}{again}" if story.ran else f"it never ran{on}"
+            how = ", its containers were stopped" if story.stopped else ", its containers had ended"
+            how = "" if story.stopped is None else how
+            ran = f"it ran{on}{how}{again}" if story.ran else f"it never ran{on}"
             gone = "Gone" if story.of("terminated") or story.of("deleted") else "Finished"
             return f": {ran}{tries}. {gone} {ago(story.since_unix_nano, now)}"
         case _:

@@ -60,6 +60,8 @@ class NodeRecord:
     node: str = ""
     steps: dict[tuple[StepKind, bytes], NodeStep] = field(default_factory=dict)
     """By kind and the span of the kubelet: what it asks of the runtime is told by two spans."""
+    parts: dict[tuple[StepKind, bytes], NodeStep] = field(default_factory=dict)
+    """The same of the trace of its life, by the span that each part stands for: they count where that is not here."""
     let_go: Counter[StepKind] = field(default_factory=Counter)
     """Steps that there were beyond those that are kept: the first of a kind and the latest."""
     names: dict[str, str] = field(default_factory=dict)
@@ -70,12 +72,14 @@ class NodeRecord:
     @property
     def size(self) -> int:
         """About how many bytes it takes in memory."""
-        return 500 + _STEP_SIZE * len(self.steps) + sum(map(len, self.names.values())) + 150 * len(self.names)
+        steps = (*self.steps.values(), *self.parts.values())
+        said = sum(_STEP_SIZE + len(step.error) for step in steps)
+        return 500 + said + sum(150 + len(name) for name in self.names.values())
 
     @property
     def on_node(self) -> bool:
         """Whether it tells of more than what happened before the Pod had a node."""
-        return any(kind not in _BEFORE_IT for kind, _ in self.steps)
+        return any(kind not in _BEFORE_IT for kind, _ in (*self.steps, *self.parts))
 
     def add(self, span: bytes, step: NodeStep) -> None:
         """Note a step; of the two spans of a call the kubelet's has the times, the runtime's the names."""
@@ -91,12 +95,12 @@ class NodeRecord:
                 known.error or step.error,
                 step.trace_id,
             )
-        self.steps[step.kind, span] = step
-        of_kind = [key for key in self.steps if key[0] == step.kind]
-        if known is None and len(of_kind) > _MOST_OF_A_KIND:
-            _, second, *_ = sorted(of_kind, key=lambda key: self.steps[key].start_unix_nano)
-            del self.steps[second]
+        if _put(self.steps, span, step):
             self.let_go[step.kind] += 1
+
+    def add_part(self, original: bytes, part: NodeStep) -> None:
+        """Note a part of the trace of its life, which stands for a span."""
+        _put(self.parts, original, part)
 
     def name(self, container_id: str, name: str) -> None:
         """Note a container's name."""
@@ -110,6 +114,8 @@ class NodeRecord:
         self.last_good_sync = max(self.last_good_sync, other.last_good_sync)
         for (_, span), step in other.steps.items():
             self.add(span, step)
+        for (_, original), part in other.parts.items():
+            self.add_part(original, part)
         self.let_go.update(other.let_go)
         for container_id, name in other.names.items():
             self.name(container_id, name)
@@ -118,9 +124,30 @@ class NodeRecord:
         return self.names.get(container, "" if len(container) == _ID_LENGTH else container)
 
     def in_order(self) -> tuple[NodeStep, ...]:
-        """Return the steps by start, containers by name."""
+        """Return the steps by start, containers by name, and the parts of the life whose spans are not here."""
+        failed = {(step.reason, step.what) for step in self.steps.values() if step.kind == "failed"}
+        at = {(step.kind, step.start_unix_nano) for step in self.steps.values()}
+        missing = [
+            part
+            for key, part in self.parts.items()
+            if key not in self.steps
+            and (part.kind, part.start_unix_nano) not in at
+            and (part.kind != "failed" or (part.reason, part.what) not in failed)
+        ]
         named = [
             step._replace(what=self._name_of(step.what)) if step.kind == "start" else step
-            for step in self.steps.values()
+            for step in (*self.steps.values(), *missing)
         ]
         return tuple(sorted(named, key=lambda step: (step.start_unix_nano, step.end)))
+
+
+def _put(steps: dict[tuple[StepKind, bytes], NodeStep], span: bytes, step: NodeStep) -> bool:
+    """Write a step; return whether another of its kind was let go for it: the first and the latest are kept."""
+    new = (step.kind, span) not in steps
+    steps[step.kind, span] = step
+    of_kind = [key for key in steps if key[0] == step.kind]
+    if not new or len(of_kind) <= _MOST_OF_A_KIND:
+        return False
+    _, second, *_ = sorted(of_kind, key=lambda key: steps[key].start_unix_nano)
+    del steps[second]
+    return True

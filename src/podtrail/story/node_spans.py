@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from podtrail.lru import Lru
-from podtrail.otlp import Group, SpanView, resource_attributes, split
+from podtrail.otlp import Group, SpanView, Value, resource_attributes, split
 from podtrail.otlp.pod_transition import PodTransition, read_transition
 from podtrail.story.node_record import NodeRecord, NodeStep, StepKind
 from podtrail.story.values import number, text
@@ -44,6 +44,23 @@ _TRANSITIONS: Final[dict[str, StepKind]] = {
     "deleting": "seen deleting",
     "deleted": "deleted",
 }
+_PARTS: Final[dict[str, StepKind]] = {
+    "created": "created",
+    "gated": "gated",
+    "sandbox": "sandbox",
+    "image pull": "pull",
+    "container created": "create",
+    "container started": "start",
+    "container exited": "exited",
+    "failed start": "failed",
+    "ready": "ready",
+    "finished": "finished",
+    "terminating": "terminating",
+    "terminated": "terminated",
+    "deleted": "deleted",
+}
+"""Children of `PodLifecycle`, as link_stitching writes them."""
+_OF_A_LIFE: Final = b"podtrail.link_stitching"
 _ALL_IS_WELL: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
 """Why containers wait that nothing is wrong with."""
 _FAILED: Final = re.compile(
@@ -85,10 +102,11 @@ class NodeSpans:
         record: NodeRecord | None = None
         pods = {self._pods[trace_id]} if trace_id in self._pods else set()
         for group in groups:
-            if _MARK.search(group.spans) is None:
+            life = _OF_A_LIFE in group.scope
+            if not life and _MARK.search(group.spans) is None:
                 continue
             for raw in split(group.spans):
-                if _MARK.search(raw) is not None:
+                if life or _MARK.search(raw) is not None:
                     record = record or self._waiting.get(trace_id) or NodeRecord()
                     pods |= _read(SpanView(raw), group, record)
         if record is None:
@@ -109,6 +127,8 @@ _SEVERAL: Final = PodOfTrace("", "", "")
 
 def _read(span: SpanView, group: Group, record: NodeRecord) -> set[PodOfTrace]:
     """Note what a span tells; return the Pods that it names: one or none."""
+    if _OF_A_LIFE in group.scope:
+        return _part(span, record)
     attributes = span.attributes
     seen = read_transition(span)
     if seen is not None:
@@ -141,6 +161,34 @@ def _read(span: SpanView, group: Group, record: NodeRecord) -> set[PodOfTrace]:
     return {name for name in names if name is not None}
 
 
+def _part(span: SpanView, record: NodeRecord) -> set[PodOfTrace]:
+    """Note a part of a life."""
+    attributes = span.attributes
+    kind = _PARTS.get(span.name)
+    uid = text(attributes.get("k8s.pod.uid"))
+    if not uid:
+        return set()
+    if kind is not None and span.links:
+        what = text(attributes.get("k8s.container.name")) or text(attributes.get("container.image.name"))
+        container_id = text(attributes.get("container.id"))[:_LONGEST_NAME]
+        if kind == "create" and what and container_id:
+            record.name(container_id, what[:_LONGEST_NAME])
+        elif kind == "start" and container_id:
+            what = container_id
+        reason, error = text(attributes.get("podtrail.pod.reason")), ""
+        if span.status.code == 2:
+            found = _FAILED.search(span.status.message[: 4 * _LONGEST])
+            error = found["error"].replace('\\"', '"') if found else span.status.message or "it failed"
+        if kind == "exited":
+            reason = _exit(attributes.get("k8s.container.exit_code"), reason)
+        cut = what[:_LONGEST_NAME], reason[:_LONGEST_NAME], error[:_LONGEST]
+        part = NodeStep(kind, span.start, span.duration or 0, *cut, span.trace_id)
+        record.add_part(span.links[0].span_id, part)
+        record.node = text(attributes.get("k8s.node.name"))[:_LONGEST_NAME] or record.node
+    names = (text(attributes.get(key))[:_LONGEST_NAME] for key in ("k8s.namespace.name", "k8s.pod.name"))
+    return {PodOfTrace(uid[:_LONGEST_NAME], *names)}
+
+
 def _transition(span: SpanView, told: PodTransition, record: NodeRecord) -> set[PodOfTrace]:
     """Note what somebody told who watches the Pod."""
     attributes = span.attributes
@@ -150,8 +198,8 @@ def _transition(span: SpanView, told: PodTransition, record: NodeRecord) -> set[
         if kind == "gated":
             gates = attributes.get("k8s.pod.scheduling_gates")
             what = ", ".join(map(str, gates[:_MOST_GATES])) if isinstance(gates, list) else ""
-        elif kind == "exited" and (code := number(attributes.get("k8s.container.exit_code"))) is not None:
-            reason = f"{code} ({reason})" if reason else str(code)
+        elif kind == "exited":
+            reason = _exit(attributes.get("k8s.container.exit_code"), reason)
         cut = what[:_LONGEST_NAME], reason[:_LONGEST_NAME], told.message[:_LONGEST]
         # Of a time in whole seconds the end is taken: by then it had happened, and what led to it stands before it.
         coarse = number(attributes.get("podtrail.time.resolution_ns")) or 0
@@ -159,6 +207,11 @@ def _transition(span: SpanView, told: PodTransition, record: NodeRecord) -> set[
         record.node = text(attributes.get("k8s.node.name"))[:_LONGEST_NAME] or record.node
     namespace, name = (text(attributes.get(key))[:_LONGEST_NAME] for key in ("k8s.namespace.name", "k8s.pod.name"))
     return {PodOfTrace(told.uid[:_LONGEST_NAME], namespace, name)}
+
+
+def _exit(code: Value, reason: str) -> str:
+    told = number(code)
+    return reason if told is None else f"{told} ({reason})" if reason else str(told)
 
 
 def _sync(span: SpanView, kind: StepKind, record: NodeRecord) -> None:

@@ -41,8 +41,8 @@ class NodeStory:
     restarts: int
     ready_unix_nano: int | None
     """Since when it is ready; None where it is not, or nobody tells who watches the Pod."""
-    stopped: bool
-    """Its containers were running and were stopped; otherwise they had ended when it was terminated."""
+    stopped: bool | None
+    """Its containers were running and were stopped, or had ended when it was terminated; None where nobody tells."""
     steps: tuple[NodeStep, ...]
     """By start."""
     more: int
@@ -72,7 +72,7 @@ def tell_node(record: NodeRecord) -> NodeStory:
         ran=bool(starts),
         restarts=_restarts(starts) + record.let_go["start"],
         ready_unix_nano=_ready(steps),
-        stopped=any(step.kind == "stop" for step in steps),
+        stopped=_stopped(record),
         steps=steps,
         more=record.let_go.total(),
     )
@@ -111,6 +111,13 @@ def _without_echoes(steps: Sequence[NodeStep]) -> tuple[NodeStep, ...]:
         elif better not in kinds:
             told.append(step._replace(kind=better, error=step.error if better == "failed" else ""))
     return tuple(told)
+
+
+def _stopped(record: NodeRecord) -> bool | None:
+    kinds = {kind for kind, _ in record.steps}
+    if "stop" in kinds:
+        return True
+    return False if "terminating" in kinds else None
 
 
 def _ready(steps: Sequence[NodeStep]) -> int | None:
