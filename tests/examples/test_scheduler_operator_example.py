@@ -19,6 +19,8 @@ import pytest
 import yaml
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
+from podtrail.otlp import Group, frame, resource_header, scope_header
+from podtrail.story import Library, plain
 from tests.envtest.control_plane import ControlPlane, Refusal
 from tests.scheduler.collector import Collector, attributes
 
@@ -29,7 +31,10 @@ SCHEDULERS = "/apis/podtrail.example.com/v1/namespaces/{}/schedulers"
 DEADLINE = 60
 PROGRAMS = Path(sys.executable).parent
 
-FAVOURITE = """
+PLUGINS = """
+from podtrail_scheduler.framework.status import unschedulable
+
+
 class Favourite:
     \"\"\"Likes one node best.\"\"\"
 
@@ -40,6 +45,18 @@ class Favourite:
 
     def score(self, state, pod, node):
         return 100 if node.name.endswith("blue") else 0
+
+
+class Closed:
+    \"\"\"Refuses every node.\"\"\"
+
+    name = "Closed"
+
+    def __init__(self, handle, args=None):
+        pass
+
+    def filter(self, state, pod, node):
+        return unschedulable("node(s) were closed")
 """
 
 
@@ -103,22 +120,38 @@ class Cluster:
             return None
         return found
 
-    def schedule(self, name: str) -> tuple[str, Span]:
-        """The node that a new Pod comes to, and the root of its attempt."""
-        pods = f"/api/v1/namespaces/{self.namespace}/pods"
-        container = {"name": "c", "image": "i"}
+    def pod(self, name: str) -> dict[str, Any]:
         spec = {
             "schedulerName": self.namespace,
-            "containers": [container],
+            "containers": [{"name": "c", "image": "i"}],
             "nodeSelector": {"for": self.namespace},
             "tolerations": [{"operator": "Exists"}],
         }
-        uid = self.api.create(pods, {"metadata": {"name": name}, "spec": spec})["metadata"]["uid"]
+        return {"metadata": {"name": name}, "spec": spec}
+
+    def attempts(self, name: str) -> list[Span]:
+        """The roots of the attempts of a Pod."""
+        mine = {"k8s.pod.name": name, "k8s.namespace.name": self.namespace}
+        return [span for span in self.spans("SchedulePod") if mine.items() <= attributes(span).items()]
+
+    def why(self, name: str) -> list[str]:
+        """What `podtrail why pod` says of a Pod from all the spans that came."""
+        library = Library()
+        for span in list(self.collector.spans):
+            raw = frame([span.SerializeToString()])
+            group = Group(resource_header({}), scope_header("test"), span.trace_id, raw, 1)
+            library.keep([group], span.end_time_unix_nano)
+        [pod] = library.find(name, self.namespace)
+        told = library.why_pod(pod, library.stories.latest, live=False)
+        assert told is not None
+        return [plain(line) for line in told.lines]
+
+    def schedule(self, name: str) -> tuple[str, Span]:
+        """The node that a new Pod comes to, and the root of its attempt."""
+        pods = f"/api/v1/namespaces/{self.namespace}/pods"
+        self.api.create(pods, self.pod(name))
         node = until(lambda: self.api.get(f"{pods}/{name}")["spec"].get("nodeName"), logs=self.logs)
-        [root] = until(
-            lambda: [span for span in self.spans("SchedulePod") if attributes(span)["k8s.pod.uid"] == uid],
-            logs=self.logs,
-        )
+        [root] = until(lambda: self.attempts(name), logs=self.logs)
         return str(node), root
 
 
@@ -189,7 +222,7 @@ def cluster(
     token = api.create(tokens, {"spec": {}})["status"]["token"]
     kubeconfig = control_plane.write_kubeconfig(tmp_path / "operator.kubeconfig", {"token": token})
     it = Cluster(control_plane, namespace, tmp_path, collector)
-    (tmp_path / "favourite.py").write_text(FAVOURITE)
+    (tmp_path / "plugins.py").write_text(PLUGINS)
     with it.process(
         "operator",
         *(PROGRAMS / "kopf", "run", "--standalone", "--namespace", namespace, EXAMPLE / "scheduler_operator.py"),
@@ -250,7 +283,8 @@ def scheduling(cluster: Cluster) -> Iterator[Path]:
         cluster.process(
             "scheduler",
             *(sys.executable, "-m", "podtrail_scheduler.command.main", "--config", file, "--secure-port=0"),
-            *("--config-reload-period=50ms", "--plugin=Favourite=favourite:Favourite", "--bind-address=127.0.0.1"),
+            *("--config-reload-period=50ms", "--bind-address=127.0.0.1"),
+            *("--plugin=Favourite=plugins:Favourite", "--plugin=Closed=plugins:Closed"),
             "--feature-gates=SchedulerTracing=true,AsyncTraceContextPropagation=true",
             OTEL_BSP_SCHEDULE_DELAY="50",
         ) as log,
@@ -286,6 +320,30 @@ def test_a_score_plugin_that_the_operator_adds_is_what_the_next_attempt_is_made_
     assert generations[0] != generations[1]
     annotation = (cluster.config_map() or {})["metadata"]["annotations"]["tracing.k8s.io/traceparent"]
     assert annotation == f"00-{name_of(updated)}-01"
+
+
+def test_why_says_that_the_configuration_changed_and_who_changed_it(cluster: Cluster) -> None:
+    api, pods = cluster.api, f"/api/v1/namespaces/{cluster.namespace}/pods"
+    api.create(cluster.schedulers, scheduler(cluster.namespace, cluster, [{"name": "Closed"}]))
+    with scheduling(cluster):
+        api.create(pods, cluster.pod("web"))
+        refused = until(lambda: cluster.attempts("web"), logs=cluster.logs)[0]
+        assert attributes(refused)["scheduler.result"] == "Unschedulable"
+        api.patch(f"{cluster.schedulers}/podtrail", {"spec": {"scorePlugins": []}})
+        until(lambda: api.get(f"{pods}/web")["spec"].get("nodeName"), logs=cluster.logs)
+        results = until(
+            lambda: {attributes(span)["scheduler.result"]: attributes(span) for span in cluster.attempts("web")},
+            lambda found: "Success" in found,
+            cluster.logs,
+        )
+    last = results["Success"]["scheduler.attempts"]
+    old, new = (str(results[each]["scheduler.config.generation"])[:6] for each in ("Unschedulable", "Success"))
+    [updated] = cluster.reconciled(**{"kopf.reason": "update"})
+    [told] = [line for line in cluster.why("web") if "configuration" in line]
+    assert told == (
+        f"The scheduler's configuration changed between attempt {last - 1} and {last} ({old} → {new}), "
+        f"by reconcile apply of Scheduler {cluster.namespace}/podtrail, trace {updated.trace_id.hex()}."
+    )
 
 
 def test_a_plugin_that_there_is_not_is_refused_and_the_old_configuration_stays(cluster: Cluster) -> None:

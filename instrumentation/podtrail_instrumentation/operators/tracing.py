@@ -12,7 +12,7 @@
 
 A call is a root of its own, of kind CONSUMER, with a link to the span that the object's annotation names (KEP-5915
 `StartReconcileSpan`), and from the second call on one to the call before. A handler that is called within another for
-the same object (kopf's sub-handlers) is its child.
+the same object (`kopf.execute`) is its child.
 """
 
 import functools
