@@ -27,6 +27,7 @@ class _Origin(NamedTuple):
 
     words: str
     at: datetime | None
+    created: bool
 
 
 class PodFollower:
@@ -62,7 +63,7 @@ class PodFollower:
         if is_pod or expected_pods(written.object):
             self._follow(ListWatch(f"/api/v1/namespaces/{written.namespace}/pods"), self._take_pod)
         words = f"{written.kind} {written.namespace}/{written.name}"
-        self._written.setdefault(written.uid, _Origin(words, written.at))
+        self._written.setdefault(written.uid, _Origin(words, written.at, written.created))
         if is_pod:
             self._see(written.object, "")
         elif expected_pods(written.object) and written.uid not in self._now:
@@ -81,6 +82,8 @@ class PodFollower:
         """The workloads that are about to have more Pods than are known, in words."""
         found = []
         for uid, now in self._now.items():
+            if not self._written[uid].created and is_settled(now):
+                continue  # the Pods that it wants were there before
             known = sum(pod.owner == self._words(uid) for pod in self.pods.values())
             if known < (wanted := expected_pods(now)):
                 found.append(f"{self._words(uid)}: {known} of {wanted} Pods")

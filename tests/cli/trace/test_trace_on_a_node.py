@@ -78,6 +78,12 @@ def test_wait_follows_the_pods_that_controllers_make_of_a_deployment(
     forced = ("apply", "--server-side", "--force-conflicts", "-f", x)
     again = trace("--wait", "--", kubectl, "-n", node_namespace, *forced, environ=here)
     assert again.code == 0, again.told
+    assert "Pod" not in again.told  # those that are there are of the first run
+    restart = ("rollout", "restart", "deployment", "shop")
+    restarted = trace("--wait", "--", kubectl, "-n", node_namespace, *restart, environ=here)
+    assert restarted.code == 0, restarted.told
+    assert len(re.findall(r"  Pod .*  of Deployment", restarted.told)) == 2
+    assert not set(re.findall(r"uid (\S+)", restarted.told)) & {uid for _, uid in told}
 
 
 def test_wait_says_what_a_pod_without_an_image_waits_for(
