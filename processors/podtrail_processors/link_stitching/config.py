@@ -17,13 +17,15 @@ class Config(Model):
     takes at most about 1 KiB, so that the defaults stay below 160 MiB whatever comes, held spans included.
     """
 
-    mode: Literal["link", "lifecycle"] = Field(
+    mode: Literal["link", "lifecycle", "merge"] = Field(
         default="link",
         description="`link`: spans get links and stay in the traces that they came in. `lifecycle`: besides, each "
-        "Pod gets a trace of its own, `PodLifecycle`, whose spans stand for what happened to it and link to that.",
+        "Pod gets a trace of its own, `PodLifecycle`, whose spans stand for what happened to it and link to that. "
+        "`merge`: the spans themselves are moved into that trace, with the ids that they came with as attributes; all "
+        "spans are held for `reorder_wait`.",
     )
     lifecycle: LifecycleSettings = Field(
-        default_factory=LifecycleSettings, description="With `mode: lifecycle`: when lives are told."
+        default_factory=LifecycleSettings, description="With `mode: lifecycle` and `merge`: when lives are told."
     )
     reorder_wait: NonNegativeDuration = Field(
         default=5 * SECOND,

@@ -10,11 +10,24 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import NamedTuple
 
 from podtrail.otlp import Attempt
 from podtrail_processors.link_stitching.trace_fate import TraceFate
+from podtrail_processors.pod_identity import PodEvidence
 
 _MOST_HELD = 500
+
+
+class RequestSpan(NamedTuple):
+    """A request's span; its times by its own clock, Unix nanoseconds."""
+
+    key: bytes
+    """Trace and span id."""
+    start: int
+    end: int
+    evidence: PodEvidence
+    """How it is known whose Pod it is about."""
 
 
 @dataclass(slots=True)
@@ -33,6 +46,8 @@ class NumberedAttempt:
     clock: int
     """Which clock its times are by."""
     fate: TraceFate
+    binding: RequestSpan | None = None
+    """The request that bound its Pod."""
     number: int = 0
     """1 for the first."""
     left: bool = False

@@ -9,6 +9,7 @@ from podtrail.otlp import Batch, Group, span_reader
 from podtrail_processors.link_stitching.amendment import amendment_groups
 from podtrail_processors.link_stitching.config import Config
 from podtrail_processors.link_stitching.lifecycle.lifecycles import Lifecycles
+from podtrail_processors.link_stitching.lifecycle.merger import Merger
 from podtrail_processors.link_stitching.memory import StitchingMemory
 from podtrail_processors.link_stitching.originals import Originals
 from podtrail_processors.link_stitching.prefilter import is_marked, may_link
@@ -54,8 +55,11 @@ class LinkStitching:
         self._room = ReorderWindow()
         self._stitcher = Stitcher(self._memory, self._room, context, amend=config.amendments)
         self._lives: Lifecycles | None = None
-        if config.mode == "lifecycle":
-            known = Originals(self._memory)
+        self._merger: Merger | None = None
+        if config.mode == "merge":
+            self._merger = Merger(self._memory.directory, config.max_traces, config.ttl, context)
+        if config.mode != "link":
+            known = Originals(self._memory, self._merger)
             self._lives = Lifecycles(config.lifecycle, config.max_traces, config.ttl, known, context)
         self._amended = metrics.counter(
             "otelcol_processor_link_stitching_amendments", "Amendment spans sent.", ("processor",)
@@ -89,12 +93,16 @@ class LinkStitching:
             return taken
         for verdict in batch.verdicts:
             if verdict.decision != "sampled" and not verdict.dry_run:
+                for group in filter(lambda group: is_marked(group.spans), verdict.groups):
+                    self._reader.learn(group, now)
                 self._lives.learn(verdict.groups, now)
         self._lives.learn(batch.groups, now)
         return Taken([*taken.out, *self._told(self._lives.expire(now, 0), now)])
 
     def _take(self, batch: Batch, now: int) -> Taken:
         self._memory.expire(now)
+        if self._merger is not None:
+            self._merger.expire(now)
         for verdict in batch.verdicts:
             self._memory.decide(verdict, now)
         passing: list[Group] = []
@@ -114,12 +122,16 @@ class LinkStitching:
     def _concerns(self, group: Group, now: int) -> bool:
         if not self._memory.keep(group.trace_id, now):
             self._memory.keep_new(group.trace_id, _read_start(group.spans)[0].start_time_unix_nano, now)
+        if self._merger is not None:
+            return True
         return is_marked(group.spans) or self._memory.awaits(group.trace_id)
 
     def _hold(self, group: Group, arrived: int, now: int) -> bool:
         """Learn from a group, and hold it if there may be something to write on it; return whether that is so."""
         told = self._reader.learn(group, now)
-        if not (told.stitchable or may_link(group.spans) or self._memory.awaits(group.trace_id)):
+        if self._merger is not None:
+            self._merger.learn(group, told.clues.values(), now)
+        elif not (told.stitchable or may_link(group.spans) or self._memory.awaits(group.trace_id)):
             return False
         self._room.put(group, arrived, now + self._config.reorder_wait, told.clues, told.creating)
         self._stitcher.announce(group, told.clues, now)
@@ -139,7 +151,8 @@ class LinkStitching:
 
     def _stitch(self, leaving: _Leaving, now: int) -> None:
         held = self._room.take()
-        leaving.groups.append(self._stitcher.stitch(held, now))
+        stitched = self._stitcher.stitch(held, now)
+        leaving.groups.append(self._merger.merged(stitched) if self._merger else stitched)
         leaving.spans += held.group.span_count
         leaving.arrived = min(leaving.arrived or held.arrived, held.arrived)
 
@@ -150,13 +163,15 @@ class LinkStitching:
         if amendments:
             self._ledger.created += len(amendments)
             self._amended.add(len(amendments), *self._labels)
-        return [Batch([*leaving.groups, *amendment_groups(amendments)], leaving.arrived)]
+        for told in amendment_groups(amendments):
+            leaving.groups.append(self._merger.merged(told, complete=True) if self._merger else told)
+        return [Batch(leaving.groups, leaving.arrived)]
 
     def _told(self, lives: Sequence[Group], now: int) -> list[Batch]:
         """Return spans of lifecycles as a batch."""
         if not lives:
             return []
-        told = Batch(lives, now)
+        told = Batch([self._merger.relinked(life) for life in lives] if self._merger else lives, now)
         self._ledger.created += told.span_count
         return [told]
 
@@ -192,6 +207,8 @@ class LinkStitching:
         self._memory.move_in(predecessor._memory)
         self._memory.expire(now)
         self._room.move_in(predecessor._room)
+        if self._merger is not None and predecessor._merger is not None:
+            self._merger.move_in(predecessor._merger)
         if self._lives is not None and predecessor._lives is not None:
             self._lives.move_in(predecessor._lives, now)
 

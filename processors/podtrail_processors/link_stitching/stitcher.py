@@ -26,7 +26,7 @@ from podtrail_processors.link_stitching.joining import (
 )
 from podtrail_processors.link_stitching.memory import EarlyJoin, StitchingMemory
 from podtrail_processors.link_stitching.neighbours import status_code_of
-from podtrail_processors.link_stitching.numbering import NumberedAttempt
+from podtrail_processors.link_stitching.numbering import NumberedAttempt, RequestSpan
 from podtrail_processors.link_stitching.prefilter import ATTEMPT_MARK
 from podtrail_processors.link_stitching.reorder_window import Held, ReorderWindow
 from podtrail_processors.link_stitching.span_writing import SpanWriting
@@ -188,6 +188,8 @@ class Stitcher:
             self._memory.await_binding(found.uid, EarlyJoin(writing.key, kind, found.evidence, clues.start), now)
             self._joiner.missed(kind, NOT_BOUND)
             return
+        if kind == links.BINDING and (code or 0) < _REFUSED:
+            attempt.binding = RequestSpan(writing.key, clues.start, clues.end, found.evidence)
         if any(link.trace_id == attempt.trace_id for link in writing.links):
             return
         self._link(writing, attempt, kind, found.evidence, inferred=True)

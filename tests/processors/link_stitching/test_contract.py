@@ -9,7 +9,7 @@ from podtrail_processors.link_stitching.config import Config
 from podtrail_processors.link_stitching.lifecycle.config import LifecycleSettings
 from podtrail_processors.link_stitching.processor import LinkStitching
 
-from podtrail.component import Context
+from podtrail.component import Context, Taken
 from podtrail.config.types import MILLISECOND, SECOND
 from podtrail.otlp import (
     Batch,
@@ -24,6 +24,7 @@ from podtrail.otlp import (
     scope_header,
     split,
 )
+from podtrail.otlp.moving import move_span
 from podtrail.testing.attempts import START, MadeAttempt
 from podtrail.testing.contracts import Arrival, check_processor
 
@@ -144,6 +145,45 @@ def test_memory_stays_within_its_bounds_and_ends_with_its_ttl(config: Config, ar
     assert context.metrics.snapshot()["otelcol_processor_link_stitching_memory_bytes"] == {
         "pipeline=,processor=link_stitching": 0
     }
+
+
+class Unmoved:
+    """`mode: merge`, with what was moved put back to the trace that it says it came from."""
+
+    def __init__(self, config: Config, context: Context) -> None:
+        self._merging = LinkStitching(config.model_copy(update={"mode": "merge"}), context)
+        self.held, self.held_since = self._merging.held, self._merging.held_since
+        self.deadline = self._merging.deadline
+
+    def add(self, batch: Batch, now: int) -> Taken:
+        taken = self._merging.add(batch, now)
+        return Taken(self._back(taken.out), taken.rest)
+
+    def expire(self, now: int, limit: int) -> Sequence[Batch]:
+        return self._back(self._merging.expire(now, limit))
+
+    def drain(self, now: int) -> Sequence[Batch]:
+        return self._back(self._merging.drain(now))
+
+    def take_over(self, predecessor: "Unmoved", now: int) -> None:
+        self._merging.take_over(predecessor._merging, now)
+
+    def _back(self, batches: Sequence[Batch]) -> Sequence[Batch]:
+        return [Batch([*map(self._unmoved, batch.groups)], batch.arrived, batch.verdicts) for batch in batches]
+
+    def _unmoved(self, group: Group) -> Group:
+        came = SpanView(split(group.spans)[0]).attributes.get("podtrail.original.trace_id")
+        if not isinstance(came, str):
+            return group
+        trace = bytes.fromhex(came)
+        spans = [move_span(raw, trace, b"", {}, lambda _: b"") for raw in split(group.spans)]
+        return group._replace(trace_id=trace, spans=frame(spans))
+
+
+@settings(deadline=None, max_examples=100)
+@given(configs, arrivals())
+def test_any_arrivals_keep_the_contract_when_they_are_merged(config: Config, arriving: Sequence[Arrival]) -> None:
+    check_processor(lambda context: Unmoved(config, context), arriving)
 
 
 def test_a_successor_goes_on_counting_and_linking() -> None:

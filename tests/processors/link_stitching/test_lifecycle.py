@@ -30,6 +30,7 @@ service:
 """
 KEEP_ALL = CONFIG.format(policy="{name: all, type: always_sample}")
 KEEP_NONE = CONFIG.format(policy="{name: none, type: latency, latency: {threshold_ms: 100000000}}")
+PATIENT = KEEP_ALL.replace("mode: lifecycle", "mode: lifecycle, lifecycle: {wait: 2m}")
 Spans = Mapping[str, Sequence[ExportedSpan]]
 """By uid."""
 
@@ -116,7 +117,8 @@ def test_a_part_links_to_the_span_that_it_stands_for(recording: str) -> None:
 def test_a_pod_that_waits_has_numbered_attempts_with_who_said_no_and_waits_between_them() -> None:
     life = life_of("waits")
     started = ["sandbox", "container created", "container started"]
-    assert parts(life) == ["queued", "attempt", "queued", "attempt", "bound", *started, "terminating", "terminated"]
+    tried = ["created", "queued", "attempt", "queued", "attempt", "bound"]
+    assert parts(life) == [*tried, *started, "terminating", "terminated"]
     first, second = [each.span for each in life if each.span.name == "attempt"]
     assert (first.attributes["podtrail.attempt.number"], second.attributes["podtrail.attempt.number"]) == (1, 2)
     assert first.attributes["scheduler.result"] == "Unschedulable"
@@ -162,19 +164,19 @@ def test_ids_are_the_same_whoever_tells_and_in_whatever_order_it_came() -> None:
     came = requests("podtrail")
     shuffled = [request for _, request in came]
     random.Random(3).shuffle(shuffled)
-    assert (
-        ids(lives(replay(KEEP_ALL, [(arrival, request) for (arrival, _), request in zip(came, shuffled, strict=True)])))
-        == whole
-    )
-    twice = [each for each in came for _ in range(2)]
-    assert ids(lives(replay(KEEP_ALL, twice))) == whole
+    anyhow = [(arrival, request) for (arrival, _), request in zip(came, shuffled, strict=True)]
+    assert ids(lives(replay(PATIENT, anyhow))) == whole
+    assert ids(lives(replay(KEEP_ALL, anyhow))) <= whole
+    assert ids(lives(replay(KEEP_ALL, [each for each in came for _ in range(2)]))) == whole
 
 
-def test_a_restart_in_the_middle_tells_the_same_spans() -> None:
-    came = requests("podtrail")
+def test_a_restart_in_the_middle_tells_the_same_spans_but_for_a_creation_that_nobody_remembers() -> None:
+    came, whole = requests("podtrail"), ids(lives(told("podtrail")))
     for cut in (len(came) // 2, len(came) * 3 // 4):
-        halves = [lives(replay(KEEP_ALL, half)) for half in (came[:cut], came[cut:])]
-        assert ids(halves[0]) | ids(halves[1]) == ids(lives(told("podtrail")))
+        halves = [ids(lives(replay(KEEP_ALL, half))) for half in (came[:cut], came[cut:])]
+        missing = whole - halves[0] - halves[1]
+        assert halves[0] | halves[1] <= whole
+        assert [name for name, *_ in missing] in ([], ["created"])
 
 
 @cache
@@ -232,11 +234,10 @@ def test_with_a_watch_those_are_ready_that_were(recording: str) -> None:
 
 def test_with_a_watch_ids_are_the_same_in_any_order_that_is_waited_for() -> None:
     came = watched("podtrail")
-    patient = KEEP_ALL.replace("mode: lifecycle", "mode: lifecycle, lifecycle: {wait: 2m}")
-    whole = ids(lives(replay(patient, came)))
+    whole = ids(lives(replay(PATIENT, came)))
     assert whole == ids(lives(told_with_a_watch("podtrail")))
     for seed in range(3):
         shuffled = [request for _, request in came]
         random.Random(seed).shuffle(shuffled)
         anyhow = [(arrival, request) for (arrival, _), request in zip(came, shuffled, strict=True)]
-        assert ids(lives(replay(patient, anyhow))) == whole
+        assert ids(lives(replay(PATIENT, anyhow))) == whole

@@ -8,7 +8,7 @@ from typing import Final
 from podtrail.component import Context
 from podtrail.otlp import Group, Value
 from podtrail_processors.link_stitching.lifecycle.config import LifecycleSettings
-from podtrail_processors.link_stitching.lifecycle.part import ATTEMPT, FAILED_START, Part
+from podtrail_processors.link_stitching.lifecycle.part import ATTEMPT, FAILED_START, QUEUED, Part
 from podtrail_processors.link_stitching.lifecycle.pod_lifecycle import PodLifecycle
 from podtrail_processors.link_stitching.lifecycle.reading import Told, is_told, told_in
 from podtrail_processors.link_stitching.lifecycle.runtime_calls import RuntimeCalls
@@ -138,14 +138,19 @@ class Lifecycles:
     def _tell(self, life: PodLifecycle, otherwise: str) -> int:
         """Tell what is new of a life, with its root if that was not sent; return how many spans that takes."""
         life.due = 0
+        if life.parts:
+            self._ask(life)
         parts, surplus = life.tell(self._settings.max_parts_per_pod)
+        told = [part for part in parts if part.kind == QUEUED or not self._known.moved(part.original)]
         if surplus:
             self._forgotten("part", "full", surplus)
         root = None if life.rooted or not parts else self._root(parts, life.state or otherwise)
         if not parts:
             return 0
-        group = life_group(life, parts, self._known, root)
-        for part in parts:
+        if not told and root is None:
+            return 0
+        group = life_group(life, told, self._known, root)
+        for part in told:
             self._spans.add(1, *self._labels, part.kind)
         if root is not None:
             life.rooted = True
@@ -153,6 +158,13 @@ class Lifecycles:
             self._states.add(1, *self._labels, str(root.attributes[STATE]))
         self._out.append(group)
         return group.span_count
+
+    def _ask(self, life: PodLifecycle) -> None:
+        """Take what is known only now that all has been stitched: the requests that created and bound the Pod."""
+        attempts = [part.original for part in life.parts.values() if part.kind == ATTEMPT]
+        for part in (self._known.creation(life.uid), *map(self._known.binding, attempts)):
+            if part is not None:
+                life.take(part)
 
     def _root(self, parts: list[Part], state: str) -> Part:
         attempts = [part for part in parts if part.kind == ATTEMPT]

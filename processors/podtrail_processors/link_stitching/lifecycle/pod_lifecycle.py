@@ -86,6 +86,8 @@ class PodLifecycle:
         self.parts.clear()
         parts = [self._in_order(part, parts) for part in parts]
         self._moments += [part.end for part in parts if part.kind in _QUEUED_AFTER]
+        # The scheduler may see a Pod before its client is answered.
+        self._moments += [part.start for part in parts if part.kind == CREATED]
         parts += self._queued(parts)
         self._moments = sorted(self._moments)[-_MOST_MOMENTS:]
         parts.sort(key=attrgetter("start", "end", "kind", "which"))

@@ -22,7 +22,7 @@ from podtrail_processors.link_stitching.lifecycle.part import (
     TERMINATING,
     Part,
 )
-from podtrail_processors.pod_identity import POD_UID, sound_uid
+from podtrail_processors.pod_identity import POD_UID, PodEvidence, sound_uid
 
 SYNC_MARKS: Final = (b"syncPod", b"syncTerminat")
 _CALLS: Final = {
@@ -78,7 +78,7 @@ def _part_of_sync(span: SpanView) -> Part | None:
     message = span.status.message[:_LONGEST]
     if span.name in _ENDS:
         error = (message or "failed") if failed else ""
-        return Part(_ENDS[span.name], b"", span.start, span.end, original, POD_UID, error=error)
+        return Part(_ENDS[span.name], b"", span.start, span.end, original, PodEvidence.POD_UID.value, error=error)
     return failed_start(span, original, message) if failed else None
 
 
@@ -104,7 +104,7 @@ def start_failure(
         span.start,
         span.end,
         original,
-        POD_UID,
+        PodEvidence.POD_UID.value,
         rank,
         attributes,
         message or reason or "failed",
@@ -128,7 +128,7 @@ def read_call(span: SpanView) -> Call | None:
         span.start,
         span.end,
         span.trace_id + span.span_id,
-        "container.name" if uid else "trace",
+        (PodEvidence.CONTAINER_ID if uid else PodEvidence.TRACE).value,
         BY_CALLED if of_server else BY_CALLER,
         attributes,
         (span.status.message[:_LONGEST] or "failed") if span.status.code == _ERROR else "",

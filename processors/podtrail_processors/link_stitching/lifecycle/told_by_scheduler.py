@@ -5,7 +5,7 @@ from typing import Final
 
 from podtrail.otlp import Attempt, Rejection, Value, read_message, read_rejections, split
 from podtrail_processors.link_stitching.lifecycle.part import ATTEMPT, BOUND, BY_ATTEMPT, BY_CALLER, Part
-from podtrail_processors.pod_identity import POD_UID
+from podtrail_processors.pod_identity import PodEvidence
 
 _MOST_REASONS: Final = 16
 _LONGEST: Final = 500
@@ -13,7 +13,7 @@ _LONGEST: Final = 500
 
 def parts_of(attempt: Attempt, spans: bytes) -> Iterable[Part]:
     """Yield the parts that an attempt tells; `spans` are those of its trace that came along."""
-    original = attempt.trace_id + attempt.span_id
+    original, evidence = attempt.trace_id + attempt.span_id, PodEvidence.POD_UID.value
     attributes: dict[str, Value] = {}
     if attempt.result:
         attributes["scheduler.result"] = attempt.result
@@ -24,9 +24,9 @@ def parts_of(attempt: Attempt, spans: bytes) -> Iterable[Part]:
     if attempt.failed and (said := said_no(attempt, spans)):
         attributes["podtrail.attempt.rejections"] = said
     error = (attempt.message[:_LONGEST] or attempt.result) if attempt.failed else ""
-    yield Part(ATTEMPT, original, attempt.start, attempt.end, original, POD_UID, BY_CALLER, attributes, error)
+    yield Part(ATTEMPT, original, attempt.start, attempt.end, original, evidence, BY_CALLER, attributes, error)
     if attempt.result == "Success":
-        yield Part(BOUND, b"", attempt.end, attempt.end, original, POD_UID, BY_ATTEMPT)
+        yield Part(BOUND, b"", attempt.end, attempt.end, original, evidence, BY_ATTEMPT)
 
 
 def said_no(attempt: Attempt, spans: bytes) -> list[Value]:

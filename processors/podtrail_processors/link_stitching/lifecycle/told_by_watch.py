@@ -19,7 +19,7 @@ from podtrail_processors.link_stitching.lifecycle.part import (
     Part,
 )
 from podtrail_processors.link_stitching.lifecycle.told_by_kubelet import start_failure
-from podtrail_processors.pod_identity import POD_UID
+from podtrail_processors.pod_identity import PodEvidence
 
 _ONCE: Final = {
     "created": CREATED,
@@ -60,4 +60,4 @@ def part_of(span: SpanView, told: PodTransition) -> Part | None:
         attributes |= {"k8s.container.name": told.container, "k8s.container.restart_count": told.restarts}
     failed = span.status.code == 2
     error = (span.status.message or told.reason or "failed") if failed else ""
-    return Part(kind, which, span.start, span.end, original, POD_UID, BY_WATCH, attributes, error)
+    return Part(kind, which, span.start, span.end, original, PodEvidence.POD_UID.value, BY_WATCH, attributes, error)

@@ -22,6 +22,15 @@ class Known(Protocol):
     def number(self, original: bytes) -> int:
         """Return the number of an attempt; 0 when it is not known."""
 
+    def creation(self, uid: str) -> Part | None:
+        """Return the request that created a Pod as a part of its life; None where none is known for certain."""
+
+    def binding(self, attempt: bytes) -> Part | None:
+        """Return the request by which an attempt bound its Pod as a part of its life; None where none is known."""
+
+    def moved(self, original: bytes) -> bool:
+        """Say whether a span is moved into the life itself, so that nothing has to stand for it."""
+
     def outcome(self, original: bytes) -> Mapping[str, Value]:
         """Return the attributes that say whether a link to a span leads anywhere."""
 

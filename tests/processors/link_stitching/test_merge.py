@@ -1,0 +1,126 @@
+"""`mode: merge` on the recordings of a real node: a Pod's spans are one tree, with the ids that they came with."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import pytest
+from podtrail_processors.link_stitching.config import Config
+from podtrail_processors.link_stitching.processor import LinkStitching
+
+from podtrail.component import Context
+from podtrail.config.types import SECOND
+from podtrail.otlp import Batch, Group, SpanView, Value, encode_span, frame, resource_header, scope_header, split
+from podtrail.testing import Run, replay
+from podtrail.testing.attempts import START
+
+RECORDINGS = Path(__file__).parents[2] / "data/recordings/node"
+CONFIG = """
+receivers: {otlp: {protocols: {grpc: {}}}}
+processors:
+  link_stitching: {mode: MODE}
+exporters: {debug: {}}
+service: {pipelines: {traces: {receivers: [otlp], processors: [link_stitching], exporters: [debug]}}}
+"""
+
+
+@cache
+def run(mode: str, recording: str) -> Run:
+    return replay(CONFIG.replace("MODE", mode), RECORDINGS / recording / "spans.otlp.zst")
+
+
+def spans(mode: str, recording: str) -> list[SpanView]:
+    return [each.span for each in run(mode, recording).exported["debug"]]
+
+
+def moved(recording: str) -> Mapping[bytes, Sequence[SpanView]]:
+    """The lives, by trace id."""
+    found: dict[bytes, list[SpanView]] = defaultdict(list)
+    roots = {span.trace_id for span in spans("merge", recording) if span.name == "PodLifecycle"}
+    for span in spans("merge", recording):
+        if span.trace_id in roots:
+            found[span.trace_id].append(span)
+    return found
+
+
+@pytest.mark.parametrize("recording", ["podtrail", "stock"])
+def test_each_life_is_one_tree(recording: str) -> None:
+    lives = moved(recording)
+    assert len(lives) == 10
+    for life in lives.values():
+        by_id = {span.span_id: span for span in life}
+        assert len(by_id) == len(life)
+        roots = [span for span in life if not span.parent_span_id]
+        assert [span.name for span in roots] == ["PodLifecycle"]
+        assert [span.name for span in life if span.parent_span_id and span.parent_span_id not in by_id] == []
+        assert len(life) > 40
+
+
+@pytest.mark.parametrize("recording", ["podtrail", "stock"])
+def test_no_span_is_lost_and_the_ids_it_came_with_are_in_its_attributes(recording: str) -> None:
+    def original(span: SpanView) -> tuple[str, str]:
+        kept = span.attributes.get("podtrail.original.trace_id"), span.attributes.get("podtrail.original.span_id")
+        return (str(kept[0]), str(kept[1])) if kept[0] else (span.trace_id.hex(), span.span_id.hex())
+
+    def of_others(mode: str) -> list[SpanView]:
+        made = {("PodLifecycle"), "queued", "podtrail.amendment"}
+        return [span for span in spans(mode, recording) if span.name not in made]
+
+    before = Counter((span.trace_id.hex(), span.span_id.hex()) for span in of_others("link"))
+    assert Counter(map(original, of_others("merge"))) == before
+
+
+@pytest.mark.parametrize("recording", ["podtrail", "stock"])
+def test_links_lead_to_where_their_targets_are_now(recording: str) -> None:
+    left = {(span.trace_id, span.span_id) for span in spans("merge", recording)}
+    before = {(span.trace_id, span.span_id) for span in spans("link", recording)}
+    resolved = [(link.trace_id, link.span_id) for span in spans("link", recording) for link in span.links]
+    now = [(link.trace_id, link.span_id) for span in spans("merge", recording) for link in span.links]
+    assert [target for target in now if target not in left and target in before] == []
+    assert len([target for target in now if target in left]) >= len([target for target in resolved if target in before])
+
+
+def test_a_parent_stays_a_parent() -> None:
+    for life in moved("podtrail").values():
+        by_id = {span.span_id: span for span in life}
+        for span in life:
+            if span.name == "schedulingCycle":
+                assert by_id[span.parent_span_id].name == "SchedulePod"
+            if span.name == "SchedulePod":
+                assert by_id[span.parent_span_id].name == "PodLifecycle"
+            if span.name == "cri.sandbox.run":
+                assert by_id[span.parent_span_id].name.endswith("/RunPodSandbox")
+
+
+def leaving(*groups: Group, later: Sequence[Group] = ()) -> dict[bytes, bytes]:
+    """The trace that each span left in, by span id; `later` came when the others had left."""
+    stitching = LinkStitching(Config(mode="merge"), Context(id="link_stitching"))
+    stitching.add(Batch(groups, START), START)
+    out = [*stitching.expire(START + 6 * SECOND, 1000)]
+    stitching.add(Batch(later, START), START + 7 * SECOND)
+    out += stitching.drain(START + 8 * SECOND)
+    views = [SpanView(raw) for batch in out for group in batch.groups for raw in split(group.spans)]
+    return {view.span_id: view.trace_id for view in views}
+
+
+def sync(uid: str, span: bytes, trace: bytes = b"t" * 16, name: str = "syncPod") -> Group:
+    told: dict[str, Value] = {"k8s.pod.uid": uid, "k8s.pod.name": uid[:3], "k8s.namespace.name": "default"}
+    raw = encode_span(trace_id=trace, span_id=span, name=name, start=START, end=START + 1, attributes=told)
+    return Group(resource_header({"service.name": "kubelet"}), scope_header("k"), trace, frame([raw]), 1)
+
+
+ONE, OTHER = "1f3c0a52-0000-4000-8000-000000000001", "2f3c0a52-0000-4000-8000-000000000002"
+
+
+def test_a_trace_about_two_pods_stays_as_it_is() -> None:
+    left = leaving(sync(ONE, b"span-one", name="reconcile"), sync(OTHER, b"span-two", name="reconcile"))
+    assert (left[b"span-one"], left[b"span-two"]) == (b"t" * 16, b"t" * 16)
+
+
+def test_what_comes_later_goes_the_same_way() -> None:
+    life = bytes.fromhex(ONE.replace("-", ""))
+    left = leaving(sync(ONE, b"span-one"), later=[sync("", b"span-two", name="anything")])
+    assert (left[b"span-one"], left[b"span-two"]) == (life, life)
+    left = leaving(sync("", b"span-one", name="anything"), later=[sync(ONE, b"span-two")])
+    assert (left[b"span-one"], left[b"span-two"]) == (b"t" * 16, b"t" * 16)
