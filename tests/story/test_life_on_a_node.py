@@ -155,6 +155,13 @@ def test_where_the_time_until_it_ran_went_is_told_in_a_line_and_as_a_table(node:
     assert 98 <= sum(shares) <= 102
 
 
+def test_a_pod_that_waited_for_room_says_so_where_the_time_went(node: Library) -> None:
+    [line] = [line for line in told(node, "waits") if "%" in line]
+    assert line.startswith(
+        "4.37 s from its creation to its first container: 81 % no node for it, 8 % sandbox and network"
+    )
+
+
 def test_who_made_a_pod_is_told_through_its_controllers(node: Library) -> None:
     assert moments(node, "web-")[0] == "created by kube-controller-manager"
     assert "deletion asked for by kube-controller-manager" in moments(node, "sums-")

@@ -215,10 +215,14 @@ def _parts(pod: PodStory, story: NodeStory, start: NodeStep, created: PodRequest
     sync = next(iter(story.of("sync")), None)
     sandbox = next(iter(story.of("sandbox")), None)
     pulls = [step for step in story.of("pull") if step.end <= start.start_unix_nano]
+    tried_once = chosen is None or chosen is pod.attempts[0]
     before = "created, and seen by the scheduler" if pod.attempts else "queue and scheduling (not in this source)"
     moments: list[tuple[str, int | None]] = [
         (before, created.start_unix_nano if created else None),
-        ("scheduling and binding", pod.attempts[0].start_unix_nano if pod.attempts else None),
+        (
+            "scheduling and binding" if tried_once else "no node for it",
+            pod.attempts[0].start_unix_nano if pod.attempts else None,
+        ),
         ("the attempt that bound it", chosen.start_unix_nano if chosen and chosen is not pod.attempts[0] else None),
         ("kubelet, before the sandbox (admission, volumes)", sync.start_unix_nano if sync else None),
         ("sandbox and network", sandbox.start_unix_nano if sandbox else None),
