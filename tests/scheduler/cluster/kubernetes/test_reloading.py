@@ -158,3 +158,18 @@ def test_what_is_wrong_is_said_and_the_old_one_stays(
     scheduler.log('"Configuration is the same"')
     assert scheduler.node_of(make_pod("web", namespace, nodeSelector={"for": namespace})) == f"{namespace}-red"
     assert scheduler.reloads() == {"success": 1.0, "unchanged": 1.0, "refused": 3.0}
+
+
+def test_without_its_gate_the_file_names_no_span(
+    reloaded: Callable[..., Reloaded], namespace: str, make_pod: Any, spans: Collector
+) -> None:
+    scheduler = reloaded("--feature-gates=AsyncTraceContextPropagation=false")
+    scheduler.write(f"# tracing.k8s.io/traceparent: {CHANGE}\n", profiles=preferring(namespace, "blue"))
+    scheduler.hang_up()
+    scheduler.log('"Configuration reloaded"')
+    assert scheduler.node_of(make_pod("web", namespace, nodeSelector={"for": namespace})) == f"{namespace}-blue"
+    [attempt] = until(
+        lambda: [span for span in spans.spans if span.name == "SchedulePod"], lambda found: found, scheduler.running
+    )
+    assert "scheduler.config.generation" in attributes(attempt)
+    assert not attempt.links
