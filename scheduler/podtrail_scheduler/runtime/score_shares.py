@@ -43,7 +43,7 @@ class ScoreShares:
 
         `sums` are above `base`, and empty where all nodes have the same; `ties` nodes have the highest.
         """
-        best = [winner, *[place for place in _best(sums, len(nodes)) if place != winner][: MOST_NODES - 1]]
+        best = [winner, *[place for place in _best(sums, winner, ties) if place != winner][: MOST_NODES - 1]]
         pick = itemgetter(*best)
         totals = [base + each for each in pick(sums)] if sums else [base] * len(best)
         told: Told = {
@@ -66,12 +66,13 @@ class ScoreShares:
         return told
 
 
-def _best(sums: Sequence[int], count: int) -> list[int]:
+def _best(sums: Sequence[int], winner: int, ties: int) -> list[int]:
     """The places of the highest sums; of equals the first."""
     if not sums:
-        return list(range(min(count, MOST_NODES)))
+        return list(range(min(ties, MOST_NODES)))
     places: list[int] = []
-    for value in sorted(set(sums), reverse=True)[:MOST_NODES]:
+    # Mostly the winner has equals enough, and the other sums need no looking at.
+    for value in (sums[winner],) if ties >= MOST_NODES else sorted(set(sums), reverse=True)[:MOST_NODES]:
         place = -1
         while len(places) < MOST_NODES:
             try:
