@@ -154,7 +154,7 @@ class TestNothingToWrite:
         assert made == {"kind": "Pod"}
         assert [(labels["result"], value) for _, labels, value in tracing.samples()] == [("no_context", 1)]
 
-    @pytest.mark.parametrize("made", [3, "Pod", object(), None], ids=repr)
+    @pytest.mark.parametrize("made", [3, "Pod", object(), None], ids=["number", "text", "object", "none"])
     def test_what_is_no_object_is_said_and_counted(
         self, tracing: OperatorTracing, arguments: Arguments, made: Any, caplog: pytest.LogCaptureFixture
     ) -> None:
