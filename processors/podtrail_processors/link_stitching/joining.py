@@ -11,6 +11,7 @@ from podtrail_processors.link_stitching import links
 from podtrail_processors.link_stitching.memory import StitchingMemory
 from podtrail_processors.link_stitching.numbering import NumberedAttempt
 from podtrail_processors.pod_identity import (
+    ACCOUNT,
     CLOCK_SLACK,
     CLOCKS_APART,
     EVENT,
@@ -59,7 +60,7 @@ def kind_of(clues: PodClues, *, is_delete: bool) -> str:
         return links.SCHEDULING if clues.sync == _STARTS else links.TERMINATION
     if clues.action == EVENT:
         return links.EVENT
-    if not clues.place:
+    if not clues.place and clues.action != ACCOUNT:
         return links.RUNTIME
     if clues.server and clues.action == _BINDING:
         return links.BINDING

@@ -14,6 +14,7 @@ ATTEMPT_MARK: Final = ROOT_NAME.encode()
 _SYNC_MARK: Final = b"sync"
 _POD_PATH: Final = b"/pods/"
 _EVENT_PATH: Final = b"/events"
+_TOKEN_PATH: Final = b"/token"
 _ID_END: Final = b".id"
 _COMMON_END: Final = b"Pod"
 CREATION_MARK: Final = b"Create etcd3"
@@ -29,7 +30,12 @@ def is_marked(spans: bytes) -> bool:
     """Say whether there may be an attempt, a span that tells of a Pod or one with links among these."""
     if _COMMON_END in spans and (ATTEMPT_MARK in spans or _SYNC_MARK in spans):
         return True
-    if _POD_PATH in spans or _EVENT_PATH in spans or (_ID_END in spans and CLUE_MARK.search(spans)):
+    if (
+        _POD_PATH in spans
+        or _EVENT_PATH in spans
+        or _TOKEN_PATH in spans
+        or (_ID_END in spans and CLUE_MARK.search(spans))
+    ):
         return True
     if (CREATION_MARK in spans or POST_MARK in spans) and COLLECTION_MARK.search(spans):
         return True

@@ -8,6 +8,7 @@ of any span which Pod it is about and by which evidence, or how many Pods can be
 """
 
 from podtrail_processors.pod_identity.clues import (
+    ACCOUNT,
     CLUE_MARK,
     EVENT,
     REQUEST_KEYS,
@@ -36,6 +37,7 @@ from podtrail_processors.pod_identity.sighting import (
 )
 
 __all__ = [
+    "ACCOUNT",
     "AUDIT_ID",
     "CLOCKS_APART",
     "CLOCK_SLACK",

@@ -12,8 +12,12 @@ SYNCS: Final = frozenset({"syncPod", "syncTerminatingPod", "syncTerminatedPod"})
 """The kubelet's spans of a Pod (KEP-2831): each is the root of a trace."""
 EVENT: Final = "event"
 """The action of a request that writes an Event about a Pod, or about something else of that name."""
+ACCOUNT: Final = "serviceaccounts/token"
+"""The action of a request for a token of a ServiceAccount: the API server looks up the Pod that it is for."""
+UNNAMED: Final = frozenset({EVENT, ACCOUNT})
+"""Of these requests neither the client's nor the server's own span need name the Pod, but what is done for them."""
 
-CLUE_MARK: Final = re.compile(rb"k8s\.pod\.uid|/pods|/events|sandbox\.id|container\.id|task\.id|cni\.id")
+CLUE_MARK: Final = re.compile(rb"k8s\.pod\.uid|/pods|/events|/token|sandbox\.id|container\.id|task\.id|cni\.id")
 """Where this does not stand among the bytes of a span, it has no clue."""
 
 REQUEST_KEYS: Final = READ_KEYS | {b"url.full"}
@@ -35,6 +39,9 @@ _POD_PATH: Final = re.compile(r"/api/v1/namespaces/" + _NAMED % "pods" + r"(?:/(
 _EVENTS: Final = r"(?:/api/v1|/apis/events\.k8s\.io/v1)/namespaces/"
 _EVENT_PATH: Final = re.compile(rf"(?:https?://[^/]{{1,300}})?{_EVENTS}{_NAMED % 'events'}(?:\?.*)?", re.DOTALL)
 _EVENT_COLLECTION: Final = re.compile(rf"(?:https?://[^/]{{1,300}})?{_EVENTS}[^/?]{{1,63}}/events(?:\?.*)?", re.DOTALL)
+_TOKEN_PATH: Final = re.compile(
+    r"(?:https?://[^/]{1,300})?/api/v1/namespaces/[^/?]{1,63}/serviceaccounts/[^/?]{1,253}/token(?:\?.*)?", re.DOTALL
+)
 _EVENT_KEY: Final = re.compile(r"(?:/registry)?/events/([^/]{1,63})/([^/]{1,253})")
 _EVENT_NAME: Final = re.compile(r"(.{1,253})\.[0-9a-f]{8,16}")
 """What client-go and events.k8s.io call an Event: its object's name and a time in hexadecimal digits."""
@@ -82,7 +89,9 @@ class PodClues(NamedTuple):
         Others are parts of such a one.
         """
         if self.server or self.client:
-            return bool(self.place or self.action == EVENT or (self.server and (self.container_id or self.sandbox_id)))
+            return bool(
+                self.place or self.action in UNNAMED or (self.server and (self.container_id or self.sandbox_id))
+            )
         return bool(self.sync or (self.root and (self.container_id or self.sandbox_id)))
 
     @property
@@ -153,8 +162,10 @@ def _event(attributes: Mapping[str, Value], kind: int, start: int) -> Sighting |
     url = url or _text(attributes.get("url.full") if kind == _CLIENT_KIND else "")
     if found := _EVENT_PATH.fullmatch(url) if url else None:
         return _event_of(found[1], found[2], start, audit_id)
-    if url and (audit_id or kind == _CLIENT_KIND) and _EVENT_COLLECTION.fullmatch(url):
-        return Sighting("", "", start, EVENT, audit_id)
+    if url and (audit_id or kind == _CLIENT_KIND):
+        for path, action in ((_EVENT_COLLECTION, EVENT), (_TOKEN_PATH, ACCOUNT)):
+            if path.fullmatch(url):
+                return Sighting("", "", start, action, audit_id)
     return None
 
 

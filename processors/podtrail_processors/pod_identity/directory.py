@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from podtrail.lru import Lru
 from podtrail.otlp import resource_attributes
-from podtrail_processors.pod_identity.clues import EVENT, PodClues
+from podtrail_processors.pod_identity.clues import EVENT, UNNAMED, PodClues
 from podtrail_processors.pod_identity.identity import IdentifiedPod, PodEvidence
 from podtrail_processors.pod_identity.lives import ClockTime, PlaceHistory, PodCreation
 from podtrail_processors.pod_identity.sighting import CREATE
@@ -127,12 +127,12 @@ class PodDirectory:
                 self._seen(clues.uid, clues.start, source, now)
         elif clues.client and clues.place:
             self._partners.put(clues.span, (clues, source), now)
-        elif clues.action == EVENT and clues.server and len(clues.links) == 1:
+        elif clues.action in UNNAMED and clues.server and len(clues.links) == 1:
             self._partners.put(clues.links[0] + _SERVER_SIDE, (clues, source), now)
-        if clues.audit_id and clues.place and clues.action in (CREATE, EVENT):
-            told = (clues.place, clues.action)
+        if clues.audit_id and clues.place and (clues.action in (CREATE, EVENT) or not clues.server):
+            told = (clues.place, clues.action if clues.action in (CREATE, EVENT) else "")
             known = self._requests.get(clues.audit_id)
-            self._requests.put(clues.audit_id, told if known in (None, told) else (_DISPUTED, _DISPUTED), now)
+            self._requests.put(clues.audit_id, _agreed(known, told), now)
 
     def learn_attempt(self, uid: str, place: str, trace_id: bytes, start: int, source: SpanSource, now: int) -> None:
         """Learn of an attempt to schedule a Pod, which began at `start` by the clock of the source."""
@@ -274,6 +274,12 @@ class PodDirectory:
 
     def _told(self, uid: str, evidence: PodEvidence) -> IdentifiedPod:
         return IdentifiedPod("", evidence, 2) if uid == _DISPUTED else IdentifiedPod(uid, evidence)
+
+
+def _agreed(known: tuple[str, str] | None, told: tuple[str, str]) -> tuple[str, str]:
+    if known is None or known == told:
+        return told
+    return (known[0], known[1] or told[1]) if known[0] == told[0] else (_DISPUTED, _DISPUTED)
 
 
 def _writes_of_pods(clues: PodClues, source: SpanSource) -> bool:
