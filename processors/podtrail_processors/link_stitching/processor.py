@@ -76,10 +76,14 @@ class LinkStitching:
             "otelcol_processor_link_stitching_memory_bytes",
             "Estimated bytes of what is remembered and held.",
             ("processor", "pipeline"),
-        ).read_from(lambda: self._memory.size() + self._room.size, context.id, context.pipeline)
+        ).read_from(self._size, context.id, context.pipeline)
 
     def _remembered(self, what: str) -> int:
         return self._memory.sizes()[what]
+
+    def _size(self) -> int:
+        lives = self._lives.size() if self._lives else 0
+        return self._memory.size() + self._room.size + lives + (self._merger.size() if self._merger else 0)
 
     @property
     def passes_on(self) -> bool:

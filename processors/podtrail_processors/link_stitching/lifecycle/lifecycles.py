@@ -19,6 +19,9 @@ _TIMEOUT: Final = "timeout"
 _LONGEST_NAME: Final = 253
 _FEW: Final = 64
 
+# What an entry takes, as measured.
+_LIFE_BYTES, _PART_BYTES, _TOLD_BYTES = 1300, 2000, 90
+
 
 class Lifecycles:
     """All lives that are remembered. Times are Unix nanoseconds of pipeline time."""
@@ -57,6 +60,12 @@ class Lifecycles:
 
     def _remembered(self, processor: str, pipeline: str) -> dict[tuple[str, ...], float]:
         return {(processor, pipeline, "pod"): len(self._lives), (processor, pipeline, "call"): len(self._calls)}
+
+    def size(self) -> int:
+        """Return an estimate of the bytes that all entries take, parts with the longest messages."""
+        lives = [(len(life.parts), len(life.told)) for _, life, _ in self._lives.dated()]
+        parts = sum([parts for parts, _ in lives]) + len(self._calls)
+        return len(lives) * _LIFE_BYTES + parts * _PART_BYTES + sum([told for _, told in lives]) * _TOLD_BYTES
 
     def learn(self, groups: Iterable[Group], now: int) -> None:
         """Learn from spans, whether they pass or were dropped."""

@@ -23,6 +23,7 @@ PARENT: Final = "podtrail.original.parent_span_id"
 
 _MOST_CLUES: Final = 64
 _MOST_IDS: Final = 300_000
+_TRACE_BYTES, _ID_BYTES = 700, 110
 _HAS_REMOTE, _IS_REMOTE = 0x100, 0x200
 _SERVER, _CONSUMER = 2, 5
 
@@ -59,6 +60,10 @@ class Merger:
             "Traces of which merging no longer remembers whether they moved, by why.",
             ("processor", "reason"),
         )
+
+    def size(self) -> int:
+        """Return an estimate of the bytes that all entries take."""
+        return len(self._traces) * _TRACE_BYTES + self._ids * _ID_BYTES
 
     def learn(self, group: Group, clues: Iterable[PodClues], now: int) -> None:
         """Learn from a group that comes in, whose spans say this of their Pods."""
