@@ -128,3 +128,6 @@ def main() -> None:
     print(f"reading their span ids     {floor:6.2f} us a group: passing is {passing / floor:.2f} of that")
     print(f"an attempt kept            {attempts_cost():6.1f} us in all, numbered and linked, its neighbour told")
     print(f"an attempt sampled out     {dropped_cost():6.1f} us to learn from its verdict")
+    costs = mode_costs()
+    for mode, cost in costs.items():
+        print(f"mode: {mode:<20} {cost:6.2f} us a span of a node's story, {cost / costs['link']:.2f} of mode: link")

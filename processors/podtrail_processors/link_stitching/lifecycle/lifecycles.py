@@ -59,7 +59,8 @@ class Lifecycles:
         ).read_all_from(partial(self._remembered, context.id, context.pipeline))
 
     def _remembered(self, processor: str, pipeline: str) -> dict[tuple[str, ...], float]:
-        return {(processor, pipeline, "pod"): len(self._lives), (processor, pipeline, "call"): len(self._calls)}
+        sizes = {"pod": len(self._lives), "call": len(self._calls), "due": len(self._dues)}
+        return {(processor, pipeline, what): size for what, size in sizes.items()}
 
     def size(self) -> int:
         """Return an estimate of the bytes that all entries take, parts with the longest messages."""
