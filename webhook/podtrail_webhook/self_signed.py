@@ -57,20 +57,24 @@ class SelfSignedCertificate:
     async def obtain(self) -> None:
         """Returns when there is a certificate to show; tries until then, longer and longer apart."""
         failures = 0
-        while not await self._tried():
-            back_off = min(_FIRST_BACK_OFF * 2.0**failures, _LONGEST_BACK_OFF)
+        while not await self._tried() and self._shown is None:
+            await _back_off(failures)
             failures += 1
-            await asyncio.sleep(back_off * (1 + random.random()))  # noqa: S311 - no secret
 
     async def keep(self, interval: float) -> None:
         """Renews in time, takes up what another replica made, mends what somebody took away; for ever.
+
+        What fails is tried again sooner: the webhook's configuration may come after the webhook.
 
         Args:
             interval: Seconds between two looks, to which up to half is added so that replicas don't come together.
         """
         while True:
+            failures = 0
+            while not await self._tried():
+                await _back_off(failures)
+                failures += 1
             await asyncio.sleep(interval * (1 + random.random() / 2))  # noqa: S311 - no secret
-            await self._tried()
 
     async def _tried(self) -> bool:
         try:
@@ -89,14 +93,19 @@ class SelfSignedCertificate:
             StartError: the certificate is of no use.
         """
         held = await self._held()
+        if self._shown is None:
+            self._take_up(held)
         published = await self._publish(held.authorities)
         if held != self._shown:
-            if published and self._shown is not None:
+            if published:
                 await asyncio.sleep(_PROPAGATION)
-            load_certificate(self.context, ServerPems(held.certificate, held.key, None))
-            self._shown = held
-            self._telemetry.certificate("loaded")
-            _log.info("took up the certificate in the Secret %s", self._secret_name)
+            self._take_up(held)
+
+    def _take_up(self, held: SelfSigned) -> None:
+        load_certificate(self.context, ServerPems(held.certificate, held.key, None))
+        self._shown = held
+        self._telemetry.certificate("loaded")
+        _log.info("took up the certificate in the Secret %s", self._secret_name)
 
     async def _held(self) -> SelfSigned:
         """What the Secret holds, made anew where that is of no use."""
@@ -158,6 +167,11 @@ class SelfSignedCertificate:
     @property
     def _secret_name(self) -> str:
         return f"{self._settings.namespace}/{self._settings.secret}"
+
+
+async def _back_off(failures: int) -> None:
+    longest = min(_FIRST_BACK_OFF * 2.0**failures, _LONGEST_BACK_OFF)
+    await asyncio.sleep(longest * (1 + random.random()))  # noqa: S311 - no secret
 
 
 def _held_by(secret: Mapping[str, Any] | None) -> SelfSigned | None:
