@@ -22,6 +22,10 @@ COLLECTIONS = {
 }
 """Where the API server has objects of a kind."""
 _KINDS = {
+    "ClusterRole": ("apis/rbac.authorization.k8s.io/v1", "clusterroles"),
+    "ClusterRoleBinding": ("apis/rbac.authorization.k8s.io/v1", "clusterrolebindings"),
+    "ConfigMap": ("api/v1", "configmaps"),
+    "DaemonSet": ("apis/apps/v1", "daemonsets"),
     "Deployment": ("apis/apps/v1", "deployments"),
     "MutatingWebhookConfiguration": ("apis/admissionregistration.k8s.io/v1", "mutatingwebhookconfigurations"),
     "Namespace": ("api/v1", "namespaces"),

@@ -78,9 +78,10 @@ class Node(ControlPlane):
         self._await("kubelet", self.ready)
 
     def stop(self) -> None:
-        """Ends everything that runs on it; the enclosure takes what is left of containers."""
+        """Ends everything that runs on it, if it has not ended; the enclosure takes what is left of containers."""
         if self._services is not None:
             self._services.close()
+            self._services = None
         super().stop()
         self.enclosure.close()
         remove_cgroups(self._cgroup)

@@ -66,6 +66,10 @@ class ServiceNetwork:
             names.close()
             for server in self._listening.values():
                 server.close()
+            open_yet = asyncio.all_tasks() - {self._work}
+            for task in open_yet:
+                task.cancel()
+            await asyncio.gather(*open_yet, return_exceptions=True)
             await asyncio.sleep(0)  # for what was aborted to be closed
 
     async def _watch(
