@@ -14,15 +14,14 @@ ATTEMPT_MARK: Final = ROOT_NAME.encode()
 _SYNC_MARK: Final = b"sync"
 _POD_PATH: Final = b"/pods/"
 _EVENT_PATH: Final = b"/events"
-_TOKEN_PATH: Final = b"/token"
 _ID_END: Final = b".id"
 _COMMON_END: Final = b"Pod"
 CREATION_MARK: Final = b"Create etcd3"
 """The name of the only span of a creation's that names the Pod."""
 COLLECTION_MARK: Final = re.compile(
-    rb"/(?:pods|deployments|replicasets|statefulsets|daemonsets|jobs|cronjobs|(?:replication)?controllers)(?![a-z])"
+    rb"/(?:pods|token|deployments|replicasets|statefulsets|daemonsets|jobs|cronjobs|(?:replication)?controllers)(?![a-z])"
 )
-"""In paths and keys of Pods and what they are made for."""
+"""In paths and keys of Pods, what they are made for, and tokens for them."""
 POST_MARK: Final = b"POST"
 
 
@@ -30,16 +29,13 @@ def is_marked(spans: bytes) -> bool:
     """Say whether there may be an attempt, a span that tells of a Pod or one with links among these."""
     if _COMMON_END in spans and (ATTEMPT_MARK in spans or _SYNC_MARK in spans):
         return True
-    if (
-        _POD_PATH in spans
-        or _EVENT_PATH in spans
-        or _TOKEN_PATH in spans
-        or (_ID_END in spans and CLUE_MARK.search(spans))
-    ):
+    if _POD_PATH in spans or _EVENT_PATH in spans:
+        return True
+    if _ID_END in spans and CLUE_MARK.search(spans):
         return True
     if (CREATION_MARK in spans or POST_MARK in spans) and COLLECTION_MARK.search(spans):
         return True
-    return may_link(spans)
+    return LINK_MARK.search(spans) is not None
 
 
 def may_link(spans: bytes) -> bool:

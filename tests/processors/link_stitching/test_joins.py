@@ -1,10 +1,13 @@
 """What tells of a Pod is linked with the attempt that bound it, whichever comes first; what may be another's is not."""
 
+import random
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Final
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from podtrail_processors.link_stitching.config import Config
 from podtrail_processors.link_stitching.processor import LinkStitching
 
@@ -265,3 +268,48 @@ def test_a_status_write_by_a_clock_that_is_5_s_off_is_not_linked_with_another_at
     run = Run().add(*[group for one in tries for group in one.groups()], write)
     assert run.links("PATCH status") == []
     assert run.unjoined()["reason=ambiguous,type=status"] == 1
+
+
+@settings(deadline=None)
+@given(
+    offsets=st.tuples(*[st.integers(-2500 * MS, 2500 * MS)] * 3),
+    lengths=st.lists(st.integers(40 * MS, 20 * SECOND), min_size=1, max_size=4),
+    order=st.randoms(use_true_random=False),
+)
+def test_in_no_order_and_by_no_clock_is_anything_linked_with_the_attempt_of_another(
+    offsets: tuple[int, int, int], lengths: list[int], order: random.Random
+) -> None:
+    """Pods of one name follow one another; spans come in any order, twice, or not at all, attempts but for the last."""
+    api, kubelet, scheduler = offsets
+    attempts: list[Group] = []
+    others: list[Group] = []
+    owner: dict[bytes, int] = {}
+    begin = START
+    for pod, length in enumerate(lengths):
+        bound = MadeAttempt(uid=f"u-{pod}", number=1, start=begin + length // 4 + scheduler, result="Success")
+        owner[bound.root_id] = pod
+        attempts += bound.groups()
+        path = "/api/v1/namespaces/default/pods/web-0"
+        named: dict[str, Value] = {"url.path": path, "audit-id": f"a-{pod}"}
+        url: dict[str, Value] = {"url.full": "https://10.0.0.1:6443" + path}
+        ids: dict[str, Value] = {"sandbox.id": f"{pod:064x}", "sandbox.name": f"web-0_default_u-{pod}_0"}
+        later = begin + length // 2
+        told = [
+            *created("pods", "web-0", "x", bytes([10 + pod]), begin + api),
+            made("apiserver", bytes([20 + pod]), "GET pods", named, kind=SERVER, at=later + api),
+            made("kubelet", bytes([30 + pod]), "HTTP GET", url, kind=CLIENT, at=later + kubelet + MS),
+            made("containerd", bytes([40 + pod]), "cri.sandbox.run", ids, at=later, parent=b"p" * 8),
+            made("containerd", bytes([50 + pod]), "task.Wait", {"task.id": f"{pod:064x}"}, at=later),
+            sync(bytes([60 + pod]), later + kubelet, uid=f"u-{pod}"),
+        ]
+        owner.update({SpanView(split(group.spans)[0]).span_id: pod for group in told})
+        others += told
+        begin += length + 2 * MS
+    kept = [group for group in others for _ in range(order.choice([0, 1, 1, 2]))]
+    order.shuffle(kept)
+    run = Run().add(*attempts, *kept) if order.random() < 0.5 else Run().add(*kept).wait().add(*attempts)
+    run.links("SchedulePod")
+    for view in (SpanView(raw) for batch in run.out for group in batch.groups for raw in split(group.spans)):
+        source = view.parent_span_id if view.name == "podtrail.amendment" else view.span_id
+        for link in view.links:
+            assert owner[source] == owner[link.span_id], view.name
