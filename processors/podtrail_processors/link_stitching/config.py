@@ -14,7 +14,8 @@ class Config(Model):
     """Settings of `link_stitching`.
 
     What is remembered is bounded by numbers of entries of bounded size: a Pod, an attempt, a trace or a waiting link
-    takes at most about 1 KiB, so that the defaults stay below 160 MiB whatever comes, held spans included.
+    takes at most about 1 KiB, names and ids of a Pod together about 16 KiB, so that the defaults stay below 480 MiB
+    whatever comes, held spans included.
     """
 
     mode: Literal["link", "lifecycle", "merge"] = Field(
