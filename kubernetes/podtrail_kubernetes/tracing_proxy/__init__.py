@@ -6,10 +6,11 @@ to know the proxy by and a token that is good for this run alone. Knows trace co
 
 from .client_contexts import ClientContexts, in_cluster, read_contexts
 from .request_trace import RequestTrace, ended_well
-from .server import TracingProxy
+from .server import HOST, TracingProxy
 from .written_objects import WrittenObject
 
 __all__ = [
+    "HOST",
     "ClientContexts",
     "RequestTrace",
     "TracingProxy",

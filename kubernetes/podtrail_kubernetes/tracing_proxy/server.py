@@ -56,6 +56,8 @@ class TracingProxy:
         """
         self.refused = 0
         """Requests of who did not know the token."""
+        self.malformed = 0
+        """What came that is no HTTP."""
         self._kubeconfig = kubeconfig
         self._contexts = contexts
         self._trace_id = trace_id
@@ -85,7 +87,7 @@ class TracingProxy:
             self._session = await stack.enter_async_context(_session())
             stack.push_async_callback(self._close_clients)
             listener = await loop.create_server(
-                lambda: ProxiedConnection(server, loop=loop), HOST, 0, ssl=tls, backlog=1024
+                lambda: ProxiedConnection(server, self._no_http, loop=loop), HOST, 0, ssl=tls, backlog=1024
             )
             stack.push_async_callback(server.shutdown, _FAREWELL)
             stack.callback(listener.close)
@@ -145,7 +147,15 @@ class TracingProxy:
             asked.ended_unix_nano = time.time_ns()
             self._ended(asked)
 
+    def _no_http(self) -> web.Response:
+        self.malformed += 1
+        return _status(400, "BadRequest", "podtrail trace: not an HTTP request")
+
     async def _pass_on(self, request: web.BaseRequest, context: str, asked: RequestTrace) -> web.StreamResponse:
+        if not request.raw_path.startswith("/"):
+            # Behind the API server's URL it could name another host, which would get the user's credentials.
+            asked.status, asked.error = 400, "no path"
+            return _status(400, "BadRequest", "podtrail trace: only paths of the API server are passed on")
         client = await self.client(context)
         credentials = await client.credentials()
         url = client.server + request.raw_path

@@ -7,7 +7,7 @@ whose parser knows no protocol but WebSocket to change to.
 import asyncio
 import contextlib
 import ssl
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,12 +23,15 @@ _LONGEST_HEAD = 1 << 18
 class ProxiedConnection(web.RequestHandler):
     """A client's connection, which may be taken out of HTTP."""
 
-    __slots__ = ("_raw",)
+    __slots__ = ("_no_http", "_raw")
 
-    def __init__(self, manager: web.Server, *, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, manager: web.Server, no_http: Callable[[], web.Response], *, loop: asyncio.AbstractEventLoop
+    ) -> None:
         settings: Any = {"access_log": None, "auto_decompress": False}
         super().__init__(manager, loop=loop, max_line_size=_LONGEST_HEAD, max_field_size=_LONGEST_HEAD, **settings)
         self._raw: asyncio.StreamReader | None = None
+        self._no_http = no_http
 
     def take_over(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Ends HTTP on this connection: what comes from now on is read, and what is written goes, as it is."""
@@ -44,6 +47,20 @@ class ProxiedConnection(web.RequestHandler):
             self._raw.feed_data(data)
         else:
             super().data_received(data)
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """Answers what is no HTTP without a word in the terminal; a defect is told as ever."""
+        if status >= 500:
+            return super().handle_error(request, status, exc, message)
+        response = self._no_http()
+        response.force_close()
+        return response
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """Ends what reads."""

@@ -29,6 +29,10 @@ def interrupted_by_signals() -> Iterator[None]:
             loop.remove_signal_handler(number)
 
 
+class NotRun(Exception):
+    """The command can't be run; the text says why."""
+
+
 class Child:
     """One process. Signals to this process reach it as long as it runs; afterwards they end what is waited for."""
 
@@ -40,9 +44,17 @@ class Child:
     @classmethod
     @asynccontextmanager
     async def started(cls, command: Sequence[str], environment: Mapping[str, str]) -> AsyncIterator[Self]:
-        """Start the command; what is still running at the end is ended."""
+        """Start the command; what is still running at the end is ended.
+
+        Raises:
+            NotRun: It is no program, or too much was given to it.
+        """
         loop = asyncio.get_running_loop()
-        child = cls(await asyncio.create_subprocess_exec(*command, env=environment))
+        try:
+            process = await asyncio.create_subprocess_exec(*command, env=environment)
+        except OSError as error:
+            raise NotRun(f"{command[0]}: can't be run: {error.strerror}") from error
+        child = cls(process)
         for number in _PASSED_ON:
             loop.add_signal_handler(number, child._signalled, number)
         try:

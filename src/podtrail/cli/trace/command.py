@@ -15,13 +15,13 @@ from podtrail.cli.generate import DURATION
 from podtrail.cli.why import checked_endpoint
 from podtrail.config import printable
 
+_NOT_RUN: Final = 126
 _NOT_FOUND: Final = 127
 _CLIENTS: Final = ("kubectl", "oc", "helm")
 _PAST_THE_PROXY: Final = frozenset(
     (
         "--kubeconfig",
         "--server",
-        "-s",
         "--token",
         "--client-certificate",
         "--client-key",
@@ -34,6 +34,16 @@ _PAST_THE_PROXY: Final = frozenset(
     )
 )
 """Options of clients that say where the API server is or who asks, which the temporary kubeconfig has to say."""
+_SHORT_FOR_SERVER: Final = ("kubectl", "oc")
+"""Clients to which `-s` is the server; helm shows templates by it."""
+_PAST_THE_PROXY_OF_HELM: Final = (
+    "HELM_KUBEAPISERVER",
+    "HELM_KUBECAFILE",
+    "HELM_KUBEINSECURE_SKIP_TLS_VERIFY",
+    "HELM_KUBETLS_SERVER_NAME",
+    "HELM_KUBETOKEN",
+)
+"""The same, as helm reads them from its environment."""
 _VERBS: Final = re.compile(
     "annotate|api-resources|api-versions|apply|attach|auth|autoscale|certificate|cluster-info|config|cordon|cp|create|"
     "debug|delete|describe|diff|drain|edit|events|exec|explain|expose|get|install|kustomize|label|logs|patch|"
@@ -71,8 +81,10 @@ def command(
     """Run a client of Kubernetes so that each of its requests is traced: podtrail trace -- kubectl apply -f x.yaml.
 
     The trace id, the Pods that came of it and where to see them are printed to standard error. Exit code: the
-    command's; 1 when a Pod is not ready in time (--wait); 2: usage or kubeconfig; 127: no such command.
+    command's; 1 when a Pod is not ready in time (--wait); 2: usage or kubeconfig; 126: it can't be run; 127: no
+    such command.
     """
+    from podtrail.cli.trace.child import NotRun
     from podtrail.cli.trace.run import INTERRUPTED, TraceOptions, TraceProblem, trace
 
     _check_options(command)
@@ -95,6 +107,9 @@ def command(
     except TraceProblem as problem:
         click.echo(f"podtrail: {printable(str(problem))}", err=True)
         sys.exit(2)
+    except NotRun as problem:
+        click.echo(f"podtrail: {printable(str(problem))}", err=True)
+        sys.exit(_NOT_RUN)
     except asyncio.CancelledError:
         code = INTERRUPTED
     sys.exit(code)
@@ -108,11 +123,14 @@ def title(command: tuple[str, ...]) -> str:
 
 
 def _check_options(command: tuple[str, ...]) -> None:
-    if Path(command[0]).name not in _CLIENTS:
+    program = Path(command[0]).name
+    if program not in _CLIENTS:
         return
     for each in _own_options(command):
         name = each.partition("=")[0]
-        if name in ("--kubeconfig", "--server", "-s"):
+        if program in _SHORT_FOR_SERVER and each.startswith("-s"):
+            name = "--server"
+        if name in ("--kubeconfig", "--server"):
             raise click.UsageError(
                 f"with {name} {command[0]} would go past podtrail: say where the API server is before the command: "
                 f"podtrail trace --kubeconfig FILE --context NAME -- {command[0]} ..."
@@ -121,6 +139,12 @@ def _check_options(command: tuple[str, ...]) -> None:
             raise click.UsageError(
                 f"{name} would take the place of what leads {command[0]} through podtrail: put it into a kubeconfig, "
                 f"and give that before the command: podtrail trace --kubeconfig FILE -- {command[0]} ..."
+            )
+    for name in _PAST_THE_PROXY_OF_HELM if program == "helm" else ():
+        if os.environ.get(name):
+            raise click.UsageError(
+                f"with {name} in the environment {command[0]} would go past podtrail: put what it says into a "
+                f"kubeconfig, and give that before the command: podtrail trace --kubeconfig FILE -- {command[0]} ..."
             )
 
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final
 
 import click
@@ -51,7 +52,7 @@ class RunReport:
         """Take how it ended."""
         self._code, self._seconds = code, seconds
 
-    def tell_trace(self, refused: int) -> None:
+    def tell_trace(self, refused: int, malformed: int) -> None:
         """Print the trace id."""
         code = f", exit code {self._code}" if self._code else ""
         requests = several(self._requests, "request")
@@ -64,6 +65,8 @@ class RunReport:
             _say("podtrail: no request came through: nothing was asked, or the command does not read KUBECONFIG")
         if refused:
             _say(f"podtrail: {several(refused, 'request')} without this run's token refused")
+        if malformed:
+            _say(f"podtrail: {several(malformed, 'request')} that {'is' if malformed == 1 else 'are'} no HTTP refused")
 
     def tell_progress(self, follower: PodFollower) -> None:
         """Print each Pod that has got where it was to go, and what others wait for."""
@@ -169,4 +172,5 @@ def _steps(pod: PodProgress) -> str:
 
 
 def _say(line: str) -> None:
-    click.echo(line, err=True)
+    with suppress(BrokenPipeError):  # nobody reads any more: the exit code is the command's all the same
+        click.echo(line, err=True)

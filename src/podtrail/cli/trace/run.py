@@ -6,7 +6,7 @@ import os
 import secrets
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from typing import NamedTuple
 from podtrail_kubernetes.errors import RequestFailed, RestConfigError
 from podtrail_kubernetes.pod_following import PodFollower
 from podtrail_kubernetes.tracing_proxy import (
+    HOST,
     ClientContexts,
     RequestTrace,
     TracingProxy,
@@ -54,7 +55,8 @@ async def trace(options: TraceOptions) -> int:
     """Run the command and return the exit code.
 
     Raises:
-        TraceProblem: it can't be run.
+        TraceProblem: kubeconfig or credentials can't be used.
+        NotRun: the command can't be run.
     """
     try:
         with interrupted_by_signals():
@@ -108,14 +110,7 @@ class _Run:
 
     async def whole(self) -> int:
         """Run the command, follow its Pods, report; return the exit code."""
-        folder = self._temporary.parent
-        variables = {
-            "KUBECONFIG": str(self._temporary),
-            "KUBECACHEDIR": str(folder / "cache"),  # what is discovered would be kept under an address of this run
-        }
-        if self._spans is not None:
-            variables["TRACEPARENT"] = self._spans.traceparent
-        async with Child.started(self._options.command, os.environ | variables) as child:
+        async with Child.started(self._options.command, self._environment()) as child:
             code = await child.ended()
             self._report.command_ended(code, time.monotonic() - self._began)
             if self._spans is not None:
@@ -124,12 +119,28 @@ class _Run:
             followers = list(self._followers.values())
             patience = self._options.wait_seconds
             waits = patience is not None and code == 0
-            self._report.tell_trace(self._proxy.refused)
+            self._report.tell_trace(self._proxy.refused, self._proxy.malformed)
             in_time = await self._look(followers, child, patience if waits and patience else _LOOK_SECONDS, waits=waits)
         await self._report.tell_pods(followers, waited=waits)
         if child.interrupted:
             return code or INTERRUPTED
         return code or int(waits and not in_time)
+
+    def _environment(self) -> Mapping[str, str]:
+        """What the command gets."""
+        past_http_proxies = os.environ.get("no_proxy") or os.environ.get("NO_PROXY")
+        direct = f"{past_http_proxies},{HOST}" if past_http_proxies else HOST
+        variables = {
+            "KUBECONFIG": str(self._temporary),
+            # What is discovered would be kept under an address of this run.
+            "KUBECACHEDIR": str(self._temporary.parent / "cache"),
+            # Clients that are not of Go ask an HTTP proxy for 127.0.0.1, too.
+            "NO_PROXY": direct,
+            "no_proxy": direct,
+        }
+        if self._spans is not None:
+            variables["TRACEPARENT"] = self._spans.traceparent
+        return os.environ | variables
 
     def _request_ended(self, request: RequestTrace) -> None:
         self._report.request_ended(request)
