@@ -1,5 +1,6 @@
 """podtrail deployed on a real node as docker/README.md says, and a user who wants to know what became of a Pod."""
 
+import json
 import re
 import subprocess
 import sys
@@ -11,10 +12,11 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.docker.manifests import ROOT
+from tests.docker.manifests import KUBERNETES, ROOT
 from tests.envtest.control_plane import DEADLINE
 from tests.node.deployment import fetched, forwarded, pod_of, podtrail_image, rolled_out
 from tests.node.node import ACTOR, Node
+from tests.node.program_image import write_image
 
 pytestmark = pytest.mark.node
 README = (ROOT / "docker" / "README.md").read_text(encoding="utf-8")
@@ -55,7 +57,7 @@ def deployed(start_node: Callable[..., Node]) -> Iterator[Node]:
             timeout=5 * DEADLINE,
         )
         assert done.returncode == 0, done.stdout + done.stderr
-        assert done.stderr.count("+ kubectl apply") == 4
+        assert done.stderr.count("+ kubectl apply") == 5
     yield node
     node.stop()
 
@@ -120,6 +122,27 @@ def test_a_pods_story_is_complete_from_its_creation_until_it_is_ready(cluster: N
         assert "POST /api/v1/namespaces/{:namespace}/pods" in creation
 
 
+def test_beside_a_stock_scheduler_podtrail_reads_its_log_and_tells_the_same_story(
+    cluster: Node, tmp_path: Path
+) -> None:
+    image, program = "registry.k8s.io/kube-scheduler:v1.37.1", cluster.assets / "kube-scheduler"
+    cluster.load(write_image(tmp_path / "image.tar", image, program, at="/usr/local/bin/kube-scheduler"))
+    for name in ("rbac", "scheduler-rbac", "deployment"):
+        cluster.kubectl("apply", "-f", str(KUBERNETES / "stock" / f"{name}.yaml"))
+    everything = "--set=service.pipelines.traces.processors=[memory_limiter, batch]"
+    sidecar = {
+        "name": "podtrail",
+        "args": ["run", "--config", "/etc/podtrail/config.yaml", everything],
+        "env": [{"name": "OTEL_EXPORTER_OTLP_ENDPOINT", "value": "http://podtrail-gateway.podtrail.svc:4317"}],
+    }
+    patch = json.dumps({"spec": {"template": {"spec": {"containers": [sidecar]}}}})
+    cluster.kubectl("-n", "kube-system", "patch", "deployment", "kube-scheduler-2", "-p", patch)
+    rolled_out(cluster, "kube-system", "deploy/kube-scheduler-2")
+    _, uid = traced(cluster, tmp_path, "stock", "kube-scheduler-2")
+    with forwarded(cluster, "podtrail", "deploy/podtrail-gateway", 15927) as page:
+        assert "default/stock is running" in told(page, uid)
+
+
 def test_the_webhook_writes_the_users_trace_into_the_pod(cluster: Node, tmp_path: Path) -> None:
     trace, _ = traced(cluster, tmp_path, "annotated", "default-scheduler")
     annotations = cluster.api.get(f"{PODS}/annotated")["metadata"]["annotations"]
@@ -134,6 +157,21 @@ def test_what_runs_is_the_image_as_the_manifests_confine_it(cluster: Node) -> No
             cluster.kubectl("-n", namespace, "exec", name, "--", "sh", "-c", "id -u; echo > /opt/podtrail/new")
         assert refused.value.output.strip() == "10001"
         assert "Read-only file system" in refused.value.stderr
+
+
+def test_all_that_podtrail_is_for_works_from_the_image_and_it_is_small(cluster: Node) -> None:
+    gateway = ["-n", "podtrail", "exec", "deploy/podtrail-gateway", "--"]
+    for command in (
+        *("--version", "validate --config /etc/podtrail/config.yaml", "webhook --help", "trace --help"),
+        *("generate --help", "reconstruct --help", "replay --help"),
+    ):
+        cluster.kubectl(*gateway, "/opt/podtrail/bin/podtrail", *command.split())
+    imported = (
+        "import aiohttp, cryptography.x509, grpc, re2, yaml, zstandard; zstandard.ZstdCompressor().compress(b'x')"
+    )
+    cluster.kubectl(*gateway, "/opt/podtrail/bin/python", "-c", imported)
+    mebibytes = int(cluster.kubectl(*gateway, "du", "-sm", "/opt/podtrail").split()[0])
+    assert mebibytes <= 115
 
 
 def test_pods_are_created_and_get_ready_while_parts_of_podtrail_are_gone_and_later_ones_are_told(
