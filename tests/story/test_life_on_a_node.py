@@ -304,6 +304,7 @@ def test_the_trace_of_a_life_beside_the_originals_tells_nothing_twice(node: Libr
 def test_the_trace_of_a_life_alone_tells_what_happened_on_the_node(node: Library) -> None:
     library = stitched(node, originals=False)
     assert moments(library, "by-kubectl") == [
+        "created",
         "sandbox",
         "container main started",
         "terminating",

@@ -7,7 +7,7 @@ from jinja2 import Environment
 from podtrail.pages import environment as kit
 from podtrail.pages.chart import span_bar, ticks
 from podtrail.pages.environment import FullText
-from podtrail.story import ago, clock, duration, shell_word
+from podtrail.story import ago, clock, duration, fold_links, shell_word
 from podtrail_extensions.viewer.decision_views import DecisionFilter
 from podtrail_extensions.viewer.views import MAX_QUERY, STATES_ASKED, PodFilter
 
@@ -23,6 +23,7 @@ def environment() -> Environment:
     made.globals |= {
         "ago": ago,
         "bar": span_bar,
+        "fold_links": fold_links,
         "hue": hue,
         "pod_path": pod_path,
         "trace_path": trace_path,

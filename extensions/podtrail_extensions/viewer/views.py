@@ -11,6 +11,7 @@ from podtrail.story import (
     Explanation,
     Library,
     LifeMoment,
+    LinkStory,
     PodState,
     PodStory,
     SpanFate,
@@ -162,16 +163,20 @@ class PodView:
     """From its creation to its end, where its node tells of it."""
     spent: str
     """Where the time until its first container ran went; "" where that is not told."""
+    life_trace_id: bytes
+    """Of the trace of its life, where that is held; b"" where it is not."""
 
 
 @dataclass(frozen=True, slots=True)
 class TracePage:
-    """A trace, with the Pod whose attempt it records."""
+    """A trace, with the Pod whose attempt it records, or whose life it is."""
 
     trace: TraceStory
     pod: PodRow | None
     attempt: AttemptStory | None
     why_node: str
+    links_here: tuple[LinkStory, ...]
+    """Those of the span that is told in full."""
 
 
 class PodViews:
@@ -228,6 +233,7 @@ class PodViews:
             why_node=_why_node(pod, chosen),
             lifetime=tuple(lifetime(pod, created, deleted)) if pod.on_node else (),
             spent=" ".join(map(plain, where_in_a_line(pod, created))),
+            life_trace_id=pod.life_trace_id if self._store.get(pod.life_trace_id) else b"",
         )
 
     def trace(self, trace_id: bytes, span_id: bytes = b"") -> TracePage | None:
@@ -235,11 +241,13 @@ class PodViews:
         trace = self._library.trace(trace_id, span_id)
         if trace is None:
             return None
+        here = tuple(link for link in trace.links if link.here == trace.chosen.span_id)
         known = self._stories.attempt(trace_id)
         if known is None:
-            return TracePage(trace, None, None, "")
+            lived = self._stories.life(trace_id)
+            return TracePage(trace, PodRow.of(lived) if lived else None, None, "", here)
         pod, attempt = known
-        return TracePage(trace, PodRow.of(pod), attempt, _why_node(pod, attempt))
+        return TracePage(trace, PodRow.of(pod), attempt, _why_node(pod, attempt), here)
 
     def fate(self, trace_id: bytes) -> SpanFate:
         """Return what became of a trace."""

@@ -5,6 +5,7 @@ from podtrail.story.answer import WhyAnswer, WhyQuestion, answer_query, trace_id
 from podtrail.story.attempt import AttemptStory
 from podtrail.story.decisions import DecisionEntry, DecisionRing, votes_of
 from podtrail.story.explain_trace import verdict_words
+from podtrail.story.folded_links import FoldedLinks, fold_links
 from podtrail.story.library import DecisionStory, Library, selector
 from podtrail.story.lifetime import LifeMoment, lifetime, where_in_a_line
 from podtrail.story.lines import Explanation, Line, TextPiece, plain
@@ -45,6 +46,7 @@ __all__ = [
     "DecisionRing",
     "DecisionStory",
     "Explanation",
+    "FoldedLinks",
     "LedgerLine",
     "Library",
     "LifeMoment",
@@ -73,6 +75,7 @@ __all__ = [
     "clip",
     "clock",
     "duration",
+    "fold_links",
     "is_back_link",
     "lifetime",
     "link_type",

@@ -191,6 +191,8 @@ def _details(pod: PodStory, attempt: AttemptStory | None, around: PodContext) ->
         lines += [line("Its life (UTC, since its first moment, took):"), *whole]
     lines += where_the_time_went(pod, around.created)
     lines += [line(f"Linked, {call.kind}: {call_words(call)}, trace {call.trace_id.hex()}") for call in around.calls]
+    if pod.life_trace_id:
+        lines.append(line(f"Its life as one trace: {pod.life_trace_id.hex()}"))
     uid = safe(pod.uid, 80) or "not in this source"
     lines.append(line(dim(f"uid {uid}, profile {_profile(attempt)}{_made_with(attempt)}")))
     return lines

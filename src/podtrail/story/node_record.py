@@ -68,6 +68,8 @@ class NodeRecord:
     """Containers by id."""
     last_good_sync: int = 0
     """When the latest sync began that succeeded, Unix nanoseconds."""
+    life_trace_id: bytes = b""
+    """Of the trace of its life, if that told it."""
 
     @property
     def size(self) -> int:

@@ -168,6 +168,7 @@ def _part(span: SpanView, record: NodeRecord) -> set[PodOfTrace]:
     uid = text(attributes.get("k8s.pod.uid"))
     if not uid:
         return set()
+    record.life_trace_id = span.trace_id
     if kind is not None and span.links:
         what = text(attributes.get("k8s.container.name")) or text(attributes.get("container.image.name"))
         container_id = text(attributes.get("container.id"))[:_LONGEST_NAME]

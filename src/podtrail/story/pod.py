@@ -30,6 +30,8 @@ class PodFacts:
     """Unix nanoseconds."""
     forgotten: int = 0
     """Attempts that were known and are no longer held."""
+    life_trace_id: bytes = b""
+    """Of the trace of its life, as `link_stitching` writes it; b"" where none was seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ class PodStory:
     """By start; the oldest but the first are forgotten where there were too many."""
     on_node: NodeStory | None = None
     """What its node tells; None until a span of the kubelet or the container runtime does."""
+    life_trace_id: bytes = b""
+    """Of the trace of its life; b"" where none was seen."""
 
     def waiting(self, now: int) -> int | None:
         """Return for how many nanoseconds it has waited, at `now`; None where that is not known."""
@@ -118,6 +122,7 @@ def tell_pod(
         forgotten=facts.forgotten,
         attempts=tuple(told),
         on_node=on_node,
+        life_trace_id=facts.life_trace_id,
     )
 
 

@@ -91,6 +91,8 @@ class Stories:
         self._slow_after = slow_after
         self._pods: OrderedDict[str, _HeldPod] = OrderedDict()
         self._key_of: dict[bytes, tuple[str, bytes]] = {}
+        self._lives: dict[bytes, str] = {}
+        """Pods by the trace of their life."""
         self._findings: OrderedDict[bytes, tuple[SpanFindings, int]] = OrderedDict()
         self._fates: OrderedDict[bytes, TraceDecision] = OrderedDict()
         self._let_go: Lru[tuple[bytes, bytes], None] = Lru(_MAX_FATES)
@@ -161,6 +163,10 @@ class Stories:
         found = [one for one in pod.attempts if (one.trace_id, one.span_id) == (trace_id, span_id)] if pod else []
         return (pod, found[0]) if pod and found else None
 
+    def life(self, trace_id: bytes) -> PodStory | None:
+        """Return the Pod whose life a trace tells."""
+        return self.pod(self._lives.get(trace_id, ""))
+
     def owner(self, trace_id: bytes) -> PodFacts | None:
         """Return what is known of the Pod whose attempt a trace records; None for another trace."""
         pod = self._pods.get(self._key_of.get(trace_id, ("", b""))[0])
@@ -220,6 +226,10 @@ class Stories:
         if gates and not pod.facts.gates:
             since = min(step.start_unix_nano for step in told.record.steps.values() if step.kind == "gated")
             pod.facts = replace(pod.facts, gates=tuple(gates[0].split(", ")), gated_since=since)
+        if told.record.life_trace_id:
+            self._lives.pop(pod.facts.life_trace_id, None)
+            pod.facts = replace(pod.facts, life_trace_id=told.record.life_trace_id)
+            self._lives[told.record.life_trace_id] = pod.facts.key
         self.latest = max(self.latest, *(step.end for step in told.record.steps.values()), 0)
 
     def _count_links(self, groups: list[Group]) -> None:
@@ -286,6 +296,7 @@ class Stories:
             _, pod = self._pods.popitem(last=False)
             for trace_id, _ in pod.attempts:
                 self._key_of.pop(trace_id, None)
+            self._lives.pop(pod.facts.life_trace_id, None)
             self._size -= pod.size
             self.tallies.forgotten_pods += 1
         # Spans of one trace come close together: findings are only kept for those that may still come.

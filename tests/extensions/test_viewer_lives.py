@@ -1,0 +1,134 @@
+"""Pages of a Pod that a node ran, of its attempt and of its life as one trace, from what a pipeline kept of them."""
+
+import asyncio
+import json
+import re
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import ClientSession
+from click.testing import CliRunner
+from podtrail_extensions.viewer.extension import Viewer
+
+from podtrail.cli import main
+from podtrail.otlp import Batch
+from podtrail.recording import Record, read_recording
+
+Viewing = Callable[..., AbstractAsyncContextManager[tuple[Viewer, ClientSession]]]
+RECORDING = Path(__file__).parents[1] / "data" / "recordings" / "node" / "podtrail"
+CRASH = "487d8cd3-20e1-48a3-b084-c998c524f150"
+LIFE = CRASH.replace("-", "")
+STITCHED = """
+receivers: {otlp: {protocols: {grpc: {}}}}
+processors:
+  tail_sampling: {decision_wait: 5s, policies: [{name: pods, type: about_pod, about_pod: {}}]}
+  link_stitching: {mode: MODE}
+exporters: {debug: {}}
+service:
+  pipelines:
+    traces: {receivers: [otlp], processors: [tail_sampling, link_stitching], exporters: [debug]}
+"""
+
+
+def kept(to: Path, mode: str) -> list[Batch]:
+    """What is kept of the recorded Pods, with what a watch told of them."""
+    config = to / "pipeline.yaml"
+    config.write_text(STITCHED.replace("MODE", mode))
+    watch, out = to / "watch.otlp", to / "kept.otlp"
+    for command in (
+        ["reconstruct", "--pods", str(RECORDING / "pods.jsonl.zst"), "--transitions", str(watch)],
+        ["recording", "merge", str(RECORDING / "spans.otlp.zst"), str(watch), "--to", str(to / "all.otlp")],
+        ["replay", str(to / "all.otlp"), "--config", str(config), "--output", str(out)],
+    ):
+        done = CliRunner().invoke(main, command)
+        assert done.exit_code == 0, done.output
+    return [Batch(one.intake.groups, one.arrival) for one in read_recording(out) if isinstance(one, Record)]
+
+
+@pytest.fixture(scope="module")
+def lives(tmp_path_factory: pytest.TempPathFactory) -> list[Batch]:
+    return kept(tmp_path_factory.mktemp("lives"), "lifecycle")
+
+
+def pages(viewing: Viewing, some: list[Batch], *paths: str) -> list[str]:
+    async def read() -> list[str]:
+        async with viewing(*some) as (_, browser):
+            found = []
+            for path in paths:
+                async with browser.get(path) as answer:
+                    assert answer.status == 200
+                    found.append(await answer.text())
+            return found
+
+    return asyncio.run(read())
+
+
+def shown(page: str, part: str) -> list[str]:
+    """The lines of the links behind a heading, as they stand before anybody opens one."""
+    listed = page[page.index(f'id="{part}"') :]
+    listed = listed[listed.index('<ul class="links">') :]
+    listed = re.sub(r"</summary>.*?</details>", "", listed, flags=re.DOTALL)
+    lines = re.findall(r"<li[^>]*>(.*?)</li>", listed[: listed.index("</ul>")], flags=re.DOTALL)
+    return [" ".join(re.sub(r"<[^>]*>", " ", line).split()) for line in lines]
+
+
+def test_what_is_many_of_a_pods_links_stands_in_a_line_each_and_can_be_opened(
+    viewing: Viewing, lives: list[Batch]
+) -> None:
+    [page] = pages(viewing, lives, f"/pods/{CRASH}")
+    listed = shown(page, "trace")
+    assert len(listed) < 20
+    assert [line.split()[1] for line in listed[-4:]] == ["request", "event", "runtime", "original"]
+    assert re.fullmatch(r"from request \d\d spans open the first", listed[-4])
+    told = [line.split()[1] for line in listed]
+    assert {"creation", "binding", "scheduling", "termination", "deletion"} <= set(told)
+    assert told.count("scheduling") == 4
+    assert re.search(r"from scheduling \d more spans open the first", "\n".join(listed))
+    [fold] = re.findall(r"<details><summary>[^/]*</span> <b><bdi>event</bdi></b>.*?</details>", page, flags=re.DOTALL)
+    assert fold.count("<li>") == int(re.search(r"event (\d+) spans", "\n".join(listed))[1])  # type: ignore[index]
+
+
+def test_the_page_of_a_pod_leads_to_the_trace_of_its_life_and_that_leads_back(
+    viewing: Viewing, lives: list[Batch]
+) -> None:
+    pod, told, life, api = pages(
+        viewing, lives, f"/pods/{CRASH}", f"/api/v1/why?pod={CRASH}", f"/traces/{LIFE}", f"/api/v1/pods/{CRASH}"
+    )
+    assert f'<dt>life</dt><dd><a href="/traces/{LIFE}">as one trace</a>' in pod
+    assert f"Its life as one trace: {LIFE}" in "\n".join(words(json.loads(told)["details"]))
+    assert json.loads(api)["lifeTraceId"] == LIFE
+    assert re.search(f'<a href="/pods/{CRASH}" id="up">.*</a> / its life</nav>', life)
+    assert shown(life, "links") == ["to original 20 spans open the first"]
+
+
+def words(lines: list[Any]) -> list[str]:
+    return ["".join(piece["text"] for piece in line) for line in lines]
+
+
+def test_a_span_of_a_life_leads_to_what_it_stands_for(viewing: Viewing, lives: list[Batch]) -> None:
+    [api] = pages(viewing, lives, f"/api/v1/traces/{LIFE}")
+    sandbox = next(row["spanId"] for row in json.loads(api)["trace"]["rows"] if row["name"] == "sandbox")
+    [page] = pages(viewing, lives, f"/traces/{LIFE}?span={sandbox}")
+    assert shown(page, "span") == ["to original runtime.v1.RuntimeService/RunPodSandbox open"]
+
+
+def test_a_pod_without_the_trace_of_its_life_has_no_way_there(viewing: Viewing, lives: list[Batch]) -> None:
+    rest = [Batch([group for group in batch.groups if group.trace_id.hex() != LIFE], batch.arrived) for batch in lives]
+    [page] = pages(viewing, rest, f"/pods/{CRASH}")
+    assert "as one trace" not in page
+
+
+def test_the_page_tells_the_same_life_when_all_is_merged_into_one_trace(
+    viewing: Viewing, lives: list[Batch], tmp_path: Path
+) -> None:
+    [told] = pages(viewing, lives, f"/api/v1/why?pod={CRASH}")
+    [merged, page] = pages(viewing, kept(tmp_path, "merge"), f"/api/v1/why?pod={CRASH}", f"/pods/{CRASH}")
+    assert moments(merged) == moments(told)
+    assert f'<a href="/traces/{LIFE}">as one trace</a>' in page
+
+
+def moments(answer: str) -> list[str]:
+    return [moment["what"] for moment in json.loads(answer)["lifetime"]]
