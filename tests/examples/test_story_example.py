@@ -1,0 +1,66 @@
+"""The recorded story of examples/story, as README and docs/story.md show it, and on the page."""
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PODTRAIL = Path(sys.executable).parent / "podtrail"
+PATIENCE = 180.0
+STORY = ROOT / "examples" / "story" / "story.otlp.zst"
+
+
+def sessions(page: str) -> list[tuple[str, str]]:
+    """Return the commands about the example that a page shows, each with what it says that they print."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    blocks = re.findall(r"^```console\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    steps = [step.partition("\n") for block in blocks for step in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]]
+    return [(command, shown) for command, _, shown in steps if "examples/story/" in command]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/story.md"])
+def test_what_the_pages_show_of_the_story_is_what_is_printed(page: str) -> None:
+    shown = sessions(page)
+    assert shown
+    for command, said in shown:
+        program, *arguments = shlex.split(command)
+        assert program in (".venv/bin/podtrail", "podtrail")
+        done = subprocess.run(
+            [PODTRAIL, *arguments], cwd=ROOT, check=False, capture_output=True, text=True, timeout=PATIENCE
+        )
+        assert (done.returncode, done.stdout.strip()) == (0, said.strip()), done.stderr
+
+
+def test_the_page_shows_the_recorded_pods_and_a_life(tmp_path: Path, free_ports: list[int]) -> None:
+    page, otlp = free_ports[:2]
+    command = [str(PODTRAIL), "run", "--config", str(ROOT / "examples" / "story" / "page.yaml")]
+    command += ["--set", f"extensions.viewer.endpoint=localhost:{page}"]
+    command += ["--set", f"extensions.viewer.otlp_endpoint=localhost:{otlp}"]
+    command += ["--set", f"exporters.otlp_grpc.endpoint=http://localhost:{otlp}"]
+    variables = {**os.environ, "STORY": str(STORY)}
+    with subprocess.Popen(command, cwd=tmp_path, env=variables, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        while "serving" not in (line := process.stderr.readline()):
+            assert line, "ended before the page stood"
+        pods = json.loads(get(page, "/api/v1/pods?state=all"))
+        shown = get(page, f"/pods/{next(pod['key'] for pod in pods['pods'] if pod['name'] == 'crash')}")
+        process.send_signal(signal.SIGTERM)
+        process.stderr.read()
+    assert process.wait(PATIENCE) == 0
+    assert pods["tallies"] == {"crash loop": 1, "image pull failing": 1, "running": 5, "terminated": 3}
+    assert "Its life" in shown
+    assert "CrashLoopBackOff of main, 3 times" in shown
+
+
+def get(port: int, path: str) -> str:
+    with urllib.request.urlopen(f"http://localhost:{port}{path}", timeout=PATIENCE) as answer:
+        body: bytes = answer.read()
+    return body.decode()
