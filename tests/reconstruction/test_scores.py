@@ -1,6 +1,6 @@
 """Why a node won, from the lines of a real kube-scheduler at `-v=10`: as text, and as JSON with an extender."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
@@ -12,12 +12,12 @@ SHARE = "scheduler.score.plugin."
 TEXT, JSON = "scores/v10-text.log", "scores/v10-json.log"
 
 
-def spans_of(runs: Any, lines: Iterable[bytes], pod: str) -> dict[str, dict[str, Any]]:
+def spans_of(runs: Any, lines: Iterable[bytes], pod: str) -> dict[str, Mapping[str, Any]]:
     [attempt] = runs.rebuild([lines]).of(f"default/{pod}")
     return {span.name: span.attributes for span in map(SpanView, split(trace(attempt).spans))}
 
 
-def scores_of(runs: Any, lines: Iterable[bytes], pod: str) -> dict[str, Any]:
+def scores_of(runs: Any, lines: Iterable[bytes], pod: str) -> Mapping[str, Any]:
     return spans_of(runs, lines, pod).get("score", {})
 
 
