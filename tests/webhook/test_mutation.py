@@ -252,6 +252,12 @@ def test_an_object_of_another_shape_is_refused(obj: dict[str, Any]) -> None:
         mutated(obj)
 
 
+def test_a_name_that_is_told_is_one_line_that_a_terminal_may_show() -> None:
+    with pytest.raises(RefusedReview) as refused:
+        mutated({**pod(), "metadata": {"annotations": {"a\n2026 INFO all is well\x1b[2J\ud800": 1}}})
+    assert str(refused.value).isprintable()
+
+
 @pytest.mark.parametrize("spec", [[], {"template": 1}, {"template": {"metadata": 1}}])
 def test_a_workload_of_another_shape_is_refused(spec: Any) -> None:
     with pytest.raises(RefusedReview, match=r"request\.object/spec"):

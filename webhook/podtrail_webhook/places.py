@@ -64,7 +64,7 @@ def place_of(request: AdmissionRequest) -> AnnotatedPlace | None:
     annotations = _inner(metadata, "annotations", f"{path}/annotations")
     for name, value in annotations.items():
         if not isinstance(value, str):
-            raise RefusedReview(400, "malformed", f"request.object{path}/annotations/{name:.80} is no string")
+            raise RefusedReview(400, "malformed", f"request.object{path}/annotations: {name[:80]!r} is no string")
     return AnnotatedPlace(
         path, holder.get("metadata") is not None, metadata.get("annotations") is not None, annotations
     )
