@@ -8,7 +8,7 @@ from typing import Final
 
 from podtrail.otlp import Link, SpanView, Value
 from podtrail_processors.link_stitching.trace_fate import TraceFate
-from podtrail_processors.pod_identity import PodClues, PodEvidence
+from podtrail_processors.pod_identity import AUDIT_ID, PodClues, PodEvidence
 
 TYPE: Final = "podtrail.link.type"
 RESOLVED: Final = "podtrail.link.resolved"
@@ -52,6 +52,8 @@ RUNTIME: Final = "runtime"
 """What the container runtime does for a Pod of its own accord, with the attempt that bound it."""
 OWNER: Final = "owner"
 """A request that created an object, with the one that created what the object was made for."""
+CLIENT: Final = "client"
+"""An API server's span of a request, with the client's span of it: so it links where it does not trust the client."""
 
 TYPES: Final = frozenset(
     {
@@ -68,11 +70,14 @@ TYPES: Final = frozenset(
         RUNTIME,
         OWNER,
         CONFIGURATION,
+        CLIENT,
     }
 )
 UNANSWERED: Final = frozenset({PREVIOUS_ATTEMPT, CONFIGURATION})
 """What the linked side is not told of: an attempt hears of the next from its chain, a change not of all attempts."""
 _OPPOSITE: Final = {PREVIOUS_ATTEMPT: NEXT_ATTEMPT, NEXT_ATTEMPT: PREVIOUS_ATTEMPT}
+
+_SERVER: Final = 2
 
 MOST_LINKS: Final = 128
 """More links than SDKs allow on a span are no story: such a span's own links pass as they came."""
@@ -134,11 +139,14 @@ def typed(kind: str) -> dict[str, Value]:
     return {TYPE: kind} if kind else {}
 
 
-def kind_by_bearer(clues: PodClues | None) -> str:
+def kind_by_bearer(span: SpanView, clues: PodClues | None, *, to_attempt: bool) -> str:
     """Return the type of a link by the span that has it; "" when that does not tell."""
     if clues and clues.server and clues.action == "binding":
         return BINDING
-    return SCHEDULING if clues and clues.sync else ""
+    if clues and clues.sync:
+        return SCHEDULING
+    # Of all servers only that of Kubernetes' API gives its requests such an id.
+    return CLIENT if not to_attempt and span.kind == _SERVER and AUDIT_ID in span.attributes else ""
 
 
 def key_of_span(span: SpanView) -> bytes:

@@ -128,7 +128,7 @@ class Stitcher:
                     # What made the Pod is the first that its scheduling links to (KEP-5915: one annotation).
                     kind, origin = links.CREATION, False
                 else:
-                    kind = links.kind_by_bearer(writing.clues)
+                    kind = links.kind_by_bearer(writing.view, writing.clues, to_attempt=other is not None)
             found[position] = (target, kind)
         return found
 

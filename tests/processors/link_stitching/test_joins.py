@@ -313,3 +313,34 @@ def test_in_no_order_and_by_no_clock_is_anything_linked_with_the_attempt_of_anot
         source = view.parent_span_id if view.name == "podtrail.amendment" else view.span_id
         for link in view.links:
             assert owner[source] == owner[link.span_id], view.name
+
+
+def asked_and_answered(action: str, *, audit_id: str = "a-1") -> list[Group]:
+    """Return a client's span of a request, and the server's in a trace of its own with a link to it."""
+    asking = made("kubelet", b"k", "HTTP GET", {}, kind=CLIENT)
+    link = Link(b"k" * 16, SpanView(split(asking.spans)[0]).span_id, {})
+    told: dict[str, Value] = {"url.path": f"/api/v1/{action}", "http.request.method": "GET"}
+    told |= {"audit-id": audit_id} if audit_id else {}
+    return [asking, made("apiserver", b"s", "GET", told, kind=SERVER, links=[link])]
+
+
+@pytest.mark.parametrize("action", ["nodes/node-1", "namespaces/default/pods/web-0"])
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_request_of_a_client_that_is_not_trusted_is_linked_with_the_clients_span_as_such(
+    action: str, *, turned: bool
+) -> None:
+    groups = asked_and_answered(action)
+    run = Run().add(*(reversed(groups) if turned else groups)).wait()
+    asking, answering = (SpanView(split(group.spans)[0]).span_id for group in groups)
+    assert run.links("GET") == [(asking, "client", "trace-context")]
+    assert run.links("HTTP GET") == [(answering, "client", "trace-context")]
+    counted = run.context.metrics.snapshot()["otelcol_processor_link_stitching_links"]
+    assert [(label.rpartition("type=")[2], count) for label, count in counted.items()] == [("client", 1)]
+
+
+def test_a_link_of_another_server_or_to_an_attempt_is_none_to_a_client() -> None:
+    assert Run().add(*asked_and_answered("nodes/node-1", audit_id="")).wait().links("GET")[0][1] is None
+    request = made(
+        "apiserver", b"s", "GET", {"audit-id": "a-1"}, kind=SERVER, links=[Link(BOUND.trace_id, BOUND.root_id, {})]
+    )
+    assert Run().add(*BOUND.groups(), request).wait().links("GET")[0][1] is None
