@@ -132,3 +132,44 @@ def test_the_page_tells_the_same_life_when_all_is_merged_into_one_trace(
 
 def moments(answer: str) -> list[str]:
     return [moment["what"] for moment in json.loads(answer)["lifetime"]]
+
+
+def made_again(some: list[Batch]) -> list[Batch]:
+    """Return them with the Pod `waits` under the name of `crash`, which was there before it."""
+    return [
+        Batch([group._replace(spans=group.spans.replace(b"waits", b"crash")) for group in batch.groups], batch.arrived)
+        for batch in some
+    ]
+
+
+@pytest.mark.parametrize("mode", ["link", "lifecycle", "merge"])
+def test_of_pods_of_one_name_each_is_told_with_its_own_creation_and_deletion_and_the_name_means_the_latest(
+    viewing: Viewing, tmp_path: Path, mode: str
+) -> None:
+    some = made_again(kept(tmp_path, mode))
+    named, first = pages(viewing, some, "/api/v1/why?pod=default/crash", f"/api/v1/why?pod={CRASH}")
+    again = json.loads(named)["pod"]["uid"]
+    assert again == "cea8dd0d-5c15-4750-93ca-9d332a86cde0"
+    assert f"Earlier Pods of this name: {CRASH}" in "\n".join(words(json.loads(named)["details"]))
+    for answer in (named, first):
+        for what in ("created by admin (its user agent)", "deletion asked for by admin (its user agent)"):
+            assert moments(answer).count(what) == 1
+    created = [json.loads(answer)["lifetime"][0] for answer in (first, named)]
+    assert [one["atUnixNano"][:12] for one in created] == ["179536761395", "179536763095"]
+
+
+def test_of_pods_of_one_name_without_links_nobody_is_said_to_have_made_them(viewing: Viewing) -> None:
+    raw = [
+        Batch(one.intake.groups, one.arrival)
+        for one in read_recording(RECORDING / "spans.otlp.zst")
+        if isinstance(one, Record)
+    ]
+    [told] = pages(viewing, made_again(raw), "/api/v1/why?pod=default/crash")
+    assert not [what for what in moments(told) if " by admin" in what]
+
+
+def test_lives_that_two_pipelines_tell_of_one_pod_are_one(viewing: Viewing, lives: list[Batch]) -> None:
+    [once] = pages(viewing, lives, f"/api/v1/why?pod={CRASH}")
+    twice, page = pages(viewing, [*lives, *lives], f"/api/v1/why?pod={CRASH}", f"/traces/{LIFE}")
+    assert moments(twice) == moments(once)
+    assert "<dt>spans</dt><dd>21</dd>" in page

@@ -159,7 +159,11 @@ def test_the_page_of_a_pod_tells_its_life_on_its_node_and_where_the_time_went(vi
     )
     assert "Terminated: it never ran on node-1. 1 attempt." in page
     life = page[page.index("Its life") :]
-    for words in ("created by admin", "attempt 1: bound, node-1", "pull of image 127.0.0.1:1/missing:1 fails, 2 times"):
+    for words in (
+        "created by admin (its user agent)",
+        "attempt 1: bound, node-1",
+        "pull of image 127.0.0.1:1/missing:1 fails, 2 times",
+    ):
         assert words in life
     assert '<span class="fail">failed</span>' in life
 

@@ -80,7 +80,7 @@ def told(library: Library, name: str, *, details: bool = False) -> list[str]:
 
 def moments(library: Library, name: str) -> list[str]:
     pod = find(library, name)
-    return [moment.what for moment in lifetime(pod, *library.stories.requests_of(pod))]
+    return [moment.what for moment in lifetime(pod, *library.requests_of(pod))]
 
 
 def test_every_pod_that_there_was_is_told_as_the_api_server_told_it(node: Library, watched: Any) -> None:
@@ -137,7 +137,7 @@ def test_a_pod_that_ran_to_its_end_is_told_from_creation_to_end(node: Library) -
         "container main started",
         "its containers have ended",
         "gone from its node",
-        "deletion asked for by admin",
+        "deletion asked for by admin (its user agent)",
     ]
     first, *_ = told(node, "by-kubectl")
     assert first.startswith("default/by-kubectl is terminated: it ran on node-1, its containers had ended. 1 attempt.")
@@ -169,7 +169,7 @@ def test_who_made_a_pod_is_told_through_its_controllers(node: Library) -> None:
 
 def test_a_pod_that_waited_tells_its_failed_attempt_first(node: Library) -> None:
     assert moments(node, "waits")[:4] == [
-        "created by admin",
+        "created by admin (its user agent)",
         "attempt 1: Unschedulable: 1 NodeResourcesFit",
         "attempt 2: bound, node-1",
         "kubelet of node-1 takes it on",
@@ -222,7 +222,7 @@ def test_in_whatever_order_and_how_often_spans_come_the_story_is_one(node: Libra
 def test_a_recreated_name_leaves_open_whose_creation_it_was(node: Library) -> None:
     library = library_of(records())
     library.stories.note_gated("another-uid", "default", "by-kubectl", ["a"])
-    assert library.stories.requests_of(library.find("9d92ed34-8969-4742-b006-b29199457bb7")[0]) == (None, None)
+    assert library.requests_of(library.find("9d92ed34-8969-4742-b006-b29199457bb7")[0]) == (None, None)
 
 
 def test_the_page_and_the_api_tell_the_same(node: Library) -> None:
@@ -252,7 +252,7 @@ def test_who_watches_the_pods_adds_when_they_were_ready_and_how_they_ended(trans
         "ready",
         "container main exited with 0 (Completed)",
         "gone from its node",
-        "deletion asked for by admin",
+        "deletion asked for by admin (its user agent)",
     ]
     assert "container main exited with 3 (Error), 3 times" in moments(library, "crash")
     assert "ready" not in moments(library, "unready")

@@ -119,7 +119,7 @@ def test_a_node_whose_clock_is_behind_makes_no_time_less_than_none() -> None:
     library = library_of(sync(at=-5 * SECOND), started(at=-4 * SECOND))
     library.keep(MadeAttempt().groups(), START)
     pod = story(library)
-    moments = lifetime(pod, *library.stories.requests_of(pod))
+    moments = lifetime(pod, *library.requests_of(pod))
     assert [moment.at_unix_nano for moment in moments] == sorted(moment.at_unix_nano for moment in moments)
     told = library.why_pod(pod, START, live=True)
     assert told is not None

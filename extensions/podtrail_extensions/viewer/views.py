@@ -218,7 +218,7 @@ class PodViews:
         held = next((one for one in reversed(pod.attempts) if self._store.get(one.trace_id)), None)
         others = [other for other in self._stories.named(pod.name, pod.namespace) if other.key != key]
         attempts = self._attempts(pod)
-        created, deleted = self._stories.requests_of(pod)
+        created, deleted = self._library.requests_of(pod)
         chosen = next((one for one in reversed(pod.attempts) if one.result == "Success"), None)
         return PodView(
             pod=pod,

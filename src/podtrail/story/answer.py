@@ -109,7 +109,7 @@ def answer_query(library: Library, question: WhyQuestion, now: int, *, live: boo
             problem=f"attempt {question.attempt} of {question.pod} is not held; of {pod.tries:,} there are {held}"
         )
     explanation = Explanation(told.lines, (*_namesakes(others), *told.details))
-    return WhyAnswer(explanation, pod, lifetime=tuple(lifetime(pod, *library.stories.requests_of(pod))))
+    return WhyAnswer(explanation, pod, lifetime=tuple(lifetime(pod, *library.requests_of(pod))))
 
 
 def _unknown(library: Library, pod: str) -> str:

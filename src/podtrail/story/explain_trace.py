@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from podtrail.otlp import Decision, PolicyVote
 from podtrail.story.attempt import AttemptStory
 from podtrail.story.decisions import DecisionEntry
+from podtrail.story.folded_links import FoldedLinks, fold_links
 from podtrail.story.lines import MOST_LINES, Explanation, Line, Style, TextPiece, columns, dim, line, safe, strong
 from podtrail.story.link import LinkStory, SpanFate
 from podtrail.story.pod import PodStory
@@ -43,13 +44,13 @@ class TraceFacts:
 def explain_trace(facts: TraceFacts) -> Explanation:
     """Return what became of a trace in plain words."""
     lines = [*_decision(facts), _what(facts)]
-    links = _links(facts)
+    links = _links(facts, fold_links(facts.links or ()))
     room = MOST_LINES - len(lines) - min(len(links), 4)
     votes = _votes(facts.votes, facts, room)
     lines += votes
     room = MOST_LINES - len(lines)
     lines += links if len(links) <= room else [*links[: room - 1], line(dim(f"  {len(links) - room + 1:,} more (-v)"))]
-    details = [*_votes(facts.votes, facts, 1_000), *links, *_earlier(facts)]
+    details = [*_votes(facts.votes, facts, 1_000), *_links(facts, facts.links or ()), *_earlier(facts)]
     return Explanation(tuple(lines), tuple(details))
 
 
@@ -121,16 +122,20 @@ def _votes(votes: Sequence[PolicyVote], facts: TraceFacts, room: int) -> list[Li
     return [head, *lines]
 
 
-def _links(facts: TraceFacts) -> list[Line]:
+def _links(facts: TraceFacts, listed: Sequence[LinkStory | FoldedLinks]) -> list[Line]:
     if facts.links is None:
         return [line(dim("Linked traces: not in this source, for no span of this trace is held."))]
     if not facts.links:
         return []
-    rows = [_link(link) for link in facts.links]
+    rows = [_link(link) for link in listed]
     return [line("Linked traces:"), *columns(rows)]
 
 
-def _link(link: LinkStory) -> tuple[str | TextPiece, ...]:
+def _link(link: LinkStory | FoldedLinks) -> tuple[str | TextPiece, ...]:
+    if isinstance(link, FoldedLinks):
+        more = " more" if link.more else ""
+        first = f"the first in {link.first.trace_id.hex()}" if link.first else "none is held"
+        return link.direction, safe(link.type, 60) or "link", f"{len(link.links):,}{more} spans", first
     fate = link.fate
     became = "here" if fate.held and not fate.words else safe(fate.words)
     inferred = " (inferred)" if link.inferred else ""

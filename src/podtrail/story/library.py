@@ -18,7 +18,8 @@ from podtrail.story.lines import Explanation
 from podtrail.story.link import NOT_RECEIVED, SpanFate
 from podtrail.story.linked_calls import LinkedCall, read_call
 from podtrail.story.pace import plugin_pace
-from podtrail.story.pod import PodStory, slow_attempt
+from podtrail.story.pod import PodStory, begun, slow_attempt
+from podtrail.story.pod_requests import PodRequest
 from podtrail.story.policies import PolicyWindow, SamplerPolicy
 from podtrail.story.store import TraceStore
 from podtrail.story.stories import Stories
@@ -26,6 +27,7 @@ from podtrail.story.tree import TraceStory, tell_trace
 
 _MIB = 1 << 20
 _CALLS = frozenset({"creation", "binding", "scheduling"})
+_MADE_AND_GONE = frozenset({"creation", "deletion", "original"})
 _MOST_CALLS = 3
 _SHARE_OF_STORIES = 2
 """Half of the memory for Pods holds their attempts, the rest their spans."""
@@ -98,11 +100,11 @@ class Library:
         self.stories.observe(Batch(groups, arrived))
 
     def find(self, name: str, namespace: str | None = None) -> list[PodStory]:
-        """Return the Pod of a uid, or the Pods of a name in a namespace or in all, the one heard of last at the end."""
+        """Return the Pod of a uid, or the Pods of a name in a namespace or in all, the latest at the end."""
         by_key = self.pod(name) if namespace is None else None
         if by_key is not None:
             return [by_key]
-        pods = sorted(self.stories.named(name, namespace), key=lambda pod: pod.last_try_unix_nano or 0)
+        pods = sorted(self.stories.named(name, namespace), key=begun)
         return [*pods[:-1], *map(self._fuller, pods[-1:])]
 
     def pod(self, key: str) -> PodStory | None:
@@ -114,7 +116,7 @@ class Library:
         """Return a Pod's story in words, or that of one attempt; None for an attempt that is not held."""
         told = slow_attempt(pod) if attempt is None else next((a for a in pod.attempts if a.number == attempt), None)
         linked = pod.last if attempt is None else told
-        created, deleted = self.stories.requests_of(pod)
+        created, deleted = self.requests_of(pod)
         usual = self.stories.pace.usual()
         around = PodContext(now, live, usual, calls=self._calls(linked), created=created, deleted=deleted)
         around = replace(around, changer=self._changer(pod, told if attempt is not None else None))
@@ -123,6 +125,10 @@ class Library:
             pace = plugin_pace(self._traces(), phase.name, phase.plugin, phase.plugin_took)
             around = replace(around, plugin=pace)
         return explain_pod(pod, around) if attempt is None else explain_attempt(pod, attempt, around)
+
+    def requests_of(self, pod: PodStory) -> tuple[PodRequest | None, PodRequest | None]:
+        """Return who created a Pod and had it deleted, where there is no doubt that it was this one."""
+        return self.stories.requests_of(pod, self._linked_with)
 
     def why_trace(self, trace_id: bytes) -> Explanation | None:
         """Return what became of a trace in words; None when nothing is known of it."""
@@ -252,6 +258,12 @@ class Library:
         linked = [link for link in trace.links if link.type in _CALLS] if trace else []
         spans = [(self.store.find(link.trace_id, link.span_id), link.type) for link in linked[:_MOST_CALLS]]
         return tuple(read_call(span, kind) for span, kind in spans if span)
+
+    def _linked_with(self, pod: PodStory) -> set[bytes]:
+        """Return the traces of what created and deleted a Pod, by the links of its attempts and of its life."""
+        own = {pod.life_trace_id, *(attempt.trace_id for attempt in (*pod.attempts[:1], *pod.attempts[-1:]))}
+        told = [trace for trace in map(self.trace, own) if trace]
+        return own | {link.trace_id for trace in told for link in trace.links if link.type in _MADE_AND_GONE}
 
     def _changer(self, pod: PodStory, attempt: AttemptStory | None) -> Changer | None:
         """Return who made the configuration of an attempt, or of the one behind the last change; None for nobody."""

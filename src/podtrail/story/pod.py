@@ -1,5 +1,6 @@
 """A Pod's story as it is shown: its state, its attempts in order, why it waits."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -129,6 +130,13 @@ def tell_pod(
 def slow_attempt(pod: PodStory) -> AttemptStory | None:
     """Return the attempt that took longest."""
     return max(pod.attempts, key=lambda attempt: attempt.duration or 0, default=None)
+
+
+def begun(pod: PodStory) -> float:
+    """Return when a Pod was first heard of, Unix nanoseconds; of Pods of one name the one made last is the latest."""
+    steps = pod.on_node.steps[:1] if pod.on_node else ()
+    moments = [step.start_unix_nano for step in steps]
+    return min([*moments, *([] if pod.since_unix_nano is None else [pod.since_unix_nano])], default=math.inf)
 
 
 def urgency(pod: PodStory) -> tuple[int, bool, int, str]:

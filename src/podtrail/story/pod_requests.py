@@ -1,6 +1,6 @@
-"""Who created a Pod and who had it deleted, from the API server's spans: by name, so only where one Pod is meant."""
+"""Who created a Pod and who had it deleted, from the API server's spans: by name, where one Pod alone can be meant."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Final, NamedTuple
 
 from podtrail.lru import Lru
@@ -12,7 +12,7 @@ _DELETED: Final = b"DELETE /api/v1/namespaces/{:namespace}/pods/{:name}"
 _POSTED: Final = "POST /api/v1/namespaces/{:namespace}/pods"
 _POSTS: Final = b"POST /api/v1/namespaces/{:namespace}/pods"
 _MOST_PODS: Final = 5_000
-_MOST_OF_ONE: Final = 4
+_MOST_OF_ONE: Final = 16
 _LONGEST: Final = 256
 
 
@@ -30,8 +30,10 @@ class PodRequest(NamedTuple):
 
     @property
     def who(self) -> str:
-        """The client without its version: `kubectl`, `kube-controller-manager`."""
-        return self.agent.partition("/")[0].partition(" ")[0]
+        """The client without its version: `kubectl`; of one that is not Kubernetes' own, how that is known."""
+        program = self.agent.partition("/")[0].partition(" ")[0]
+        # A user's name would read the same, and no span of the API server has it.
+        return program if program.startswith("kube") or not program else f"{program} (its user agent)"
 
 
 class PodRequests:
@@ -65,12 +67,22 @@ class PodRequests:
 
     def _note(self, pod: str, request: PodRequest) -> None:
         known = self._of.get(pod) or ()
-        if pod.count("/") == 1 and len(pod) < 2 * _LONGEST and len(known) < _MOST_OF_ONE and request not in known:
-            self._of.put(pod, tuple(sorted((*known, request), key=lambda one: one.start_unix_nano)))
+        if pod.count("/") == 1 and len(pod) < 2 * _LONGEST and request not in known:
+            inorder = sorted((*known, request), key=lambda one: one.start_unix_nano)
+            self._of.put(pod, tuple(inorder[-_MOST_OF_ONE:]))
 
-    def of(self, namespace: str, name: str) -> tuple[PodRequest | None, PodRequest | None]:
-        """Return the creation and the deletion of the one Pod of a name; None for each that may be another one's."""
+    def of(
+        self, namespace: str, name: str, traces: Container[bytes] | None = None
+    ) -> tuple[PodRequest | None, PodRequest | None]:
+        """Return the creation and the deletion of the one Pod of a name; None for each that may be another one's.
+
+        Args:
+            namespace: The Pod's.
+            name: The Pod's.
+            traces: Where several Pods had the name: the traces that the Pod's own are linked with.
+        """
         known = self._of.get(f"{namespace}/{name}") or ()
+        known = tuple(one for one in known if traces is None or one.trace_id in traces)
         created = [one for one in known if one.verb == "created"]
         deleted = [one for one in known if one.verb == "deleted"]
         if len(created) > 1:

@@ -1,7 +1,7 @@
 """The index of Pods and their attempts, fed with what leaves a pipeline. Bounded; it is told the time."""
 
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -150,11 +150,17 @@ class Stories:
             if pod.facts.name == name and namespace in (None, pod.facts.namespace)
         ]
 
-    def requests_of(self, pod: PodStory) -> tuple[PodRequest | None, PodRequest | None]:
-        """Return who created a Pod and had it deleted, where its name leaves no doubt that it was this one."""
-        if len(self.named(pod.name, pod.namespace)) != 1:
-            return None, None
-        return self._requests.of(pod.namespace, pod.name)
+    def requests_of(
+        self, pod: PodStory, linked: Callable[[PodStory], Container[bytes]]
+    ) -> tuple[PodRequest | None, PodRequest | None]:
+        """Return who created a Pod and had it deleted, where there is no doubt that it was this one.
+
+        Args:
+            pod: The Pod.
+            linked: Returns the traces that the Pod's own are linked with; asked where its name leaves a doubt.
+        """
+        alone = len(self.named(pod.name, pod.namespace)) == 1
+        return self._requests.of(pod.namespace, pod.name, None if alone else linked(pod))
 
     def attempt(self, trace_id: bytes) -> tuple[PodStory, AttemptStory] | None:
         """Return the attempt that a trace records, with its Pod."""
