@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import zstandard
 from click.testing import CliRunner
+from podtrail_extensions.viewer.views import PodFilter, PodViews
 
 from podtrail.cli import main
 from podtrail.otlp import Group, frame, resource_header, scope_header
@@ -265,6 +266,24 @@ def test_a_running_pod_is_told_to_be_ready_or_not_where_somebody_watches(transit
     library = library_of(before)
     assert "running on node-1 since 17:13:26 UTC, ready since 17:13:26 UTC." in told(library, "web-7f7644db44-dsw5v")[0]
     assert ", not ready as far as is told." in told(library, "unready")[0]
+
+
+def test_a_pod_that_runs_for_30_s_and_is_not_told_to_be_ready_is_to_be_looked_at_where_somebody_watches(
+    transitions: list[Record],
+) -> None:
+    until = 1795367629907777695
+    before = [record for record in (*records(), *transitions) if record.arrival < until]
+    library = library_of(before)
+    ran = find(library, "unready").on_node
+    assert ran is not None
+    at = ran.since_unix_nano + 30_000_000_000
+    views = PodViews(library)
+    row = {pod.name: pod.headline for pod in views.pods(PodFilter(), at).pods}
+    assert row["unready"] == "not ready; on node-1"
+    assert not [name for name in row if name.startswith("web-")]
+    assert "unready" not in {pod.name for pod in views.pods(PodFilter(), at - 1).pods}
+    unwatched = library_of(record for record in records() if record.arrival < until)
+    assert "unready" not in {pod.name for pod in PodViews(unwatched).pods(PodFilter(), at).pods}
 
 
 def test_a_watch_alone_tells_a_life_too(transitions: list[Record]) -> None:

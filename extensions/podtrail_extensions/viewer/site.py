@@ -146,10 +146,10 @@ class Site:
         wanted = _filter(request)
         if _is_hex(wanted.q, _TRACE_DIGITS):
             raise web.HTTPSeeOther(f"/traces/{wanted.q.lower()}")
-        return self._page("pods.html", {"view": self._views.pods(wanted)})
+        return self._page("pods.html", {"view": self._views.pods(wanted, self._clock().now)})
 
     async def _api_pods(self, request: web.Request) -> web.Response:
-        return _json(to_json(self._views.pods(_filter(request))))
+        return _json(to_json(self._views.pods(_filter(request), self._clock().now)))
 
     async def _pod(self, request: web.Request) -> web.Response:
         now, live = self._clock()

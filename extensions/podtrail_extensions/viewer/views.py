@@ -75,7 +75,7 @@ class PodFilter(NamedTuple):
     q: str = ""
     """Part of namespace/name or uid."""
     state: str = _TO_LOOK_AT
-    """A state, `slow`, `to look at` (not scheduled, or slow) or `all`."""
+    """A state, `slow`, `to look at` (not scheduled, slow, or long not ready) or `all`."""
     sort: str = "state"
     after: int = 0
     """How many Pods to pass over."""
@@ -84,13 +84,13 @@ class PodFilter(NamedTuple):
         """Return whether a Pod is searched for, whatever its state."""
         return self.q.lower() in f"{pod.namespace}/{pod.name} {pod.uid}".lower()
 
-    def admits(self, pod: PodStory) -> bool:
+    def admits(self, pod: PodStory, now: int) -> bool:
         """Return whether a Pod is in a state that is asked for."""
         match self.state:
             case "all":
                 return True
             case "to look at":
-                return not POD_STATES[pod.state].settled or pod.slow
+                return not POD_STATES[pod.state].settled or pod.slow or pod.unready(now)
             case "slow":
                 return pod.slow
             case state:
@@ -187,20 +187,20 @@ class PodViews:
         self._stories = library.stories
         self._store = library.store
 
-    def pods(self, wanted: PodFilter) -> PodsView:
-        """Return the Pods of a filter, at most `PAGE_ROWS`."""
+    def pods(self, wanted: PodFilter, now: int) -> PodsView:
+        """Return the Pods of a filter at `now`, at most `PAGE_ROWS`."""
         everyone = self._stories.pods()
         matching = [pod for pod in everyone if wanted.finds(pod)]
         key = _SORTS.get(wanted.sort)
         if key is not None:
             matching.sort(key=key)  # type: ignore[arg-type] # each gives values of one type
-        found = [pod for pod in matching if wanted.admits(pod)]
-        elsewhere = [pod for pod in matching if not wanted.admits(pod)] if wanted.q else []
+        found = [pod for pod in matching if wanted.admits(pod, now)]
+        elsewhere = [pod for pod in matching if not wanted.admits(pod, now)] if wanted.q else []
         tallies = Counter[str](pod.state for pod in everyone)
         tallies[_SLOW] = sum(pod.slow for pod in everyone)
         return PodsView(
             filter=wanted,
-            pods=tuple(PodRow.of(pod) for pod in found[wanted.after : wanted.after + PAGE_ROWS]),
+            pods=tuple(_row(pod, now) for pod in found[wanted.after : wanted.after + PAGE_ROWS]),
             matching=len(found),
             elsewhere=tuple(map(PodRow.of, elsewhere[:PAGE_ROWS])),
             matching_elsewhere=len(elsewhere),
@@ -260,6 +260,11 @@ class PodViews:
             same = bool(rows) and answer(attempt) == answer(rows[-1].attempt)
             rows.append(AttemptRow(attempt, held, self._library.decision(attempt), same))
         return tuple(rows)
+
+
+def _row(pod: PodStory, now: int) -> PodRow:
+    row = PodRow.of(pod)
+    return row._replace(headline=f"not ready; {row.headline}".removesuffix("; ")) if pod.unready(now) else row
 
 
 def _why_node(pod: PodStory, attempt: AttemptStory | None) -> str:

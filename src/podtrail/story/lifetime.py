@@ -173,7 +173,7 @@ def node_words(pod: PodStory, story: NodeStory, now: int) -> str:
         case _:
             ready = f", ready since {clock(story.ready_unix_nano)} UTC" if story.ready_unix_nano is not None else ""
             if story.state == "running" and not ready:
-                ready = ", not ready as far as is told" if story.of("created") else ""
+                ready = ", not ready as far as is told" if story.watched else ""
             again = ready + again
             return f"{on} since {clock(story.since_unix_nano)} UTC{again}{tries}"
 

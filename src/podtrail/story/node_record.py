@@ -68,6 +68,8 @@ class NodeRecord:
     """Containers by id."""
     last_good_sync: int = 0
     """When the latest sync began that succeeded, Unix nanoseconds."""
+    watched: bool = False
+    """Somebody who watches the Pod told of it, and so would tell that it is ready."""
     life_trace_id: bytes = b""
     """Of the trace of its life, if that told it."""
 
@@ -114,6 +116,7 @@ class NodeRecord:
         """Take in what another telling knows."""
         self.node = self.node or other.node
         self.last_good_sync = max(self.last_good_sync, other.last_good_sync)
+        self.watched = self.watched or other.watched
         for (_, span), step in other.steps.items():
             self.add(span, step)
         for (_, original), part in other.parts.items():

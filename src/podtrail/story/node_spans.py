@@ -194,6 +194,7 @@ def _transition(span: SpanView, told: PodTransition, record: NodeRecord) -> set[
     """Note what somebody told who watches the Pod."""
     attributes = span.attributes
     kind = _TRANSITIONS.get(told.kind)
+    record.watched = True
     if kind is not None and not (kind == "seen waiting" and told.reason in _ALL_IS_WELL):
         what, reason = told.container, told.reason
         if kind == "gated":

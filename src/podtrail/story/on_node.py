@@ -41,6 +41,8 @@ class NodeStory:
     restarts: int
     ready_unix_nano: int | None
     """Since when it is ready; None where it is not, or nobody tells who watches the Pod."""
+    watched: bool
+    """Somebody watches the Pod: were it ready, that would be told."""
     stopped: bool | None
     """Its containers were running and were stopped, or had ended when it was terminated; None where nobody tells."""
     steps: tuple[NodeStep, ...]
@@ -72,6 +74,7 @@ def tell_node(record: NodeRecord) -> NodeStory:
         ran=bool(starts),
         restarts=_restarts(starts) + record.let_go["start"],
         ready_unix_nano=_ready(steps),
+        watched=record.watched,
         stopped=_stopped(record),
         steps=steps,
         more=record.let_go.total(),

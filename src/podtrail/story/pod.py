@@ -14,6 +14,8 @@ _URGENCY = {state: at for at, state in enumerate(POD_STATES)}
 
 _MAY_BE_SLOW = frozenset({"scheduled", "starting", "running"})
 """States in which how long an attempt took is the worst that can be said."""
+_READY_WITHIN = 30_000_000_000
+"""Nanoseconds from its last start that are left to a Pod to be ready, until it is to be looked at."""
 _STILL_PREEMPTING = "terminating pod on the nominated node"
 
 
@@ -74,6 +76,17 @@ class PodStory:
         if self.since_unix_nano is None:
             return None
         return max(0, (now if self.until_unix_nano is None else self.until_unix_nano) - self.since_unix_nano)
+
+    def unready(self, now: int) -> bool:
+        """Return whether at `now` it has run for long and somebody who would tell that it is ready does not."""
+        story = self.on_node
+        return (
+            self.state == "running"
+            and story is not None
+            and story.watched
+            and story.ready_unix_nano is None
+            and now - story.since_unix_nano >= _READY_WITHIN
+        )
 
     @property
     def from_the_first(self) -> bool:
