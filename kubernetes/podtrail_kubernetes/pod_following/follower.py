@@ -105,8 +105,8 @@ class PodFollower:
         return not self.missing
 
     def all_good(self) -> bool:
-        """Whether all workloads have their Pods, and each Pod is ready or has succeeded."""
-        there = [pod for pod in self.pods.values() if pod.owner == "" or "deleted" not in pod.steps]
+        """Whether all workloads have their Pods, and each Pod is ready, has succeeded or was replaced."""
+        there = [pod for pod in self.pods.values() if pod.owner == "" or not pod.ended_badly]
         return not self.unsettled and all(pod.good for pod in there)
 
     def hopeless(self) -> bool:

@@ -145,6 +145,63 @@ def test_pods_of_a_deployment_are_found_through_its_replica_set_and_no_others(ma
     assert "of-nobody" not in done.told
 
 
+def test_a_pod_that_failed_and_was_replaced_keeps_nobody_waiting(made: Any, cluster: Cluster) -> None:
+    template = {"spec": {**pod("")["spec"], "restartPolicy": "Never"}}
+    process = made(
+        {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "job"}, "spec": {"template": template}}
+    )
+    jobs = f"/apis/batch/v1/namespaces/{cluster.namespace}/jobs"
+    job = cluster.there(f"{jobs}/job")
+    for name, phase in (("job-a", "Failed"), ("job-b", "Succeeded")):
+        cluster.own(job, cluster.pods, pod(name))
+        cluster.bind(name)
+        cluster.tell(name, phase=phase)
+    counts = {"failed": 1, "succeeded": 1, "startTime": "2026-01-01T00:00:00Z"}
+    cluster.api.patch(f"{jobs}/job/status", {"status": counts})
+    done = ended(process)
+    assert done.code == 0, done.told
+    assert "/job-a failed " in done.told
+    assert "/job-b succeeded " in done.told
+
+
+def test_a_pod_that_is_deleted_and_made_again_under_its_name_is_waited_for(made: Any, cluster: Cluster) -> None:
+    spec = {key: deployment(1)["spec"][key] for key in ("replicas", "selector", "template")}
+    process = made({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "web"}, "spec": spec})
+    path = f"{cluster.apps}/statefulsets/web"
+    owner = cluster.there(path)
+    first = cluster.own(owner, cluster.pods, pod("web-0"))["metadata"]["uid"]
+    cluster.api.delete(f"{cluster.pods}/web-0?gracePeriodSeconds=0")
+    second = cluster.own(owner, cluster.pods, pod("web-0"))["metadata"]["uid"]
+    cluster.bind("web-0")
+    cluster.tell("web-0", ready=True)
+    counts = dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), 1)
+    cluster.api.patch(f"{path}/status", {"status": counts | {"observedGeneration": 1}})
+    done = ended(process)
+    assert done.code == 0, done.told
+    assert first != second
+    assert f"  Pod {cluster.namespace}/web-0  uid {second}  of StatefulSet {cluster.namespace}/web\n" in done.told
+
+
+def test_an_api_server_that_restarts_meanwhile_is_asked_again(
+    start: Start, start_control_plane: Callable[..., ControlPlane], kubectl: Path, tmp_path: Path
+) -> None:
+    mortal = start_control_plane()
+    here = Cluster(mortal, mortal.api.namespace("restarts"))
+    x = manifest(tmp_path / "x.json", pod("web"))
+    environ = {"KUBECONFIG": str(mortal.kubeconfig)}
+    process = start("--wait", "--", kubectl, "-n", here.namespace, "create", "-f", x, environ=environ)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "pod/web created\n"
+    mortal.stop_one("kube-apiserver", kill=True)
+    mortal.start_apiserver()
+    here.bind("web")
+    here.tell("web", ready=True)
+    done = ended(process)
+    assert done.code == 0, done.told
+    assert f"{here.namespace}/web ready " in done.told
+    mortal.stop()
+
+
 def test_without_wait_the_pods_that_come_at_once_are_told(
     start: Start, kubectl: Path, cluster: Cluster, tmp_path: Path
 ) -> None:
