@@ -27,6 +27,7 @@ EXAMPLES = sorted(
     if not path.stem.endswith("_test")
     and path.stem != "cluster"  # Kubernetes objects
     and path.parent.name != "components"  # which have to be installed: test_components_of_ones_own.py
+    and path.parent.name != "scheduler-operator"  # Kubernetes objects: test_scheduler_operator_example.py
 )
 OTHERS = [ROOT / "pipeline.yaml", *(ROOT / "docker" / name for name in ("sidecar.yaml", "backend.yaml"))]
 OTHERS.append(ROOT / "docker" / "scheduler.yaml")
