@@ -27,9 +27,10 @@ def tell(span: Span, raised: BaseException | None) -> bool:
         span.set_attributes({OUTCOME: "succeeded"})
         return False
     if isinstance(raised, kopf.TemporaryError):
-        delay = float(raised.delay or 0)
-        span.set_attributes({OUTCOME: "retry", RETRY_DELAY: delay})
-        span.add_event("retry", {RETRY_DELAY: delay, "exception.message": _message(raised)})
+        given: object = raised.delay or 0.0
+        delay = {RETRY_DELAY: float(given)} if isinstance(given, int | float) else {}
+        span.set_attributes({OUTCOME: "retry", **delay})
+        span.add_event("retry", {**delay, "exception.message": _message(raised)})
         return True
     if isinstance(raised, kopf.AdmissionError):
         span.set_attributes({OUTCOME: "denied"})
@@ -48,4 +49,6 @@ def tell(span: Span, raised: BaseException | None) -> bool:
 
 
 def _message(raised: BaseException) -> str:
-    return (str(raised) or type(raised).__qualname__)[:_LONGEST_MESSAGE]
+    # It has the words also of an exception that raises another when it is asked for them.
+    told = traceback.TracebackException(type(raised), raised, None, lookup_lines=False)
+    return (str(told) or type(raised).__qualname__)[:_LONGEST_MESSAGE]

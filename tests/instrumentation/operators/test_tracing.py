@@ -194,6 +194,21 @@ class TestErrors:
         assert len(str(event["exception.stacktrace"])) <= 4096
         assert span.status.status_code is StatusCode.ERROR
 
+    def test_an_error_that_cannot_be_told_reaches_kopf_as_it_is(
+        self, tracing: OperatorTracing, exporter: InMemorySpanExporter, arguments: Arguments
+    ) -> None:
+        class Unspeakable(Exception):
+            def __str__(self) -> str:
+                raise RuntimeError("no words")
+
+        soon: Any = "soon"
+        self.call(tracing, Unspeakable(), arguments())
+        self.call(tracing, kopf.TemporaryError("not ready", delay=soon), arguments())
+        failed, retried = exporter.get_finished_spans()
+        assert failed.status.description == "<exception str() failed>"
+        assert attributes(retried)["kopf.outcome"] == "retry"
+        assert "kopf.retry.delay" not in attributes(retried)
+
     def test_a_denied_admission_is_an_answer(
         self, tracing: OperatorTracing, exporter: InMemorySpanExporter, arguments: Arguments
     ) -> None:
