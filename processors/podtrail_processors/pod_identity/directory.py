@@ -242,7 +242,7 @@ class PodDirectory:
 
     def _by_trace(self, clues: PodClues) -> IdentifiedPod | None:
         uid = self._traces.get(clues.trace_id)
-        return self._told(uid, PodEvidence.TRACE) if uid else None
+        return self._told(uid, PodEvidence.TRACE) if uid and not self._names_another(clues, uid) else None
 
     def _by_context(self, clues: PodClues) -> IdentifiedPod | None:
         """By the span that a client's context came from, or by what the server says of a client's span."""
@@ -250,11 +250,16 @@ class PodDirectory:
         if partner:
             return self._through(partner)
         found = [self._traces.get(link[:16]) for link in clues.links]
-        uids = {one for one in found if one}
+        uids = {one for one in found if one and not self._names_another(clues, one)}
         if uids:
             return self._told(uids.pop() if len(uids) == 1 else _DISPUTED, PodEvidence.TRACE_CONTEXT)
         client = self._partners.get(clues.links[0]) if len(clues.links) == 1 else None
         return self._through(client) if client and client[0].place == clues.place else None
+
+    def _names_another(self, clues: PodClues, uid: str) -> bool:
+        """Say whether a span names another Pod than this: an attempt deletes those in its way, contexts can be forged."""
+        place = self.place_of(uid) if clues.place else ""
+        return bool(place) and place != clues.place
 
     def _through(self, partner: tuple[PodClues, SpanSource]) -> IdentifiedPod | None:
         told = self._by_name(*partner)

@@ -148,6 +148,18 @@ def test_a_client_that_names_no_pod_is_of_the_pod_that_its_request_turns_out_to_
     assert cluster.ask(client, KUBELET) == (UID, "trace-context", 1)
 
 
+@pytest.mark.parametrize("context", ["a child", "a link"])
+def test_a_request_about_a_pod_in_the_trace_of_anothers_attempt_is_not_that_others(context: str) -> None:
+    """A preemptor's attempt deletes its victims; a client may send whatever context it likes."""
+    cluster = ToldDirectory()
+    cluster.attempt(UID, "default/preemptor")
+    cluster.attempt(OTHER, "default/web-7f7644db44-dsw5v", trace=b"v" * 16)
+    path: dict[str, Value] = {"url.path": path_of("web-7f7644db44-dsw5v"), "audit-id": "a"}
+    child = cluster.clues("DELETE pods", path, kind=SERVER, trace=b"a" * 16)
+    linked = cluster.clues("DELETE pods", path, kind=SERVER, links=[Link(b"a" * 16, b"deleting", {})])
+    assert cluster.ask(child if context == "a child" else linked, APISERVER) == (OTHER, "name", 1)
+
+
 # Bounds
 
 
