@@ -156,7 +156,7 @@ class LinkStitching:
     def _stitch(self, leaving: _Leaving, now: int) -> None:
         held = self._room.take()
         stitched = self._stitcher.stitch(held, now)
-        leaving.groups.append(self._merger.merged(stitched) if self._merger else stitched)
+        leaving.groups.append(self._merger.merged(stitched, held.clues.values()) if self._merger else stitched)
         leaving.spans += held.group.span_count
         leaving.arrived = min(leaving.arrived or held.arrived, held.arrived)
 
@@ -168,7 +168,7 @@ class LinkStitching:
             self._ledger.created += len(amendments)
             self._amended.add(len(amendments), *self._labels)
         for told in amendment_groups(amendments):
-            leaving.groups.append(self._merger.merged(told, complete=True) if self._merger else told)
+            leaving.groups.append(self._merger.merged(told, (), complete=True) if self._merger else told)
         return [Batch(leaving.groups, leaving.arrived)]
 
     def _told(self, lives: Sequence[Group], now: int) -> list[Batch]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from podtrail_processors.link_stitching.config import Config
+from podtrail_processors.link_stitching.lifecycle.ids import root_id_of
 from podtrail_processors.link_stitching.processor import LinkStitching
 
 from podtrail.component import Context
@@ -124,3 +125,37 @@ def test_what_comes_later_goes_the_same_way() -> None:
     assert (left[b"span-one"], left[b"span-two"]) == (life, life)
     left = leaving(sync("", b"span-one", name="anything"), later=[sync(ONE, b"span-two")])
     assert (left[b"span-one"], left[b"span-two"]) == (b"t" * 16, b"t" * 16)
+
+
+def test_a_part_that_says_another_pod_after_its_trace_has_moved_stays_as_it_came() -> None:
+    life = bytes.fromhex(ONE.replace("-", ""))
+    other = sync(OTHER, b"span-two", name="reconcile")
+    left = leaving(sync(ONE, b"span-one", name="reconcile"), later=[other])
+    assert (left[b"span-one"], left[b"span-two"]) == (life, b"t" * 16)
+
+
+def test_a_life_that_was_merged_before_stays_as_it_is() -> None:
+    life = bytes.fromhex(ONE.replace("-", ""))
+    stitching = LinkStitching(Config(mode="merge"), Context(id="link_stitching"))
+    told: dict[str, Value] = {"k8s.pod.uid": ONE}
+    root = encode_span(
+        trace_id=life, span_id=root_id_of(ONE), name="PodLifecycle", start=START, end=START + 1, attributes=told
+    )
+    group = Group(resource_header({"service.name": "podtrail"}), scope_header("p"), life, frame([root]), 1)
+    stitching.add(Batch([group], START), START)
+    (left,) = [each for batch in stitching.drain(START + SECOND) for each in batch.groups]
+    assert split(left.spans) == [root]
+
+
+def test_the_ids_remembered_of_one_endless_trace_are_bounded_and_cost_no_other_trace_its_memory() -> None:
+    context = Context(id="link_stitching")
+    stitching = LinkStitching(Config(mode="merge", max_held_mib=1), context)
+    stitching.add(Batch([sync(ONE, b"span-one", trace=b"o" * 16)], START), START)
+    for many in range(80):
+        ids = [(many * 5000 + one + 1).to_bytes(8) for one in range(5000)]
+        raw = [encode_span(trace_id=b"e" * 16, span_id=one, name="x", start=START, end=START) for one in ids]
+        group = Group(resource_header({"service.name": "any"}), scope_header("s"), b"e" * 16, frame(raw), len(raw))
+        stitching.add(Batch([group], START), START + many)
+    snapshot = context.metrics.snapshot()
+    assert not snapshot["otelcol_processor_link_stitching_merge_forgotten"]
+    assert max(snapshot["otelcol_processor_link_stitching_memory_bytes"].values()) < 10_000_000

@@ -1,7 +1,8 @@
 """`mode: merge`: spans of traces that are about one Pod are moved into the trace of its life.
 
-A trace moves as a whole or not at all: once its first spans have left, those that come later go the same way. One that
-may be about several Pods, or whose Pod nobody told in time, stays as it is.
+A trace moves as a whole or not at all: once its first spans have left, those that come later go the same way, but for
+those that turn out to be another Pod's. One that may be about several Pods, or whose Pod nobody told in time, stays as
+it is.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,6 +24,7 @@ PARENT: Final = "podtrail.original.parent_span_id"
 
 _MOST_CLUES: Final = 64
 _MOST_IDS: Final = 300_000
+_MOST_IDS_OF_TRACE: Final = 20_000
 _TRACE_BYTES, _ID_BYTES = 700, 110
 _HAS_REMOTE, _IS_REMOTE = 0x100, 0x200
 _SERVER, _CONSUMER = 2, 5
@@ -70,7 +72,8 @@ class Merger:
         trace = self._traces.get(group.trace_id) or _SeenTrace()
         self._traces.put(group.trace_id, trace, now)
         before = len(trace.ids)
-        trace.ids.update([span.span_id for span in _read(group.spans)])
+        if before < _MOST_IDS_OF_TRACE:
+            trace.ids.update([span.span_id for span in _read(group.spans)][: _MOST_IDS_OF_TRACE - before])
         self._ids += len(trace.ids) - before
         if trace.uid is None:
             source = self._directory.source(group.resource)
@@ -97,7 +100,9 @@ class Merger:
         if trace.uid is None:
             whole = self._directory.uid_of_trace(trace_id)
             pods = {whole} if whole else {told for clues, source in trace.clues for told in self._told(clues, source)}
-            trace.uid = pods.pop() if len(pods) == 1 else ""
+            uid = pods.pop() if len(pods) == 1 else ""
+            # What is a life's already was merged before.
+            trace.uid = uid if uid and trace_id_of(uid) != trace_id else ""
             trace.clues.clear()
         return trace.uid
 
@@ -106,16 +111,27 @@ class Merger:
         identity = self._directory.identify(clues, source)
         return [identity.uid] if identity else []
 
-    def merged(self, group: Group, *, complete: bool = False) -> Group:
+    def merged(self, group: Group, clues: Iterable[PodClues], *, complete: bool = False) -> Group:
         """Return a group as it leaves; `complete` where a parent that was not seen will not come."""
         trace = self._traces.get(group.trace_id)
         uid = self._decide(group.trace_id, trace) if trace else ""
         if trace is None or not uid:
             self._spans.add(group.span_count, *self._labels, "stayed")
             return self.relinked(group)
+        if self._is_of_another(group, clues, uid):
+            self._spans.add(group.span_count, *self._labels, "another_pod")
+            return self.relinked(group)
         self._spans.add(group.span_count, *self._labels, "moved")
         moved = frame(self._moved(group, trace, uid, complete=complete))
         return group._replace(trace_id=trace_id_of(uid), spans=moved)
+
+    def _is_of_another(self, group: Group, clues: Iterable[PodClues], uid: str) -> bool:
+        """Say whether a group turns out to be about another Pod than that to whose life its trace moves."""
+        if self._directory.uid_of_trace(group.trace_id) == uid:
+            return False
+        source = self._directory.source(group.resource)
+        told = {of for one in clues for of in self._told(one, source) if of}
+        return bool(told) and uid not in told
 
     def _moved(self, group: Group, trace: _SeenTrace, uid: str, *, complete: bool) -> Iterator[bytes]:
         target, root = trace_id_of(uid), root_id_of(uid)
