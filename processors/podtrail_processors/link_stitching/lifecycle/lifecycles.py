@@ -8,12 +8,12 @@ from typing import Final
 from podtrail.component import Context
 from podtrail.otlp import Group, Value
 from podtrail_processors.link_stitching.lifecycle.config import LifecycleSettings
-from podtrail_processors.link_stitching.lifecycle.part import ATTEMPT, FAILED_START, QUEUED, Part
+from podtrail_processors.link_stitching.lifecycle.part import ATTEMPT, FAILED_START, QUEUED, Part, bounded
 from podtrail_processors.link_stitching.lifecycle.pod_lifecycle import PodLifecycle
 from podtrail_processors.link_stitching.lifecycle.reading import Told, is_told, told_in
 from podtrail_processors.link_stitching.lifecycle.runtime_calls import RuntimeCalls
 from podtrail_processors.link_stitching.lifecycle.writing import NAME, STATE, Known, life_group
-from podtrail_processors.recent import Reason, Recent
+from podtrail_processors.recent import Recent
 
 _TIMEOUT: Final = "timeout"
 _LONGEST_NAME: Final = 253
@@ -49,7 +49,8 @@ class Lifecycles:
         )
         self._lost = metrics.counter(
             "otelcol_processor_link_stitching_lifecycle_forgotten",
-            "What lifecycles no longer remember, by kind and by why: `ttl` or `full`.",
+            "What lifecycles no longer remember, by kind and by why: `ttl`, `full`, or `ambiguous` for calls in a trace "
+            "about several Pods.",
             ("processor", "what", "reason"),
         )
         metrics.gauge(
@@ -79,19 +80,20 @@ class Lifecycles:
         uid = told.uid or self._calls.pod_of(trace_id)
         if not uid:
             if told.part:
-                self._calls.wait(trace_id, told.part, now)
+                self._calls.wait(trace_id, bounded(told.part), now)
             return
         waited = self._calls.note(trace_id, uid, now) if told.of_trace else ()
         life = self._lives.get(uid)
-        if life is None:
-            life = PodLifecycle(uid, now + self._settings.timeout)
-            heapq.heappush(self._dues, (life.due, uid))
+        known = life is not None
+        life = life or PodLifecycle(uid, now + self._settings.timeout)
         self._lives.put(uid, life, now)
+        if not known:
+            self._push(life)
         life.namespace = life.namespace or told.namespace[:_LONGEST_NAME]
         life.name = life.name or told.name[:_LONGEST_NAME]
         life.node = life.node or told.node[:_LONGEST_NAME]
         life.watched = life.watched or told.watched
-        for part in (told.part, *waited):
+        for part in (bounded(told.part) if told.part else None, *waited):
             if part is not None:
                 self._take(life, part, now)
 
@@ -108,10 +110,13 @@ class Lifecycles:
     def _due_by(self, life: PodLifecycle, due: int) -> None:
         if not life.due or due < life.due:
             life.due = due
-            heapq.heappush(self._dues, (due, life.uid))
-            if len(self._dues) > 2 * len(self._lives) + _FEW:
-                self._dues = [(one.due, uid) for uid, one, _ in self._lives.dated() if one.due]
-                heapq.heapify(self._dues)
+            self._push(life)
+
+    def _push(self, life: PodLifecycle) -> None:
+        heapq.heappush(self._dues, (life.due, life.uid))
+        if len(self._dues) > 2 * len(self._lives) + _FEW:
+            self._dues = [(one.due, uid) for uid, one, _ in self._lives.dated() if one.due]
+            heapq.heapify(self._dues)
 
     def deadline(self) -> int | None:
         """Return when a life is due."""
@@ -188,12 +193,12 @@ class Lifecycles:
         error = failures[-1] if failures and state == _TIMEOUT else ""
         return Part(NAME, b"", start, max(start, end), b"", "", attributes=attributes, error=error)
 
-    def _life_forgotten(self, _uid: str, life: PodLifecycle, reason: Reason) -> None:
+    def _life_forgotten(self, _uid: str, life: PodLifecycle, reason: str) -> None:
         self._forgotten("pod", reason, 1)
         if life.due:
             self._tell(life, "forgotten")
 
-    def _forgotten(self, what: str, reason: Reason, count: int) -> None:
+    def _forgotten(self, what: str, reason: str, count: int) -> None:
         self._lost.add(count, *self._labels, what, reason)
 
     def move_in(self, other: "Lifecycles", now: int) -> None:

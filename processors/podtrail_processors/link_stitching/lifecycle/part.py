@@ -1,6 +1,7 @@
 """A part of a Pod's life, and what becomes of two tellings of the same part."""
 
 from collections.abc import Mapping
+from hashlib import blake2b
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -25,6 +26,9 @@ DELETED: Final = "deleted"
 
 RESOLUTION: Final = "podtrail.time.resolution_ns"
 """The attribute of a time that is no more exact than this."""
+
+_LONGEST: Final = 1000
+_MOST_TEXTS: Final = 16
 
 NOTHING: Final[Mapping[str, Value]] = MappingProxyType({})
 
@@ -61,6 +65,21 @@ class Part(NamedTuple):
     def key(self) -> tuple[str, bytes]:
         """What it is told apart by."""
         return self.kind, self.which
+
+
+def bounded(part: Part) -> Part:
+    """Return a part as it is remembered: what it says is cut off where nobody who means it says as much."""
+    which = part.which if len(part.which) <= _LONGEST else blake2b(part.which, digest_size=32).digest()
+    attributes = {key: _short(value) for key, value in part.attributes.items()}
+    return part._replace(which=which, attributes=attributes, error=part.error[:_LONGEST])
+
+
+def _short(value: Value) -> Value:
+    if isinstance(value, str | bytes):
+        return value[:_LONGEST]
+    if isinstance(value, list):
+        return [one[:_LONGEST] for one in value[:_MOST_TEXTS] if isinstance(one, str)]
+    return None if isinstance(value, dict) else value
 
 
 def combined(one: Part, other: Part) -> Part:

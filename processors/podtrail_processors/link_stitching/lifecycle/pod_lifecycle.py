@@ -123,7 +123,7 @@ class PodLifecycle:
             if part.kind == ATTEMPT:
                 waited = part.attributes.get("scheduler.queue_wait_ms")
                 since = part.start - (waited * _MILLISECOND if isinstance(waited, int) else 0)
-                yield self._wait(part, since)
+                yield self._wait(part, max(0, since))
             elif part.kind == BOUND and not self.attempted and self._moments:
                 yield self._wait(part, part.start)
 

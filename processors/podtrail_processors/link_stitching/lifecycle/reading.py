@@ -1,9 +1,10 @@
 """Which parts of which Pods' lives the spans of a group tell."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
-from podtrail.otlp import ROOT_NAME, Group, SpanView, read_attempt, split
+from podtrail.otlp import ROOT_NAME, Group, SpanView, attempts_in, read_attempt, split
 from podtrail.otlp.pod_transition import TRANSITION_MARK, read_transition
 from podtrail_processors.link_stitching.lifecycle.part import Part
 from podtrail_processors.link_stitching.lifecycle.told_by_kubelet import (
@@ -51,15 +52,21 @@ def is_told(spans: bytes) -> bool:
 
 def told_in(group: Group) -> Iterator[Told]:
     """Yield what the spans of a group tell."""
+    beside = group.spans if _tells_one_attempt(group.spans) else b""
     for raw in split(group.spans):
         if _ATTEMPT_MARK in raw:
-            yield from _of_attempt(SpanView(raw), group.spans)
+            yield from _of_attempt(SpanView(raw), beside)
         elif TRANSITION_MARK in raw:
             yield from _of_watch(SpanView(raw))
         elif _SYNC in raw or _TERMINATE in raw:
             yield from _of_kubelet(SpanView(raw))
         elif any(mark in raw for mark in _RUNTIME_MARKS):
             yield from _of_runtime(SpanView(raw))
+
+
+def _tells_one_attempt(spans: bytes) -> bool:
+    """Say whether there is one attempt among these spans: of several it can't be said whose part a span is."""
+    return spans.count(_ATTEMPT_MARK) == 1 or len(list(islice(attempts_in(spans), 2))) == 1
 
 
 def _of_attempt(span: SpanView, spans: bytes) -> Iterator[Told]:

@@ -7,7 +7,10 @@ from podtrail_processors.link_stitching.lifecycle.part import Part
 from podtrail_processors.recent import Reason, Recent
 
 _MOST_OF_A_TRACE: Final = 64
-Forgotten = Callable[[str, Reason, int], None]
+_DISPUTED: Final = "?"
+"""In the place of a uid where a trace was said to be about two: it tells of neither."""
+_AMBIGUOUS: Final = "ambiguous"
+Forgotten = Callable[[str, str, int], None]
 """Told what was forgotten, why and how many."""
 
 
@@ -26,18 +29,23 @@ class RuntimeCalls:
         return self._count
 
     def pod_of(self, trace_id: bytes) -> str:
-        """Return the uid of the Pod that a trace is about; "" when that is not known."""
-        return self._pods.get(trace_id) or ""
+        """Return the uid of the Pod that a trace is about; "" when that is not known, or two were told."""
+        uid = self._pods.get(trace_id) or ""
+        return "" if uid == _DISPUTED else uid
 
     def note(self, trace_id: bytes, uid: str, now: int) -> list[Part]:
         """Remember whose Pod a trace is about; return the calls that waited for it."""
-        self._pods.put(trace_id, uid, now)
+        known = self._pods.get(trace_id)
+        self._pods.put(trace_id, uid if known in (None, uid) else _DISPUTED, now)
         calls = self._waiting.pop(trace_id) or []
         self._count -= len(calls)
         return calls
 
     def wait(self, trace_id: bytes, call: Part, now: int) -> None:
         """Keep a call until the Pod of its trace is told."""
+        if self._pods.get(trace_id) == _DISPUTED:
+            self._forgotten("call", _AMBIGUOUS, 1)
+            return
         calls = self._waiting.get(trace_id) or []
         if len(calls) >= _MOST_OF_A_TRACE:
             self._forgotten("call", "full", 1)

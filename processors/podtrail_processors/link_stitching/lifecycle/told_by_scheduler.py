@@ -12,7 +12,7 @@ _LONGEST: Final = 500
 
 
 def parts_of(attempt: Attempt, spans: bytes) -> Iterable[Part]:
-    """Yield the parts that an attempt tells; `spans` are those of its trace that came along."""
+    """Yield the parts that an attempt tells; `spans` are those that came along of a trace that is its own."""
     original, evidence = attempt.trace_id + attempt.span_id, PodEvidence.POD_UID.value
     attributes: dict[str, Value] = {}
     if attempt.result:
