@@ -257,7 +257,7 @@ class PodDirectory:
         return self._through(client) if client and client[0].place == clues.place else None
 
     def _names_another(self, clues: PodClues, uid: str) -> bool:
-        """Say whether a span names another Pod than this: an attempt deletes those in its way, contexts can be forged."""
+        """Say whether a span names another Pod than this: attempts delete those in their way, contexts are forged."""
         place = self.place_of(uid) if clues.place else ""
         return bool(place) and place != clues.place
 

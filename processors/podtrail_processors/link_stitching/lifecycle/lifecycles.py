@@ -49,8 +49,8 @@ class Lifecycles:
         )
         self._lost = metrics.counter(
             "otelcol_processor_link_stitching_lifecycle_forgotten",
-            "What lifecycles no longer remember, by kind and by why: `ttl`, `full`, or `ambiguous` for calls in a trace "
-            "about several Pods.",
+            "What lifecycles no longer remember, by kind and by why: `ttl`, `full`, or `ambiguous` for calls in the "
+            "trace of several Pods.",
             ("processor", "what", "reason"),
         )
         metrics.gauge(
