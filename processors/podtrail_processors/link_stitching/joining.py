@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from podtrail.component import Context
 from podtrail_processors.link_stitching import links
 from podtrail_processors.link_stitching.memory import StitchingMemory
-from podtrail_processors.link_stitching.numbering import NumberedAttempt
+from podtrail_processors.link_stitching.numbering import AttemptChain, NumberedAttempt
 from podtrail_processors.pod_identity import (
     ACCOUNT,
     CLOCK_SLACK,
@@ -105,19 +105,18 @@ class PodJoiner:
         return Join(kind, identity.evidence, attempt, identity.uid)
 
     def _by_time(self, clues: PodClues, kind: str, identity: IdentifiedPod | None, source: SpanSource) -> Join | None:
-        """Return the attempt that a scheduler's request was made in: that under way then, or just before."""
-        near = self._near(clues, kind, identity, source)
-        if len({attempt.pod_uid for attempt in near}) > 1 or (identity and not identity.uid and not near):
-            self.missed(kind, AMBIGUOUS)
+        """Return the attempt that a scheduler's request was made in: that under way then, or just before.
+
+        The time tells attempts of one Pod apart, not Pods: of the one before it under its name nobody may have told.
+        """
+        chain = self._memory.chain(identity.uid) if identity and identity.uid else None
+        if identity is None or chain is None:
+            self.missed(kind, UNKNOWN_POD if identity is None else NO_ATTEMPT if identity.uid else AMBIGUOUS)
             return None
-        chain = self._memory.chain(near[0].pod_uid) if near else None
-        if chain is None:
-            self.missed(kind, UNKNOWN_POD if identity is None else NO_ATTEMPT)
-            return None
-        known = identity.evidence if identity and identity.uid == chain.uid else PodEvidence.NAME
+        near = _near(chain, clues, kind)
         if kind == links.BINDING:
             attempt = _holding(near, clues)
-            if attempt and identity and identity.uid:
+            if attempt:
                 self._memory.clocks.compare(clues, source, attempt)
         else:
             attempt = chain.failing_at(clues.start, CLOCK_SLACK)
@@ -127,22 +126,13 @@ class PodJoiner:
         if attempt is None or clues.start > attempt.end + CLOCK_SLACK:
             self.missed(kind, NO_ATTEMPT)
             return None
-        return Join(kind, known, attempt, attempt.pod_uid)
+        return Join(kind, identity.evidence, attempt, attempt.pod_uid)
 
-    def _near(
-        self, clues: PodClues, kind: str, identity: IdentifiedPod | None, source: SpanSource
-    ) -> list[NumberedAttempt]:
-        """Return the attempts that may have made a request, be their clock as far off as clocks may be."""
-        sure = identity is not None and identity.uid and identity.evidence is not PodEvidence.NAME
-        uids = [identity.uid] if identity and sure else self._directory.possible(clues, source)
-        start, end = clues.start - CLOCKS_APART, clues.end + CLOCKS_APART
-        chains = [chain for uid in uids if (chain := self._memory.chain(uid))]
-        return [
-            attempt
-            for chain in chains
-            for attempt in chain.between(start, end)
-            if kind == links.STATUS or attempt.may_bind
-        ]
+
+def _near(chain: AttemptChain, clues: PodClues, kind: str) -> list[NumberedAttempt]:
+    """Return the attempts that may have made a request, be their clock as far off as clocks may be."""
+    near = chain.between(clues.start - CLOCKS_APART, clues.end + CLOCKS_APART)
+    return [attempt for attempt in near if kind == links.STATUS or attempt.may_bind]
 
 
 def _holding(near: Sequence[NumberedAttempt], clues: PodClues) -> NumberedAttempt | None:

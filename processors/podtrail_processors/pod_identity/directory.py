@@ -1,6 +1,6 @@
 """Who is who: learns from spans which ids belong to which Pod, and says of any span which Pod it is about."""
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
@@ -212,13 +212,6 @@ class PodDirectory:
         """Return how many requests may have created a Pod."""
         history = self._places.get(self.place_of(uid))
         return history.creations_possible(uid) if history else 0
-
-    def possible(self, clues: PodClues, source: SpanSource) -> Sequence[str]:
-        """Return the uids of all Pods that may be meant by the name in a span."""
-        history = self._places.get(clues.place)
-        if history is None:
-            return ()
-        return list(history.possible(ClockTime(clues.start, source.clock), ClockTime(clues.end, source.clock)))
 
     def place_named(self, clues: PodClues) -> tuple[str, str]:
         """Return which name a span says, by itself or through its request, and what is done to the Pod; "" if none."""

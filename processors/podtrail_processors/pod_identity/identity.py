@@ -17,10 +17,10 @@ class PodEvidence(StrEnum):
     """It is in the trace of one of the Pod's own: an attempt, a sync of the kubelet's."""
     TRACE_CONTEXT = "trace-context"
     """A client passed its context on: the span links to one whose Pod is known, or such a one links to it."""
-    AUDIT_ID = "audit-id"
-    """It is part of a request (same audit id) whose Pod is known by one of those above."""
     NAME = "name"
-    """It names the Pod, and no other Pod of that name can be meant at its time."""
+    """It names the Pod, by itself or by its request (same audit id), and of all Pods of that name that anybody told of
+    no other can be meant at its time. Weakest: a Pod made again under its name of which nothing is told is not known.
+    """
 
 
 class IdentifiedPod(NamedTuple):

@@ -270,6 +270,27 @@ def test_a_status_write_by_a_clock_that_is_5_s_off_is_not_linked_with_another_at
     assert run.unjoined()["reason=ambiguous,type=status"] == 1
 
 
+def told_of(pod: int, begin: int, length: int, api: int, kubelet: int) -> list[Group]:
+    """Return all spans but the attempt of a Pod `web-0` that began then and was there so long, by clocks so far off."""
+    later = begin + length // 2
+    path = "/api/v1/namespaces/default/pods/web-0"
+    named: dict[str, Value] = {"url.path": path, "audit-id": f"a-{pod}"}
+    url: dict[str, Value] = {"url.full": "https://10.0.0.1:6443" + path}
+    bind: dict[str, Value] = {"url.path": path + "/binding", "audit-id": f"b-{pod}"}
+    status: dict[str, Value] = {"url.path": path + "/status", "user_agent.original": "kube-scheduler/v1.37.1"}
+    ids: dict[str, Value] = {"sandbox.id": f"{pod:064x}", "sandbox.name": f"web-0_default_u-{pod}_0"}
+    return [
+        *created("pods", "web-0", "x", bytes([10 + pod]), begin + api),
+        made("apiserver", bytes([20 + pod]), "GET pods", named, kind=SERVER, at=later + api),
+        made("apiserver", bytes([70 + pod]), "POST binding", bind, kind=SERVER, at=begin + length // 4 + api + 1),
+        made("apiserver", bytes([80 + pod]), "PATCH status", status, kind=SERVER, at=begin + length // 4 + api + 2),
+        made("kubelet", bytes([30 + pod]), "HTTP GET", url, kind=CLIENT, at=later + kubelet + MS),
+        made("containerd", bytes([40 + pod]), "cri.sandbox.run", ids, at=later, parent=b"p" * 8),
+        made("containerd", bytes([50 + pod]), "task.Wait", {"task.id": f"{pod:064x}"}, at=later),
+        sync(bytes([60 + pod]), later + kubelet, uid=f"u-{pod}"),
+    ]
+
+
 @settings(deadline=None)
 @given(
     offsets=st.tuples(*[st.integers(-2500 * MS, 2500 * MS)] * 3),
@@ -279,29 +300,18 @@ def test_a_status_write_by_a_clock_that_is_5_s_off_is_not_linked_with_another_at
 def test_in_no_order_and_by_no_clock_is_anything_linked_with_the_attempt_of_another(
     offsets: tuple[int, int, int], lengths: list[int], order: random.Random
 ) -> None:
-    """Pods of one name follow one another; spans come in any order, twice, or not at all, attempts but for the last."""
+    """Pods of one name follow one another; spans come in any order, twice, or not at all; attempts of the first too."""
     api, kubelet, scheduler = offsets
     attempts: list[Group] = []
     others: list[Group] = []
     owner: dict[bytes, int] = {}
     begin = START
+    lost = order.randrange(len(lengths))
     for pod, length in enumerate(lengths):
         bound = MadeAttempt(uid=f"u-{pod}", number=1, start=begin + length // 4 + scheduler, result="Success")
         owner[bound.root_id] = pod
-        attempts += bound.groups()
-        path = "/api/v1/namespaces/default/pods/web-0"
-        named: dict[str, Value] = {"url.path": path, "audit-id": f"a-{pod}"}
-        url: dict[str, Value] = {"url.full": "https://10.0.0.1:6443" + path}
-        ids: dict[str, Value] = {"sandbox.id": f"{pod:064x}", "sandbox.name": f"web-0_default_u-{pod}_0"}
-        later = begin + length // 2
-        told = [
-            *created("pods", "web-0", "x", bytes([10 + pod]), begin + api),
-            made("apiserver", bytes([20 + pod]), "GET pods", named, kind=SERVER, at=later + api),
-            made("kubelet", bytes([30 + pod]), "HTTP GET", url, kind=CLIENT, at=later + kubelet + MS),
-            made("containerd", bytes([40 + pod]), "cri.sandbox.run", ids, at=later, parent=b"p" * 8),
-            made("containerd", bytes([50 + pod]), "task.Wait", {"task.id": f"{pod:064x}"}, at=later),
-            sync(bytes([60 + pod]), later + kubelet, uid=f"u-{pod}"),
-        ]
+        attempts += bound.groups() if pod >= lost else []
+        told = told_of(pod, begin, length, api, kubelet)
         owner.update({SpanView(split(group.spans)[0]).span_id: pod for group in told})
         others += told
         begin += length + 2 * MS

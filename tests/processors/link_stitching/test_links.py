@@ -27,6 +27,8 @@ from podtrail.testing.attempts import MS, START, MadeAttempt
 
 CREATE = "POST /api/v1/namespaces/{:namespace}/pods"
 BIND = "POST /api/v1/namespaces/{:namespace}/pods/{:name}/binding"
+ONLY = "web-7f7644db44-dsw5v"
+"""A generated name: no other Pod ever had it."""
 TO_CREATION = Link(b"c" * 16, b"creation", {"podtrail.link.source": "annotation"}, flags=769)
 
 
@@ -337,8 +339,8 @@ def test_a_link_that_can_point_to_nothing_is_unresolved(broken: Link) -> None:
 
 def test_a_binding_request_is_joined_to_the_attempt_by_path_and_time() -> None:
     run = Stitched()
-    attempt = MadeAttempt()
-    run.add(binding())
+    attempt = MadeAttempt(name=ONLY)
+    run.add(binding(place=f"default/{ONLY}"))
     run.add(*attempt.groups())
     run.drain()
     (request,) = run.named(BIND)
@@ -349,10 +351,10 @@ def test_a_binding_request_is_joined_to_the_attempt_by_path_and_time() -> None:
 
 def test_an_attempt_that_has_left_is_told_of_its_binding_by_an_amendment() -> None:
     run = Stitched()
-    attempt = MadeAttempt()
+    attempt = MadeAttempt(name=ONLY)
     run.add(*attempt.groups())
     run.wait()
-    run.add(binding())
+    run.add(binding(place=f"default/{ONLY}"))
     run.wait()
     (amendment,) = run.named("podtrail.amendment")
     assert (amendment.parent_span_id, amendment.start) == (attempt.root_id, attempt.start + attempt.duration)

@@ -16,6 +16,8 @@ SCHEDULER = "kube-scheduler/v1.37.1 (linux/amd64) kubernetes/0000000/scheduler"
 KUBELET = "kubelet/v1.37.1 (linux/amd64) kubernetes/0000000"
 RESOURCE = resource_header({"service.name": "apiserver"})
 SERVER = 2
+ONLY = "web-7f7644db44-dsw5v"
+"""A generated name: no other Pod ever had it."""
 
 
 def spans(trace: bytes, *made: tuple[bytes, str, int, int, Mapping[str, Value]]) -> Group:
@@ -36,9 +38,9 @@ def creation(start: int = START - SECOND, trace: bytes = b"c", *, whole: bool = 
     return spans(trace, *([written, request] if whole else [written]))
 
 
-def status_write(start: int, agent: str = SCHEDULER, code: int = 200) -> Group:
+def status_write(start: int, agent: str = SCHEDULER, code: int = 200, name: str = ONLY) -> Group:
     told: dict[str, Value] = {
-        "url.path": "/api/v1/namespaces/default/pods/web-0/status",
+        "url.path": f"/api/v1/namespaces/default/pods/{name}/status",
         "user_agent.original": agent,
         "http.response.status_code": code,
         "audit-id": "a-2",
@@ -46,8 +48,8 @@ def status_write(start: int, agent: str = SCHEDULER, code: int = 200) -> Group:
     return spans(b"s", (b"status01", "PATCH /api/v1/namespaces/{:namespace}/pods/{:name}/status", SERVER, start, told))
 
 
-def binding(code: int) -> Group:
-    path = "/api/v1/namespaces/default/pods/web-0/binding"
+def binding(code: int, name: str = ONLY) -> Group:
+    path = f"/api/v1/namespaces/default/pods/{name}/binding"
     told: dict[str, Value] = {"url.path": path, "http.response.status_code": code}
     return spans(b"b", (b"binding1", "POST binding", SERVER, START + MS, told))
 
@@ -130,7 +132,7 @@ def test_where_a_clock_that_is_behind_would_make_another_creation_the_one_before
     "agent", [SCHEDULER, "podtrail-scheduler/0.1 (linux/x86_64) status", "mine/1 (x) k/1/scheduler"]
 )
 def test_a_status_write_of_a_scheduler_joins_the_attempt_that_failed(before: int, agent: str) -> None:
-    failed = MadeAttempt(number=1, result="Unschedulable")
+    failed = MadeAttempt(number=1, result="Unschedulable", name=ONLY)
     write = status_write(START + failed.duration + 5 * MS - before, agent)
     links = links_of([write, *failed.groups()])
     ((target, told),) = links[b"status01"]
@@ -141,22 +143,22 @@ def test_a_status_write_of_a_scheduler_joins_the_attempt_that_failed(before: int
 
 @pytest.mark.parametrize(("ahead", "joins"), [(MS, True), (2 * SECOND, False)])
 def test_a_status_write_by_a_clock_that_is_behind_joins_the_attempt(ahead: int, *, joins: bool) -> None:
-    failed = MadeAttempt(number=1, result="Unschedulable")
+    failed = MadeAttempt(number=1, result="Unschedulable", name=ONLY)
     assert bool(links_of([status_write(START - ahead), *failed.groups()])[b"status01"]) is joins
 
 
 def test_a_status_write_of_the_kubelet_joins_no_attempt() -> None:
-    failed = MadeAttempt(number=1, result="Unschedulable")
+    failed = MadeAttempt(number=1, result="Unschedulable", name=ONLY)
     assert not links_of([status_write(START + failed.duration, KUBELET), *failed.groups()])[b"status01"]
 
 
 def test_a_status_write_behind_a_success_is_that_of_a_preemption_and_joins_nothing() -> None:
-    done = MadeAttempt(number=1, result="Success")
+    done = MadeAttempt(number=1, result="Success", name=ONLY)
     assert not links_of([status_write(START + done.duration + 5 * MS), *done.groups()])[b"status01"]
 
 
 def test_a_refused_binding_is_told_by_its_code() -> None:
-    failed = MadeAttempt(number=1, result="Error")
+    failed = MadeAttempt(number=1, result="Error", name=ONLY)
     ((_, told),) = links_of([binding(422), *failed.groups()])[failed.root_id]
     assert (told["podtrail.link.type"], told["http.response.status_code"]) == ("binding", 422)
 
@@ -165,18 +167,32 @@ def test_a_refused_binding_is_told_by_its_code() -> None:
     ("ahead", "joins"), [(-2, True), (-1, True), (0, False)], ids=["within", "at the bound", "beyond"]
 )
 def test_a_request_joins_what_ended_up_to_a_second_before(ahead: int, *, joins: bool) -> None:
-    attempt = MadeAttempt(number=1)
+    attempt = MadeAttempt(number=1, name=ONLY)
     at = START + attempt.duration + CLOCK_SLACK + 1 + ahead
-    path = {"url.path": "/api/v1/namespaces/default/pods/web-0/binding"}
+    path = {"url.path": f"/api/v1/namespaces/default/pods/{ONLY}/binding"}
     request = spans(b"b", (b"binding1", "POST binding", SERVER, at, path))
     assert bool(links_of([request, *attempt.groups()])[b"binding1"]) is joins
 
 
 @pytest.mark.parametrize(
+    "request_", [binding(200, "web-0"), status_write(START + MS, name="web-0")], ids=["binding", "status"]
+)
+@pytest.mark.parametrize("created", [True, False], ids=["made before", "perhaps made again"])
+def test_a_request_by_a_name_that_may_come_back_is_joined_where_its_pod_was_surely_there(
+    request_: Group, *, created: bool
+) -> None:
+    """Of a Pod before it under its name nobody need have told; the time alone does not tell the two apart."""
+    attempt = MadeAttempt(number=1)
+    links = links_of([*([creation()] if created else []), request_, *attempt.groups()])
+    (id,) = [view.span_id for view in map(SpanView, split(request_.spans))]
+    assert [target for target, _ in links[id]] == ([attempt.root_id] if created else [])
+
+
+@pytest.mark.parametrize(
     "later",
     [
-        binding(200),
-        status_write(START + MS),
+        binding(200, "web-0"),
+        status_write(START + MS, name="web-0"),
         *MadeAttempt(number=2, start=START + SECOND).groups(),
         spans(b"k", (b"syncPod1", "syncPod", 1, START + SECOND, {"k8s.pod.uid": MadeAttempt().uid})),
     ],
