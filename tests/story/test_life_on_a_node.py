@@ -171,10 +171,15 @@ def test_who_made_a_pod_is_told_through_its_controllers(node: Library) -> None:
 def test_a_pod_that_waited_tells_its_failed_attempt_first(node: Library) -> None:
     assert moments(node, "waits")[:4] == [
         "created by admin (its user agent)",
-        "attempt 1: Unschedulable: 1 NodeResourcesFit",
+        "attempt 1: Unschedulable: 1 NodeResourcesFit (Insufficient cpu)",
         "attempt 2: bound, node-1",
         "kubelet of node-1 takes it on",
     ]
+
+
+def test_in_full_it_is_said_that_there_was_one_node_only(node: Library) -> None:
+    assert "node-1 is the only node there is: nothing was scored." in told(node, "waits", details=True)
+    assert not any("only node" in line for line in told(node, "waits"))
 
 
 def test_a_pod_that_no_node_tells_of_has_the_schedulers_state(node: Library) -> None:

@@ -60,7 +60,7 @@ def no_node_fits(attempt: AttemptStory, most: int) -> list[Line]:
     if not why.rejections:
         said = safe(attempt.message) if attempt.message else "who said no is not in this source"
         return [line(f"No node fits: {said}")]
-    nodes = f"{why.nodes:,} nodes" if why.nodes is not None else "how many nodes there are is not in this source"
+    nodes = several(why.nodes, "node") if why.nodes is not None else "how many nodes there are is not in this source"
     notes: list[Line] = []
     if why.message_only:
         head = f"No node fits. {nodes}, by the scheduler's message, which counts reasons:"

@@ -187,6 +187,8 @@ def _details(pod: PodStory, attempt: AttemptStory | None, around: PodContext) ->
     lines += score_lines(attempt)
     lines += list_attempts(pod)
     if pod.on_node is not None:
+        if attempt.result == "Success" and attempt.why.nodes == 1:
+            lines += why_node(pod, attempt)
         whole = lifetime_lines(pod, around.created, around.deleted, _ALL)
         lines += [line("Its life (UTC, since its first moment, took):"), *whole]
     lines += where_the_time_went(pod, around.created)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from podtrail.otlp import Why
 from podtrail.story.lines import Line, TextPiece, columns, dim, line, safe
 from podtrail.story.node_record import NodeStep
 from podtrail.story.on_node import NodeStory
@@ -53,7 +54,7 @@ def _attempts(pod: PodStory) -> Iterator[LifeMoment]:
         first, last = failed[0], failed[-1]
         which = f"attempt {first.number}" if first is last else f"attempts {first.number} to {last.number}"
         no = who_said_no(first.why)
-        why = f": {safe(no)}" if no else ""
+        why = f": {safe(no)}{_only_reason(first.why)}" if no else ""
         took = max(last.end_unix_nano - first.start_unix_nano, 0)
         yield LifeMoment(
             first.start_unix_nano, f"{which}: {safe(first.result, _NAME)}{why}", took, first.trace_id, bad=True
@@ -64,6 +65,12 @@ def _attempts(pod: PodStory) -> Iterator[LifeMoment]:
             yield LifeMoment(
                 attempt.start_unix_nano, f"attempt {attempt.number}: bound{node}", attempt.duration, attempt.trace_id
             )
+
+
+def _only_reason(why: Why) -> str:
+    """Return what the one plugin that refused nodes said, where all said no for one reason."""
+    told = {refusal.reason for refusal in why.rejections if refusal.plugin}
+    return f" ({safe(told.pop(), _NAME)})" if len(why.rejections) == 1 and any(told) else ""
 
 
 def _on_node(story: NodeStory) -> Iterator[LifeMoment]:
