@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from pydantic import ConfigDict, Field, model_validator
 
 from podtrail.config.mistakes import below
+from podtrail.config.problem import did_you_mean
 from podtrail.config.types import Model, WarningPath
 from podtrail_processors.tail_sampling.policies.about_pod import Config as AboutPod
 from podtrail_processors.tail_sampling.policies.always_sample import Config as AlwaysSample
@@ -161,7 +162,7 @@ class Leaf(Model):
         raise AssertionError(self.type)
 
     def _unknown(self, types: frozenset[str]) -> str:
-        supported = f"supported here are {', '.join(sorted(types))}"
+        supported = did_you_mean(self.type, sorted(types), "supported here")
         if not self.type:
             return f"a policy without type; {supported}"
         return f"unknown sampling policy type {self.type!r}; {supported}"

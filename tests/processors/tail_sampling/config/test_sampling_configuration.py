@@ -31,7 +31,8 @@ def refusal(block: str) -> str:
 def test_an_unknown_policy_type_is_named_with_what_there_is() -> None:
     said = refusal("policies: [{name: a, type: always}]")
     assert "unknown sampling policy type 'always'" in said
-    assert "supported here are about_pod, always_sample, and, " in said
+    assert "supported here: about_pod, always_sample, and, " in said
+    assert "did you mean about_pod? supported here: " in refusal("policies: [{name: a, type: about_pods}]")
 
 
 def test_more_shards_than_the_collector_allows_are_refused() -> None:
