@@ -1,8 +1,10 @@
 """docs/webhook.md: what it shows is run, and what it lists is all there is."""
 
+import base64
 import json
 import re
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -88,3 +90,18 @@ def test_the_kinds_in_the_table_are_those_that_are_written_into() -> None:
         assert found is not None
         way = found.path.removesuffix("/metadata").removeprefix("/").replace("/", ".")
         assert way == ("" if place == "its own annotations" else place)
+
+
+def test_an_api_server_is_led_to_the_webhook_of_one_machine(tmp_path: Path) -> None:
+    made = subprocess.run(["bash", "-exc", block("openssl req")], cwd=tmp_path, capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    told = re.search(r"-p '(.*?)'\"\$\((.*?)\)\"'(.*?)' \|", block("kubectl patch"), re.DOTALL)
+    assert told
+    bundle = subprocess.run(["bash", "-c", told[2]], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    (replaced,) = json.loads(told[1] + bundle + told[3])
+    place = yaml.safe_load((ROOT / "docker/kubernetes/webhook/configuration.yaml").read_text("utf-8"))
+    for part in replaced["path"].strip("/").split("/"):
+        place = place[int(part) if part.isdigit() else part]
+    assert place["service"]["path"] == "/mutate"
+    assert replaced["value"]["url"] == f"https://{HOST}:9443/mutate"
+    assert b"BEGIN CERTIFICATE" in base64.b64decode(replaced["value"]["caBundle"])
