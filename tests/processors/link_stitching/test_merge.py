@@ -159,3 +159,11 @@ def test_the_ids_remembered_of_one_endless_trace_are_bounded_and_cost_no_other_t
     snapshot = context.metrics.snapshot()
     assert not snapshot["otelcol_processor_link_stitching_merge_forgotten"]
     assert max(snapshot["otelcol_processor_link_stitching_memory_bytes"].values()) < 10_000_000
+
+
+def test_what_was_merged_before_is_not_told_once_more() -> None:
+    life = bytes.fromhex(ONE.replace("-", ""))
+    stitching = LinkStitching(Config(mode="merge"), Context(id="link_stitching"))
+    stitching.add(Batch([sync(ONE, b"span-one", trace=life, name="syncTerminatedPod")], START), START)
+    left = [raw for batch in stitching.drain(START + SECOND) for group in batch.groups for raw in split(group.spans)]
+    assert sorted(SpanView(raw).name for raw in left) == ["PodLifecycle", "syncTerminatedPod"]

@@ -8,6 +8,7 @@ from typing import Final
 from podtrail.component import Context
 from podtrail.otlp import Group, Value
 from podtrail_processors.link_stitching.lifecycle.config import LifecycleSettings
+from podtrail_processors.link_stitching.lifecycle.ids import trace_id_of
 from podtrail_processors.link_stitching.lifecycle.part import ATTEMPT, FAILED_START, QUEUED, Part, bounded
 from podtrail_processors.link_stitching.lifecycle.pod_lifecycle import PodLifecycle
 from podtrail_processors.link_stitching.lifecycle.reading import Told, is_told, told_in
@@ -156,7 +157,7 @@ class Lifecycles:
         if life.parts:
             self._ask(life)
         parts, surplus = life.tell(self._settings.max_parts_per_pod)
-        told = [part for part in parts if part.kind == QUEUED or not self._known.moved(part.original)]
+        told = [part for part in parts if part.kind == QUEUED or not self._is_in(life, part.original)]
         if surplus:
             self._forgotten("part", "full", surplus)
         root = None if life.rooted or not parts else self._root(parts, life.state or otherwise)
@@ -173,6 +174,10 @@ class Lifecycles:
             self._states.add(1, *self._labels, str(root.attributes[STATE]))
         self._out.append(group)
         return group.span_count
+
+    def _is_in(self, life: PodLifecycle, original: bytes) -> bool:
+        """Say whether a span is in the trace of a life itself, or will be: nothing has to stand for it there."""
+        return original[:16] == trace_id_of(life.uid) or self._known.moved(original)
 
     def _ask(self, life: PodLifecycle) -> None:
         """Take what is known only now that all has been stitched: the requests that created and bound the Pod."""
