@@ -54,7 +54,7 @@ class Merger:
         self._ids = 0
         self._spans = context.metrics.counter(
             "otelcol_processor_link_stitching_merged",
-            "Spans that left with `mode: merge`, by what was done: `moved` into a Pod's life, or why they stayed.",
+            "Spans that left with `mode: merge`, `moved` into a Pod's life, or `stayed` as they came.",
             ("processor", "done"),
         )
         self._lost = context.metrics.counter(
