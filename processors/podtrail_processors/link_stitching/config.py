@@ -14,8 +14,9 @@ class Config(Model):
     """Settings of `link_stitching`.
 
     What is remembered is bounded by numbers of entries of bounded size: a Pod, an attempt, a trace or a waiting link
-    takes at most about 1 KiB, names and ids of a Pod together about 16 KiB, so that the defaults stay below 480 MiB
-    whatever comes, held spans included.
+    takes at most about 1.3 KiB, names and ids of a Pod together 30 KiB if they are as long as they may be and eight
+    Pods had its name, so that the defaults stay below 750 MiB whatever comes, held spans included. Pods as recorded on
+    a node take about 10 KiB each, with `mode: lifecycle` 16.
     """
 
     mode: Literal["link", "lifecycle", "merge"] = Field(

@@ -19,8 +19,8 @@ from podtrail_processors.recent import Reason, Recent
 _MOST_WAITING_PER_SPAN = 128
 
 # Bytes that an entry takes at most, as measured with the longest texts: what the gauge of memory multiplies.
-_POD_BYTES, _ATTEMPT_BYTES, _TRACE_BYTES, _LINK_BYTES = 900, 900, 650, 1000
-_EARLY_BYTES, _OWNER_BYTES, _CREATION_BYTES = 3500, 2500, 1500
+_POD_BYTES, _ATTEMPT_BYTES, _TRACE_BYTES, _LINK_BYTES = 1080, 1250, 820, 1000
+_EARLY_BYTES, _OWNER_BYTES, _CREATION_BYTES = 4700, 2500, 1500
 _MOST_EARLY = 16
 """Spans of one Pod that wait for the attempt that bound it."""
 
