@@ -20,8 +20,8 @@ def group(trace: bytes, *spans: bytes) -> Group:
     return Group(resource_header({"service.name": "any"}), scope_header("any"), trace, frame(spans), len(spans))
 
 
-def attempt(trace: bytes, span: bytes, uid: str = UID, **told: Value) -> bytes:
-    attributes: Mapping[str, Value] = {"k8s.pod.uid": uid, **told}
+def attempt(trace: bytes, span: bytes, uid: str = UID, told: Mapping[str, Value] | None = None) -> bytes:
+    attributes: Mapping[str, Value] = {"k8s.pod.uid": uid, **(told or {})}
     return encode_span(
         trace_id=trace, span_id=span, name="SchedulePod", start=START, end=START + 1, attributes=attributes
     )
@@ -45,7 +45,7 @@ def call(name: str, span: bytes, container: str = "", trace: bytes = b"c" * 16) 
 @pytest.mark.parametrize("waited", [(1 << 63) - 1, 1 << 62])
 def test_a_pod_that_waited_for_longer_than_there_is_time_waited_since_the_beginning_of_time(waited: int) -> None:
     told = Told()
-    told.at(START, group(b"a" * 16, attempt(b"a" * 16, b"a" * 8, **{"scheduler.queue_wait_ms": waited})))
+    told.at(START, group(b"a" * 16, attempt(b"a" * 16, b"a" * 8, told={"scheduler.queue_wait_ms": waited})))
     assert told.at(START + 10 * MINUTE) == ["queued", "attempt", "PodLifecycle"]
     assert [span.start for span in told.spans if span.name == "queued"] == [0]
 
@@ -65,7 +65,8 @@ def test_dues_of_lives_that_had_to_go_are_forgotten_behind_one_that_stays() -> N
 def test_work_grows_as_the_number_of_attempts_in_one_trace_does() -> None:
     def steps(number: int) -> int:
         many = [
-            attempt(b"a" * 16, one.to_bytes(8), **{"scheduler.result": "Unschedulable"}) for one in range(1, number + 1)
+            attempt(b"a" * 16, one.to_bytes(8), told={"scheduler.result": "Unschedulable"})
+            for one in range(1, number + 1)
         ]
         whole = group(b"a" * 16, *many)
         count = 0
@@ -122,7 +123,7 @@ def test_what_is_remembered_of_a_part_is_bounded_whatever_it_says() -> None:
             status=Status(2, endless),
         )
         told.at(START, group(b"w" * 16, raw))
-    long = attempt(b"a" * 16, b"a" * 8, **{"scheduler.profile": endless, "scheduler.result": endless})
+    long = attempt(b"a" * 16, b"a" * 8, told={"scheduler.profile": endless, "scheduler.result": endless})
     told.at(START, group(b"a" * 16, long))
     told.at(START + MINUTE, drain=True)
     assert [span.name for span in told.spans].count("failed start") == 1
