@@ -18,6 +18,7 @@ What the API server records of the binding is in test_trace_context.py.
 
 import asyncio
 import itertools
+import re
 import socket
 import urllib.request
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
@@ -178,6 +179,7 @@ def test_spans_are_exported_with_the_correct_structure_and_attributes(sampled: O
     told = attributes(collector.named("SchedulePod"))
     wait = told.pop("scheduler.queue_wait_ms")
     assert isinstance(wait, int)
+    assert re.fullmatch(r"[0-9a-f]{12}", str(told.pop("scheduler.config.generation")))  # of ours, beside the KEP's
     pod = sampled.pod
     namespace = pod["metadata"]["namespace"]
     assert told == {
