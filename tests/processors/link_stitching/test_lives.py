@@ -198,3 +198,16 @@ def test_a_trace_id_is_the_uid_where_that_is_a_uuid() -> None:
 def test_a_memory_that_forgets_before_the_timeout_is_refused() -> None:
     with pytest.raises(ValidationError, match="ttl must be longer than lifecycle::timeout"):
         Config(mode="lifecycle", ttl=10 * MINUTE)
+
+
+def test_the_root_of_a_pod_that_lives_for_longer_than_is_remembered_is_sent_once() -> None:
+    told = Told()
+    told.at(START, sync(START, calls=["StartContainer"]))
+    assert told.at(START + MINUTE)[-1] == "PodLifecycle"
+    for later in range(5, 180, 5):
+        told.at(START + later * MINUTE, sync(START + later * MINUTE, uid="2f3c0a52-0000-4000-8000-000000000002"))
+    end = START + 180 * MINUTE
+    assert told.at(end, sync(end, name="syncTerminatedPod")) == []
+    successor = Told()
+    successor.stitching.take_over(told.stitching, end)
+    assert successor.at(end + MINUTE) == ["terminated"]

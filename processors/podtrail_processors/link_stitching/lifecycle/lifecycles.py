@@ -6,6 +6,7 @@ from functools import partial
 from typing import Final
 
 from podtrail.component import Context
+from podtrail.lru import Lru
 from podtrail.otlp import Group, Value
 from podtrail_processors.link_stitching.lifecycle.config import LifecycleSettings
 from podtrail_processors.link_stitching.lifecycle.ids import trace_id_of
@@ -19,9 +20,10 @@ from podtrail_processors.recent import Recent
 _TIMEOUT: Final = "timeout"
 _LONGEST_NAME: Final = 253
 _FEW: Final = 64
+_ROOTS_PER_LIFE: Final = 8
 
 # What an entry takes, as measured.
-_LIFE_BYTES, _PART_BYTES, _TOLD_BYTES = 1300, 2000, 90
+_LIFE_BYTES, _PART_BYTES, _TOLD_BYTES, _ROOT_BYTES = 1300, 2000, 90, 270
 
 
 class Lifecycles:
@@ -33,6 +35,8 @@ class Lifecycles:
         self._known = known
         self._labels = (context.id,)
         self._lives: Recent[str, PodLifecycle] = Recent(settings.max_pods, ttl, self._life_forgotten)
+        self._rooted: Lru[str, None] = Lru(_ROOTS_PER_LIFE * settings.max_pods)
+        """Whose roots were sent: Pods live for longer than what was told of them is remembered."""
         self._calls = RuntimeCalls(traces, settings.max_waiting_calls, ttl, self._forgotten)
         self._dues: list[tuple[int, str]] = []
         self._out: list[Group] = []
@@ -68,7 +72,9 @@ class Lifecycles:
         """Return an estimate of the bytes that all entries take, parts with the longest messages."""
         lives = [(len(life.parts), len(life.told)) for _, life, _ in self._lives.dated()]
         parts = sum([parts for parts, _ in lives]) + len(self._calls)
-        return len(lives) * _LIFE_BYTES + parts * _PART_BYTES + sum([told for _, told in lives]) * _TOLD_BYTES
+        told = sum([told for _, told in lives])
+        entries = len(lives) * _LIFE_BYTES + len(self._rooted) * _ROOT_BYTES
+        return entries + parts * _PART_BYTES + told * _TOLD_BYTES
 
     def learn(self, groups: Iterable[Group], now: int) -> None:
         """Learn from spans, whether they pass or were dropped."""
@@ -86,7 +92,7 @@ class Lifecycles:
         waited = self._calls.note(trace_id, uid, now) if told.of_trace else ()
         life = self._lives.get(uid)
         known = life is not None
-        life = life or PodLifecycle(uid, now + self._settings.timeout)
+        life = life or PodLifecycle(uid, now + self._settings.timeout, rooted=uid in self._rooted)
         self._lives.put(uid, life, now)
         if not known:
             self._push(life)
@@ -170,6 +176,7 @@ class Lifecycles:
             self._spans.add(1, *self._labels, part.kind)
         if root is not None:
             life.rooted = True
+            self._rooted.put(life.uid, None)
             self._spans.add(1, *self._labels, NAME)
             self._states.add(1, *self._labels, str(root.attributes[STATE]))
         self._out.append(group)
@@ -209,6 +216,8 @@ class Lifecycles:
     def move_in(self, other: "Lifecycles", now: int) -> None:
         """Take what another remembers, as far as there is room; meant for an empty memory."""
         self._out_since = now
+        for uid in other._rooted:
+            self._rooted.put(uid, None)
         self._calls.move_in(other._calls)
         self._lives.move_in(other._lives)
         self._dues = [(life.due, uid) for uid, life, _ in self._lives.dated() if life.due]
