@@ -1,5 +1,6 @@
 """podtrail deployed on a real node as docker/README.md says, and a user who wants to know what became of a Pod."""
 
+import itertools
 import json
 import re
 import subprocess
@@ -95,9 +96,28 @@ def traced(node: Node, folder: Path, name: str, scheduler: str = "podtrail-sched
     return trace[1], uid[1]
 
 
-def told(page: str, uid: str) -> str:
-    """What `podtrail why pod` says once it says everything."""
-    end = time.monotonic() + DEADLINE
+def wait_for_a_whole_story(node: Node, folder: Path) -> None:
+    """Returns once a Pod's story is whole.
+
+    API server and kubelet were there before the agent: gRPC tries again to reach it after two minutes at the latest;
+    until then they let go of what they can't hold.
+    """
+    end = time.monotonic() + 3 * DEADLINE
+    for number in itertools.count(1):
+        _, uid = traced(node, folder, f"first-{number}")
+        with forwarded(node, "podtrail", "deploy/podtrail-gateway", 15927) as page:
+            try:
+                told(page, uid, patience=30.0)
+            except AssertionError:
+                if time.monotonic() > end:
+                    raise
+            else:
+                return
+
+
+def told(page: str, uid: str, patience: float = DEADLINE) -> str:
+    """What `podtrail why pod` says once it says everything; an AssertionError if that takes more seconds."""
+    end = time.monotonic() + patience
     said = ""
     while time.monotonic() < end:
         why = [sys.executable, "-m", "podtrail", "why", "pod", uid, f"--endpoint={page}"]
