@@ -40,7 +40,8 @@ a_runc() {
   if command -v runc >/dev/null; then
     cp "$(command -v runc)" "$part/runc"
   else
-    (cd "$part" && apt-get download -qq runc && dpkg -x runc_*.deb . && mv usr/sbin/runc runc)
+    (cd "$part" && { apt-get download -qq runc || { apt-get update -qq && apt-get download -qq runc; }; } >&2 &&
+      dpkg -x runc_*.deb . && mv usr/sbin/runc runc)
   fi
 }
 
