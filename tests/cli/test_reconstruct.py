@@ -120,7 +120,7 @@ def place_in(span: SpanView) -> str:
 
 
 @pytest.mark.parametrize(
-    ("run", "linked"), [("v5-json", (30, 26, 7)), ("v10-text", (51, 63, 41))], ids=["json", "gangs"]
+    ("run", "linked"), [("v5-json", (29, 26, 7)), ("v10-text", (51, 63, 41))], ids=["json", "gangs"]
 )
 def test_requests_to_the_api_server_are_linked_with_their_attempts(
     tmp_path: Path, run: str, linked: tuple[int, int, int]
@@ -156,14 +156,17 @@ def test_requests_to_the_api_server_are_linked_with_their_attempts(
     assert not any(span.links for span in lone)
 
 
-def test_every_bind_of_the_scheduler_is_found_refused_ones_too(tmp_path: Path) -> None:
+def test_every_bind_of_a_pod_that_was_surely_there_is_found_refused_ones_too(tmp_path: Path) -> None:
     output = tmp_path / "story.otlp"
     reconstruct(*sources("v5-json"), "--apiserver", DATA / "v5-json.apiserver.otlp.zst", "--output", output)
     records = [record for record in read_recording(output) if isinstance(record, Record)]
     spans = [SpanView(raw) for record in records for group in record.intake.groups for raw in split(group.spans)]
     binds = [span for span in spans if span.kind == 2 and span.name.endswith("/binding")]
     assert len(binds) == 30
-    assert all(len(span.links) == 1 for span in binds)
+    # Nobody recorded that `traced-unsampled` was created, so that another Pod may have had the name a moment before.
+    unlinked = [str(span.attributes["url.path"]) for span in binds if not span.links]
+    assert unlinked == ["/api/v1/namespaces/default/pods/traced-unsampled/binding"]
+    assert all(len(span.links) <= 1 for span in binds)
     refused = [span for span in binds if span.attributes["http.response.status_code"] == 422]
     roots = {span.span_id: span for span in spans if span.name == "SchedulePod"}
     assert len(refused) == 6
@@ -184,7 +187,7 @@ def test_in_a_replay_rebuilt_attempts_and_the_api_servers_spans_meet_as_well(tmp
     run = replay(STITCHED, [attempts, DATA / "v5-json.apiserver.otlp.zst"])
     links = run.metrics["otelcol_processor_link_stitching_links"]
     found = {kind: links[f"processor=link_stitching,target=kept,type={kind}"] for kind in ("binding", "status")}
-    assert found == {"binding": 30, "status": 7}
+    assert found == {"binding": 29, "status": 7}  # of one Pod the creation was not recorded
 
 
 @pytest.mark.parametrize("option", ["--log", "--pods", "--events"])
