@@ -5,11 +5,9 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from podtrail.otlp import SpanView, Value
-from podtrail_processors.pod_identity.runtime_names import NamedPod, pod_of_container, pod_of_sandbox
+from podtrail.otlp.node_words import SYNCS, NamedPod, pod_of_container, pod_of_sandbox
 from podtrail_processors.pod_identity.sighting import AUDIT_ID, READ_KEYS, Sighting, sighting_in, sound_place
 
-SYNCS: Final = frozenset({"syncPod", "syncTerminatingPod", "syncTerminatedPod"})
-"""The kubelet's spans of a Pod (KEP-2831): each is the root of a trace."""
 EVENT: Final = "event"
 """The action of a request that writes an Event about a Pod, or about something else of that name."""
 ACCOUNT: Final = "serviceaccounts/token"

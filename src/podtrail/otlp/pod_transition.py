@@ -12,6 +12,8 @@ CONTAINER: Final = "k8s.container.name"
 RESTARTS: Final = "k8s.container.restart_count"
 REASON: Final = "podtrail.pod.reason"
 MESSAGE: Final = "podtrail.pod.message"
+ALL_IS_WELL: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
+"""Why containers wait that nothing is wrong with."""
 
 
 class PodTransition(NamedTuple):

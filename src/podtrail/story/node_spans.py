@@ -11,7 +11,8 @@ from typing import Final, NamedTuple
 
 from podtrail.lru import Lru
 from podtrail.otlp import Group, SpanView, Value, resource_attributes, split
-from podtrail.otlp.pod_transition import PodTransition, read_transition
+from podtrail.otlp.node_words import pod_of_container, pod_of_sandbox, start_failure_in
+from podtrail.otlp.pod_transition import ALL_IS_WELL, PodTransition, read_transition
 from podtrail.story.node_record import NodeRecord, NodeStep, StepKind
 from podtrail.story.values import number, text
 
@@ -61,12 +62,6 @@ _PARTS: Final[dict[str, StepKind]] = {
 }
 """Children of `PodLifecycle`, as link_stitching writes them."""
 _OF_A_LIFE: Final = b"podtrail.link_stitching"
-_ALL_IS_WELL: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
-"""Why containers wait that nothing is wrong with."""
-_FAILED: Final = re.compile(
-    r'failed to "\w{1,64}" for "(?P<what>[^"]{0,256})" with (?P<reason>\w{1,64}): "(?P<error>.*)"', re.DOTALL
-)
-_UID: Final = re.compile(r"[0-9a-f-]{1,64}")
 _MOST_TRACES: Final = 2_000
 _SERVER: Final = 2
 _LONGEST: Final = 1_000
@@ -157,8 +152,8 @@ def _read(span: SpanView, group: Group, record: NodeRecord) -> set[PodOfTrace]:
         error = (span.status.message[:_LONGEST] or "it failed") if span.status.code == 2 else ""
         step = NodeStep(call, span.start, span.duration or 0, what[:_LONGEST_NAME], error=error, trace_id=span.trace_id)
         record.add(key, step)
-    names = _named(text(attributes.get("sandbox.name")), 4), _named(text(attributes.get("container.name")), 5)
-    return {name for name in names if name is not None}
+    names = pod_of_sandbox(attributes.get("sandbox.name")), pod_of_container(attributes.get("container.name"))
+    return {PodOfTrace(named.uid, named.namespace, named.name) for named in names if named}
 
 
 def _part(span: SpanView, record: NodeRecord) -> set[PodOfTrace]:
@@ -178,8 +173,8 @@ def _part(span: SpanView, record: NodeRecord) -> set[PodOfTrace]:
             what = container_id
         reason, error = text(attributes.get("podtrail.pod.reason")), ""
         if span.status.code == 2:
-            found = _FAILED.search(span.status.message[: 4 * _LONGEST])
-            error = found["error"].replace('\\"', '"') if found else span.status.message or "it failed"
+            why = start_failure_in(span.status.message)
+            error = (why.error if why else "") or span.status.message or "it failed"
         if kind == "exited":
             reason = _exit(attributes.get("k8s.container.exit_code"), reason)
         cut = what[:_LONGEST_NAME], reason[:_LONGEST_NAME], error[:_LONGEST]
@@ -195,7 +190,7 @@ def _transition(span: SpanView, told: PodTransition, record: NodeRecord) -> set[
     attributes = span.attributes
     kind = _TRANSITIONS.get(told.kind)
     record.watched = True
-    if kind is not None and not (kind == "seen waiting" and told.reason in _ALL_IS_WELL):
+    if kind is not None and not (kind == "seen waiting" and told.reason in ALL_IS_WELL):
         what, reason = told.container, told.reason
         if kind == "gated":
             gates = attributes.get("k8s.pod.scheduling_gates")
@@ -219,19 +214,11 @@ def _exit(code: Value, reason: str) -> str:
 def _sync(span: SpanView, kind: StepKind, record: NodeRecord) -> None:
     step = NodeStep(kind, span.start, span.duration or 0, trace_id=span.trace_id)
     if span.status.code == 2:
-        found = _FAILED.search(span.status.message[: 4 * _LONGEST])
-        said = found["error"].replace('\\"', '"') if found else span.status.message
-        reason, what = (found["reason"], found["what"]) if found else ("", "")
+        why = start_failure_in(span.status.message)
+        said = (why.error if why else "") or span.status.message
+        reason, what = (why.reason, why.what) if why else ("", "")
         failed = NodeStep("failed", span.end, 0, what, reason, said[:_LONGEST], span.trace_id)
         record.add(span.span_id, failed)
     elif kind == "sync":
         record.last_good_sync = max(record.last_good_sync, span.start)
     record.add(span.span_id, step)
-
-
-def _named(name: str, parts: int) -> PodOfTrace | None:
-    """Return the Pod that the name of a sandbox (four parts) or of a container (five) holds."""
-    split_name = name.split("_")
-    if len(split_name) != parts or len(name) > 2 * _LONGEST or not _UID.fullmatch(split_name[-2]):
-        return None
-    return PodOfTrace(split_name[-2], split_name[-3][:_LONGEST_NAME], split_name[-4][:_LONGEST_NAME])

@@ -167,8 +167,6 @@ class Lifecycles:
         if surplus:
             self._forgotten("part", "full", surplus)
         root = None if life.rooted or not parts else self._root(parts, life.state or otherwise)
-        if not parts:
-            return 0
         if not told and root is None:
             return 0
         group = life_group(life, told, self._known, root)

@@ -5,6 +5,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from podtrail.otlp import ROOT_NAME, Group, SpanView, attempts_in, read_attempt, split
+from podtrail.otlp.node_words import pod_of_sandbox
 from podtrail.otlp.pod_transition import TRANSITION_MARK, read_transition
 from podtrail_processors.link_stitching.lifecycle.part import Part
 from podtrail_processors.link_stitching.lifecycle.told_by_kubelet import (
@@ -13,7 +14,6 @@ from podtrail_processors.link_stitching.lifecycle.told_by_kubelet import (
     SYNC_MARKS,
     read_call,
     read_sync,
-    sandbox_uid,
 )
 from podtrail_processors.link_stitching.lifecycle.told_by_scheduler import parts_of
 from podtrail_processors.link_stitching.lifecycle.told_by_watch import part_of
@@ -97,5 +97,5 @@ def _of_kubelet(span: SpanView) -> Iterator[Told]:
 def _of_runtime(span: SpanView) -> Iterator[Told]:
     if call := read_call(span):
         yield Told(call.uid, part=call.part, of_trace=bool(call.uid))
-    elif uid := sandbox_uid(span):
-        yield Told(uid, of_trace=True)
+    elif named := pod_of_sandbox(span.attributes.get("sandbox.name")):
+        yield Told(named.uid, of_trace=True)

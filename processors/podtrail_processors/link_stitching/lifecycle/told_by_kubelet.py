@@ -5,11 +5,11 @@ kubelet's, has a child, the server's, the runtime's. The two are one part, known
 Kubernetes 1.37 and containerd 2.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from podtrail.otlp import SpanView, Value
+from podtrail.otlp.node_words import pod_of_container, start_failure_in
 from podtrail_processors.link_stitching.lifecycle.part import (
     BY_CALLED,
     BY_CALLER,
@@ -38,9 +38,8 @@ _SYNC: Final = "syncPod"
 _ENDS: Final = {"syncTerminatingPod": TERMINATING, "syncTerminatedPod": TERMINATED}
 _SERVER_KIND: Final = 2
 _ERROR: Final = 2
-_FAILURE: Final = re.compile(r'failed to "(\w{1,40})" for "([^"]{1,300})" with (\w{1,60}): ')
 _LONGEST: Final = 500
-_MOST_NAME_PARTS: Final = 5
+_OF_SANDBOX: Final = "CreatePodSandbox"
 
 
 class Sync(NamedTuple):
@@ -84,11 +83,9 @@ def _part_of_sync(span: SpanView) -> Part | None:
 
 def failed_start(span: SpanView, original: bytes, message: str) -> Part:
     """Return the part that a failed `syncPod` is: which step failed for which container, and why."""
-    found = _FAILURE.search(message)
-    reason, container = (found[3], found[2]) if found and found[1] != "CreatePodSandbox" else ("", "")
-    if found and not reason:
-        reason = found[3]
-    return start_failure(span, original, reason, container, message)
+    why = start_failure_in(message)
+    container = why.what if why and why.step != _OF_SANDBOX else ""
+    return start_failure(span, original, why.reason if why else "", container, message)
 
 
 def start_failure(
@@ -118,41 +115,22 @@ def read_call(span: SpanView) -> Call | None:
         return None
     of_server = span.kind == _SERVER_KIND and bool(span.parent_span_id)
     attributes = dict(_told(span.attributes))
-    uid, container, number = pod_of_name(_text(span.attributes.get("container.name")), containers=True)
-    if container:
-        attributes["k8s.container.name"] = container
-        attributes["k8s.container.restart_count"] = number
+    named = pod_of_container(span.attributes.get("container.name"))
+    if named:
+        attributes["k8s.container.name"] = named.container
+        attributes["k8s.container.restart_count"] = named.attempt
     part = Part(
         kind,
         span.trace_id + (span.parent_span_id if of_server else span.span_id),
         span.start,
         span.end,
         span.trace_id + span.span_id,
-        (PodEvidence.CONTAINER_ID if uid else PodEvidence.TRACE).value,
+        (PodEvidence.CONTAINER_ID if named else PodEvidence.TRACE).value,
         BY_CALLED if of_server else BY_CALLER,
         attributes,
         (span.status.message[:_LONGEST] or "failed") if span.status.code == _ERROR else "",
     )
-    return Call(uid, part)
-
-
-def pod_of_name(name: str, *, containers: bool) -> tuple[str, str, int]:
-    """Return uid, container and attempt of a name as the kubelet gives it to a sandbox or a container; "" for another.
-
-    `[CONTAINER_]POD_NAMESPACE_UID_ATTEMPT`: none of them may have a `_`, so that with one more it is a forged name.
-    """
-    parts = name.split("_", _MOST_NAME_PARTS)
-    if len(parts) != (_MOST_NAME_PARTS if containers else _MOST_NAME_PARTS - 1):
-        return "", "", 0
-    uid, attempt = sound_uid(parts[-2]), parts[-1]
-    if not uid or not attempt.isascii() or not attempt.isdecimal() or len(attempt) > 9:
-        return "", "", 0
-    return uid, parts[0] if containers else "", int(attempt)
-
-
-def sandbox_uid(span: SpanView) -> str:
-    """Return the uid of the Pod whose sandbox a span runs; "" where it does not say."""
-    return pod_of_name(_text(span.attributes.get("sandbox.name")), containers=False)[0]
+    return Call(named.uid if named else "", part)
 
 
 _TOLD: Final = {

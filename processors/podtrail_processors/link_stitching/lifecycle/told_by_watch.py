@@ -3,7 +3,7 @@
 from typing import Final
 
 from podtrail.otlp import SpanView, Value
-from podtrail.otlp.pod_transition import PodTransition
+from podtrail.otlp.pod_transition import ALL_IS_WELL, PodTransition
 from podtrail_processors.link_stitching.lifecycle.part import (
     BOUND,
     BY_WATCH,
@@ -31,8 +31,6 @@ _ONCE: Final = {
     "deleted": DELETED,
 }
 _OF_CONTAINERS: Final = {"started": CONTAINER_STARTED, "terminated": CONTAINER_EXITED}
-_BEGINNINGS: Final = frozenset({"ContainerCreating", "PodInitializing", ""})
-"""Why containers wait where all is well."""
 _KEPT: Final = (
     "k8s.pod.scheduling_gates",
     "k8s.container.exit_code",
@@ -46,7 +44,7 @@ def part_of(span: SpanView, told: PodTransition) -> Part | None:
     """Return the part that a transition is; None for one that is none of a life."""
     original = span.trace_id + span.span_id
     if told.kind == "waiting":
-        if told.reason in _BEGINNINGS:
+        if told.reason in ALL_IS_WELL:
             return None
         return start_failure(span, original, told.reason, told.container, told.message, BY_WATCH)
     attributes: dict[str, Value] = {key: span.attributes[key] for key in _KEPT if key in span.attributes}
