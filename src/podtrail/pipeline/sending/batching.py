@@ -1,6 +1,7 @@
 """What leaves as one request: small batches put together, large ones cut."""
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -16,7 +17,18 @@ _FRAMING = 16
 """Room for a message's tag and length, generously."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
+class Offered:
+    """A batch as it was offered, until all of it has come to an end."""
+
+    batch: Batch
+    left: int
+    """Spans in it without an end."""
+    done: Callable[[], None] | None
+    """To be called at its end; the batch of who wants to be called is kept when the queue is cut off."""
+
+
+@dataclass(slots=True, eq=False)
 class PendingBatches:
     """Batches of one pipeline that wait to leave together."""
 
@@ -31,7 +43,8 @@ class PendingBatches:
     """Bytes."""
     ripe_at: float
     """When they leave even if there is room for more, in the loop's time."""
-    batches: list[Batch] = field(default_factory=list)
+    batches: deque[Offered] = field(default_factory=deque)
+    """Those without an end."""
 
     def takes(self, ledger: Ledger, spans: int, size: int) -> bool:
         """Say whether a batch of so many spans and bytes may join."""
@@ -39,7 +52,29 @@ class PendingBatches:
 
     def pieces(self) -> Iterator[Batch]:
         """Yield what is to be sent, request by request."""
-        return cut(merge(self.batches))
+        return cut(merge([offered.batch for offered in self.batches]))
+
+    def ended(self, spans: int, decisions: int) -> None:
+        """Take note that so many more of the spans, in order, and of the verdicts have come to an end."""
+        self.spans -= spans
+        self.decisions -= decisions
+        while self.batches and self.batches[0].left <= spans:
+            first = self.batches.popleft()
+            spans -= first.left
+            if first.done is not None:
+                first.done()
+        if self.batches:
+            self.batches[0].left -= spans
+
+    def cut_off(self) -> tuple[int, int]:
+        """Forget what nobody else keeps; return its spans and verdicts without an end."""
+        lost = [offered for offered in self.batches if offered.done is None]
+        spans = sum([offered.left for offered in lost])
+        decisions = min(self.decisions, sum([len(offered.batch.verdicts) for offered in lost]))
+        self.batches = deque([offered for offered in self.batches if offered.done is not None])
+        self.spans -= spans
+        self.decisions -= decisions
+        return spans, decisions
 
 
 def request_size(batch: Batch) -> int:

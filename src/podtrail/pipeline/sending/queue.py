@@ -4,6 +4,7 @@ import asyncio
 import logging
 import random
 from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Self, cast
@@ -12,7 +13,7 @@ from podtrail.component import Exporter, Ledger, Metrics, Permanent, Retryable, 
 from podtrail.component.failures import FailureReporter
 from podtrail.config.types import DeliverySettings
 from podtrail.otlp import Batch
-from podtrail.pipeline.sending.batching import LARGEST_REQUEST, PendingBatches, request_size
+from podtrail.pipeline.sending.batching import LARGEST_REQUEST, Offered, PendingBatches, request_size
 from podtrail.pipeline.sending.ledger import DeliveryLedger
 from podtrail.pipeline.sending.plan import plan_for
 from podtrail.pipeline.sending.retry_sender import RetrySender
@@ -62,6 +63,8 @@ class SendingQueue:
             on_failure=self._ledger.trying_again,
         )
         self._line: deque[PendingBatches] = deque()
+        self._under_way: list[PendingBatches] = []
+        """What has left the line, in its order; at the end, what is kept of it."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._used = 0
@@ -99,8 +102,17 @@ class SendingQueue:
         return self._now() - self._got_on if self._used else 0.0
 
     def held(self) -> int:
-        """Return the spans that wait or are under way."""
+        """Return the spans that wait or are under way, or are kept by who offered them."""
         return self._held
+
+    def unfinished(self) -> Sequence[tuple[Ledger, Batch]]:
+        """Return the batches that were offered with a `done` that was not called yet, in order."""
+        return [
+            (pending.ledger, offered.batch)
+            for pending in (*self._under_way, *self._line)
+            for offered in pending.batches
+            if offered.done is not None
+        ]
 
     def has_room(self, batch: Batch, ledger: Ledger) -> bool:
         """Say whether a batch is admitted. An empty queue admits anything, or a large batch would wait for ever."""
@@ -118,31 +130,48 @@ class SendingQueue:
             self._released.clear()
             await self._released.wait()
 
-    def offer(self, batch: Batch, ledger: Ledger, *, at_any_rate: bool = False) -> None:
+    def offer(
+        self, batch: Batch, ledger: Ledger, *, at_any_rate: bool = False, done: Callable[[], None] | None = None
+    ) -> None:
         """Take a batch over and enter its end in `ledger`.
 
         What does not fit is lost and counted as `queue_full`, unless it is to be taken `at_any_rate`.
+
+        Args:
+            batch: to be delivered.
+            ledger: the pipeline's share.
+            at_any_rate: whether it is taken when it does not fit.
+            done: called once when all of the batch has come to an end, whatever end; not when the queue is cut off
+                before. What is left then is no loss: it stays among what is `held`, and `unfinished`.
         """
         if batch.verdicts and not self._wants_verdicts:
             batch = replace(batch, verdicts=())
         if not batch.groups and not batch.verdicts:
+            if done is not None:
+                done()
             return
         spans, size = self._weigh(batch)
+        offered = Offered(batch, spans, done)
         if self._closed:
-            self._ledger.shut_down(ledger, spans, len(batch.verdicts))
+            self._held += spans
+            late = PendingBatches(ledger, 0, spans, len(batch.verdicts), size, 0.0, deque([offered]))
+            self._under_way.append(late)
+            self._finish(late)
             return
         last = self._joined_by(ledger, spans, size)
         cost = self._cost(last, spans, size)
         if not at_any_rate and not self._fits(cost):
             self._ledger.did_not_fit(ledger, spans, len(batch.verdicts))
             self._ripen()
+            if done is not None:
+                done()
             return
         if not self._used:
             self._got_on = self._now()
         if last is None:
             last = PendingBatches(ledger, 0, 0, 0, 0, ripe_at=self._now() + self._plan.linger)
             self._line.append(last)
-        last.batches.append(batch)
+        last.batches.append(offered)
         last.cost += cost
         last.spans += spans
         last.decisions += len(batch.verdicts)
@@ -159,6 +188,7 @@ class SendingQueue:
     async def drain(self, seconds: float, *, patient: bool = False) -> None:
         """Deliver what is here, waits between tries cut short; after `seconds` what remains is dropped. Then closed.
 
+        What was offered with a `done` is not dropped but kept, as it is.
         When `patient` there are as many seconds again as long as something leaves in them.
         """
         until = self._now() + seconds
@@ -181,7 +211,7 @@ class SendingQueue:
         if tasks:
             await asyncio.wait(tasks)
         while self._line:
-            self._finish(self._line.popleft())
+            self._finish(self._next())
         self._ledger.close()
 
     def _weigh(self, batch: Batch) -> tuple[int, int]:
@@ -233,15 +263,21 @@ class SendingQueue:
     async def _consume(self) -> None:
         try:
             while self._is_ripe():
-                await self._send(self._line.popleft())
+                await self._send(self._next())
         finally:
             # At once, not by a callback: whoever waits for room may run first and would count on this task.
             self._tasks.remove(cast("asyncio.Task[None]", asyncio.current_task()))
         self._see_to_it()
 
+    def _next(self) -> PendingBatches:
+        pending = self._line.popleft()
+        self._under_way.append(pending)
+        return pending
+
     async def _send(self, pending: PendingBatches) -> None:
         try:
-            for piece in pending.batches if self._wants_arrivals else pending.pieces():
+            pieces = [offered.batch for offered in pending.batches] if self._wants_arrivals else pending.pieces()
+            for piece in pieces:
                 await self._deliver(piece, pending)
         finally:
             self._finish(pending)
@@ -260,15 +296,17 @@ class SendingQueue:
             else:
                 self._ledger.delivered(pending.ledger, spans, rejected)
                 self._got_on = self._now()
-        pending.spans -= spans
-        pending.decisions -= decisions
         self._held -= spans
+        pending.ended(spans, decisions)
 
     def _finish(self, pending: PendingBatches) -> None:
         """Let go of pending batches; what of them the ledger does not have yet was cut off by the end."""
-        if pending.spans or pending.decisions:
-            self._ledger.shut_down(pending.ledger, pending.spans, pending.decisions)
-        self._held -= pending.spans
+        spans, decisions = pending.cut_off()
+        if spans or decisions:
+            self._ledger.shut_down(pending.ledger, spans, decisions)
+        self._held -= spans
         self._used -= pending.cost
+        if not pending.batches:
+            self._under_way.remove(pending)
         self.full = False
         self._released.set()

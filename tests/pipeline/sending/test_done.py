@@ -1,0 +1,114 @@
+"""Who offers a batch can have itself called when the queue is finished with it, and keeps what was cut off."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from podtrail.component import Ledger, Permanent, Retryable
+from podtrail.otlp import Verdict
+
+
+def numbers(into: list[int]) -> Callable[[int], Callable[[], None]]:
+    """Callbacks that write their number into a list."""
+
+    def numbered(number: int) -> Callable[[], None]:
+        return lambda: into.append(number)
+
+    return numbered
+
+
+async def never(_: Any) -> int:
+    await asyncio.Event().wait()
+    return 0
+
+
+@pytest.mark.parametrize("answer", [0, 2, Permanent("never"), Retryable("later")])
+def test_done_is_called_once_when_a_batch_has_come_to_its_end(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any, answer: Any
+) -> None:
+    async def main() -> None:
+        done: list[int] = []
+        here = desk(scripted([answer]), steady({"enabled": False}))
+        for number in range(3):
+            here.queue.offer(make_batch(2), here.ledger, done=numbers(done)(number))
+        assert len(here.queue.unfinished()) == 3
+        assert not done
+        await here.settled()
+        assert done == [0, 1, 2]
+        assert not here.queue.unfinished()
+        await here.queue.drain(0)
+        assert done == [0, 1, 2]
+        assert here.entered == 6
+
+    run_virtually(main())
+
+
+def test_done_is_called_at_once_for_what_is_not_wanted_and_for_what_does_not_fit(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        done: list[int] = []
+        here = desk(scripted([never]), steady(queue={"sizer": "items", "queue_size": 1}))
+        verdict = Verdict(bytes(15) + b"\x01", "dropped", "", "", 2, 1, 3)
+        here.queue.offer(replace(make_batch(1), groups=[], verdicts=[verdict]), here.ledger, done=numbers(done)(1))
+        here.queue.offer(make_batch(1), here.ledger, done=numbers(done)(2))
+        here.queue.offer(make_batch(1), here.ledger, done=numbers(done)(3))
+        assert done == [1, 3]
+        assert here.ledger.dropped == {"queue_full": 1}
+        await here.queue.drain(0)
+        assert done == [1, 3]
+
+    run_virtually(main())
+
+
+def test_a_batch_is_done_when_its_last_piece_is_and_not_before(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        done: list[int] = []
+        here = desk(scripted([0, 0, never]), steady(timeout="0s"))
+        big = make_batch(1, groups=3, name="x" * 400_000)
+        here.queue.offer(big, here.ledger, done=numbers(done)(1))
+        await asyncio.sleep(1)
+        assert here.ledger.delivered == 2
+        assert done == []
+        assert [batch for _, batch in here.queue.unfinished()] == [big]
+
+        await here.queue.drain(1)
+
+        assert done == []
+        assert [batch for _, batch in here.queue.unfinished()] == [big]
+        assert here.queue.held() == 1
+        assert here.ledger == Ledger(delivered=2)
+
+    run_virtually(main())
+
+
+def test_what_a_shutdown_cuts_off_is_kept_in_order_and_is_no_loss(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any, caplog: Any
+) -> None:
+    async def main() -> None:
+        done: list[int] = []
+        here = desk(scripted([never] * 9), steady(queue={"num_consumers": 2}, timeout="0s"))
+        kept, lost = Ledger(), Ledger()
+        batches = [make_batch(5000, number=number) for number in range(6)]
+        for batch in batches:
+            here.queue.offer(batch, kept, done=numbers(done)(1))
+            here.queue.offer(make_batch(7), lost)
+        await here.queue.drain(1)
+        late = make_batch(3)
+        here.queue.offer(late, kept, done=numbers(done)(1))
+        here.queue.offer(late, lost)
+
+        assert done == []
+        assert [batch for _, batch in here.queue.unfinished()] == [*batches, late]
+        assert all(ledger is kept for ledger, _ in here.queue.unfinished())
+        assert here.queue.held() == 30_003
+        assert kept == Ledger()
+        assert lost.dropped == {"shutdown": 45}
+
+    run_virtually(main())
+    assert "dropped 42 spans (shutdown)" in caplog.text
