@@ -175,6 +175,15 @@ class DecidingConfig(Protocol):
 
 
 @runtime_checkable
+class StoringConfig(Protocol):
+    """The `Config` of a processor that may ask for what it holds to be stored: its pipelines are durable then."""
+
+    @property
+    def storage(self) -> str | None:
+        """The id of a storage extension; None: what it holds is in memory only."""
+
+
+@runtime_checkable
 class WantsVerdicts(Protocol):
     """An exporter that may want the verdicts that travel with batches; others get batches without."""
 

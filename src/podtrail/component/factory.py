@@ -94,5 +94,7 @@ class Factory:
     """`create(config, context)`; imports what is heavy, opens nothing."""
     finite: bool = False
     """Of a receiver type: whether its source may come to an end."""
+    stores: bool = False
+    """Of an extension type: whether it is a storage, which `durable` and `storage` may name."""
     aliases: tuple[str, ...] = ()
     """Older names that are accepted as well."""

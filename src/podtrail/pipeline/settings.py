@@ -1,15 +1,15 @@
 """From a configuration document to settings: which components, which pipelines, everything checked together."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from podtrail.component import Factory, Kind, registry
+from podtrail.component import Factory, Kind, StoringConfig, registry
 from podtrail.config import ConfigError, Document, Problem
 from podtrail.config.collector_components import collector_component
 from podtrail.config.config_folder import configured_in
 from podtrail.config.ids import parse_id
-from podtrail.config.nodes import ListNode, MapNode, ScalarNode, child, descend, place_of
+from podtrail.config.nodes import ListNode, MapNode, ScalarNode, child, descend, place_of, plain
 from podtrail.config.problem import Path, did_you_mean, in_order
 from podtrail.config.telemetry import TelemetryConfig
 from podtrail.config.validation import Validator
@@ -35,6 +35,8 @@ class ComponentSettings:
     factory: Factory
     config: Any
     """An instance of the factory's `Config`."""
+    written: Any = field(default=None, compare=False)
+    """As the user wrote it, references resolved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,8 @@ class PipelineSettings:
     receivers: tuple[str, ...]
     processors: tuple[str, ...]
     exporters: tuple[str, ...]
+    durable: str | None = None
+    """The extension that stores what arrives until it is decided and delivered; None: it is in memory only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +197,10 @@ class _Reading:
         if section in self._idle:
             self._check.warnings += self._check.problems[before:]
             del self._check.problems[before:]
-        return None if config is None else ComponentSettings(text, factory, config)
+        if config is None:
+            return None
+        written = descend(self._root, path)
+        return ComponentSettings(text, factory, config, None if written is None else plain(written))
 
     def _service(
         self, sections: Mapping[str, Mapping[str, Any]]
@@ -209,18 +216,68 @@ class _Reading:
         path = ("service", "extensions")
         extensions = self._references(path, "extension", path, sections["extensions"])
         telemetry = self._check.read(TelemetryConfig, ("service", "telemetry")) or TelemetryConfig()
-        return ServiceSettings(extensions, _telemetry(telemetry)), self._pipelines(sections)
+        return ServiceSettings(extensions, _telemetry(telemetry)), self._pipelines(sections, extensions)
 
-    def _pipelines(self, sections: Mapping[str, Mapping[str, Any]]) -> tuple[PipelineSettings, ...]:
+    def _storage(
+        self, path: Path, extensions: Collection[str], sections: Mapping[str, Mapping[str, Any]]
+    ) -> str | None:
+        """Return the id of a storage that stands at a path; None when none does, or what does is none."""
+        node = descend(self._root, path)
+        if node is None or (isinstance(node, ScalarNode) and node.value is None):
+            return None
+        text = node.value if isinstance(node, ScalarNode) else None
+        if not isinstance(text, str):
+            self._check.problem(
+                path, "must be the id of a storage extension", "write for example file_storage", value=True
+            )
+            return None
+        if text not in sections["extensions"]:
+            storages = [
+                id for id, found in sections["extensions"].items() if found is not None and found.factory.stores
+            ]
+            hint = did_you_mean(text, storages, "storages configured") if storages else "configure it under extensions"
+            self._check.problem(path, f'references extension "{text}" which is not configured', hint, value=True)
+            return None
+        found = sections["extensions"][text]
+        if found is not None and not found.factory.stores:
+            self._check.problem(path, f"{text} is no storage", "name a file_storage", value=True)
+            return None
+        if text not in extensions:
+            message = f'references extension "{text}" which is not started'
+            self._check.problem(path, message, "list it in service::extensions", value=True)
+            return None
+        return text
+
+    def _pipelines(
+        self, sections: Mapping[str, Mapping[str, Any]], extensions: Collection[str]
+    ) -> tuple[PipelineSettings, ...]:
         above = ("service", "pipelines")
         node = self._map(above)
         if node is None or not node.entries:
             self._check.problem(above, "must have at least one pipeline", "add service::pipelines::traces")
             return ()
-        found = (self._pipeline((*above, text), text, sections) for text in node.entries)
-        return tuple(pipeline for pipeline in found if pipeline is not None)
+        found = (self._pipeline((*above, text), text, sections, extensions) for text in node.entries)
+        pipelines = tuple(pipeline for pipeline in found if pipeline is not None)
+        self._refuse_two_logs(pipelines)
+        return pipelines
 
-    def _pipeline(self, path: Path, text: str, sections: Mapping[str, Mapping[str, Any]]) -> PipelineSettings | None:
+    def _refuse_two_logs(self, pipelines: Sequence[PipelineSettings]) -> None:
+        """What a receiver hands over is written once: all durable pipelines that it feeds share a storage."""
+        first: dict[str, PipelineSettings] = {}
+        for pipeline in (pipeline for pipeline in pipelines if pipeline.durable is not None):
+            for receiver in pipeline.receivers:
+                other = first.setdefault(receiver, pipeline)
+                if other.durable != pipeline.durable:
+                    self._check.problem(
+                        ("service", "pipelines", pipeline.id, "durable"),
+                        f"receiver {receiver!r} also feeds {other.id}, which is durable by {other.durable}",
+                        "use one storage for both",
+                        value=True,
+                    )
+
+    def _pipeline(
+        self, path: Path, text: str, sections: Mapping[str, Mapping[str, Any]], extensions: Collection[str]
+    ) -> PipelineSettings | None:
         try:
             signal = parse_id(text).type
         except ValueError as error:
@@ -236,14 +293,29 @@ class _Reading:
             return None
         node = self._map(path)
         known = ("receivers", "processors", "exporters")
+        keys = (*known, "durable")
         for key in node.entries if node is not None else ():
-            if key not in known:
-                self._check.problem((*path, key), f"unknown key {key!r}", did_you_mean(key, known, "keys here"))
+            if key not in keys:
+                self._check.problem((*path, key), f"unknown key {key!r}", did_you_mean(key, keys, "keys here"))
         lists = {name: self._references((*path, name), _SECTIONS[name], path, sections[name]) for name in known}
         for name in ("receivers", "exporters"):
             if not lists[name] and not self._given(path, name):
                 self._check.problem(path, f"must have at least one {_SECTIONS[name]}", f"list its {name}")
-        return PipelineSettings(text, **lists)
+        durable = self._storage((*path, "durable"), extensions, sections)
+        return PipelineSettings(text, **lists, durable=durable or self._processors_storage(lists, sections, extensions))
+
+    def _processors_storage(
+        self,
+        lists: Mapping[str, Sequence[str]],
+        sections: Mapping[str, Mapping[str, Any]],
+        extensions: Collection[str],
+    ) -> str | None:
+        """Return the storage that a processor of a pipeline asks for: what it holds is what its pipeline was given."""
+        for id in lists["processors"]:
+            found = sections["processors"].get(id)
+            if found is not None and isinstance(found.config, StoringConfig) and found.config.storage is not None:
+                return self._storage(("processors", id, "storage"), extensions, sections)
+        return None
 
     def _given(self, path: Path, name: str) -> bool:
         """Tell whether something stands in a list, right or wrong."""
@@ -307,6 +379,24 @@ class _Reading:
             where = "service::extensions" if section == "extensions" else "a pipeline"
             for unused in components.keys() - used[section]:
                 self._check.warn((section, unused), "is configured but not used", f"list it in {where}, or remove it")
+
+
+def written_processor(id: str, written: Any, gates: frozenset[str]) -> ComponentSettings:
+    """Return the settings of a processor as they once were written.
+
+    Raises:
+        ConfigError: they can't be read (any more).
+    """
+    document = Document.from_mapping({"processors": {id: written}})
+    check = Validator(document.root, gates)
+    factory = registry.find("processor", parse_id(id).type)
+    if factory is None:
+        check.problem(("processors", id), "there is no such processor")
+        raise ConfigError(check.problems)
+    config = check.read(factory.Config, ("processors", id))
+    if config is None:
+        raise ConfigError(check.problems)
+    return ComponentSettings(id, factory, config, written)
 
 
 def _configs(section: Mapping[str, ComponentSettings | None], ids: Collection[str]) -> dict[str, Any]:

@@ -157,6 +157,11 @@ class Config(Model):
     stress_relief: StressReliefConfig = Field(
         StressReliefConfig(), description="What is done when memory gets short or decisions come late."
     )
+    storage: str | None = Field(
+        None,
+        description="Id of a `file_storage` extension: undecided traces survive the process. The same as `durable` of "
+        "the pipelines that this sampler is in.",
+    )
     tail_storage: str | None = Field(
         None, description="Accepted from the Collector; traces are held in memory, which `maximum_held_mib` bounds."
     )
