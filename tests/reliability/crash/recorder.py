@@ -1,0 +1,145 @@
+"""Backends that write down every span that comes, and in which life of podtrail it came."""
+
+import asyncio
+import json
+import random
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import grpc
+import grpc.aio
+from aiohttp import web
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+TRACES = "opentelemetry.proto.collector.trace.v1.TraceService"
+
+
+class Came(NamedTuple):
+    """A request that came."""
+
+    life: int
+    spans: list[bytes]
+
+
+@dataclass
+class Recorder:
+    """What came, in order."""
+
+    life: int = 0
+    came: list[Came] = field(default_factory=list)
+    ids: set[bytes] = field(default_factory=set)
+    numbers: dict[bytes, set[int]] = field(default_factory=dict)
+    """The numbers that roots of attempts came with."""
+    slow: float = 0.0
+    """The longest time in seconds that an answer takes."""
+    refusing: bool = False
+    """Whether it says that it can't now, and takes nothing."""
+    port: int = 0
+    rng: random.Random = field(default_factory=lambda: random.Random(0))
+
+    def take(self, raw: bytes) -> None:
+        """Write a request down."""
+        self.note(ExportTraceServiceRequest.FromString(raw), self.life)
+
+    def note(self, request: ExportTraceServiceRequest, life: int) -> None:
+        """Write a request down as of a life."""
+        spans = [s for r in request.resource_spans for scope in r.scope_spans for s in scope.spans]
+        for span in spans:
+            if span.name == "SchedulePod":
+                self.numbers.setdefault(span.span_id, set()).update(_numbers(span))
+        ids = [span.span_id for span in spans if span.name != "podtrail.amendment"]
+        self.ids.update(ids)
+        self.came.append(Came(life, ids))
+
+    async def pause(self) -> None:
+        """Take the time that an answer takes."""
+        if self.slow:
+            await asyncio.sleep(self.rng.random() * self.slow)
+
+
+def _numbers(span: Span) -> Iterable[int]:
+    return (a.value.int_value for a in span.attributes if a.key == "podtrail.attempt.number")
+
+
+@asynccontextmanager
+async def grpc_backend(recorder: Recorder) -> AsyncIterator[None]:
+    """Take OTLP over gRPC."""
+
+    async def export(raw: bytes, context: Any) -> bytes:
+        if recorder.refusing:
+            await context.abort(grpc.StatusCode.UNAVAILABLE, "told to")
+        recorder.take(raw)
+        await recorder.pause()
+        return b""
+
+    server = grpc.aio.server(options=[("grpc.max_receive_message_length", -1)])
+    method: grpc.RpcMethodHandler[bytes, bytes] = grpc.unary_unary_rpc_method_handler(export)
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(TRACES, {"Export": method}),))
+    recorder.port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    try:
+        yield
+    finally:
+        await server.stop(0)
+
+
+@asynccontextmanager
+async def http_backend(recorder: Recorder) -> AsyncIterator[None]:
+    """Take OTLP over HTTP."""
+
+    async def export(request: web.Request) -> web.Response:
+        if recorder.refusing:
+            return web.Response(status=503)
+        recorder.take(await request.read())
+        await recorder.pause()
+        return web.Response(content_type="application/x-protobuf")
+
+    app = web.Application(client_max_size=1 << 30)
+    app.router.add_post("/v1/traces", export)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    assert runner.addresses
+    recorder.port = runner.addresses[0][1]
+    try:
+        yield
+    finally:
+        await runner.cleanup()
+
+
+class FileRecorder:
+    """What stands in the file of a `file` exporter, read as far as its lines are whole."""
+
+    def __init__(self, recorder: Recorder, path: Path) -> None:
+        self._recorder = recorder
+        self._path = path
+        self._read = 0
+
+    def look(self) -> None:
+        """Take note of what has come since the last time."""
+        if not self._path.exists():
+            return
+        with self._path.open("rb") as file:
+            file.seek(self._read)
+            rest = file.read()
+        whole = rest.rfind(b"\n") + 1
+        self._read += whole
+        for line in rest[:whole].splitlines():
+            self._recorder.note(_request(json.loads(line)), self._recorder.life)
+
+
+def _request(line: dict[str, Any]) -> ExportTraceServiceRequest:
+    request = ExportTraceServiceRequest()
+    scope = request.resource_spans.add().scope_spans.add()
+    for resource in line["resourceSpans"]:
+        for told in (s for scopes in resource["scopeSpans"] for s in scopes["spans"]):
+            span = scope.spans.add(span_id=bytes.fromhex(told["spanId"]), name=told["name"])
+            for attribute in told.get("attributes", ()):
+                if attribute["key"] == "podtrail.attempt.number":
+                    span.attributes.add(key=attribute["key"]).value.int_value = int(attribute["value"]["intValue"])
+    return request
