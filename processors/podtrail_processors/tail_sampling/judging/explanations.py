@@ -1,6 +1,7 @@
 """Why each policy voted as it did, found out when somebody asks: from the recorded votes and the spans themselves."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from podtrail.otlp import Decision, Group, PolicyVote, Shadow, Verdict
@@ -45,7 +46,6 @@ class Explanations:
         self._reach = reach
         self._reads = reads
         self._weighs = weighs
-        self._readers: Readers | None = None
 
     def explain(self, verdict: Verdict) -> Sequence[PolicyVote]:
         """Return the vote of each policy."""
@@ -68,10 +68,12 @@ class Explanations:
             return "" if vote else "it failed"
         return cut(why(policy, vote, trace), _LONGEST)
 
+    @cached_property
+    def _readers(self) -> Readers:
+        return Readers(self._reads, weighs=self._weighs, tells=True)
+
     def evidence_of(self, verdict: Verdict) -> Evidence:
         """Return the trace as it was when it was decided."""
-        if self._readers is None:
-            self._readers = Readers(self._reads, weighs=self._weighs, tells=True)
         groups = verdict.groups
         size = _size_of(groups) if self._reads.size else Size()
         return Evidence.of(groups, self._readers, verdict.decided_at, size)

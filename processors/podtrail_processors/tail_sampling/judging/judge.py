@@ -90,7 +90,6 @@ class Judge:
         self._instruments = instruments
         votes = [policy.vote for policy in self._policies]
         self._times = PolicyTimes(votes, self._labels, instruments.execution_times, context.stopwatch)
-        self._ask = self._times.asks
         self._unsettled = 0
         self._last_words: tuple[Decision, ...] = (
             ("dropped", "sampled") if config.sample_on_first_match else ("dropped",)
@@ -134,7 +133,7 @@ class Judge:
         for learn in self._learners:
             learn(trace)
         places = self._gates.open_for(trace) if self._gates.guarded else self._gates.always
-        asks, last_words = self._ask, self._last_words
+        asks, last_words = self._times.asks, self._last_words
         votes: list[Decision | None] = ["not_sampled"] * len(asks)
         for at in places:
             try:  # as `asked_for` does, without a call for each vote: 400 instructions
@@ -244,7 +243,7 @@ class IngestJudge(Judge):
     def judge(self, trace: Evidence) -> Judgement:
         """Return what becomes of a trace, as far as this part of it decides."""
         votes: list[Decision | None] = []
-        for at, ask in enumerate(self._ask):
+        for at, ask in enumerate(self._times.asks):
             if at == self._drops and "not_sampled" in votes:
                 break
             votes.append(vote := asked_for(ask, trace))

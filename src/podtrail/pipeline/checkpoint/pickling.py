@@ -1,0 +1,203 @@
+"""Pickles in which the objects of a chain stand by their number, and from which only known classes can be made."""
+
+import importlib
+import pickle
+import sys
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from functools import reduce
+from io import BytesIO
+from ipaddress import IPv4Address, IPv6Address
+from random import Random
+from types import MappingProxyType
+from typing import Any, Final
+from uuid import UUID
+
+from podtrail.pipeline.checkpoint.errors import CheckpointError
+from podtrail.pipeline.checkpoint.kinds import name_of
+
+_PROTOCOL: Final = 5
+_OF_PYTHON: Final = frozenset(
+    map(
+        name_of,
+        (
+            *(
+                Counter,
+                OrderedDict,
+                defaultdict,
+                deque,
+                Random,
+                object,
+                set,
+                frozenset,
+                bytearray,
+                complex,
+                range,
+                slice,
+            ),
+            *(bool, int, float, str, bytes, list, dict, tuple, date, datetime, time, timedelta, timezone),
+            *(Decimal, Fraction, UUID, IPv4Address, IPv6Address),
+        ),
+    )
+)
+_TAKES_APART: Final = MappingProxyType
+_OURS: Final = "podtrail"
+
+
+class Packages:
+    """Where things are that a pickle names: podtrail's packages, those of a chain's processors, Python's values."""
+
+    def __init__(self, modules: Iterable[str]) -> None:
+        self._names = {module.partition(".")[0] for module in modules} - sys.stdlib_module_names
+
+    def _has(self, module: str) -> bool:
+        package = module.partition(".")[0]
+        return package == _OURS or package.startswith(f"{_OURS}_") or package in self._names
+
+    def have(self, cls: type) -> bool:
+        """Say whether objects of a class may be made."""
+        return self._has(cls.__module__) or name_of(cls) in _OF_PYTHON
+
+    def find(self, name: str) -> type:
+        """Return a class by its name, `module:Class`.
+
+        Raises:
+            CheckpointError: there is none, or its objects may not be made.
+        """
+        found = self._find(name, within=name in _OF_PYTHON)
+        if not isinstance(found, type):
+            raise CheckpointError(f"{name} is no class")
+        return found
+
+    def constants(self) -> dict[str, Any]:
+        """Return the constants of all modules, by `module:NAME`: who compares with `is` means these very objects."""
+        found: dict[int, tuple[str, Any]] = {}
+        for module, contents in sorted(sys.modules.items()):
+            if self._has(module):
+                for name, value in vars(contents).items():
+                    cls = type(value)
+                    if cls is object or (self._has(cls.__module__) and not isinstance(value, type)):
+                        found.setdefault(id(value), (f"{module}:{name}", value))
+        return dict(found.values())
+
+    def constant(self, name: str) -> Any:
+        """Return a constant by its name.
+
+        Raises:
+            CheckpointError: there is none.
+        """
+        return self._find(name)
+
+    def _find(self, name: str, *, within: bool = False) -> Any:
+        module, _, path = name.partition(":")
+        if not (within or self._has(module)):
+            raise CheckpointError(f"{name} is nothing of a processor's")
+        try:
+            return reduce(getattr, path.split("."), importlib.import_module(module))
+        except (ImportError, AttributeError):
+            raise CheckpointError(f"there is no {name} any more") from None
+
+
+def stamp_of(cls: type) -> str:
+    """Return what tells a class from another of its name whose objects are made up otherwise."""
+    fields = getattr(cls, "_fields", getattr(cls, "__dataclass_fields__", ()))
+    slots = [base.__dict__.get("__slots__") for base in cls.__mro__]
+    code = getattr(getattr(cls, "__init__", None), "__code__", None)
+    names = sorted({*code.co_names, *code.co_varnames}) if code else ()
+    return repr(([name_of(base) for base in cls.__mro__], tuple(fields), slots, names))
+
+
+class ChainPickler(pickle.Pickler):
+    """Writes objects; those that the reader has stand by their number."""
+
+    def __init__(self, write: Callable[[bytes], object], has: Sequence[Any], packages: Packages) -> None:
+        super().__init__(_Writer(write), _PROTOCOL)
+        known = [_TAKES_APART, *has]
+        self.memo = {id(obj): (at, obj) for at, obj in enumerate(known)}
+        self._packages = packages
+        self.classes: dict[type, None] = {}
+        """Of which there are objects."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        """Take note of an object's class, as `pickle` has it."""
+        cls = type(obj)
+        if cls in self.classes:
+            return NotImplemented
+        if cls is MappingProxyType:
+            return MappingProxyType, (dict(obj),)
+        if isinstance(obj, Enum):
+            return cls, (obj.value,)
+        if cls is type or isinstance(obj, type):
+            return self._note(obj)
+        return self._note(cls)
+
+    def _note(self, cls: type) -> Any:
+        if not self._packages.have(cls):
+            raise CheckpointError(f"it has a {name_of(cls)}, which can't be kept")
+        self.classes[cls] = None
+        return NotImplemented
+
+
+class _Writer:
+    def __init__(self, write: Callable[[bytes], object]) -> None:
+        self.write = write
+
+
+class ChainUnpickler(pickle.Unpickler):
+    """Reads objects; those that the reader has are put in by their number."""
+
+    def __init__(self, data: memoryview, has: Sequence[Any], classes: Mapping[str, type]) -> None:
+        self._has = [_TAKES_APART, *has]
+        self._classes = classes
+        self._reader = _Reader(_introduction(len(self._has)))
+        super().__init__(self._reader)
+        self.load()
+        self._reader.go_on(data)
+
+    def persistent_load(self, at: Any) -> Any:
+        """Return an object that the reader has."""
+        return self._has[at]
+
+    def find_class(self, module: str, name: str) -> type:
+        """Return one of the classes that were checked.
+
+        Raises:
+            UnpicklingError: it is none of those.
+        """
+        found = self._classes.get(f"{module}:{name}")
+        if found is None:
+            raise pickle.UnpicklingError(f"{module}:{name} is not among its classes")
+        return found
+
+
+class _Reader:
+    """A file of two parts, without a copy of them put together."""
+
+    def __init__(self, first: bytes) -> None:
+        self.go_on(first)
+
+    def go_on(self, data: bytes | memoryview) -> None:
+        self._file = BytesIO(data)
+
+    def read(self, size: int) -> bytes:
+        return self._file.read(size)
+
+    def readline(self) -> bytes:
+        return self._file.readline()
+
+    def readinto(self, room: bytearray) -> int:
+        return self._file.readinto(room)
+
+
+def _introduction(many: int) -> bytes:
+    """Return a pickle that has its reader put so many objects into its memo, in order."""
+    steps = b"".join(
+        b"".join((pickle.BININT, at.to_bytes(4, "little"), pickle.BINPERSID, pickle.MEMOIZE, pickle.POP))
+        for at in range(many)
+    )
+    body = steps + pickle.NONE + pickle.STOP
+    return b"".join((pickle.PROTO, bytes([_PROTOCOL]), pickle.FRAME, len(body).to_bytes(8, "little"), body))
