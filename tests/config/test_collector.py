@@ -119,7 +119,7 @@ def judged(path: Path) -> tuple[Problem, ...]:
         ("receiver", ("k8s_cluster", "host_metrics", "hostmetrics", "prometheus", "filelog", "file_log", "nop")),
         ("processor", ("k8sattributes", "k8s_attributes", "resource", "transform", "cumulativetodelta", "span")),
         ("exporter", ("load_balancing", "loadbalancing", "zipkin", "awss3", "otelarrow", "clickhouse")),
-        ("extension", ("file_storage", "basicauth", "oauth2client", "headers_setter", "k8s_observer", "pprof")),
+        ("extension", ("db_storage", "basicauth", "oauth2client", "headers_setter", "k8s_observer", "pprof")),
     ],
 )
 def test_components_of_the_collector_are_told_in_either_spelling(kind: str, spellings: tuple[str, ...]) -> None:

@@ -27,6 +27,8 @@ _TWICE = {
     "Status": "OTLP's, and the Scheduling Framework's",
     "Span": "what a policy in Python sees, and what a component of Kubernetes is traced with",
     "Plugin": "a scheduler plugin, and its line in a KubeSchedulerConfiguration",
+    "Entry": "of a mapping in a configuration, and of a journal",
+    "Position": "in a configuration, and in a journal",
     **dict.fromkeys(
         ("NodeAffinity", "NodeSelector", "NodeSelectorTerm", "LabelSelector", "PreferredSchedulingTerm"),
         "types of the API: as scheduling reads them, and as a KubeSchedulerConfiguration has them",

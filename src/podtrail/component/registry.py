@@ -36,6 +36,7 @@ _BUILT_IN: dict[Kind, dict[str, str]] = {
         "recording": "podtrail_exporters.recording",
     },
     "extension": {
+        "file_storage": "podtrail_extensions.file_storage",
         "health_check": "podtrail_extensions.health_check",
         "viewer": "podtrail_extensions.viewer",
     },

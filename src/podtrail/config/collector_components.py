@@ -57,7 +57,7 @@ _THERE: Final[Mapping[str, frozenset[str]]] = {
         """
         ack asapauth asapclient awscloudwatchmetricstreamsencoding awsiamdbauth awslogsencoding awsproxy
         azureauth azureencoding basicauth bearertokenauth cgroupruntime datadog dbstorage dockerobserver
-        ecsobserver filestorage googleclientauth googlecloudlogentryencoding headerssetter healthcheckv2
+        ecsobserver googleclientauth googlecloudlogentryencoding headerssetter healthcheckv2
         hostobserver httpforwarder jaegerencoding jaegerremotesampling jsonlogencoding k8sleaderelector
         k8sobserver oauth2client oauth2clientauth oidc oidcauth opamp otlpencoding pebbletailstorage pprof
         redisstorage sigv4auth skywalkingencoding sumologic textencoding zipkinencoding zpages
@@ -110,10 +110,6 @@ _BETTER: Final[Mapping[tuple[str, str], str]] = {
     ("exporter", "nop"): "leave it out, or use debug with verbosity: basic",
     ("extension", "basicauth"): "give an exporter its credentials as headers: {authorization: ...}",
     ("extension", "bearertokenauth"): "give an exporter its token as headers: {authorization: ...}",
-    (
-        "extension",
-        "filestorage",
-    ): "remove it, and sending_queue::storage: queues live in memory",
     ("extension", "healthcheckv2"): "use health_check",
     ("extension", "memoryballast"): "remove it: Python has no use for a ballast",
     ("extension", "zpages"): "use viewer, whose pages show traces and decisions",

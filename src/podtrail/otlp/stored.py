@@ -1,0 +1,124 @@
+"""A request as a store keeps it: with a client's note, a checksum and its arrival behind what was received.
+
+All three are unknown fields to every other reader of OTLP, so that a store can be read as a recording is:
+
+    request as received
+    1002 (bytes)     note, its length (3 bytes, little-endian), kind (1 byte)
+    1001 (fixed64)   4 bytes that mark the end of what is stored, CRC-32 of length and everything else
+    1000 (fixed64)   arrival, Unix nanoseconds, 0: none (`podtrail.otlp.arrival`)
+"""
+
+import struct
+from dataclasses import dataclass
+from zlib import crc32
+
+from podtrail.otlp.arrival import FIELD_NUMBER as _ARRIVAL
+
+_NOTE = 1002
+_CHECK = 1001
+_FIXED64 = 1
+_BYTES = 2
+
+
+def _tag(number: int, wire_type: int) -> bytes:
+    return bytes([number << 3 & 127 | 128 | wire_type, number >> 4])
+
+
+MARK = _tag(_CHECK, _FIXED64) + b"\x89pT\xa7"
+"""Stands near the end of every stored request, and by chance in one of 2^48 places elsewhere."""
+BEHIND_MARK = 14
+"""Bytes behind the mark: checksum, and arrival with its tag."""
+LONGEST_NOTE = (1 << 24) - 1
+"""Bytes."""
+
+_NOTE_TAG = _tag(_NOTE, _BYTES)
+_ARRIVAL_TAG = _tag(_ARRIVAL, _FIXED64)
+_END = struct.Struct(f"<{len(MARK)}sI{len(_ARRIVAL_TAG)}sQ")
+_FOOTER = struct.Struct("<I")
+_KIND_SHIFT = 24
+_WIDE = 5
+_NARROW_LIMIT = 128
+LEAST = len(_NOTE_TAG) + 1 + _FOOTER.size + _END.size
+"""Bytes of a stored request of which nothing is said but its kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is written into a store and read from it."""
+
+    kind: int
+    """What it is to the one who keeps it, 0 to 253; 0: spans that arrived."""
+    body: bytes = b""
+    """A serialized ExportTraceServiceRequest without arrival; may be empty."""
+    arrival: int = 0
+    """Unix nanoseconds; 0: none."""
+    note: bytes = b""
+    """Whatever else is to be kept with it."""
+
+
+def write_stored(entry: Entry) -> list[bytes]:
+    """Return the pieces that an entry is stored as.
+
+    Raises:
+        ValueError: its note is too long, or its kind is none.
+    """
+    if len(entry.note) > LONGEST_NOTE or not 0 <= entry.kind <= 255:
+        raise ValueError(f"an entry of kind {entry.kind} with {len(entry.note)} bytes of note can't be stored")
+    note = entry.note + _FOOTER.pack(entry.kind << _KIND_SHIFT | len(entry.note))
+    head = _NOTE_TAG + _varint(len(note))
+    length = len(entry.body) + len(head) + len(note) + _END.size
+    arrival = entry.arrival.to_bytes(8, "little")
+    check = crc32(arrival, crc32(note, crc32(head, crc32(entry.body, crc32(length.to_bytes(4, "big"))))))
+    return [entry.body, head + note + _END.pack(MARK, check, _ARRIVAL_TAG, entry.arrival)]
+
+
+def stored_size(entry: Entry) -> int:
+    """Return how many bytes `write_stored` gives."""
+    note = len(entry.note) + _FOOTER.size
+    return len(entry.body) + len(_NOTE_TAG) + len(_varint(note)) + note + _END.size
+
+
+def write_padding(size: int, kind: int) -> bytes:
+    """Return `size` bytes that are a stored request with nothing in it, at least `LEAST`."""
+    width = 1 if size - LEAST + _FOOTER.size < _NARROW_LIMIT else _WIDE
+    length = size - len(_NOTE_TAG) - width - _FOOTER.size - _END.size
+    note = bytes(length) + _FOOTER.pack(kind << _KIND_SHIFT | length)
+    head = _NOTE_TAG + _varint(len(note), width)
+    check = crc32(bytes(8), crc32(note, crc32(head, crc32(size.to_bytes(4, "big")))))
+    return head + note + _END.pack(MARK, check, _ARRIVAL_TAG, 0)
+
+
+def is_stored(raw: memoryview) -> bool:
+    """Say whether these bytes are whole and just as they were written."""
+    if len(raw) < LEAST:
+        return False
+    mark, check, tag, _ = _END.unpack_from(raw, len(raw) - _END.size)
+    if mark != MARK or tag != _ARRIVAL_TAG:
+        return False
+    content = crc32(raw[: -_END.size], crc32(len(raw).to_bytes(4, "big")))
+    return bool(crc32(raw[-8:], content) == check)
+
+
+def kind_of(raw: memoryview) -> int:
+    """Return the kind of what is stored."""
+    return int(raw[-_END.size - 1])
+
+
+def read_stored(raw: memoryview) -> Entry:
+    """Return what is stored, of bytes that `is_stored`."""
+    end = len(raw) - _END.size - _FOOTER.size
+    (footer,) = _FOOTER.unpack_from(raw, end)
+    note = end - (footer & LONGEST_NOTE)
+    body = note - len(_NOTE_TAG) - len(_varint(end - note + _FOOTER.size))
+    arrival = int.from_bytes(raw[-8:], "little")
+    return Entry(footer >> _KIND_SHIFT, bytes(raw[:body]), arrival, bytes(raw[note:end]))
+
+
+def _varint(value: int, width: int = 1) -> bytes:
+    """Return a varint of at least `width` bytes."""
+    out = bytearray()
+    while value >= _NARROW_LIMIT or len(out) < width - 1:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)

@@ -1,0 +1,67 @@
+"""What a store tells of itself, as metrics and in the log."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from podtrail.component.metrics import Metrics
+
+_PREFIX = "otelcol_extension_file_storage_"
+
+
+@dataclass(frozen=True, slots=True)
+class StorageDamage:
+    """What of a store could not be read, and where it is kept."""
+
+    file: str
+    reason: str
+    """`torn`, `damaged`, `missing`, `unreadable`, `foreign` or `version`."""
+    size: int
+    """Bytes."""
+    told: str
+    """What is to be said of it."""
+
+
+class StorageInstruments:
+    """Counters and gauges of one journal, and its log."""
+
+    def __init__(
+        self, name: str, metrics: Metrics | None = None, log: "logging.LoggerAdapter[logging.Logger] | None" = None
+    ) -> None:
+        """Make them; `name`: the journal's."""
+        self.name = name
+        metrics = metrics or Metrics()
+        self.log = log or logging.LoggerAdapter(logging.getLogger("podtrail"))
+        self._written = metrics.counter(f"{_PREFIX}written_bytes", "Bytes written to segments.", ["storage"])
+        self._failures = metrics.counter(
+            f"{_PREFIX}failures",
+            "Times that the disk refused something, by what.",
+            ["storage", "operation"],
+        )
+        self._damages = metrics.counter(
+            f"{_PREFIX}damages", "Places of the store that could not be read, by what was wrong.", ["storage", "reason"]
+        )
+        self._damaged = metrics.counter(
+            f"{_PREFIX}damaged_bytes", "Bytes of the store that could not be read.", ["storage", "reason"]
+        )
+        self._size = metrics.gauge(f"{_PREFIX}size_bytes", "Bytes of the segments on the disk.", ["storage"])
+        self._failing = metrics.gauge(f"{_PREFIX}failing", "1 while the disk takes nothing.", ["storage"])
+
+    def watch(self, size: Callable[[], int], failing: Callable[[], bool]) -> None:
+        """Ask for these from now on."""
+        self._size.read_from(size, self.name)
+        self._failing.read_from(lambda: float(failing()), self.name)
+
+    def wrote(self, size: int) -> None:
+        """Count bytes that were written."""
+        self._written.add(size, self.name)
+
+    def failed(self, operation: str) -> None:
+        """Count something that could not be done."""
+        self._failures.add(1, self.name, operation)
+
+    def damage(self, damage: StorageDamage) -> None:
+        """Count and tell what could not be read."""
+        self._damages.add(1, self.name, damage.reason)
+        self._damaged.add(damage.size, self.name, damage.reason)
+        self.log.warning("%s", damage.told)
