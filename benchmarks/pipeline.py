@@ -14,13 +14,13 @@ import time
 from contextlib import ExitStack
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import psutil
 
 from benchmarks.load import SPANS_A_TRACE, Load, make_load
-from benchmarks.loopback.contenders import DECISION_WAIT, Contender, contenders
-from benchmarks.loopback.processes import beside, free_ports, wait_for
+from benchmarks.loopback.contenders import DECISION_WAIT, contenders
+from benchmarks.loopback.processes import Ports, beside, free_ports, wait_for
 from benchmarks.loopback.sender import send_all
 from benchmarks.loopback.sink import Came, take_all
 from benchmarks.loopback.wire import write_requests
@@ -41,11 +41,42 @@ class Cost(NamedTuple):
     """MiB of resident memory."""
     kept: float
     """Share of the spans that came out."""
+    rate: float
+    """Spans a second that were taken."""
+    written: int
+    """Bytes that went to a disk."""
+
+
+class Measured(Protocol):
+    """Who can be measured."""
+
+    @property
+    def name(self) -> str:
+        """What its files are called."""
+
+    @property
+    def sends(self) -> bool:
+        """Whether it sends on what it takes."""
+
+    @property
+    def samples(self) -> bool:
+        """Whether it keeps only what is worth keeping."""
+
+    def command(self, ports: Ports, home: Path) -> list[str]:
+        """Return the command; its files go to `home`."""
 
 
 def _cpu(pid: int) -> float:
     times = psutil.Process(pid).cpu_times()
     return times.user + times.system
+
+
+def written_by(pid: int) -> int:
+    """Return the bytes that a process has handed to a disk, or is about to."""
+    counters = Path(f"/proc/{pid}/io").read_text(encoding="ascii")
+    found = re.search(r"^write_bytes: (\d+)", counters, re.MULTILINE)
+    assert found is not None
+    return int(found[1])
 
 
 def _peak(pid: int) -> float:
@@ -55,7 +86,7 @@ def _peak(pid: int) -> float:
     return int(found[1]) / 1024
 
 
-def measure(contender: Contender, load: Load, requests: Path, home: Path) -> Cost:
+def measure(contender: Measured, load: Load, requests: Path, home: Path) -> Cost:
     """Run a contender once with the whole load. SystemExit when what came out is not right."""
     ports = free_ports()
     with ExitStack() as stack:
@@ -69,20 +100,20 @@ def measure(contender: Contender, load: Load, requests: Path, home: Path) -> Cos
         sender = beside(stack, send_all, requests, ports.otlp)
         before = _cpu(process.pid)
         sender.send("go")
-        took = sender.recv()
+        took: float | str = sender.recv()
         if isinstance(took, str):
             raise SystemExit(f"{contender.name}: {took}")
         if contender.samples:
             time.sleep(DECISION_WAIT)
         came = _came_out(sink, contender, load)
-        cpu, peak = _cpu(process.pid) - before, _peak(process.pid)
+        cpu, peak, written = _cpu(process.pid) - before, _peak(process.pid), written_by(process.pid)
     if not _is_right(came, contender, load):
         *_, last = (home / f"{contender.name}.log").read_text(encoding="utf-8").splitlines() or [""]
         raise SystemExit(f"{contender.name}: {load.spans} spans went in, what came out is wrong: {came}\n{last}")
-    return Cost(cpu / load.spans * 1e6, peak, came.spans / load.spans)
+    return Cost(cpu / load.spans * 1e6, peak, came.spans / load.spans, load.spans / took, written)
 
 
-def _came_out(sink: Connection, contender: Contender, load: Load) -> Came:
+def _came_out(sink: Connection, contender: Measured, load: Load) -> Came:
     """Return what came out once all is there and nothing follows, or when the time for it is over."""
     until = time.monotonic() + _LIMIT
     while True:
@@ -96,7 +127,7 @@ def _came_out(sink: Connection, contender: Contender, load: Load) -> Came:
         time.sleep(0.2)
 
 
-def _is_right(came: Came, contender: Contender, load: Load) -> bool:
+def _is_right(came: Came, contender: Measured, load: Load) -> bool:
     if not contender.sends:
         return True
     if came.repeated or came.cut or came.missing:
