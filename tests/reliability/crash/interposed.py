@@ -13,6 +13,8 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
+ANY = "any"
+"""As an operation of an order: the nth of whatever kind."""
 _REAL_OPEN = os.open
 _REAL_WRITE = os.write
 _REAL_LINK = os.link
@@ -63,6 +65,8 @@ class Death:
             if not self._armed:
                 return False
             self._counts[operation] += 1
+            if self._operation == ANY:
+                return self._counts.total() == self._nth
             return operation == self._operation and self._counts[operation] == self._nth
 
     def die(self, phase: str, path: Any = "") -> None:

@@ -6,7 +6,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -94,21 +94,32 @@ class Zygote:
         config: Mapping[str, Any],
         death: Mapping[str, Any] | None = None,
         haste: float = 1,
-        store: Path | None = None,
     ) -> Life:
-        """Start one in a folder, on a configuration; `death` as `interposed` has it."""
+        """Start podtrail in a folder, on a configuration; `death` as `interposed` has it."""
+        path = folder / "config.yaml"
+        path.write_text(json.dumps(config), encoding="utf-8")
+        return await self.run("podtrail", ["run", "--config", str(path)], folder, death, haste)
+
+    async def run(
+        self,
+        program: str,
+        arguments: Sequence[str],
+        folder: Path,
+        death: Mapping[str, Any] | None = None,
+        haste: float = 1,
+    ) -> Life:
+        """Start podtrail or a program at a path in a folder, with arguments."""
         log = folder / "log"
         log.touch()
         begins = log.stat().st_size
-        path = folder / "config.yaml"
-        path.write_text(json.dumps(config), encoding="utf-8")
         order = {
-            "arguments": ["run", "--config", str(path)],
+            "program": program,
+            "arguments": arguments,
             "folder": str(folder),
             "log": str(log),
             "death": death,
             "haste": haste,
-            "store": str(store or folder / "storage"),
+            "store": str(folder / "storage"),
         }
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(order).encode() + b"\n")

@@ -8,6 +8,7 @@ import importlib
 import json
 import os
 import pkgutil
+import runpy
 import select
 import signal
 import sys
@@ -42,24 +43,28 @@ def load() -> None:
 
 
 def live(order: dict[str, Any]) -> None:
-    """Be `podtrail` with the arguments ordered, in the folder ordered, its standard error in the file ordered."""
+    """Be the program ordered with its arguments, in the folder ordered, its standard error in the file ordered."""
     os.chdir(order["folder"])
+    os.umask(0)  # what must not be read by others must say so itself
     nothing = os.open(os.devnull, os.O_RDWR)
     log = os.open(order["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     for fd, place in ((nothing, 0), (nothing, 1), (log, 2)):
         os.dup2(fd, place)
     os.close(nothing)
     os.close(log)
-    sys.argv = ["podtrail", *order["arguments"]]
+    sys.argv = [order["program"], *order["arguments"]]
     if order["death"]:
         sys.path.insert(0, str(Path(__file__).parent))
         importlib.import_module("interposed").interpose(order["death"], Path(order["store"]))
     if order["haste"] != 1:
         sys.path.insert(0, str(Path(__file__).parent))
         importlib.import_module("haste").make(order["haste"])
-    from podtrail.__main__ import main
+    if order["program"] == "podtrail":
+        from podtrail.__main__ import main
 
-    main()
+        main()
+    else:
+        runpy.run_path(order["program"], run_name="__main__")
 
 
 def main() -> None:
