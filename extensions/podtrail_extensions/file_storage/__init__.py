@@ -12,4 +12,4 @@ def _create(config: Config, context: Context) -> Any:
     return FileStorage(config, context)
 
 
-FACTORY = Factory(kind="extension", type="file_storage", Config=Config, create=_create)
+FACTORY = Factory(kind="extension", type="file_storage", stores=True, Config=Config, create=_create)

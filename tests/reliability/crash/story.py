@@ -87,7 +87,8 @@ class Story:
                 backend = http_backend if self._plan.setting.exporter == "otlp_http" else grpc_backend
                 await stack.enter_async_context(backend(self._recorder))
             for kill in self._plan.kills:
-                await self._live(kill)
+                if not self._faults:
+                    await self._live(kill)
             await self._last_life()
         accounted = account(self._plan.setting, self._clients, self._requests, self._recorder, self._ended_by.total())
         if self._plan.setting.durable:
@@ -197,8 +198,9 @@ class Story:
     async def _last_life(self) -> None:
         """Nothing is killed any more: all is sent, what is undecided is ended, and all comes that is to come."""
         life = await self._start(Kill("load"))
-        ports = await life.ports()
-        assert ports, life.said
+        if (ports := await life.ports()) is None:
+            self._faults.append(f"it did not start at last: {life.said[-2000:]}")
+            return
         async with connected(self._plan.setting.transport, *ports) as send, asyncio.TaskGroup() as tasks:
             for client in self._clients:
                 tasks.create_task(self._finish(client, send))
