@@ -74,7 +74,7 @@ async def _something_goes_on() -> bool:
 
 def _judged(ended: ServiceEnd, *, exit_when_done: bool) -> int:
     """Return the exit code: 1 when the end has cost spans, or when a run that was to deliver everything has not."""
-    inside = sum(b.in_memory + b.in_queue + b.dropped.get("shutdown", 0) for b in ended.balances)
+    inside = sum(b.in_memory + b.in_queue - b.stored + b.dropped.get("shutdown", 0) for b in ended.balances)
     if ended.at_once:
         click.echo(f"podtrail: stopped at once, {inside:,} spans inside are lost", err=True)
         return 1

@@ -123,6 +123,12 @@ class ProcessorChain:
         waiting = sum(batch.span_count for queue in self._waiting for batch in queue)
         return sum(p.held() for p in self.processors) + waiting + sum(batch.span_count for batch in self.outbox)
 
+    def held_since(self) -> int | None:
+        """Return the arrival of the oldest span inside, `outbox` included: Unix nanoseconds."""
+        inside = [since for processor in self.processors if (since := processor.held_since()) is not None]
+        between = [batch.arrived for queue in (*self._waiting, self.outbox) for batch in queue]
+        return min([*inside, *between], default=None)
+
     def take_over(self, predecessor: "ProcessorChain", matching: Sequence[tuple[int, int]], now: int) -> None:
         """On reload: each of our processors takes what its match in the predecessor holds, by `(ours, theirs)`."""
         for ours, theirs in matching:

@@ -12,3 +12,7 @@ class PipelineClock:
     def now(self) -> int:
         """Return the time, Unix nanoseconds."""
         return time.monotonic_ns() + self._offset
+
+    def not_before(self, moment: int) -> None:
+        """Go on from `moment` (Unix nanoseconds) if that is later: a predecessor has told it already."""
+        self._offset = max(self._offset, moment - time.monotonic_ns())

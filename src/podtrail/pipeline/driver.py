@@ -5,7 +5,8 @@ in slices, with the event loop served between them.
 """
 
 import asyncio
-from collections.abc import Collection, Sequence
+import math
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 
 from podtrail.component import BatchObserver, Ledger, Refused
@@ -21,16 +22,32 @@ _NANOSECONDS = 1_000_000_000
 class Outlet:
     """One exporter's queue as a pipeline sees it, with the pipeline's share of its ledger."""
 
-    def __init__(self, queue: SendingQueue, exporter: str, *, patient: bool = False) -> None:
-        """Lead to `queue`; `patient`: all sources of the pipeline are in no hurry, and wait rather than lose."""
+    def __init__(
+        self,
+        queue: SendingQueue,
+        exporter: str,
+        *,
+        patient: bool = False,
+        owe: Callable[[str, Batch], Callable[[], None]] | None = None,
+    ) -> None:
+        """Lead to `queue`.
+
+        Args:
+            queue: the exporter's.
+            exporter: its id.
+            patient: all sources of the pipeline are in no hurry, and wait rather than lose.
+            owe: of a durable pipeline, which loses nothing for want of room: told of each batch that the exporter is
+                to deliver, returns what is to be called at its end.
+        """
         self.queue = queue
         self.exporter = exporter
+        self._owe = owe
         self.ledger = Ledger()
         self.missed = 0
         """Spans that left the pipeline before this exporter joined it (on reload)."""
         self.beside: Collection[SendingQueue] = ()
         """The queues of the other exporters that the same receivers feed."""
-        self._patience = PATIENCE if patient else queue.patience
+        self._patience = math.inf if owe else PATIENCE if patient else queue.patience
 
     def holds_up(self) -> bool:
         """Say whether what it has no room for is to wait. It never is for a stuck exporter while others take."""
@@ -43,6 +60,11 @@ class Outlet:
         with suppress(TimeoutError):
             async with asyncio.timeout(_LOOK_AGAIN):
                 await self.queue.room()
+
+    def offer(self, batch: Batch, *, at_any_rate: bool) -> None:
+        """Put a batch into the queue."""
+        done = self._owe(self.exporter, batch) if self._owe else None
+        self.queue.offer(batch, self.ledger, at_any_rate=at_any_rate, done=done)
 
     def refuse(self, spans: int) -> Refused:
         """Count spans that are not taken because of this exporter; return what to tell their sender."""
@@ -177,9 +199,31 @@ class Driver:
             batch = outbox[0]
             if full is None and (outlet := held_up_by(self.full(batch))) is not None:
                 return outlet
-            for observer in self._observers:
-                observer.observe(self.id, batch)
+            self.show(batch)
             for outlet in self.outlets:
-                outlet.queue.offer(batch, outlet.ledger, at_any_rate=full is not None and outlet not in full)
+                outlet.offer(batch, at_any_rate=full is not None and outlet not in full)
             outbox.popleft()
         return None
+
+    def show(self, batch: Batch) -> None:
+        """Let the observers see a batch that leaves."""
+        for observer in self._observers:
+            observer.observe(self.id, batch)
+
+
+def not_before(drivers: Collection[Driver], time: int) -> int:
+    """Return a time, Unix nanoseconds, or the latest that any of these pipelines was told."""
+    return max([time, *[driver.reached for driver in drivers]])
+
+
+def obstacle(drivers: Collection[Driver], batch: Batch) -> Outlet | Driver | None:
+    """Return what a batch has to wait for before these pipelines can take it."""
+    for driver in drivers:
+        if driver.chain.blocked:
+            return driver
+    return held_up_by([outlet for driver in passing(drivers) for outlet in driver.full(batch)])
+
+
+def passing(drivers: Collection[Driver]) -> Sequence[Driver]:
+    """Return the pipelines that hold nothing: what they are given leaves at once."""
+    return [driver for driver in drivers if driver.chain.passes_on]

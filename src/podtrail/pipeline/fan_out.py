@@ -4,18 +4,34 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
+from typing import Protocol
 
 from podtrail.component import Lost, Refused
 from podtrail.otlp import Batch
 from podtrail.pipeline.chain import SLICE_SPANS
 from podtrail.pipeline.clock import PipelineClock
-from podtrail.pipeline.driver import Driver, Outlet, held_up_by, refusal
+from podtrail.pipeline.driver import Driver, Outlet, not_before, obstacle, passing, refusal
 
 DEADLINE = 4.0
 """Seconds that a sender waits for room before it is refused: less than it waits itself (a Collector 5, an SDK 10)."""
 _MOST_WAITING = 64 << 20
 """Bytes of batches that may wait for the pipelines at once: as much as one request may have. A single batch always may.
 """
+
+
+class Log(Protocol):
+    """A log of arrivals: it hands over what it has written."""
+
+    async def take(self, receiver: str, batch: Batch, came: int, drivers: Sequence[Driver]) -> Outlet | Driver | None:
+        """Write a batch and hand it to these pipelines; return None, or what it has to wait for before it is tried.
+
+        Raises:
+            Refused: a pipeline does not want it now, or it can't be written.
+            Lost: a processor failed on it.
+        """
+
+    async def idle(self) -> None:
+        """Return when nothing is being written."""
 
 
 class FanOutConsumer:
@@ -25,8 +41,26 @@ class FanOutConsumer:
     On reload it is shut, made to lead to other pipelines, and open again; whoever comes meanwhile waits.
     """
 
-    def __init__(self, drivers: Sequence[Driver], clock: PipelineClock, deadline: float | None = DEADLINE) -> None:
-        """Lead to `drivers`; `deadline`: the seconds that a batch waits for room, None for as long as it takes."""
+    def __init__(
+        self,
+        drivers: Sequence[Driver],
+        clock: PipelineClock,
+        deadline: float | None = DEADLINE,
+        *,
+        receiver: str = "",
+        log: Log | None = None,
+    ) -> None:
+        """Lead from a receiver to pipelines.
+
+        Args:
+            drivers: of the pipelines.
+            clock: the pipelines'.
+            deadline: the seconds that a batch waits for room, None for as long as it takes.
+            receiver: its id.
+            log: where it is written first, None when no pipeline asks for that.
+        """
+        self._receiver = receiver
+        self._log = log
         self._drivers = tuple(drivers)
         self._clock = clock
         self._deadline = deadline
@@ -42,6 +76,8 @@ class FanOutConsumer:
         """After `shut`: wait until nobody is inside; return whether that was so within the time."""
         try:
             async with asyncio.timeout(seconds):
+                if self._log is not None:
+                    await self._log.idle()
                 for driver in self._drivers:
                     async with driver.lock:
                         pass
@@ -49,9 +85,10 @@ class FanOutConsumer:
             return False
         return True
 
-    def lead_to(self, drivers: Sequence[Driver]) -> None:
+    def lead_to(self, drivers: Sequence[Driver], log: Log | None) -> None:
         """Open, to these pipelines from now on."""
         self._drivers = tuple(drivers)
+        self._log = log
         self._open.set()
 
     def ask(self) -> None:
@@ -67,7 +104,8 @@ class FanOutConsumer:
     async def __call__(self, batch: Batch) -> None:
         """Hand a batch over, waiting for room.
 
-        Who cancels this has handed over nothing: once a batch is taken, nothing is waited for any more.
+        Who cancels this has handed over nothing, unless it was being written: otherwise, once a batch is taken, nothing
+        is waited for any more.
 
         Raises:
             Refused: a pipeline does not want it now.
@@ -79,9 +117,9 @@ class FanOutConsumer:
         try:
             with self._in_line(batch):
                 async with asyncio.timeout(self._deadline):
-                    while (obstacle := await self._try(batch, came)) is not None:
-                        in_the_way = obstacle
-                        await obstacle.room()
+                    while (found := await self._try(batch, came)) is not None:
+                        in_the_way = found
+                        await found.room()
                         came = self._now()
         except TimeoutError:
             raise in_the_way.refuse(batch.span_count) from None
@@ -98,6 +136,9 @@ class FanOutConsumer:
             self._waiting -= size
 
     async def _try(self, batch: Batch, came: int) -> Outlet | Driver | None:
+        if self._log is not None:
+            await self._open.wait()
+            return await self._log.take(self._receiver, batch, came, self._drivers)
         async with AsyncExitStack() as locks:
             await self._enter(locks)
             drivers = self._drivers
@@ -128,7 +169,7 @@ class FanOutConsumer:
             Refused: a pipeline does not want it now.
             Lost: a processor failed on it.
         """
-        if not self._open.is_set() or any(driver.lock.locked() for driver in self._drivers):
+        if self._log is not None or not self._open.is_set() or any(driver.lock.locked() for driver in self._drivers):
             return False
         now = self._now()
         try:
@@ -143,7 +184,7 @@ class FanOutConsumer:
         return self._not_before(self._clock.now())
 
     def _not_before(self, time: int) -> int:
-        return max([time, *[driver.reached for driver in self._drivers]])
+        return not_before(self._drivers, time)
 
     def _admit(self, batch: Batch, now: int) -> None:
         for driver in self._drivers:
@@ -151,13 +192,10 @@ class FanOutConsumer:
 
     def _let_in(self, batch: Batch, now: int) -> Outlet | Driver | None:
         """Take a batch, or return what it has to wait for."""
-        for driver in self._drivers:
-            if driver.chain.blocked:
-                return driver
-        passing = [driver for driver in self._drivers if driver.chain.passes_on]
-        full = [outlet for driver in passing for outlet in driver.full(batch)]
-        if (outlet := held_up_by(full)) is not None:
-            return outlet
+        if (in_the_way := obstacle(self._drivers, batch)) is not None:
+            return in_the_way
+        at_once = passing(self._drivers)
+        full = [outlet for driver in at_once for outlet in driver.full(batch)]
         self._admit(batch, now)
         if full and len(full) == sum([len(driver.outlets) for driver in self._drivers]):
             raise refusal(full, batch.span_count)
@@ -166,7 +204,7 @@ class FanOutConsumer:
         lost = sum([driver.add(batch, now) for driver in self._drivers])
         for driver in self._drivers:
             # What is not held leaves now: those that had room for it take it, however it has grown on the way.
-            driver.carry(full if driver in passing else None)
+            driver.carry(full if driver in at_once else None)
         if lost:
             raise Lost(lost)
         return None

@@ -11,9 +11,19 @@ import asyncio
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from podtrail.component import BatchObserver, ComponentError, Exporter, Extension, Ledger, PipelineWatcher, Receiver
+from podtrail.component import (
+    BatchObserver,
+    ComponentError,
+    Exporter,
+    Extension,
+    Ledger,
+    PipelineWatcher,
+    Receiver,
+    StartError,
+)
 from podtrail.component.failures import FailureReporter, told
 from podtrail.config.types import DeliverySettings
+from podtrail.pipeline.chain import ProcessorChain
 from podtrail.pipeline.clock import PipelineClock
 from podtrail.pipeline.containment import ContainedObserver, contained
 from podtrail.pipeline.driver import Driver, Lag, Outlet
@@ -23,6 +33,8 @@ from podtrail.pipeline.ledger import Balance, balance, left_so_far
 from podtrail.pipeline.running import LONGEST_STOP, Running
 from podtrail.pipeline.sending import SendingQueue
 from podtrail.pipeline.settings import ComponentSettings, PipelineSettings, Settings
+from podtrail.pipeline.storing import MakeStore, Store
+from podtrail.storage import StorageError, StorageProvider
 
 _GRACE = 2.0
 """Seconds that a receiver's batches under way get on reload, before the receiver is started anew."""
@@ -39,7 +51,19 @@ class Graph:
         *,
         observers: Sequence[BatchObserver] = (),
         predecessor: "Graph | None" = None,
+        make_store: MakeStore | None = None,
     ) -> None:
+        """Wire what is configured.
+
+        Args:
+            settings: say which components, and how.
+            host: what they share.
+            clock: of the pipelines.
+            observers: are shown what leaves the pipelines.
+            predecessor: on reload, the graph that this one follows.
+            make_store: makes the stores of durable pipelines; None where there are none.
+        """
+        self._make_store = make_store
         self.settings = settings
         self._host = host
         self._clock = clock
@@ -55,6 +79,8 @@ class Graph:
         seeing = [observer for observer in watching if observer.observes]
         used = dict.fromkeys(id for pipeline in settings.pipelines for id in pipeline.receivers)
         self.receivers = {id: self._receiver(id) for id in used}
+        stores = dict.fromkeys(pipeline.durable for pipeline in settings.pipelines if pipeline.durable is not None)
+        self.stores = {id: self._store(id) for id in stores}
         self.drivers = [self._driver(pipeline, seeing) for pipeline in settings.pipelines]
         self._introduce()
         self._retired: list[Driver] = []
@@ -99,14 +125,29 @@ class Graph:
         queue = SendingQueue(running.component, id, delivery, context.metrics, context.log)
         return Running(running.settings, queue, running.failures)
 
+    def _store(self, id: str) -> Store:
+        before = self._predecessor.stores.get(id) if self._predecessor else None
+        if before and self._predecessor and self._predecessor.extensions.get(id) is self.extensions[id]:
+            return before
+        assert self._make_store is not None, "who runs durable pipelines says how they are stored"
+        context = self._host.context(id)
+        return self._make_store(id, self._clock, context.metrics, context.log, before)
+
     def _driver(self, pipeline: PipelineSettings, observers: Sequence[ContainedObserver]) -> Driver:
         before = self._predecessor.driver(pipeline.id) if self._predecessor else None
-        ledger = before.chain.ledger if before else Ledger()
-        lag = Lag(self._clock)
-        chain = lag.chain = make_chain(pipeline, self.settings, self._host, ledger, lag, contained)
+        chain = self._chain(pipeline, self.settings, before.chain.ledger if before else Ledger())
+        store = self.stores[pipeline.durable] if pipeline.durable is not None else None
+        if store is not None:
+            store.watch(pipeline.id, chain)
         patient = all(self.receivers[id].component.finite for id in pipeline.receivers)
-        outlets = [Outlet(self.queues[id].component, id, patient=patient) for id in pipeline.exporters]
+        owe = None if store is None else store.owe(pipeline.id)
+        outlets = [Outlet(self.queues[id].component, id, patient=patient, owe=owe) for id in pipeline.exporters]
         return Driver(pipeline.id, chain, outlets, observers, self._clock)
+
+    def _chain(self, pipeline: PipelineSettings, settings: Settings, ledger: Ledger) -> ProcessorChain:
+        lag = Lag(self._clock)
+        chain = lag.chain = make_chain(pipeline, settings, self._host, ledger, lag, contained)
+        return chain
 
     def _introduce(self) -> None:
         """Tell each outlet of the others that the same receivers feed."""
@@ -140,6 +181,8 @@ class Graph:
             )
             for running in everything:
                 await running.start()
+            for store in self.stores.values():
+                await self._start_store(store)
             for receiver in self.receivers.values():
                 await receiver.start()
         except BaseException:
@@ -148,14 +191,55 @@ class Graph:
         self._timers = [asyncio.create_task(driver.run(), name=f"timer of {driver.id}") for driver in self.drivers]
         for id, receiver in self.receivers.items():
             fed = self._fed_by(id)
+            logged = self._store_of(fed)
+            log = None if logged is None else logged.arrivals
             if id in self._sources:
-                self._consumers[id].lead_to(fed)
+                self._consumers[id].lead_to(fed, log)
             else:
                 deadline = None if receiver.component.finite else DEADLINE
-                consumer = self._consumers[id] = FanOutConsumer(fed, self._clock, deadline)
+                consumer = self._consumers[id] = FanOutConsumer(fed, self._clock, deadline, receiver=id, log=log)
                 self._sources[id] = asyncio.create_task(receiver.component.run(consumer), name=f"receiver {id}")
         for failures, watcher in self._watchers():
             failures.attempt("ready", watcher.ready, None)
+
+    async def _start_store(self, store: Store) -> None:
+        durable = {p.id: driver for p in self._durable(store) if (driver := self.driver(p.id)) is not None}
+        if not store.is_open:
+            provider = self.extensions[store.id].component
+            assert isinstance(provider, StorageProvider), "the settings name storages only"
+            try:
+                await store.open(
+                    provider,
+                    self.settings,
+                    durable,
+                    make=self._chain,
+                    retire=self._retire,
+                    running=self._predecessor is not None,
+                )
+            except StorageError as error:
+                raise StartError(f"extensions::{store.id}: {error.reason}") from error
+        fed = {id for driver in durable.values() for id in self._receivers_of(driver)}
+        reached = [driver for driver in self.drivers if fed & set(self._receivers_of(driver))]
+        await store.lead(self.settings, reached, durable)
+
+    def _durable(self, store: Store) -> Sequence[PipelineSettings]:
+        return [pipeline for pipeline in self.settings.pipelines if pipeline.durable == store.id]
+
+    def _receivers_of(self, driver: Driver) -> Sequence[str]:
+        return next(pipeline.receivers for pipeline in self.settings.pipelines if pipeline.id == driver.id)
+
+    def _store_of(self, drivers: Sequence[Driver]) -> Store | None:
+        """Return the store of those of some pipelines that are durable; the settings have one at most."""
+        ids = {driver.id for driver in drivers}
+        stores = (p.durable for p in self.settings.pipelines if p.id in ids and p.durable is not None)
+        return next((self.stores[id] for id in stores), None)
+
+    def _retire(self, pipeline: PipelineSettings) -> Driver:
+        """Return a driver for a pipeline that a predecessor had: it leads to those of its exporters that are left."""
+        outlets = [Outlet(self.queues[id].component, id) for id in pipeline.exporters if id in self.queues]
+        driver = Driver(pipeline.id, ProcessorChain((), Ledger()), outlets, (), self._clock)
+        self._retired.append(driver)
+        return driver
 
     def _watchers(self) -> Iterator[tuple[FailureReporter, PipelineWatcher]]:
         for running in self.extensions.values():
@@ -248,16 +332,21 @@ class Graph:
         now = asyncio.get_running_loop().time
         until = now() + seconds
         await self.stop_receiving()
+        durable = set() if patient else {p.id for p in self.settings.pipelines if p.durable is not None}
         try:
-            await asyncio.gather(*(driver.drain() for driver in self.drivers))
+            # What is undecided in a durable pipeline is for the next start to decide.
+            await asyncio.gather(*(driver.drain() for driver in self.drivers if driver.id not in durable))
             left = seconds if patient else max(0.0, until - now())
             queues = [running.component for running in self._own(self.queues).values()]
             await asyncio.gather(*(queue.drain(left, patient=patient) for queue in queues))
+            await asyncio.gather(*(self._leave(id, store) for id, store in self.stores.items()))
         finally:
             await self.close()
 
     async def close(self) -> None:
-        """Let go of everything as it stands; what queues hold is lost, and counted so."""
+        """Let go of everything as it stands; what queues hold is lost, and counted so, unless it is in a store."""
+        stores = [store for id, store in self.stores.items() if not self._passed_on(id, store)]
+        await asyncio.gather(*(store.close(checkpoint=False) for store in stores))
         groups: Sequence[dict[str, Running[Any]]] = (self.receivers, self.queues, self.exporters, self.extensions)
         for group in groups:
             await asyncio.gather(*[running.stop() for running in self._own(group).values()])
@@ -276,6 +365,22 @@ class Graph:
         )
         return {name: running for name, running in components.items() if id(running) not in kept}
 
+    async def _leave(self, id: str, store: Store) -> None:
+        """Let go of a store at the end, or on a reload for the successor, which holds in memory what is in it."""
+        if self._passed_on(id, store):
+            return
+        if self._successor is None:
+            await store.close(checkpoint=True)
+        elif id in self._successor.stores:
+            await store.close(checkpoint=False)
+        else:
+            await store.discard()
+
+    def _passed_on(self, id: str, store: Store) -> bool:
+        """Say whether a store belongs to another graph: on reload the successor's, or the predecessor's still."""
+        other = self._successor or (self._predecessor if self._predecessor and not self._timers else None)
+        return other is not None and other.stores.get(id) is store
+
     def settled(self, arrived: int) -> bool:
         """Say whether everything that arrived until then is decided and out of the queues."""
         held = [p.held_since() for driver in self.drivers for p in driver.chain.processors]
@@ -285,11 +390,14 @@ class Graph:
 
     def balances(self) -> Sequence[Balance]:
         """Return the ledger, a line an exporter."""
+        durable = {pipeline.id for pipeline in self.settings.pipelines if pipeline.durable is not None}
         return [
             balance(
                 id,
                 [(d, o) for d in (*self.drivers, *self._retired) for o in d.outlets if o.exporter == id],
-                self.queues[id].component.held(),
+                queue.held(),
+                durable,
+                sum(batch.span_count for _, batch in queue.unfinished()),
             )
-            for id in self.exporters
+            for id, queue in ((id, self.queues[id].component) for id in self.exporters)
         ]

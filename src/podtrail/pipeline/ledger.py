@@ -6,7 +6,7 @@ A span that two exporters get is owed twice, so the equation is kept for each of
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from podtrail.component import Ledger
@@ -26,6 +26,8 @@ class Balance:
     in_memory: int
     in_queue: int
     dropped: Mapping[str, int] = field(default_factory=Counter)
+    stored: int = 0
+    """Of those in memory and in the queue: what is on disk as well, for the next start."""
     undelivered: int = 0
     """Of those dropped: what was to be delivered. Processors drop for reasons of their own, as configured."""
 
@@ -36,8 +38,18 @@ class Balance:
         return self.received + self.created - out - self.in_memory - self.in_queue
 
 
-def balance(exporter: str, feeding: Sequence[tuple[Driver, Outlet]], in_queue: int) -> Balance:
-    """Return the balance of one exporter, given the pipelines that feed it and what its queue holds."""
+def balance(
+    exporter: str, feeding: Sequence[tuple[Driver, Outlet]], in_queue: int, durable: Collection[str], kept: int
+) -> Balance:
+    """Return the balance of one exporter.
+
+    Args:
+        exporter: its id.
+        feeding: the pipelines that feed it.
+        in_queue: spans that its queue holds.
+        durable: the pipelines whose spans are on disk while they are undecided.
+        kept: spans in the queue that are on disk.
+    """
     pipelines = [driver.chain.ledger for driver, _ in feeding]
     outlets = [outlet.ledger for _, outlet in feeding]
     dropped: Counter[str] = Counter()
@@ -54,6 +66,7 @@ def balance(exporter: str, feeding: Sequence[tuple[Driver, Outlet]], in_queue: i
         in_memory=sum(driver.chain.held() for driver, _ in feeding),
         in_queue=in_queue,
         dropped=dropped,
+        stored=kept + sum(driver.chain.held() for driver, _ in feeding if driver.id in durable),
         undelivered=sum(ledger.dropped.total() for ledger in outlets),
     )
 

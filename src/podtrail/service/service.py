@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from podtrail.component import BatchObserver, Metrics, StartError
 from podtrail.config import ConfigError
+from podtrail.durable.store import DurableStore
 from podtrail.pipeline.clock import PipelineClock
 from podtrail.pipeline.graph import Graph
 from podtrail.pipeline.host import Host
@@ -79,6 +80,16 @@ class Service:
         publish(self.metrics, memory)
         publish_ledger(self.metrics, self.balances)
 
+    def _wired(self, settings: Settings, predecessor: Graph | None) -> Graph:
+        return Graph(
+            settings,
+            self._host,
+            self._clock,
+            observers=self._observers,
+            predecessor=predecessor,
+            make_store=DurableStore,
+        )
+
     def balances(self) -> Sequence[Balance]:
         """Return the ledger as it stands."""
         return self._graph.balances() if self._graph else ()
@@ -106,7 +117,7 @@ class Service:
                 from podtrail.service.telemetry import MetricsServer
 
                 await stack.enter_async_context(MetricsServer(self.metrics, *telemetry.metrics.address))
-            self._graph = Graph(settings, self._host, self._clock, observers=self._observers)
+            self._graph = self._wired(settings, None)
             await self._graph.start()
             settle_garbage_collector()
             settle_allocator()
@@ -198,7 +209,7 @@ class Service:
         assert self._graph is not None
         try:
             settings = self._read()
-            graph = Graph(settings, self._host, self._clock, observers=self._observers, predecessor=self._graph)
+            graph = self._wired(settings, self._graph)
         except (ConfigError, StartError) as error:
             _LOG.error("SIGHUP: nothing changed, the new configuration can't be used:\n%s", error)
             return False
@@ -212,7 +223,7 @@ class Service:
             await graph.start()
         except StartError as error:
             _LOG.error("SIGHUP: the new configuration can't start, going back: %s", error)
-            self._graph = Graph(before.settings, self._host, self._clock, observers=self._observers, predecessor=graph)
+            self._graph = self._wired(before.settings, graph)
             self._graph.take_over()
             await self._graph.start()
             return True

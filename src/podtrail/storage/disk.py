@@ -1,8 +1,6 @@
 """The file layer: everything that a store does to a disk, and nothing else, so that a test can stand in between."""
 
 import os
-import resource
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
@@ -29,7 +27,7 @@ class Disk(Protocol):
     def read(self, handle: int, offset: int, size: int) -> bytes:
         """Return the bytes there, fewer only where the file ends."""
 
-    def write(self, handle: int, offset: int, pieces: Sequence[bytes]) -> None:
+    def write(self, handle: int, offset: int, pieces: Sequence[bytes | memoryview]) -> None:
         """Write all of the pieces, one behind the other; on an error part of it may have been written."""
 
     def truncate(self, handle: int, size: int) -> None:
@@ -51,12 +49,6 @@ class Disk(Protocol):
         """Force the names in a folder onto the disk."""
 
 
-def largest_file() -> int:
-    """Return how many bytes a file of this process may have (RLIMIT_FSIZE)."""
-    limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
-    return sys.maxsize if limit == resource.RLIM_INFINITY else limit
-
-
 class SystemDisk:
     """The file system as it is. Files are 0600."""
 
@@ -71,7 +63,7 @@ class SystemDisk:
     def open(self, path: Path, *, create: bool) -> int:
         """Open a file."""
         flags = os.O_RDWR | os.O_CREAT if create else os.O_RDONLY
-        return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+        return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
     def size(self, handle: int) -> int:
         """Return the length of a file."""
@@ -86,7 +78,7 @@ class SystemDisk:
             size -= len(piece)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    def write(self, handle: int, offset: int, pieces: Sequence[bytes]) -> None:
+    def write(self, handle: int, offset: int, pieces: Sequence[bytes | memoryview]) -> None:
         """Write all of the pieces."""
         for first in range(0, len(pieces), _MOST_PIECES):
             some = pieces[first : first + _MOST_PIECES]

@@ -1,0 +1,49 @@
+"""Requests that came lately, so that one whose answer was lost is not taken again when it is sent again."""
+
+import struct
+from collections import OrderedDict
+from typing import Final
+
+from podtrail.durable.records import KEY_SIZE
+
+REMEMBERED: Final = 300_000_000_000
+"""Nanoseconds: as long as an OpenTelemetry Collector goes on trying (`max_elapsed_time`)."""
+_MOST: Final = 65_536
+_TIME = struct.Struct("<Q")
+
+
+class RecentRequests:
+    """Keys of requests, by when they were taken."""
+
+    def __init__(self) -> None:
+        self._times: OrderedDict[bytes, int] = OrderedDict()
+
+    def knows(self, key: bytes, now: int) -> bool:
+        """Say whether a request was taken lately."""
+        time = self._times.get(key)
+        return time is not None and now - time < REMEMBERED
+
+    def learn(self, key: bytes, now: int) -> None:
+        """Remember a request that is taken at `now`, Unix nanoseconds."""
+        times = self._times
+        times[key] = now
+        times.move_to_end(key)
+        while len(times) > _MOST or now - next(iter(times.values())) >= REMEMBERED:
+            times.popitem(last=False)
+
+    def pack(self) -> bytes:
+        """Return it all, the oldest first."""
+        return b"".join([key + _TIME.pack(time) for key, time in self._times.items()])
+
+    def unpack(self, packed: bytes) -> None:
+        """Remember what was packed.
+
+        Raises:
+            ValueError: it is cut off.
+        """
+        size = KEY_SIZE + _TIME.size
+        if len(packed) % size:
+            raise ValueError("what it remembers of requests is cut off")
+        for at in range(0, len(packed), size):
+            (time,) = _TIME.unpack_from(packed, at + KEY_SIZE)
+            self._times[packed[at : at + KEY_SIZE]] = time

@@ -1,0 +1,93 @@
+"""What the log holds: arrivals, and what exporters are done with."""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from zlib import crc32
+
+from podtrail.otlp import Batch, read_request, write_request
+from podtrail.storage import Entry
+
+ARRIVAL = 0
+DONE = 1
+
+_NOW = struct.Struct("<Q")
+_KEY = struct.Struct("<16sIII")
+KEY_SIZE = _KEY.size
+_LENGTH = struct.Struct("<H")
+_NO_TRACE = bytes(16)
+_U32 = 0xFFFFFFFF
+
+
+def key_of(batch: Batch) -> bytes:
+    """Return what tells a batch from every other: its first trace, a checksum, bytes and numbers of what is in it."""
+    crc = size = 0
+    for group in batch.groups:
+        crc = crc32(group[3], crc)
+        size += len(group[3])
+    for verdict in batch.verdicts:
+        crc = crc32(verdict.trace_id, crc)
+    first = batch.groups[0].trace_id if batch.groups else batch.verdicts[0].trace_id if batch.verdicts else _NO_TRACE
+    return _KEY.pack(first, crc, size & _U32, (batch.span_count + (len(batch.verdicts) << 20)) & _U32)
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedArrival:
+    """A batch as it came in."""
+
+    receiver: str
+    now: int
+    """The time that the chains were told, Unix nanoseconds."""
+    batch: Batch
+
+    def entry(self) -> Entry:
+        """Return it as it is written."""
+        note = _NOW.pack(self.now) + self.receiver.encode()
+        return Entry(ARRIVAL, write_request(self.batch.groups), self.batch.arrived, note)
+
+    @classmethod
+    def read(cls, entry: Entry) -> "LoggedArrival":
+        """Return what was written.
+
+        Raises:
+            ValueError: it is no arrival.
+        """
+        if len(entry.note) < _NOW.size:
+            raise ValueError("its note is cut off")
+        (now,) = _NOW.unpack_from(entry.note)
+        receiver = entry.note[_NOW.size :].decode()
+        return cls(receiver, now, Batch(read_request(entry.body).groups, entry.arrival))
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedDeliveries:
+    """Batches of one pipeline that one exporter is done with, by key."""
+
+    pipeline: str
+    exporter: str
+    keys: Sequence[bytes]
+
+    def entry(self) -> Entry:
+        """Return them as they are written."""
+        names = (self.pipeline.encode(), self.exporter.encode())
+        return Entry(DONE, note=b"".join([*(_LENGTH.pack(len(name)) + name for name in names), *self.keys]))
+
+    @classmethod
+    def read(cls, entry: Entry) -> "LoggedDeliveries":
+        """Return what was written.
+
+        Raises:
+            ValueError: it is no such list.
+        """
+        note, at = entry.note, 0
+        names: list[str] = []
+        for _ in range(2):
+            if at + _LENGTH.size > len(note):
+                raise ValueError("its note is cut off")
+            (length,) = _LENGTH.unpack_from(note, at)
+            at += _LENGTH.size + length
+            names.append(note[at - length : at].decode())
+        if (len(note) - at) % KEY_SIZE:
+            raise ValueError("its note is cut off")
+        pipeline, exporter = names
+        return cls(pipeline, exporter, [note[i : i + KEY_SIZE] for i in range(at, len(note), KEY_SIZE)])

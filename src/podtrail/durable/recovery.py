@@ -1,0 +1,263 @@
+"""Recovery: the chains as they were, from the latest checkpoint and what arrived since, in virtual time."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from podtrail.component import Ledger, StartError
+from podtrail.config import ConfigError
+from podtrail.durable.generation import Generation
+from podtrail.durable.owed import Suppressed
+from podtrail.durable.recent import RecentRequests
+from podtrail.durable.records import ARRIVAL, DONE, LoggedArrival, LoggedDeliveries, key_of
+from podtrail.durable.state import PipelineStates
+from podtrail.otlp import MalformedRequest
+from podtrail.pipeline.chain import SLICE_SPANS, ProcessorChain
+from podtrail.pipeline.checkpoint import Checkpointer, CheckpointError
+from podtrail.pipeline.driver import Driver
+from podtrail.pipeline.host import matching
+from podtrail.pipeline.settings import PipelineSettings, Settings
+from podtrail.pipeline.storing import MakeChain
+from podtrail.storage import Journal
+
+_A_TURN: Final = 64
+"""Entries that are read before somebody else gets a turn."""
+_UNREADABLE: Final = (ValueError, CheckpointError, ConfigError, StartError, MalformedRequest)
+
+
+@dataclass(slots=True)
+class RecoveredPipelines:
+    """What a store held."""
+
+    spans: int = 0
+    """Replayed, or undecided in the checkpoint."""
+    kept_back: int = 0
+    """Batches that a predecessor had delivered."""
+    unreadable: int = 0
+    """Entries of the log and checkpoints that could not be used."""
+    abandoned: int = 0
+    """Spans owed to exporters that are no longer configured."""
+    since: int | None = None
+    """When the oldest of what was replayed arrived, Unix nanoseconds."""
+    segments: list[tuple[int, int]] = field(default_factory=list)
+    """Segments of the log, and the time at which each begins."""
+
+
+@dataclass(slots=True)
+class _Replayed:
+    """A pipeline of the store as it was configured."""
+
+    driver: Driver
+    chain: ProcessorChain
+    receivers: Collection[str]
+    exporters: Collection[str]
+    """Who got what left it; exporters that came later get only what leaves from now on."""
+
+
+class PipelineRecovery:
+    """Reads a journal once and brings pipelines to where they were."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        settings: Settings,
+        generation: Generation,
+        drivers: Mapping[str, Driver],
+        *,
+        make: MakeChain,
+        checkpointers: dict[str, Checkpointer],
+        retire: Callable[[PipelineSettings], Driver],
+        recent: RecentRequests,
+        log: logging.LoggerAdapter[logging.Logger],
+    ) -> None:
+        """Recover from `journal`.
+
+        Args:
+            journal: what was written.
+            settings: as they are now.
+            generation: the same, of the store's pipelines.
+            drivers: of these pipelines; their chains are empty.
+            make: makes chains of the store's pipelines.
+            checkpointers: of the chains that the pipelines have in the end.
+            retire: makes the driver of a pipeline that is no longer configured.
+            recent: learns the requests that came lately.
+            log: told what can't be used.
+        """
+        self._journal = journal
+        self._settings = settings
+        self._generation = generation
+        self._drivers = drivers
+        self._make = make
+        self._checkpointers = checkpointers
+        self._retire = retire
+        self._recent = recent
+        self._log = log
+        self._suppressed = Suppressed()
+        self._recovered = RecoveredPipelines()
+
+    async def run(self) -> RecoveredPipelines:
+        """Bring the pipelines to where the log ends; what no exporter is done with is in the queues afterwards."""
+        found = self._checkpoint()
+        start, state, replayed = found or (0, None, self._as_configured())
+        await self._learn_deliveries(start)
+        if state is not None:
+            self._restore_owed(state, replayed)
+        await self._replay(start, replayed)
+        if state is not None and state.generation != self._generation:
+            self._hand_to_successors(state.generation.settings(), replayed)
+        self._recovered.kept_back = self._suppressed.batches
+        return self._recovered
+
+    def _as_configured(self) -> Mapping[str, _Replayed]:
+        return {
+            id: _Replayed(driver, driver.chain, part["receivers"], part["exporters"])
+            for id, part in self._generation.pipelines.items()
+            for driver in (self._drivers[id],)
+        }
+
+    def _checkpoint(self) -> tuple[int, PipelineStates, Mapping[str, _Replayed]] | None:
+        """Return the newest checkpoint that can be used: the segment it goes on with, and its chains."""
+        for segment, data in self._journal.saved():
+            try:
+                state = PipelineStates.read(data)
+                return segment, state, self._restore(state)
+            except _UNREADABLE as error:
+                self._recovered.unreadable += 1
+                self._log.warning(
+                    "a checkpoint can't be used, what the log still has is replayed without it "
+                    "(memories such as numbers of attempts may be lost): %s",
+                    error,
+                )
+        return None
+
+    def _restore(self, state: PipelineStates) -> Mapping[str, _Replayed]:
+        settings = state.generation.settings()
+        replayed: dict[str, _Replayed] = {}
+        for pipeline in settings.pipelines:
+            driver = self._drivers.get(pipeline.id) or self._retire(pipeline)
+            chain = self._made(pipeline, settings, driver.chain.ledger)
+            self._checkpointers[pipeline.id].restore(b"".join(state.chains[pipeline.id]))
+            replayed[pipeline.id] = _Replayed(driver, chain, pipeline.receivers, pipeline.exporters)
+        self._recent.unpack(state.recent)
+        for id, past in replayed.items():
+            past.driver.chain = past.chain
+            past.driver.reached = state.reached[id]
+            past.chain.ledger.received += past.chain.held()
+            self._recovered.spans += past.chain.held()
+        return replayed
+
+    def _made(self, pipeline: PipelineSettings, settings: Settings, ledger: Ledger) -> ProcessorChain:
+        chain = self._make(pipeline, settings, ledger)
+        self._checkpointers[pipeline.id] = Checkpointer(chain)
+        return chain
+
+    async def _learn_deliveries(self, start: int) -> None:
+        for at, (position, entry) in enumerate(self._journal.entries()):
+            if not at % _A_TURN:
+                await asyncio.sleep(0)
+            if entry.kind != DONE or position.segment < start:
+                continue
+            try:
+                self._suppressed.learn(LoggedDeliveries.read(entry))
+            except ValueError as error:
+                self._unreadable(error)
+
+    def _restore_owed(self, state: PipelineStates, replayed: Mapping[str, _Replayed]) -> None:
+        """Put what exporters owed into their queues again; every exporter of a pipeline counts the same spans."""
+        spans: dict[str, dict[str, int]] = {id: {} for id in replayed}
+        for (id, exporter), batch in state.owed:
+            pipeline = replayed[id]
+            outlet = next((outlet for outlet in pipeline.driver.outlets if outlet.exporter == exporter), None)
+            owed = spans[id]
+            if outlet is None:
+                self._recovered.abandoned += batch.span_count
+                continue
+            owed[exporter] = owed.get(exporter, 0) + batch.span_count
+            if self._suppressed.keeps_back(id, exporter, batch):
+                outlet.ledger.delivered += batch.span_count
+            else:
+                outlet.offer(batch, at_any_rate=True)
+        for id, owed in spans.items():
+            most = max(owed.values(), default=0)
+            replayed[id].chain.ledger.received += most
+            self._recovered.spans += most
+            for outlet in replayed[id].driver.outlets:
+                if outlet.exporter in replayed[id].exporters:
+                    outlet.ledger.delivered += most - owed.get(outlet.exporter, 0)
+                else:
+                    outlet.missed += most
+
+    async def _replay(self, start: int, replayed: Mapping[str, _Replayed]) -> None:
+        segments = self._recovered.segments
+        for position, entry in self._journal.entries():
+            if entry.kind != ARRIVAL:
+                continue
+            try:
+                arrival = LoggedArrival.read(entry)
+            except (ValueError, MalformedRequest) as error:
+                self._unreadable(error)
+                continue
+            if not segments or segments[-1][0] != position.segment:
+                segments.append((position.segment, arrival.now))
+            if position.segment < start:
+                continue
+            if self._recovered.since is None:
+                self._recovered.since = arrival.now
+            self._recent.learn(key_of(arrival.batch), arrival.now)
+            self._recovered.spans += arrival.batch.span_count
+            for pipeline in replayed.values():
+                if arrival.receiver in pipeline.receivers:
+                    self._add(pipeline, arrival)
+            await asyncio.sleep(0)
+
+    def _add(self, pipeline: _Replayed, arrival: LoggedArrival) -> None:
+        driver, chain = pipeline.driver, pipeline.chain
+        self._advance(pipeline, max(arrival.now, driver.reached))
+        while chain.blocked:
+            due = chain.deadline()
+            assert due is not None, "a processor without room must have a deadline"
+            self._advance(pipeline, max(due, driver.reached))
+        chain.add(arrival.batch, driver.reached)
+        self._carry(pipeline)
+
+    def _advance(self, pipeline: _Replayed, now: int) -> None:
+        pipeline.driver.reached = now
+        while pipeline.chain.advance(now, SLICE_SPANS):
+            self._carry(pipeline)
+        self._carry(pipeline)
+
+    def _carry(self, pipeline: _Replayed) -> None:
+        driver, outbox = pipeline.driver, pipeline.chain.outbox
+        while outbox:
+            batch = outbox.popleft()
+            driver.show(batch)
+            for outlet in driver.outlets:
+                if outlet.exporter not in pipeline.exporters:
+                    outlet.missed += batch.span_count
+                elif self._suppressed.keeps_back(driver.id, outlet.exporter, batch):
+                    outlet.ledger.delivered += batch.span_count
+                else:
+                    outlet.offer(batch, at_any_rate=True)
+
+    def _hand_to_successors(self, before: Settings, replayed: Mapping[str, _Replayed]) -> None:
+        """Have the processors as they are configured now take over, as on a reload; let go of what has none."""
+        for id, pipeline in replayed.items():
+            driver = pipeline.driver
+            ours = next((p for p in self._settings.pipelines if p.id == id and p.durable), None)
+            if ours is None:
+                pipeline.chain.drain(driver.reached)
+                self._carry(pipeline)
+                continue
+            driver.chain = self._made(ours, self._settings, pipeline.chain.ledger)
+            theirs = next(p.processors for p in before.pipelines if p.id == id)
+            pairs = matching(ours.processors, theirs, self._settings, before)
+            driver.chain.take_over(pipeline.chain, pairs, driver.reached)
+            pipeline.chain.drain(driver.reached)
+            self._carry(pipeline)
+            self._carry(_Replayed(driver, driver.chain, pipeline.receivers, pipeline.exporters))
+
+    def _unreadable(self, error: Exception) -> None:
+        self._recovered.unreadable += 1
+        self._log.warning("an entry of the log can't be used: %s", error)

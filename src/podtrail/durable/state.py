@@ -1,0 +1,74 @@
+"""What a checkpoint consists of: chains, what exporters owe, which requests came lately, by which configuration."""
+
+import json
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from podtrail.durable.generation import Generation
+from podtrail.durable.owed import Way
+from podtrail.otlp import Batch, MalformedRequest, read_request, write_request
+
+_SIZE = struct.Struct("<Q")
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineStates:
+    """The state of all durable pipelines of a store at one moment."""
+
+    generation: Generation
+    reached: Mapping[str, int]
+    """The time that each pipeline was told last, Unix nanoseconds."""
+    chains: Mapping[str, Sequence[bytes | memoryview]]
+    """By pipeline, as a `Checkpointer` takes and restores them."""
+    owed: Sequence[tuple[Way, Batch]]
+    recent: bytes
+    """Requests that came lately (`RecentRequests.pack`)."""
+
+    def pieces(self) -> Iterator[bytes | memoryview]:
+        """Yield it in bytes."""
+        sections: list[tuple[object, Sequence[bytes | memoryview]]] = [("recent", [self.recent])]
+        sections += [({"chain": pipeline}, pieces) for pipeline, pieces in self.chains.items()]
+        for (pipeline, exporter), batch in self.owed:
+            body = write_request(batch.groups)
+            sections.append(({"pipeline": pipeline, "exporter": exporter, "arrived": batch.arrived}, [body]))
+        head = {
+            "format": _FORMAT,
+            "generation": asdict(self.generation),
+            "reached": self.reached,
+            "sections": [(what, sum(map(len, pieces))) for what, pieces in sections],
+        }
+        written = json.dumps(head).encode()
+        yield _SIZE.pack(len(written)) + written
+        for _, pieces in sections:
+            yield from pieces
+
+    @classmethod
+    def read(cls, data: bytes) -> "PipelineStates":
+        """Return what was written.
+
+        Raises:
+            ValueError: it is no such state, or one of another version.
+        """
+        try:
+            (size,) = _SIZE.unpack_from(data)
+            head = json.loads(data[_SIZE.size : _SIZE.size + size])
+            if head["format"] != _FORMAT:
+                raise ValueError(f"its format is {head['format']}, not {_FORMAT}")
+            generation, reached, sections = Generation.read(head["generation"]), head["reached"], head["sections"]
+            at = _SIZE.size + size
+            recent, chains, owed = b"", {}, []
+            for what, length in sections:
+                content = data[at : at + length]
+                at += length
+                if what == "recent":
+                    recent = content
+                elif "chain" in what:
+                    chains[what["chain"]] = [content]
+                else:
+                    batch = Batch(read_request(content).groups, what["arrived"])
+                    owed.append(((what["pipeline"], what["exporter"]), batch))
+        except (struct.error, KeyError, TypeError, MalformedRequest) as error:
+            raise ValueError(f"it is no state of pipelines: {error}") from error
+        return cls(generation, reached, chains, owed, recent)

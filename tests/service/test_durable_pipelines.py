@@ -1,0 +1,224 @@
+"""`durable: file_storage`: what was acknowledged is decided and delivered, whenever the process ends."""
+
+import copy
+import json
+import signal
+import urllib.request
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opentelemetry.sdk.trace.export import SpanExportResult
+
+from tests.service.conftest import PATIENCE
+from tests.service.test_reload import keeping, reload
+
+Config = dict[str, Any]
+
+
+@pytest.fixture
+def durable(otlp_to_file: Config) -> Config:
+    """The configuration of `otlp_to_file`, with HTTP besides, its pipeline durable and its file continued."""
+    otlp_to_file["receivers"]["otlp"]["protocols"]["http"] = {"endpoint": "127.0.0.1:0"}
+    otlp_to_file["exporters"]["file"]["append"] = True
+    otlp_to_file["extensions"] = {"file_storage": {"directory": "store", "create_directory": True}}
+    otlp_to_file["service"]["extensions"] = ["file_storage"]
+    otlp_to_file["service"]["pipelines"]["traces"]["durable"] = "file_storage"
+    return otlp_to_file
+
+
+def kill(process: Any) -> None:
+    process.tell(signal.SIGKILL)
+    process.end()
+
+
+def stop(process: Any) -> None:
+    process.tell(signal.SIGTERM)
+    assert process.end() == 0
+
+
+def fleeting(config: Config) -> Config:
+    changed = copy.deepcopy(config)
+    del changed["service"]["pipelines"]["traces"]["durable"]
+    return changed
+
+
+@pytest.fixture
+def decide(start: Any, configure: Any) -> Any:
+    """Return a function that starts podtrail and has it decide and deliver everything: it is durable no more."""
+
+    def run(config: Config) -> Any:
+        process = start(config).ready()
+        configure(fleeting(config))
+        reload(process, "SIGHUP: reloaded")
+        stop(process)
+        return process
+
+    return run
+
+
+def test_undecided_traces_outlive_a_killed_process(
+    start: Any, send: Any, durable: Config, kept: Any, json_lines: Any, decide: Any
+) -> None:
+    for _ in range(3):
+        process = start(durable)
+        assert send(process.port(), traces=5) is SpanExportResult.SUCCESS
+        kill(process)
+    process = decide(durable)
+    assert process.line(r"recovered 45 spans that came since 20\d\d-")
+    assert process.line("stopped: file: 45 received = 45 delivered")
+    assert all(len(spans) == len(set(spans)) == 3 for spans in kept().values())
+    assert len(json_lines("decisions.jsonl")) == 15
+
+
+def test_what_was_delivered_is_not_delivered_again(
+    start: Any, send: Any, durable: Config, kept: Any, until: Any, sampler: Any
+) -> None:
+    config = keeping(durable, sampler("1s"))
+    for part in range(1, 4):
+        process = start(config)
+        send(process.port(), traces=4)
+        until(lambda part=part: len(kept()) >= 5 * part - 1)
+        assert post(process.port("http"), request(part)) == 200  # and on disk, behind what was noted before
+        kill(process)
+    process = start(config)
+    until(lambda: len(kept()) == 15)
+    stop(process)
+    assert Counter(len(spans) for spans in kept().values()) == {3: 12, 1: 3}
+
+
+def test_a_stopped_process_leaves_undecided_traces_to_the_next(
+    start: Any, send: Any, durable: Config, kept: Any, decide: Any
+) -> None:
+    process = start(durable)
+    send(process.port(), traces=6)
+    stop(process)
+    assert process.line("18 undecided spans and 0 to be delivered stay in the store")
+    assert kept() == {}
+    decide(durable)
+    assert len(kept()) == 6
+
+
+def test_the_policies_of_the_new_configuration_judge_what_the_old_one_held(
+    start: Any, send: Any, durable: Config, kept: Any, decide: Any, sampler: Any
+) -> None:
+    process = start(durable)
+    send(process.port(), traces=6)
+    kill(process)
+    process = decide(keeping(durable, sampler("1h", 0)))
+    assert kept() == {}
+    assert process.line("stopped: file: 18 received = 18 sampled out")
+
+
+def test_a_pipeline_that_is_gone_is_decided_and_delivered_to_its_exporters_that_are_left(
+    start: Any, send: Any, durable: Config, kept: Any, until: Any
+) -> None:
+    process = start(durable)
+    send(process.port(), traces=6)
+    kill(process)
+    changed = copy.deepcopy(durable)
+    pipelines = changed["service"]["pipelines"]
+    pipelines["traces/other"] = pipelines.pop("traces")
+    process = start(changed)
+    until(lambda: len(kept()) == 6)
+    stop(process)
+
+
+def test_what_is_owed_to_an_exporter_that_is_gone_is_told(
+    start: Any, send: Any, durable: Config, kept: Any, until: Any, sampler: Any, free_port: Any
+) -> None:
+    config = keeping(durable, sampler("1s"))
+    config["exporters"]["otlp_grpc"] = {"endpoint": f"http://127.0.0.1:{free_port()}"}
+    config["service"]["pipelines"]["traces"]["exporters"] = ["file", "otlp_grpc"]
+    process = start(config)
+    send(process.port(), traces=6)
+    until(lambda: len(kept()) == 6)
+    stop(process)
+    process = start(keeping(durable, sampler("1s"))).ready()
+    assert process.line("18 spans are owed to exporters that are no longer configured")
+    stop(process)
+    assert Counter(len(spans) for spans in kept().values()) == {3: 6}
+
+
+def request(number: int) -> bytes:
+    span = {"traceId": f"{number:032x}", "spanId": f"{number:016x}", "name": "a", "kind": 1}
+    return json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}).encode()
+
+
+def post(port: int, body: bytes) -> int:
+    url = f"http://127.0.0.1:{port}/v1/traces"
+    asked = urllib.request.Request(url, body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(asked, timeout=PATIENCE) as answer:
+        status: int = answer.status
+        return status
+
+
+def test_a_request_that_comes_again_is_taken_once_even_after_a_crash(
+    start: Any, durable: Config, kept: Any, decide: Any
+) -> None:
+    process = start(durable)
+    for number in (1, 2, 2):
+        assert post(process.port("http"), request(number)) == 200
+    kill(process)
+    process = start(durable)
+    for number in (1, 3):
+        assert post(process.port("http"), request(number)) == 200
+    stop(process)
+    process = start(durable)
+    assert post(process.port("http"), request(2)) == 200
+    stop(process)
+    decide(durable)
+    assert Counter(len(spans) for spans in kept().values()) == {1: 3}
+
+
+def test_a_reload_goes_on_with_the_same_log(
+    start: Any, configure: Any, send: Any, durable: Config, kept: Any, decide: Any, sampler: Any
+) -> None:
+    process = start(durable)
+    send(process.port(), traces=2)
+    configure(keeping(durable, sampler("2h")))
+    reload(process, "SIGHUP: reloaded")
+    send(process.port(), traces=3)
+    kill(process)
+    decide(durable)
+    assert Counter(len(spans) for spans in kept().values()) == {3: 5}
+
+
+def test_a_reload_that_changes_the_storage_keeps_what_is_in_memory(
+    start: Any, configure: Any, send: Any, durable: Config, kept: Any, decide: Any, sampler: Any
+) -> None:
+    process = start(durable)
+    send(process.port(), traces=2)
+    synced = copy.deepcopy(durable)
+    synced["extensions"]["file_storage"]["fsync"] = True
+    configure(synced)
+    reload(process, "SIGHUP: reloaded")
+    send(process.port(), traces=3)
+    kill(process)
+    decide(synced)
+    assert Counter(len(spans) for spans in kept().values()) == {3: 5}
+
+
+def test_a_reload_can_end_it_and_begin_it_again(
+    start: Any, configure: Any, send: Any, durable: Config, kept: Any, decide: Any, sampler: Any
+) -> None:
+    process = start(durable)
+    send(process.port(), traces=2)
+    configure(fleeting(durable))
+    reload(process, "SIGHUP: reloaded")
+    configure(durable)
+    reload(process, "SIGHUP: reloaded")
+    send(process.port(), traces=3)
+    kill(process)
+    decide(durable)
+    assert Counter(len(spans) for spans in kept().values()) == {3: 5}
+
+
+def test_who_exits_when_done_decides_all(start: Any, durable: Config, kept: Any, tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_bytes(b"\n".join(request(number) for number in range(1, 8)) + b"\n")
+    durable["receivers"] = {"otlp_json_file": {"include": ["in.jsonl"]}}
+    durable["service"]["pipelines"]["traces"]["receivers"] = ["otlp_json_file"]
+    process = start(durable, "--exit-when-done")
+    assert process.end() == 0
+    assert len(kept()) == 7
