@@ -122,7 +122,7 @@ class Graph:
         config = running.settings.config
         delivery = config if isinstance(config, DeliverySettings) else None
         context = self._host.context(id)
-        queue = SendingQueue(running.component, id, delivery, context.metrics, context.log)
+        queue = SendingQueue(running.component, id, delivery, context.metrics, context.log, rng=context.rng)
         return Running(running.settings, queue, running.failures)
 
     def _store(self, id: str) -> Store:

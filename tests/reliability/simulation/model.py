@@ -1,0 +1,165 @@
+"""What must be true of a story when it is over, whatever happened in it. It knows nothing of how podtrail does it."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tests.reliability.simulation.backends import Delivery
+from tests.reliability.simulation.clients import Request
+from tests.reliability.simulation.scenario import Setup
+from tests.reliability.simulation.traffic import SpanKey, key_of, keys_of_pieces
+from tests.reliability.simulation.uninterrupted import Uninterrupted
+from tests.reliability.simulation.witness import Arrived, Decided, Step
+
+NOTE_DELAY = 1.0
+"""Seconds after an answer by which it is noted on a disk that is well: what was answered before is not sent again."""
+
+
+@dataclass(slots=True)
+class LifeEnd:
+    """How a life of podtrail ended."""
+
+    number: int
+    at: float
+    """Virtual seconds."""
+    killed: bool
+    power: bool = False
+    lost: int = 0
+    """Spans that the ledger says were dropped behind the processors, or rejected."""
+
+
+@dataclass(slots=True)
+class Past:
+    """All that is known of a story that is over."""
+
+    setup: Setup
+    requests: Mapping[int, Request]
+    steps: Sequence[Step]
+    decisions: Sequence[tuple[int, Decided]]
+    deliveries: Sequence[Delivery]
+    """Of all backends, in order of time."""
+    ends: Sequence[LifeEnd]
+    unwell: Sequence[tuple[float, float]] = ()
+    """When the disk was not well: from, to."""
+    ever_consumers: int = 1
+    names: Callable[[SpanKey], str] = bytes.hex
+    last_life: int = field(default=0)
+
+
+def judged(past: Past, expected: Uninterrupted, lives: Collection[int]) -> Iterator[str]:
+    """Yield what is wrong with those lives, which one uninterrupted run is to be compared with."""
+    ends = [end for end in past.ends if end.number in lives]
+    deliveries = [delivery for delivery in past.deliveries if delivery.life in lives and delivery.kept]
+    forgiving = any(end.killed for end in ends) and not past.setup.durable
+    forgiving |= any(end.power for end in ends) and not past.setup.fsync
+    if not forgiving:
+        yield from _decisions(past, expected, lives)
+    yield from _invented(past, expected, deliveries, complete=not forgiving)
+    if not forgiving:
+        yield from _lost(past, expected, lives)
+        yield from _order(past, expected, deliveries)
+    yield from _duplicates(past, deliveries, ends)
+
+
+def requests_judged(past: Past) -> Iterator[str]:
+    """Yield what is wrong with the answers."""
+    taken: dict[int, Counter[str]] = defaultdict(Counter)
+    seen = set()
+    for step in past.steps:
+        if isinstance(step, Arrived) and (step.pipeline, step.now, step.request) not in seen:
+            seen.add((step.pipeline, step.now, step.request))
+            taken[step.request][step.pipeline] += 1
+    for number, request in past.requests.items():
+        if request.failed:
+            yield f"request {number} was answered with an error that nobody repeats"
+        elif request.open:
+            yield f"request {number} was never acknowledged, although all was well in the end"
+        elif request.acknowledged is not None and not taken[number]:
+            yield f"request {number} was acknowledged and taken by nobody"
+        if taken[number] and max(taken[number].values()) > 1 + (0 if past.setup.durable else request.unanswered):
+            yield f"request {number} was taken {max(taken[number].values())} times"
+
+
+def _decisions(past: Past, expected: Uninterrupted, lives: Collection[int]) -> Iterator[str]:
+    made = {decision for life, decision in past.decisions if life in lives}
+    for decision in sorted(made - expected.decisions):
+        yield f"decided otherwise than without interruption: {_said(past, decision)}"
+    for decision in sorted(expected.decisions - made):
+        yield f"not decided as without interruption: {_said(past, decision)}"
+
+
+def _said(past: Past, decision: Decided) -> str:
+    trace = past.names(decision.trace)
+    return f"{trace}: {decision.decision} by {decision.policy!r} at {decision.decided_at}, {decision.spans} spans"
+
+
+def _invented(past: Past, expected: Uninterrupted, deliveries: Sequence[Delivery], *, complete: bool) -> Iterator[str]:
+    sent = {key for request in past.requests.values() for key in keys_of_pieces(request.send.pieces)}
+    known = {exporter: set(spans) for exporter, spans in expected.exported.items()}
+    created = {key_of(span) for spans in expected.exported.values() for span in spans} - sent
+    for delivery in deliveries:
+        for key, span in zip(delivery.keys, delivery.spans, strict=True):
+            if key not in sent and key not in created and complete:
+                yield f"delivered to {delivery.exporter} and never sent: {past.names(key)}"
+            elif complete and span not in known.get(delivery.exporter, ()):
+                yield f"delivered to {delivery.exporter} otherwise than without interruption: {past.names(key)}"
+
+
+def _lost(past: Past, expected: Uninterrupted, lives: Collection[int]) -> Iterator[str]:
+    excused = sum(end.lost for end in past.ends if end.number in lives)
+    for exporter, spans in expected.exported.items():
+        mine = [d for d in past.deliveries if d.life in lives and d.exporter == exporter]
+        got = {span for d in mine if d.kept for span in d.spans}
+        rejected = {span for d in mine if d.answer == "rejected" for span in d.spans}
+        if past.setup.gives_up:
+            rejected |= {span for d in mine for span in d.spans}
+        missing = [span for span in dict.fromkeys(spans) if span not in got and span not in rejected]
+        if len(missing) > (0 if past.setup.durable else excused):
+            yield f"{len(missing)} spans never came to {exporter}: {', '.join(_few(past, missing))}"
+
+
+def _few(past: Past, spans: Sequence[bytes]) -> Sequence[str]:
+    return [past.names(key_of(span)) for span in spans[:5]]
+
+
+def _order(past: Past, expected: Uninterrupted, deliveries: Sequence[Delivery]) -> Iterator[str]:
+    if past.ever_consumers > 1:
+        return
+    for exporter, spans in expected.exported.items():
+        place = {span: at for at, span in enumerate(dict.fromkeys(spans))}
+        reached: dict[bytes, int] = {}
+        seen: set[bytes] = set()
+        for delivery in deliveries:
+            for span in delivery.spans if delivery.exporter == exporter else ():
+                trace = span[2:18]
+                if span in seen or span not in place:
+                    continue
+                seen.add(span)
+                if place[span] < reached.get(trace, -1):
+                    yield f"{past.names(key_of(span))} came to {exporter} after later spans of its trace"
+                reached[trace] = place[span]
+
+
+def _duplicates(past: Past, deliveries: Sequence[Delivery], ends: Sequence[LifeEnd]) -> Iterator[str]:
+    last: dict[tuple[str, SpanKey], Delivery] = {}
+    for delivery in deliveries:
+        for key in delivery.keys:
+            before = last.get((delivery.exporter, key))
+            if before is not None and before.answer == "taken" and not _excused(past, before, delivery, ends):
+                yield (
+                    f"{past.names(key)} came to {delivery.exporter} twice, {before.at:.3f} s and {delivery.at:.3f} s, "
+                    "although the first was answered"
+                )
+            last[delivery.exporter, key] = delivery
+
+
+def _excused(past: Past, first: Delivery, again: Delivery, ends: Sequence[LifeEnd]) -> bool:
+    """Say whether podtrail may have forgotten that it delivered this."""
+    for end in ends:
+        if end.killed and first.life <= end.number < again.life:
+            power = end.power and not past.setup.fsync
+            noted_by = first.answered_at + NOTE_DELAY
+            unwell = any(begin <= noted_by and first.answered_at <= over for begin, over in past.unwell)
+            if power or unwell or end.at <= noted_by:
+                return True
+    return False

@@ -1,0 +1,53 @@
+"""A set of the simulation's seeds, and that the simulation is what it claims to be: repeatable, and able to fail."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.reliability.simulation.generation import generated
+from tests.reliability.simulation.telling import wrong_with
+from tests.reliability.simulation.world import happened
+
+_ROOT = Path(__file__).parents[3]
+_CHUNK = 25
+_SEEDS = 300
+_DIGESTS = """
+from tests.reliability.simulation.generation import generated
+from tests.reliability.simulation.world import happened
+for seed in range(30): print(happened(generated(seed)).digest)
+"""
+
+
+@pytest.mark.parametrize("first", range(0, _SEEDS, _CHUNK))
+def test_whatever_happens_ends_as_if_nothing_had_happened(first: int) -> None:
+    wrong = {seed: said for seed, said in map(wrong_with, range(first, first + _CHUNK)) if said}
+    assert not wrong, f"see .venv/bin/python -m tests.reliability.simulation --seed {next(iter(wrong))}"
+
+
+def test_a_seed_goes_the_same_way_in_every_process() -> None:
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", _DIGESTS],
+            cwd=_ROOT,
+            env=os.environ | {"PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+        for hash_seed in ("1", "2")
+    ]
+    assert runs[0] == runs[1]
+    assert len(set(runs[0])) == len(runs[0]) == 30
+
+
+def test_a_story_is_told_in_lines() -> None:
+    scenario = generated(88)
+    assert [line.strip() for line in scenario.lines()[:3]] == [
+        "configuration: chain 'sampler', variant 2, 1 consumers, queues of 50",
+        "5.592 s  podtrail is told to reload: chain 'sampler', variant 2, 1 consumers, queues of 50",
+        "6.082 s  request 4 is sent (trace 1 (failed), whole)",
+    ]
+    assert any("is acknowledged" in line for line in happened(scenario).story)

@@ -1,0 +1,124 @@
+"""Sees what the pipelines' chains are given and what leaves them, without being a part of them."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from unittest.mock import patch
+
+from podtrail.otlp import Batch, Verdict
+from podtrail.pipeline.chain import ProcessorChain
+from tests.reliability.simulation.scenario import Setup
+from tests.reliability.simulation.traffic import SpanKey, keys_of
+
+
+class Arrived(NamedTuple):
+    """A chain was given a request."""
+
+    life: int
+    pipeline: str
+    now: int
+    request: int
+
+
+class TakenOver(NamedTuple):
+    """A reload: a chain took over what its predecessor held."""
+
+    life: int
+    pipeline: str
+    now: int
+    setup: Setup
+    due: int | None
+    """What the predecessor would have done next: all before that it has done."""
+
+
+class Drained(NamedTuple):
+    """A chain was shut down, and decided what was undecided."""
+
+    life: int
+    pipeline: str
+    now: int
+    due: int | None
+    """What it would have done next."""
+
+
+Step = Arrived | TakenOver | Drained
+
+
+class Decided(NamedTuple):
+    """A sampler's verdict, as far as it must not depend on crashes."""
+
+    pipeline: str
+    trace: bytes
+    decision: str
+    policy: str
+    decided_at: int
+    arrived: int
+    spans: int
+
+
+def decided(pipeline: str, verdict: Verdict) -> Decided:
+    """Return what of a verdict is compared."""
+    return Decided(
+        pipeline,
+        verdict.trace_id,
+        verdict.decision,
+        verdict.policy,
+        verdict.decided_at,
+        verdict.arrived,
+        verdict.spans,
+    )
+
+
+@dataclass(slots=True)
+class Witness:
+    """Remembers the steps of all chains of all lives."""
+
+    life: int = 0
+    setup: Setup | None = None
+    """What a reload that is under way goes to."""
+    stopping: bool = False
+    steps: list[Step] = field(default_factory=list)
+    decisions: list[tuple[int, Decided]] = field(default_factory=list)
+    """With the life in which each was."""
+    requests: dict[SpanKey, int] = field(default_factory=dict)
+    """Which request has a span."""
+    _names: dict[int, str] = field(default_factory=dict)
+    _chains: list[ProcessorChain] = field(default_factory=list)
+
+    def meet(self, pipeline: str, chain: ProcessorChain) -> None:
+        """Know a chain by its pipeline."""
+        self._chains.append(chain)  # so that no other gets its address
+        self._names[id(chain)] = pipeline
+
+    def observe(self, pipeline: str, batch: Batch) -> None:
+        """See what leaves a pipeline."""
+        self.decisions += [(self.life, decided(pipeline, verdict)) for verdict in batch.verdicts]
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """See everything in there."""
+        add, take_over, drain = ProcessorChain.add, ProcessorChain.take_over, ProcessorChain.drain
+        witness = self
+
+        def seen_add(chain: ProcessorChain, batch: Batch, now: int) -> int:
+            if batch.groups and id(chain) in witness._names:
+                request = witness.requests[keys_of(batch)[0]]
+                witness.steps.append(Arrived(witness.life, witness._names[id(chain)], now, request))
+            return add(chain, batch, now)
+
+        def seen_take_over(
+            chain: ProcessorChain, before: ProcessorChain, matching: Sequence[tuple[int, int]], now: int
+        ) -> None:
+            if witness.setup is not None and id(chain) in witness._names:
+                name = witness._names[id(chain)]
+                witness.steps.append(TakenOver(witness.life, name, now, witness.setup, before.deadline()))
+            take_over(chain, before, matching, now)
+
+        def seen_drain(chain: ProcessorChain, now: int) -> None:
+            if witness.stopping and id(chain) in witness._names:
+                witness.steps.append(Drained(witness.life, witness._names[id(chain)], now, chain.deadline()))
+            drain(chain, now)
+
+        with patch.multiple(ProcessorChain, add=seen_add, take_over=seen_take_over, drain=seen_drain):
+            yield

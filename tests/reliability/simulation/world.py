@@ -1,0 +1,285 @@
+"""Runs a scenario: lives of podtrail one after the other, clients and backends that outlive them, and the verdict."""
+
+import asyncio
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from podtrail.component import StartError
+from tests.reliability.simulation.backends import Backends
+from tests.reliability.simulation.clients import Clients
+from tests.reliability.simulation.configurations import Components
+from tests.reliability.simulation.life import Life
+from tests.reliability.simulation.model import LifeEnd, Past, judged, requests_judged
+from tests.reliability.simulation.podtrail_process import Podtrail, VirtualClock
+from tests.reliability.simulation.scenario import BackendTurns, Crash, DiskTurns, Reload, Scenario, Send, Setup, Stop
+from tests.reliability.simulation.traffic import SpanKey, keys_of_pieces, request
+from tests.reliability.simulation.uninterrupted import uninterrupted
+from tests.reliability.simulation.virtual_loop import NeverQuiet, NothingLeft, VirtualLoop
+from tests.reliability.simulation.witness import Witness
+
+_SETTLES_IN = 900.0
+"""Virtual seconds after which everything must be delivered once all is well."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How a story went."""
+
+    wrong: list[str] = field(default_factory=list)
+    story: list[str] = field(default_factory=list)
+    """Everything that happened, in lines."""
+    digest: str = ""
+    """Of everything that could be seen; equal for equal stories."""
+
+
+class Wrong(Exception):
+    """Something is not as it must be."""
+
+
+class World:
+    """One story as it happens."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._scenario = scenario
+        self._setup = scenario.setup
+        self._setups: dict[int, Setup] = {}
+        """How each life began."""
+        self._now = 0.0
+        self._wall_step = 0.0
+        self._next = 0
+        """The first event that has not happened yet."""
+        self._down_for: float | None = 0.0
+        """Seconds after which podtrail starts again; None: never."""
+        self._clients = Clients(scenario.seed)
+        self._backends = Backends(scenario.seed)
+        self._components = Components(self._clients.receiver, self._backends.exporter)
+        self._witness = Witness()
+        self._ends: list[LifeEnd] = []
+        self._consumers = scenario.setup.consumers
+        self._podtrail: Podtrail | None = None
+        self._failure: BaseException | None = None
+        self._loops: list[VirtualLoop] = []
+        self._graveyard: list[asyncio.Task[Any]] = []
+        self.outcome = Outcome()
+
+    def happen(self) -> Outcome:
+        """Run it all."""
+        for event in self._scenario.events:
+            if isinstance(event, Send):
+                keys = keys_of_pieces(event.pieces)
+                self._witness.requests.update(dict.fromkeys(keys, event.request))
+        try:
+            with self._witness.watching():
+                while self._down_for is not None:
+                    self._pass_by(self._now + self._down_for)
+                    self._live()
+            self.outcome.wrong += self._judge()
+        except (Wrong, NothingLeft, NeverQuiet) as wrong:
+            self.outcome.wrong.append(str(wrong) or "nothing moves any more")
+        self.outcome.digest = self._digest()
+        return self.outcome
+
+    def bury(self) -> None:
+        """Let go of what was left of lives that ended."""
+        for task in self._graveyard:
+            with suppress(RuntimeError):  # of what it does at its end, with no loop to do it in
+                task.get_coro().close()
+        for loop in self._loops:
+            loop.close()
+
+    def _tell(self, at: float, line: str) -> None:
+        self.outcome.story.append(f"{at:9.3f} s  {line}")
+
+    def _pass_by(self, until: float) -> None:
+        """Let events happen while podtrail is down."""
+        events = self._scenario.events
+        while self._next < len(events) and events[self._next].at < until:
+            event = events[self._next]
+            self._next += 1
+            if isinstance(event, Send | BackendTurns | DiskTurns):
+                self._tell(event.at, str(event))
+                self._turn(event)
+        self._now = until
+
+    def _turn(self, event: Send | BackendTurns | DiskTurns) -> None:
+        match event:
+            case Send():
+                self._clients.send(event)
+            case BackendTurns():
+                self._backends[event.exporter].turn(event.manner)
+
+    def _live(self) -> None:
+        """One life of podtrail."""
+        loop = VirtualLoop(self._now, self._look)
+        life = Life(len(self._ends) + 1, loop, self._tell)
+        loop.set_exception_handler(partial(self._complain, life))
+        self._witness.life = life.number
+        self._setups[life.number] = self._setup
+        self._backends.life = life
+        self._tell(self._now, f"podtrail starts ({life.number})")
+        clock = VirtualClock(life, self._wall_step)
+        self._podtrail = Podtrail(life, clock, self._witness, self._components.settings, self._scenario.seed)
+        self._clients.begin(life)
+        self._failure = None
+        asyncio.set_event_loop(None)
+        main = loop.create_task(self._main(life))
+        main.add_done_callback(self._ended)
+        loop.run_forever()
+        life.over = True
+        self._now = loop.time()
+        self._clients.end()
+        self._loops.append(loop)
+        self._graveyard += asyncio.all_tasks(loop)
+        self._podtrail = None
+        if self._failure is not None:
+            raise self._failure
+
+    def _complain(self, life: Life, _: asyncio.AbstractEventLoop, complaint: dict[str, Any]) -> None:
+        """Asyncio tells of an error that nobody has looked at; of a life that is over there are many."""
+        if not life.over:
+            self.outcome.wrong.append(f"asyncio complains: {complaint}")
+
+    def _ended(self, main: "asyncio.Task[None]") -> None:
+        if not main.cancelled() and main.exception() is not None:
+            self._failure = main.exception()
+            main.get_loop().stop()
+
+    def _look(self) -> None:
+        """Look at the ledger; called when all that happens at one time has happened."""
+        if self._podtrail is None:
+            return
+        for balance in self._podtrail.balances():
+            if balance.missing:
+                raise Wrong(f"the ledger misses {balance.missing} spans: {balance}")
+        if (broken := self._podtrail.broken()) is not None:
+            raise Wrong(f"podtrail broke: {broken!r}")
+
+    async def _main(self, life: Life) -> None:
+        assert self._podtrail is not None
+        try:
+            await self._podtrail.start(self._setup)
+        except StartError as error:
+            raise Wrong(f"podtrail did not start: {error}") from error
+        events = self._scenario.events
+        while self._next < len(events):
+            event = events[self._next]
+            await asyncio.sleep(max(0.0, event.at - life.now()))
+            self._next += 1
+            life.tell(str(event))
+            match event:
+                case Crash():
+                    await self._crash(life, event)
+                case Stop():
+                    await self._stop(life, event.down)
+                    return
+                case Reload():
+                    await self._reload(event)
+                case _:
+                    self._turn(event)
+        await self._settle(life)
+        await self._stop(life, None)
+
+    async def _crash(self, life: Life, event: Crash) -> None:
+        self._down_for = event.down
+        self._wall_step += event.wall_step
+        self._ends.append(LifeEnd(life.number, life.now(), killed=True, power=event.power))
+        life.end()
+        await asyncio.Event().wait()
+
+    async def _stop(self, life: Life, down: float | None) -> None:
+        assert self._podtrail is not None
+        at = life.now()
+        self._witness.stopping = True
+        await self._podtrail.stop()
+        self._witness.stopping = False
+        self._look()
+        lost = sum(balance.undelivered + balance.rejected for balance in self._podtrail.balances())
+        self._ends.append(LifeEnd(life.number, at, killed=False, lost=lost))
+        life.tell("podtrail has stopped")
+        self._down_for = down
+        life.end()
+
+    async def _reload(self, event: Reload) -> None:
+        assert self._podtrail is not None
+        if await self._podtrail.reload(event.setup):
+            self._setup = event.setup
+            self._consumers = max(self._consumers, event.setup.consumers)
+        else:
+            raise Wrong("a reload failed")
+
+    async def _settle(self, life: Life) -> None:
+        """From now on all is well: wait until everything is acknowledged, decided and delivered."""
+        assert self._podtrail is not None
+        life.tell("all is well from here on")
+        for backend in self._backends.all():
+            backend.turn("well")
+        until = life.now() + _SETTLES_IN
+        while self._clients.waiting or not self._podtrail.settled():
+            if life.now() > until:
+                raise Wrong(f"not settled {_SETTLES_IN:g} s after all was well again")
+            await asyncio.sleep(1.0)
+
+    def _judge(self) -> Iterator[str]:
+        deliveries = sorted((d for b in self._backends.all() for d in b.deliveries), key=lambda d: d.at)
+        past = Past(
+            self._scenario.setup,
+            self._clients.requests,
+            self._witness.steps,
+            self._witness.decisions,
+            deliveries,
+            self._ends,
+            ever_consumers=self._consumers,
+            names=self._name,
+        )
+        yield from requests_judged(past)
+        if self._scenario.setup.durable:
+            yield from self._compared(past, [end.number for end in self._ends])
+        else:
+            for end in self._ends:
+                yield from self._compared(past, [end.number])
+
+    def _compared(self, past: Past, lives: Sequence[int]) -> Iterator[str]:
+        steps = [step for step in self._witness.steps if step.life in lives]
+        first = self._setups[lives[0]]
+        expected = uninterrupted(
+            steps,
+            self._components.settings(first),
+            self._components.settings,
+            lambda number: request(self._clients.requests[number].send.pieces),
+            seed=self._scenario.seed,
+        )
+        yield from judged(past, expected, lives)
+
+    def _name(self, key: SpanKey) -> str:
+        """Return what people call a span or a trace."""
+        for number, made in self._clients.requests.items():
+            for piece in made.send.pieces:
+                for at, known in enumerate(keys_of_pieces([piece])):
+                    if known == key:
+                        return f"span {piece.first + at + 1} of {piece.trace} (request {number})"
+                    if known[:16] == key:
+                        return str(piece.trace)
+        return key.hex()
+
+    def _digest(self) -> str:
+        seen = hashlib.blake2b(digest_size=12)
+        for line in (*self.outcome.story, *self.outcome.wrong, *map(str, self._witness.steps)):
+            seen.update(line.encode())
+        for _, decision in self._witness.decisions:
+            seen.update(repr(decision).encode())
+        for backend in self._backends.all():
+            for delivery in backend.deliveries:
+                seen.update(repr((delivery.at, delivery.answer, delivery.kept)).encode() + b"".join(delivery.spans))
+        return seen.hexdigest()
+
+
+def happened(scenario: Scenario) -> Outcome:
+    """Run a scenario from its beginning."""
+    world = World(scenario)
+    outcome = world.happen()
+    world.bury()
+    return outcome
