@@ -94,3 +94,16 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / len
 def test_a_span_of_millions_of_empty_attributes_costs_a_few_times_its_bytes() -> None:
     done = subprocess.run([sys.executable, "-c", _BOMB], capture_output=True, text=True, check=True)
     assert float(done.stdout) < 12
+
+
+@pytest.mark.parametrize("time", [b"", b"name", bytes(8), bytes(12)])
+def test_bytes_where_a_time_belongs_are_passed_over_as_upstream_does(time: bytes) -> None:
+    field = bytes([8 << 3 | 2, len(time)]) + time
+    span = Span(trace_id=b"t" * 16, span_id=b"s" * 8, start_time_unix_nano=1).SerializeToString() + field
+    scope = b"\x12" + bytes([len(span)]) + span
+    raw = b"\x0a" + bytes([len(scope) + 2]) + b"\x12" + bytes([len(scope)]) + scope
+
+    assert is_sound(raw)
+    assert passes(raw)
+    intake = read_request(raw)
+    assert (sum(group.span_count for group in intake.groups), intake.rejected) == (1, 0)

@@ -12,7 +12,7 @@ import zstandard
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from podtrail.otlp import Group, read_request, write_request
-from podtrail.recording import Damage, Record, RecordingWriter, read_recording
+from podtrail.recording import Damage, Record, RecordingDecoder, RecordingWriter, read_recording
 
 REAL = Path(__file__).parents[1] / "data" / "recordings"
 NAMES = [f"r{form}{compression}" for form in (".jsonl", ".otlp") for compression in ("", ".gz", ".zst")]
@@ -160,6 +160,14 @@ def test_a_flipped_byte_anywhere_costs_the_record_it_hit_alone(name: str, flip: 
         assert left == sorted(left)
 
 
+@pytest.mark.parametrize("behind", [b"damaged", b"\0\0\0\0", b"\0\0\0\x09\x0a\x7f", b"\xff" * 20])
+def test_damage_behind_a_short_frame_reads_that_frame_once(behind: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "r.otlp"
+    path.write_bytes(b"\0\0\0\2\x0a\0" + behind)
+    read = read_recording(path)
+    assert [type(next(read)), type(next(read)), next(read, None)] == [Record, Damage, None]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_start_behind_a_half_record_loses_nothing_of_its_own(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
@@ -246,3 +254,22 @@ def test_a_pipe_is_refused_under_its_name() -> None:
         assert refused.value.filename == f"/dev/fd/{reading}"
     finally:
         os.close(reading)
+
+
+@pytest.mark.parametrize("name", ["r.jsonl", "r.otlp"])
+@pytest.mark.parametrize("damage", [b"", b"\0\0\0\3abc", b"damaged\n", b"\0\0\0\2\x0a\0"])
+def test_another_decoder_goes_on_behind_each_record(name: str, damage: bytes, tmp_path: Path) -> None:
+    first, second = tmp_path / f"1-{name}", tmp_path / f"2-{name}"
+    for number, path in enumerate((first, second)):
+        with RecordingWriter(path) as writer:
+            for record in (1, 2):
+                writer.write(groups_of(2 * number + record), FIRST + record)
+    content = first.read_bytes() + damage + second.read_bytes()
+    (tmp_path / name).write_bytes(content)
+    read = [*read_recording(tmp_path / name)]
+    resumable = [(at, item.progress) for at, item in enumerate(read, 1) if item.progress is not None]
+    assert len(resumable) >= len([item for item in read if isinstance(item, Record)])
+
+    for at, progress in resumable:
+        decoder = RecordingDecoder(str(tmp_path / name), progress)
+        assert [*decoder.feed(content[progress.offset :]), *decoder.finish()] == read[at:]

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, cast
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.descriptor import Descriptor
+from google.protobuf.message import DecodeError
 
 from podtrail.otlp.lite import REQUEST, SPAN
 
@@ -57,6 +58,9 @@ def _name_of(message: Descriptor) -> str:
 
 
 _parse = _strict_type("podtrail.strict", lists=(*_IDS, *_TIMES, "status"), raw=("status",)).FromString
+# Lists of numbers are also read from bytes, which upstream passes over where one number belongs: bytes that are no list
+# of times are no reason to refuse what it takes.
+_parse_without_times = _strict_type("podtrail.strict_untimed", lists=(*_IDS, "status"), raw=("status",)).FromString
 # What is left of a request after that, read again: statuses that are checked, and times as they lie side by side.
 _parse_rest = _strict_type("podtrail.strict_rest", raw=_TIMES).FromString
 
@@ -76,7 +80,7 @@ class RequestFacts(NamedTuple):
     statuses_differ: bool
     """Whether there are several statuses that are not all empty, so that one could stand twice and matter."""
     starts: bytes
-    """The start times, in order, each 8 bytes, little-endian; one of 0 is left out."""
+    """The start times, in order, each 8 bytes, little-endian; one of 0 is left out, and all are where one is bytes."""
     ends: bytes
 
 
@@ -86,7 +90,12 @@ def check(request: bytes) -> RequestFacts:
     Raises:
         DecodeError: upstream's parser refuses it.
     """
-    merged = _parse(request)
+    try:
+        merged = _parse(request)
+    except DecodeError:
+        merged = _parse_without_times(request)
+        merged.resource_spans.scope_spans.spans.ClearField("start_time_unix_nano")
+        merged.resource_spans.scope_spans.spans.ClearField("end_time_unix_nano")
     spans = merged.resource_spans.scope_spans.spans
     # Written again it is little more than the lists. Times as packed bytes spare an int for each (500 instructions a
     # span), and statuses are checked here, at their depth, for the first type has them as bytes.

@@ -5,7 +5,7 @@ from podtrail.recording.decoder import RecordingDecoder
 from podtrail.recording.foreign import is_document
 from podtrail.recording.form import RecordingForm
 from podtrail.recording.reader import read_recording
-from podtrail.recording.record import Damage, Record, RecordingPosition
+from podtrail.recording.record import Damage, Record, RecordingPosition, RecordingProgress
 from podtrail.recording.splitting.splitter import LARGEST
 from podtrail.recording.writer import RecordingWriter
 
@@ -16,6 +16,7 @@ __all__ = [
     "RecordingDecoder",
     "RecordingForm",
     "RecordingPosition",
+    "RecordingProgress",
     "RecordingWriter",
     "is_compressed",
     "is_document",

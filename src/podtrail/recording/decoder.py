@@ -8,7 +8,7 @@ from podtrail.otlp.arrival import latest_end, read_arrival, read_arrival_json
 from podtrail.otlp.json import read_json_request
 from podtrail.recording.compressed import ZSTD_MAGIC
 from podtrail.recording.foreign import DocumentSplitter, is_document
-from podtrail.recording.record import Damage, Record, RecordingPosition
+from podtrail.recording.record import Damage, Record, RecordingPosition, RecordingProgress
 from podtrail.recording.splitting.framed import FramedSplitter, may_begin
 from podtrail.recording.splitting.lines import JsonLineSplitter
 from podtrail.recording.splitting.splitter import LARGEST, DecodedRequest, FoundRequest, LostStretch, Splitter
@@ -18,6 +18,7 @@ _HEAD = 5
 """Bytes that tell a length in front of a request from JSON."""
 _JSON_HEAD = 256
 """Bytes that tell a request in JSON from a document of another program."""
+_BEGINNING = RecordingProgress()
 _OPEN = re.compile(rb'\s*(\{\s*("\w*("\s*)?)?)?')
 """What may still become either."""
 _NAMED = re.compile(rb'"resource(S|_s)pans"')
@@ -25,13 +26,14 @@ _FORMAT = re.compile(r"\.(otlp|jsonl?)(\.gz|\.zst)?$")
 
 
 class RecordingDecoder:
-    """Reads one recording from its first byte on."""
+    """Reads one recording from its first byte on, or from where another has come to."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, begin: RecordingProgress = _BEGINNING) -> None:
         self._path = path
         self._head = b""
-        self._splitter: Splitter | None = None
-        self._latest = 0
+        self._begin = begin
+        self._splitter = self._splitter_of(begin.unit) if begin.unit else None
+        self._latest = begin.arrival
 
     def feed(self, data: bytes) -> Iterator[Record | Damage]:
         """Take more bytes; yield what is complete."""
@@ -70,20 +72,32 @@ class RecordingDecoder:
             framed = known[1] == "otlp"
         else:
             framed = head[:1] <= bytes([LARGEST >> 24])
-        return FramedSplitter(decode_framed) if framed else JsonLineSplitter(decode_line)
+        return self._splitter_of("byte" if framed else "line")
+
+    def _splitter_of(self, unit: str) -> Splitter:
+        if unit == "byte":
+            return FramedSplitter(decode_framed, self._begin.offset)
+        return JsonLineSplitter(decode_line, self._begin.lines, self._begin.offset)
 
     def _told(self, found: Iterable[FoundRequest | LostStretch], unit: str) -> Iterator[Record | Damage]:
         for piece in found:
             position = RecordingPosition(self._path, piece.number, unit)
             if isinstance(piece, LostStretch):
-                yield Damage(position, piece.reason)
+                yield Damage(position, piece.reason, self._progress(piece, unit))
                 continue
             arrival, intake = piece.content
             timed = arrival is not None
             if arrival is None:
                 arrival = latest_end(intake.groups)
             self._latest = max(self._latest, arrival)
-            yield Record(self._latest, intake, position, timed, self._latest - arrival if timed else 0)
+            put_off = self._latest - arrival if timed else 0
+            yield Record(self._latest, intake, position, timed, put_off, self._progress(piece, unit))
+
+    def _progress(self, piece: FoundRequest | LostStretch, unit: str) -> RecordingProgress | None:
+        if piece.end is None:
+            return None
+        lines = piece.number if unit == "line" else 0
+        return RecordingProgress(piece.end, unit, lines, self._latest)
 
 
 def decode_line(line: bytes) -> DecodedRequest:

@@ -1,6 +1,7 @@
 """What a recording holds: requests with their arrivals, and places where it is damaged."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from podtrail.otlp import Intake
 
@@ -19,6 +20,18 @@ class RecordingPosition:
         return f"{self.path}:{self.number}" if self.unit == "line" else f"{self.path} at byte {self.number}"
 
 
+class RecordingProgress(NamedTuple):
+    """How far a recording was read: what another decoder must know to go on from there."""
+
+    offset: int = 0
+    """Bytes of the uncompressed content."""
+    unit: str = ""
+    """What it counts, which says how it is parted; "" where its next bytes say it."""
+    lines: int = 0
+    arrival: int = 0
+    """The latest so far, Unix nanoseconds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """One recorded request."""
@@ -32,6 +45,8 @@ class Record:
     """Whether the request itself says its arrival; else it is the latest end of its spans."""
     put_off: int = 0
     """Nanoseconds by which it says that it arrived before the record ahead: `arrival` is that one's."""
+    progress: RecordingProgress | None = None
+    """Behind it; None in a document, which is read whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +55,8 @@ class Damage:
 
     position: RecordingPosition
     reason: str
+    progress: RecordingProgress | None = None
+    """As of a record; None also where the next one still has to be found."""
 
     def __str__(self) -> str:
         return f"{self.position}: {self.reason}"

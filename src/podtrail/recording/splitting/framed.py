@@ -28,14 +28,17 @@ class FramedSplitter:
 
     unit = "byte"
 
-    def __init__(self, decode: Decode) -> None:
+    def __init__(self, decode: Decode, offset: int = 0) -> None:
+        """`offset` bytes, whole frames, were read before."""
         self._decode = decode
         self._buffer = bytearray()
-        self._offset = 0
+        self._offset = offset
         """Of the buffer's first byte."""
         self._at = 0
         self._astray = False
         """Behind damage, and the next frame is not found yet."""
+        self._damage = 0
+        """Where that begins: what ends in front of it has been read."""
 
     def feed(self, data: bytes) -> Iterator[FoundRequest | LostStretch]:
         """Take more bytes; yield the frames that are complete."""
@@ -75,14 +78,15 @@ class FramedSplitter:
             number, end = self._offset + at, self._end(at)
             if isinstance(found, DecodedRequest):
                 at = end
-                yield FoundRequest(number, found)
+                yield FoundRequest(number, found, self._offset + end)
                 continue
             if self._goes_on(end):
                 at = end
+                yield LostStretch(number, found, self._offset + end)
             else:
                 at = max(0, at + 1 - _KEPT)
-                self._astray = True
-            yield LostStretch(number, found)
+                self._astray, self._damage = True, number
+                yield LostStretch(number, found)
         self._forget(at)
 
     def _end(self, at: int) -> int:
@@ -122,7 +126,7 @@ class FramedSplitter:
         while (begin := self._buffer.find(_REQUEST_BEGIN, at + _LENGTH)) >= 0:
             at = begin - _LENGTH
             end = self._end(at)
-            if end > 0 and self._looks_sound(begin, end):
+            if end > 0 and self._offset + end > self._damage and self._looks_sound(begin, end):
                 found = self._frame(at, final=final)
                 if found is None:
                     return at

@@ -13,9 +13,11 @@ class JsonLineSplitter:
 
     unit = "line"
 
-    def __init__(self, decode: Decode) -> None:
+    def __init__(self, decode: Decode, number: int = 0, offset: int = 0) -> None:
+        """`number` lines, `offset` bytes of them, were read before."""
         self._decode = decode
-        self._number = 0
+        self._number = number
+        self._offset = offset
         self._begun: list[bytes] = []
         self._size = 0
 
@@ -24,11 +26,13 @@ class JsonLineSplitter:
         *ends, begin = data.split(b"\n")
         for end in ends:
             self._append(end)
+            self._offset += 1
             yield from self._line()
         self._append(begin)
 
     def gap(self, reason: str) -> Iterator[FoundRequest | LostStretch]:
         """Give up the line that is begun."""
+        self._offset += self._size
         self._begun, self._size = [], 0
         yield LostStretch(self._number + 1, reason)
 
@@ -48,11 +52,12 @@ class JsonLineSplitter:
         size = self._size
         self._begun, self._size = [], 0
         self._number += 1
+        self._offset += size
         if size > LARGEST:
-            yield LostStretch(self._number, f"a line of {size} bytes, more than {LARGEST}")
+            yield LostStretch(self._number, f"a line of {size} bytes, more than {LARGEST}", self._offset)
         elif line.strip():
             try:
-                yield FoundRequest(self._number, self._decode(line))
+                yield FoundRequest(self._number, self._decode(line), self._offset)
             except MalformedRequest as error:
                 yield LostStretch(self._number, str(error))
                 yield from self._behind_a_torn_line(line)
@@ -62,6 +67,6 @@ class JsonLineSplitter:
         begin = line.rfind(_BEGIN, 1)
         if begin > 0:
             try:
-                yield FoundRequest(self._number, self._decode(line[begin:]))
+                yield FoundRequest(self._number, self._decode(line[begin:]), self._offset)
             except MalformedRequest:
                 return  # the line is reported as lost already

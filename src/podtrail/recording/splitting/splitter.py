@@ -22,6 +22,8 @@ class FoundRequest(NamedTuple):
 
     number: int
     content: DecodedRequest
+    end: int | None = None
+    """Byte behind it, from where another splitter would find what follows; None where it would not."""
 
 
 class LostStretch(NamedTuple):
@@ -29,6 +31,8 @@ class LostStretch(NamedTuple):
 
     number: int
     reason: str
+    end: int | None = None
+    """As of a request."""
 
 
 Decode = Callable[[bytes], DecodedRequest]

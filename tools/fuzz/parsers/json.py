@@ -1,0 +1,70 @@
+"""Requests in OTLP JSON."""
+
+import json
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+from podtrail.otlp import MalformedRequest, read_request, write_request
+from podtrail.otlp.json import read_json_request, write_json_request
+from tools.fuzz.parser import Parser
+from tools.fuzz.parsers.requests import seeds as protobuf_seeds
+from tools.fuzz.trees import mutate_tree
+
+
+def check(data: bytes) -> None:
+    """Read a request; every span is accepted or counted, and what is accepted comes again as the same."""
+    try:
+        intake = read_json_request(data)
+    except MalformedRequest as error:
+        assert str(error), "refused without a word"
+        return
+    accepted = sum(group.span_count for group in intake.groups)
+    assert accepted + intake.rejected == _spans_in(json.loads(data)), "spans are neither accepted nor counted"
+    assert bool(intake.rejected) == bool(intake.reason), "rejected without a reason, or the reverse"
+    again = read_json_request(write_json_request(intake.groups))
+    assert not again.rejected, f"what was accepted is refused when it comes again: {again.reason}"
+    assert write_request(again.groups) == write_request(intake.groups), "what was accepted comes again as another"
+
+
+def _spans_in(request: Any) -> int:
+    return sum(
+        len(scope.get("spans") or ())
+        for resource in request.get("resourceSpans") or ()
+        for scope in resource.get("scopeSpans") or ()
+    )
+
+
+def mutate(data: bytes, random: Random) -> bytes:
+    """Change one thing in the tree; now and then write a number as text, or the text with other spaces."""
+    try:
+        tree = json.loads(data)
+    except (ValueError, RecursionError):
+        return data + b"}"
+    text = json.dumps(mutate_tree(tree, random), ensure_ascii=random.random() < 0.5, indent=random.choice((None, 0)))
+    return text.encode("utf-8", "surrogatepass")
+
+
+def seeds() -> Iterator[bytes]:
+    """Yield requests with all that OTLP has."""
+    for seed in protobuf_seeds():
+        yield write_json_request(read_request(seed).groups)
+    values = [
+        {"boolValue": True}, {"intValue": "7"}, {"doubleValue": "NaN"}, {"bytesValue": "AAEC"},
+        {"arrayValue": {"values": [{"stringValue": "é"}]}}, {"kvlistValue": {"values": [{"key": "k"}]}},
+    ]  # fmt: skip
+    span = {
+        "traceId": "1" * 32, "spanId": "2" * 16, "kind": 2, "startTimeUnixNano": "1", "endTimeUnixNano": 2,
+        "attributes": [{"key": str(number), "value": value} for number, value in enumerate(values)],
+    }  # fmt: skip
+    yield json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}).encode()
+
+
+PARSER = Parser(
+    check, seeds, mutate,
+    words=(
+        b'"resourceSpans"', b'"scopeSpans"', b'"spans"', b'"traceId"', b'"spanId"', b'"attributes"', b'"key"',
+        b'"value"', b'"arrayValue"', b'"kvlistValue"', b'"values"', b'"intValue"', b'"doubleValue"', b'"bytesValue"',
+        b'"links"', b'"events"', b'"status"', b'"resource"', b'"scope"', b"1e999", b"-0", b"null", b"\\ud800",
+    ),
+)  # fmt: skip
