@@ -66,12 +66,13 @@ class FileStorage:
         """
         if name in self._open and not self._open[name].closed:
             raise StorageError(f"{name} is open already")
+        folder = self._folder / file_name(name)
         journal = Journal(
-            self._folder / file_name(name),
+            folder,
             SystemDisk(),
             fsync=self._config.fsync,
             mode=self._config.mode,
-            instruments=StorageInstruments(name, self._context.metrics, self._context.log),
+            instruments=StorageInstruments(folder, self._context.metrics, self._context.log),
         )
         await journal.open()
         self._open[name] = journal

@@ -6,7 +6,7 @@ from podtrail.storage.errors import StorageError
 from podtrail.storage.instruments import StorageDamage, StorageInstruments
 from podtrail.storage.journal import Journal
 from podtrail.storage.provider import StorageProvider
-from podtrail.storage.segment_writer import Position
+from podtrail.storage.segment import Position
 from podtrail.storage.worker import InlineWorker, ThreadWorker, Worker, inline
 
 __all__ = [

@@ -1,6 +1,8 @@
 """The file layer: everything that a store does to a disk, and nothing else, so that a test can stand in between."""
 
 import os
+import resource
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
@@ -49,6 +51,12 @@ class Disk(Protocol):
         """Force the names in a folder onto the disk."""
 
 
+def largest_file() -> int:
+    """Return how many bytes a file of this process may have (RLIMIT_FSIZE)."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    return sys.maxsize if limit == resource.RLIM_INFINITY else limit
+
+
 class SystemDisk:
     """The file system as it is. Files are 0600."""
 
@@ -63,7 +71,7 @@ class SystemDisk:
     def open(self, path: Path, *, create: bool) -> int:
         """Open a file."""
         flags = os.O_RDWR | os.O_CREAT if create else os.O_RDONLY
-        return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
 
     def size(self, handle: int) -> int:
         """Return the length of a file."""

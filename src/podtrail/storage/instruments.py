@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from podtrail.component.metrics import Metrics
 
@@ -26,10 +27,11 @@ class StorageInstruments:
     """Counters and gauges of one journal, and its log."""
 
     def __init__(
-        self, name: str, metrics: Metrics | None = None, log: "logging.LoggerAdapter[logging.Logger] | None" = None
+        self, folder: Path, metrics: Metrics | None = None, log: "logging.LoggerAdapter[logging.Logger] | None" = None
     ) -> None:
-        """Make them; `name`: the journal's."""
-        self.name = name
+        """Make them for the journal in a folder."""
+        self.folder = folder
+        self.name = folder.name
         metrics = metrics or Metrics()
         self.log = log or logging.LoggerAdapter(logging.getLogger("podtrail"))
         self._written = metrics.counter(f"{_PREFIX}written_bytes", "Bytes written to segments.", ["storage"])
@@ -59,6 +61,18 @@ class StorageInstruments:
     def failed(self, operation: str) -> None:
         """Count something that could not be done."""
         self._failures.add(1, self.name, operation)
+
+    def failing_at(self, operation: str, error: OSError, *, first: bool) -> str:
+        """Count a failure and return it in words; the first one is told."""
+        self.failed(operation)
+        reason = f"can't write to {self.folder}: {error.strerror}"
+        if first:
+            self.log.error("%s; senders are asked to come again until there is room or the disk works", reason)
+        return reason
+
+    def recovered(self) -> None:
+        """Tell that the disk takes what is written again."""
+        self.log.warning("%s takes what is written again", self.folder)
 
     def damage(self, damage: StorageDamage) -> None:
         """Count and tell what could not be read."""

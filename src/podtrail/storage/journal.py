@@ -1,52 +1,27 @@
-"""A journal: entries in the order in which they were given, on disk when `commit` returns.
-
-Everything is asked for on one event loop; a worker's thread writes. While it writes, what comes next gathers, and is
-written together: acknowledgements wait for the disk together (group commit).
-"""
+"""A journal: entries in the order in which they were given, on disk when `commit` returns, and states beside them."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from podtrail.otlp.stored import Entry
-from podtrail.storage.disk import Disk
+from podtrail.storage.disk import Disk, largest_file
 from podtrail.storage.errors import StorageError
+from podtrail.storage.group_commit import GroupCommit
 from podtrail.storage.instruments import StorageInstruments
 from podtrail.storage.recovery import open_folder, read_entry, read_segment
-from podtrail.storage.segment import frame_size, head_frame, write_frame
-from podtrail.storage.segment_writer import PlacedFrame, Position, SegmentWriter, SyncFailed
+from podtrail.storage.segment import Position
+from podtrail.storage.segment_writer import PlacedEntry, SegmentWriter
 from podtrail.storage.states import save_state, saved_states
 from podtrail.storage.worker import ThreadWorker, Worker
 
-_LARGEST_SEGMENT = 16 << 20
-"""Bytes from which on a segment is ended."""
-_SOON = 0.01
-"""Seconds until what was added is written by itself."""
-_AGAIN = 1.0
-"""Seconds until a disk that takes nothing is tried again."""
-_PROBE = 64 << 10
-"""Bytes that there must be room for again."""
-
-
-class _Commit(NamedTuple):
-    frames: Sequence[tuple[Sequence[bytes], int]]
-    size: int
-    done: asyncio.Future[Sequence[Position]]
-
-
-class _Group(NamedTuple):
-    """What is written together: first what has been promised a place, then commits, which may be refused."""
-
-    kept: Sequence[PlacedFrame]
-    commits: Sequence[tuple[_Commit, Sequence[PlacedFrame]]]
-    tail: Position
-    """Where the commits begin."""
+LARGEST_SEGMENT = 16 << 20
+"""Bytes from which on a new segment is begun."""
 
 
 class Journal:
-    """One folder of segments and states. Opened by `open_journal`."""
+    """One folder of segments and states. Everything is asked for on one event loop; workers do what blocks."""
 
     def __init__(
         self,
@@ -57,27 +32,30 @@ class Journal:
         mode: int = 0o700,
         worker: Callable[[str], Worker] = ThreadWorker,
         instruments: StorageInstruments | None = None,
+        largest_segment: int | None = None,
     ) -> None:
-        """Describe it; `mode`: of the folder, where it is made."""
+        """Describe it; `mode` is that of folders that are made, `largest_segment` are bytes, None: 16 MiB.
+
+        Where the process may write no file of that size, segments are as large as they may be.
+        """
         self.folder = folder
-        self.failing: str | None = None
-        """Why the disk takes nothing now; None while it does."""
         self.since_cut = 0
         """Bytes written since the last cut."""
         self._disk = disk
         self._mode = mode
-        self._instruments = instruments or StorageInstruments(folder.name)
+        self._instruments = instruments or StorageInstruments(folder)
         self._make_worker = worker
         self._workers: dict[str, Worker] = {}
         self._writer = SegmentWriter(folder, disk, fsync=fsync)
+        self._group = GroupCommit(
+            self._writer,
+            lambda: self._worker("writer"),
+            largest_segment or min(LARGEST_SEGMENT, largest_file()),
+            self._instruments,
+            self._written,
+        )
         self._sizes: dict[int, int] = {}
-        self._tail = Position(1, 0)
         self._cut_at = 0
-        self._kept: list[PlacedFrame] = []
-        self._unwritten: dict[Position, Entry] = {}
-        self._waiting: list[_Commit] = []
-        self._task: asyncio.Task[None] | None = None
-        self._timer: asyncio.TimerHandle | None = None
         self._background: set[asyncio.Task[None]] = set()
         self._closed = True
 
@@ -93,7 +71,7 @@ class Journal:
             self._end_workers()
             raise StorageError(f"can't use {self.folder}: {error.strerror}") from error
         self._sizes = opened.sizes
-        self._tail = Position(opened.next, 0)
+        self._group.begin_segment(opened.next)
         for damage in opened.damages:
             self._instruments.damage(damage)
         self._instruments.watch(lambda: self.size, lambda: self.failing is not None)
@@ -103,6 +81,11 @@ class Journal:
     def closed(self) -> bool:
         """Whether it takes nothing any more."""
         return self._closed
+
+    @property
+    def failing(self) -> str | None:
+        """Why the disk takes nothing now; None while it does."""
+        return self._group.failing
 
     @property
     def size(self) -> int:
@@ -119,23 +102,19 @@ class Journal:
 
         Raises:
             StorageError: the disk is full, broken or closed; none was taken.
+            ValueError: one of them can't be stored: its note or all of it is too long.
         """
         if self._closed:
-            raise StorageError("the store is closed")
-        frames = [(write_frame(entry), frame_size(entry)) for entry in entries]
-        done: asyncio.Future[Sequence[Position]] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Commit(frames, sum(size for _, size in frames), done))
-        self._write_now()
-        return await done
+            raise StorageError(f"{self.folder} is closed")
+        return await self._group.commit(entries)
 
     def add(self, entry: Entry) -> Position:
-        """Take an entry without waiting: it is written with the next commit, or soon; kept in memory until then."""
-        position = self._place(frame_size(entry))
-        self._kept.append(PlacedFrame(position, write_frame(entry), frame_size(entry)))
-        self._unwritten[position] = entry
-        if self._task is None and self._timer is None and not self._closed:
-            self._timer = asyncio.get_running_loop().call_later(_AGAIN if self.failing else _SOON, self._write_now)
-        return position
+        """Take an entry without waiting: it is written with the next commit, or soon; kept in memory until then.
+
+        Raises:
+            ValueError: it can't be stored: its note or all of it is too long.
+        """
+        return self._group.add(entry)
 
     async def flush(self) -> None:
         """Return when all that was added is on the disk.
@@ -151,28 +130,29 @@ class Journal:
         Raises:
             StorageError: it can't be read, or there is none.
         """
-        if position in self._unwritten:
-            return self._unwritten[position]
+        if (entry := self._group.unwritten(position)) is not None:
+            return entry
         try:
-            entry = await self._worker("reader").do(partial(read_entry, self.folder, self._disk, position))
+            found = await self._worker("reader").do(partial(read_entry, self.folder, self._disk, position))
         except OSError as error:
+            self._instruments.failed("read")
             raise StorageError(f"can't read {self.folder}: {error.strerror}") from error
-        if entry is None:
-            raise StorageError(f"nothing can be read in {self.folder} at {position.segment}:{position.offset}")
-        return entry
+        if found is None:
+            raise StorageError(f"{self.folder}: nothing can be read in segment {position.segment} at {position.offset}")
+        return found
 
     def cut(self) -> int:
         """Begin a new segment with the next entry; return its number."""
-        if self._tail.offset:
-            self._tail = Position(self._tail.segment + 1, 0)
-        self._cut_at, self.since_cut = self._tail.segment, 0
-        return self._tail.segment
+        tail = self._group.tail
+        self._cut_at = tail.segment + 1 if tail.offset else tail.segment
+        self._group.begin_segment(self._cut_at)
+        self.since_cut = 0
+        return self._cut_at
 
     def forget(self, before: int) -> None:
         """Remove the segments with lower numbers, soon."""
+        self._group.forget(before)
         gone = [number for number in sorted(self._sizes) if number < before]
-        self._kept = [frame for frame in self._kept if frame.position.segment >= before]
-        self._unwritten = {at: entry for at, entry in self._unwritten.items() if at.segment >= before}
         if gone and not self._closed:
             task = asyncio.get_running_loop().create_task(self._forget(before, gone))
             self._background.add(task)
@@ -181,9 +161,13 @@ class Journal:
     async def save(self, segment: int, pieces: Iterable[bytes | memoryview]) -> None:
         """Write the client's state as of the beginning of a segment, then remove older ones. Commits don't wait for it.
 
+        It is forced onto the disk in any case, since what comes before it may be forgotten then.
+
         Raises:
             StorageError: it can't be written; the older ones are still there.
         """
+        if self._closed:
+            raise StorageError(f"{self.folder} is closed")
         try:
             await self._worker("saver").do(partial(save_state, self.folder, self._disk, segment, pieces))
         except OSError as error:
@@ -201,15 +185,18 @@ class Journal:
         try:
             await self.flush()
         except StorageError as error:
-            lost = len(self._kept)
-            self._instruments.log.error("closing %s: %d entries can't be written: %s", self.folder, lost, error.reason)
+            self._instruments.failed("close")
+            self._instruments.log.error("closing %s: %s", self.folder, error.reason)
         self._closed = True
-        if self._timer is not None:
-            self._timer.cancel()
-        for running in (self._task, *self._background):
-            if running is not None:
-                await running
-        await self._worker("writer").do(self._writer.close)
+        if left := self._group.end():
+            self._instruments.log.error("%s: %d entries were never written", self.folder, left)
+        for running in tuple(self._background):
+            await running
+        try:
+            await self._worker("writer").do(self._writer.close)
+        except OSError as error:
+            self._instruments.failed("close")
+            self._instruments.log.error("closing %s: %s", self.folder, error.strerror)
         self._end_workers()
 
     def _worker(self, name: str) -> Worker:
@@ -222,96 +209,14 @@ class Journal:
             worker.end()
         self._workers.clear()
 
-    def _place(self, size: int) -> Position:
-        """Return the place of the next frame, and move the tail behind it."""
-        segment, offset = self._tail
-        if offset and offset + size > _LARGEST_SEGMENT:
-            segment, offset = segment + 1, 0
-        offset = offset or len(head_frame())
-        self._tail = Position(segment, offset + size)
-        return Position(segment, offset)
-
-    def _write_now(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._write_all())
-
-    async def _write_all(self) -> None:
-        """Write until nothing is left or the disk takes nothing."""
-        try:
-            while self._waiting or self._kept or self.failing:
-                group = self._take()
-                try:
-                    await self._worker("writer").do(partial(self._write, group))
-                except OSError as error:
-                    self._failed(group, error)
-                    if not self._waiting:
-                        break
-                else:
-                    self._written(group)
-        finally:
-            self._task = None
-        if self.failing and not self._closed and self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(_AGAIN, self._write_now)
-
-    def _take(self) -> _Group:
-        kept, self._kept = self._kept, []
-        tail, size, commits = self._tail, 0, []
-        while self._waiting and (not size or size + self._waiting[0].size <= _LARGEST_SEGMENT):
-            commit = self._waiting.pop(0)
-            commits.append(commit)
-            size += commit.size
-        if tail.offset and tail.offset + size > _LARGEST_SEGMENT:
-            self._tail = Position(tail.segment + 1, 0)
-        placed = [(commit, [self._placed(*frame) for frame in commit.frames]) for commit in commits]
-        return _Group(kept, placed, tail)
-
-    def _placed(self, pieces: Sequence[bytes], size: int) -> PlacedFrame:
-        segment, offset = self._tail
-        offset = offset or len(head_frame())
-        self._tail = Position(segment, offset + size)
-        return PlacedFrame(Position(segment, offset), pieces, size)
-
-    def _write(self, group: _Group) -> None:
-        """Write a group, in the worker's thread."""
-        frames = [*group.kept, *(frame for _, frames in group.commits for frame in frames)]
-        if frames:
-            self._writer.write(frames)
-        else:
-            self._writer.probe(group.tail.segment, _PROBE)
-
-    def _written(self, group: _Group) -> None:
-        if self.failing:
-            self._instruments.log.warning("%s takes what is written again", self.folder)
-            self.failing = None
+    def _written(self, entries: Sequence[PlacedEntry]) -> None:
         size = 0
-        for frame in (*group.kept, *(frame for _, frames in group.commits for frame in frames)):
-            self._unwritten.pop(frame.position, None)
-            self._sizes[frame.position.segment] = frame.position.offset + frame.size
-            size += frame.size
-            if frame.position.segment >= self._cut_at:
-                self.since_cut += frame.size
+        for position, _, frame in entries:
+            self._sizes[position.segment] = position.offset + frame
+            size += frame
+            if position.segment >= self._cut_at:
+                self.since_cut += frame
         self._instruments.wrote(size)
-        for commit, frames in group.commits:
-            if not commit.done.done():
-                commit.done.set_result([frame.position for frame in frames])
-
-    def _failed(self, group: _Group, error: OSError) -> None:
-        reason = f"can't write to {self.folder}: {error.strerror}"
-        self._instruments.failed("sync" if isinstance(error, SyncFailed) else "write")
-        if not self.failing:
-            self._instruments.log.error("%s; nothing is acknowledged until it can", reason)
-        self.failing = reason
-        if not self._kept:
-            self._tail = group.tail  # nothing has been promised a place behind the commits that are refused
-        self._kept[:0] = group.kept
-        if isinstance(error, SyncFailed):
-            self._tail = Position(self._tail.segment + 1, 0)
-        for commit, _ in group.commits:
-            if not commit.done.done():
-                commit.done.set_exception(StorageError(reason))
 
     async def _forget(self, before: int, numbers: Sequence[int]) -> None:
         try:

@@ -1,12 +1,15 @@
 """Names of the files in a store's folder."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 SEGMENT = ".otlp"
 STATE = ".state"
 TEMPORARY = ".tmp"
 ASIDE = ".damaged"
+LEFT_ALONE = (TEMPORARY, ASIDE)
+"""Endings of what is known, and neither segment nor state."""
 _NUMBER = re.compile(r"([0-9]{8,18})(\.otlp|\.state)")
 
 
@@ -26,6 +29,6 @@ def number_of(name: str, ending: str) -> int | None:
     return int(found[1]) if found and found[2] == ending and name == f"{int(found[1]):08}{ending}" else None
 
 
-def numbers(names: list[str], ending: str) -> list[int]:
+def numbers(names: Iterable[str], ending: str) -> list[int]:
     """Return the numbers of segments or states among names, the lowest first."""
     return sorted(number for name in names if (number := number_of(name, ending)) is not None)

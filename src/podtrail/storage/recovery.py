@@ -1,32 +1,32 @@
-"""Opening a folder: what can be read is kept, what can't is moved aside and told."""
+"""Opening a folder: what can be read is kept, what can't is moved aside and told. Nothing here prevents a start."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from podtrail.otlp.stored import Entry
+from podtrail.storage.aside import copy_aside, set_aside
 from podtrail.storage.disk import Disk
 from podtrail.storage.instruments import StorageDamage
-from podtrail.storage.layout import ASIDE, SEGMENT, STATE, TEMPORARY, numbers, segment_path
+from podtrail.storage.layout import LEFT_ALONE, SEGMENT, STATE, TEMPORARY, number_of, numbers, segment_path, state_path
 from podtrail.storage.segment import (
     LEAST_FRAME,
     VERSION,
     Frame,
     LostBytes,
-    entry_in,
-    frames,
+    Position,
+    SegmentContent,
     padding_frames,
-    version_of,
 )
-from podtrail.storage.segment_writer import Position
+from podtrail.storage.states import wrong_in_state
 
 
 class Opened(NamedTuple):
     """What was found in a folder."""
 
     sizes: dict[int, int]
-    """Of the segments that can be read."""
+    """Of the segments that are there."""
     next: int
     """The number of the first segment that this run may write."""
     damages: list[StorageDamage]
@@ -39,49 +39,55 @@ def open_folder(folder: Path, disk: Disk, mode: int) -> Opened:
         OSError: the folder can't be made, or its names can't be read.
     """
     disk.make_folder(folder, mode)
-    names = list(disk.names(folder))
-    damages: list[StorageDamage] = []
-    sizes: dict[int, int] = {}
-    found = numbers(names, SEGMENT)
-    for number in found:
-        path = segment_path(folder, number)
-        try:
-            size, damage = _open_segment(disk, path)
-        except OSError as error:
-            size, damage = 0, [_set_aside(disk, path, "unreadable", f"can't be read ({error.strerror})")]
-        damages += damage
-        if size:
+    names = disk.names(folder)
+    segments, states = numbers(names, SEGMENT), numbers(names, STATE)
+    damages = [*_foreign(folder, names), *_missing(folder, segments, states)]
+    sizes = {}
+    for number in segments:
+        size, found = _open_segment(disk, segment_path(folder, number))
+        damages += found
+        if size is not None:
             sizes[number] = size
+    for number in states:
+        path = state_path(folder, number)
+        if wrong := wrong_in_state(path, disk):
+            damages.append(set_aside(disk, path, wrong.reason, wrong.told, wrong.size))
     for name in names:
         if name.endswith(TEMPORARY):
             with suppress(OSError):
                 disk.unlink(folder / name)
-    states = numbers(names, STATE)
-    following = max([*(number + 1 for number in found), *states, 1])
-    return Opened(sizes, following, damages)
+    return Opened(sizes, max([*(number + 1 for number in segments), *states, 1]), damages)
 
 
 def read_segment(folder: Path, disk: Disk, number: int) -> Iterator[tuple[Position, Entry]]:
-    """Yield the entries of a segment; damage in it is passed over."""
-    data = memoryview(_content(disk, segment_path(folder, number)))
-    for frame in frames(data):
-        if isinstance(frame, Frame) and (entry := entry_in(data, frame)):
+    """Yield the entries of a segment; damage in it is passed over.
+
+    Raises:
+        OSError: it can't be read.
+    """
+    content = SegmentContent(_bytes_of(disk, segment_path(folder, number)))
+    for frame in content.frames():
+        if isinstance(frame, Frame) and (entry := content.entry(frame)):
             yield Position(number, frame.begin), entry
 
 
 def read_entry(folder: Path, disk: Disk, position: Position) -> Entry | None:
-    """Return the entry at a position, None when there is none that can be read."""
+    """Return the entry at a position, None when there is none that can be read.
+
+    Raises:
+        OSError: the segment can't be read.
+    """
     handle = disk.open(segment_path(folder, position.segment), create=False)
     try:
         head = disk.read(handle, position.offset, 4)
-        data = memoryview(head + disk.read(handle, position.offset + 4, int.from_bytes(head, "big")))
+        content = SegmentContent(head + disk.read(handle, position.offset + len(head), int.from_bytes(head, "big")))
     finally:
         disk.close(handle)
-    found = next(frames(data), None)
-    return entry_in(data, found) if isinstance(found, Frame) and found.begin == 0 else None
+    frame = content.frame_at(0)
+    return content.entry(frame) if frame else None
 
 
-def _content(disk: Disk, path: Path) -> bytes:
+def _bytes_of(disk: Disk, path: Path) -> bytes:
     handle = disk.open(path, create=False)
     try:
         return disk.read(handle, 0, disk.size(handle))
@@ -89,54 +95,61 @@ def _content(disk: Disk, path: Path) -> bytes:
         disk.close(handle)
 
 
-def _open_segment(disk: Disk, path: Path) -> tuple[int, list[StorageDamage]]:
-    """Mend a segment; return its size, 0 when there is nothing in it, and what was wrong."""
-    data = memoryview(_content(disk, path))
-    if not data:
-        disk.unlink(path)
-        return 0, []
-    version = version_of(data)
+def _foreign(folder: Path, names: Iterable[str]) -> Iterator[StorageDamage]:
+    """Tell of files that are none of a journal's; they are left as they are."""
+    for name in names:
+        ours = number_of(name, SEGMENT) is not None or number_of(name, STATE) is not None
+        if not ours and not name.endswith(LEFT_ALONE):
+            yield StorageDamage(name, "foreign", 0, f"{folder / name} is no file of podtrail's; it is left alone")
+
+
+def _missing(folder: Path, segments: Sequence[int], states: Sequence[int]) -> Iterator[StorageDamage]:
+    """Tell of segments that must have been there: those between others, and from the newest state on."""
+    if not segments:
+        return
+    first = min(segments[0], states[-1]) if states else segments[0]
+    for number in sorted(set(range(first, segments[-1])) - set(segments))[:_MOST_MISSING]:
+        path = segment_path(folder, number)
+        yield StorageDamage(path.name, "missing", 0, f"{path} is missing; what it held is lost")
+
+
+_MOST_MISSING = 100
+
+
+def _open_segment(disk: Disk, path: Path) -> tuple[int | None, list[StorageDamage]]:
+    """Mend a segment; return its size, None when it can't be used, and what was wrong."""
+    try:
+        data = _bytes_of(disk, path)
+    except OSError as error:
+        return None, [set_aside(disk, path, "unreadable", f"can't be read ({error.strerror})", 0)]
+    content = SegmentContent(data)
+    version = content.version()
     if version is not None and version > VERSION:
-        told = f"was written by a newer version of podtrail, in format {version}; this one reads {VERSION}"
-        return 0, [_set_aside(disk, path, "version", told, len(data))]
-    found = list(frames(data))
-    if not any(isinstance(frame, Frame) for frame in found):
-        return 0, [_set_aside(disk, path, "foreign", "holds nothing that podtrail has written", len(data))]
-    return len(data), [_mended(disk, path, data, lost) for lost in found if isinstance(lost, LostBytes)]
+        told = f"was written by a newer podtrail, in format {version}; this one reads formats up to {VERSION}"
+        return None, [set_aside(disk, path, "version", told, len(data))]
+    if data and content.mark is None and any(data):
+        return None, [set_aside(disk, path, "foreign", "holds nothing that podtrail can read", len(data))]
+    lost = [found for found in content.frames() if isinstance(found, LostBytes)]
+    damages = [_mended(disk, path, content, stretch) for stretch in lost]
+    return lost[-1].begin if lost and lost[-1].end == len(data) else len(data), damages
 
 
-def _mended(disk: Disk, path: Path, data: memoryview, lost: LostBytes) -> StorageDamage:
+def _mended(disk: Disk, path: Path, content: SegmentContent, lost: LostBytes) -> StorageDamage:
     """Copy lost bytes into a file of their own, and put padding in their place or cut them off."""
     size = lost.end - lost.begin
     reason = "torn" if lost.torn else "damaged"
-    copy = path.with_name(f"{path.name}.{lost.begin}{ASIDE}")
-    what = f"{path}: {size} bytes at byte {lost.begin} are {reason}"
+    said = f"{path}: {size} bytes from byte {lost.begin} on " + ("were never finished" if lost.torn else "are damaged")
     try:
-        handle = disk.open(copy, create=True)
-        try:
-            disk.write(handle, 0, [bytes(data[lost.begin : lost.end])])
-            disk.sync(handle)
-        finally:
-            disk.close(handle)
+        copy = copy_aside(disk, path, lost.begin, content.data[lost.begin : lost.end])
         handle = disk.open(path, create=True)
         try:
-            if lost.end == len(data):
+            if lost.end == len(content.data):
                 disk.truncate(handle, lost.begin)
-            elif size >= LEAST_FRAME:
-                disk.write(handle, lost.begin, list(padding_frames(size)))
+            elif size >= LEAST_FRAME and content.mark:
+                disk.write(handle, lost.begin, list(padding_frames(size, content.mark)))
             disk.sync(handle)
         finally:
             disk.close(handle)
     except OSError as error:
-        return StorageDamage(path.name, reason, size, f"{what} and can't be moved aside ({error.strerror})")
-    return StorageDamage(path.name, reason, size, f"{what} and moved to {copy.name}; all else in it is used")
-
-
-def _set_aside(disk: Disk, path: Path, reason: str, told: str, size: int = 0) -> StorageDamage:
-    """Rename a file that is of no use."""
-    aside = path.with_name(path.name + ASIDE)
-    try:
-        disk.rename(path, aside)
-    except OSError as error:
-        return StorageDamage(path.name, reason, size, f"{path} {told}, and can't be moved aside ({error.strerror})")
-    return StorageDamage(path.name, reason, size, f"{path} {told}; it is moved to {aside.name}")
+        return StorageDamage(path.name, reason, size, f"{said}, and can't be moved aside ({error.strerror})")
+    return StorageDamage(path.name, reason, size, f"{said}; they are moved to {copy.name}, all else in it is used")

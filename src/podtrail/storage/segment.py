@@ -1,19 +1,21 @@
 """What a segment holds: frames, each a length (4 bytes, big-endian) and what is stored, as in any `.otlp` recording.
 
-A segment begins with a frame that says by which version it was written. Behind damage the next frame is found by its
-length or by the mark at the end of everything stored, whichever leads to a frame whose checksum is right.
+The first says by which version the segment was written. Behind damage the next one is found by the damaged one's
+length, or by the mark at the end of everything stored in this segment, whichever leads to a sound frame.
 """
 
+import secrets
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from podtrail.otlp.stored import (
-    BEHIND_MARK,
     LEAST,
     MARK,
     Entry,
-    is_stored,
+    ends_of,
+    ends_of_any,
     kind_of,
+    mark_of,
     read_stored,
     stored_size,
     write_padding,
@@ -22,9 +24,9 @@ from podtrail.otlp.stored import (
 
 VERSION = 1
 """Of the format of segments and states."""
-LONGEST_FRAME = 72 << 20
-"""Bytes: a request of 64 MiB, and the longest note."""
 CLIENTS_KINDS = range(254)
+LARGEST_FRAME = 96 << 20
+"""Bytes: the largest request, the longest note, and some. A longer one is damage."""
 
 _LENGTH = 4
 _HEAD = 255
@@ -32,6 +34,13 @@ _PADDING = 254
 _HEAD_NOTE = b"podtrail storage "
 _LARGEST_PADDING = 8 << 20
 LEAST_FRAME = _LENGTH + LEAST
+
+
+class Position(NamedTuple):
+    """Where an entry stands in a journal; later entries have higher ones."""
+
+    segment: int
+    offset: int
 
 
 class Frame(NamedTuple):
@@ -47,102 +56,130 @@ class LostBytes(NamedTuple):
     begin: int
     end: int
     torn: bool
-    """Whether the file ends within it."""
+    """Whether its writer never finished it."""
 
 
-def write_frame(entry: Entry) -> list[bytes]:
+def new_mark() -> bytes:
+    """Draw the mark of a segment."""
+    return secrets.token_bytes(MARK)
+
+
+def write_frame(entry: Entry, mark: bytes) -> list[bytes]:
     """Return the pieces of an entry's frame."""
-    pieces = write_stored(entry)
+    pieces = write_stored(entry, mark)
     return [sum(map(len, pieces)).to_bytes(_LENGTH, "big"), *pieces]
 
 
 def frame_size(entry: Entry) -> int:
-    """Return how many bytes an entry's frame has."""
-    return _LENGTH + stored_size(entry)
+    """Return how many bytes an entry's frame has.
+
+    Raises:
+        ValueError: the entry can't be stored.
+    """
+    size = _LENGTH + stored_size(entry)
+    if size > LARGEST_FRAME:
+        raise ValueError(f"an entry of {size} bytes can't be stored, {LARGEST_FRAME} are the most")
+    return size
 
 
-def head_frame() -> bytes:
-    """Return what every segment begins with."""
-    return b"".join(write_frame(Entry(_HEAD, note=_HEAD_NOTE + str(VERSION).encode())))
+def head_frame(mark: bytes) -> bytes:
+    """Return what a segment begins with."""
+    return b"".join(write_frame(Entry(_HEAD, note=_HEAD_NOTE + b"%04d" % VERSION), mark))
 
 
-def padding_frames(size: int) -> Iterator[bytes]:
+HEAD_SIZE = len(head_frame(bytes(MARK)))
+
+
+def padding_frames(size: int, mark: bytes) -> Iterator[bytes]:
     """Yield frames that say nothing, `size` bytes in all, at least `LEAST_FRAME`."""
     while size:
         some = size if size <= _LARGEST_PADDING else min(_LARGEST_PADDING, size - LEAST_FRAME)
-        yield (some - _LENGTH).to_bytes(_LENGTH, "big") + write_padding(some - _LENGTH, _PADDING)
+        yield (some - _LENGTH).to_bytes(_LENGTH, "big") + write_padding(some - _LENGTH, _PADDING, mark)
         size -= some
 
 
-def version_of(data: memoryview) -> int | None:
-    """Return the version that a segment says it was written by, None when it doesn't."""
-    frame = _frame_at(data, 0)
-    if frame is None or kind_of(data[_LENGTH : frame.end]) != _HEAD:
+class SegmentContent:
+    """The bytes of a segment, read."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self._view = memoryview(data)
+        self.mark = self._marked()
+        """The segment's; None when nothing in it is sound."""
+
+    def version(self) -> int | None:
+        """Return the version that the segment says it was written by, None when it doesn't."""
+        frame = self.frame_at(0)
+        if frame is None or kind_of(self._raw(frame)) != _HEAD:
+            return None
+        version = read_stored(self._raw(frame)).note.removeprefix(_HEAD_NOTE)
+        return int(version) if version.isdigit() else None
+
+    def entry(self, frame: Frame) -> Entry | None:
+        """Return the entry in a frame; None when it is none of a client's."""
+        raw = self._raw(frame)
+        return read_stored(raw) if kind_of(raw) in CLIENTS_KINDS else None
+
+    def frames(self) -> Iterator[Frame | LostBytes]:
+        """Yield what the segment holds, in its order."""
+        at = 0
+        while at < len(self.data):
+            found: Frame | LostBytes | None = self.frame_at(at) or self._frame_of_wrong_length(at)
+            if found is None:
+                end = self._next_frame(at)
+                found = LostBytes(at, end, torn=end == len(self.data) and self._is_torn(at))
+            yield found
+            at = found.end
+
+    def frame_at(self, at: int) -> Frame | None:
+        """Return the sound frame that begins at `at`."""
+        end = self._end_at(at)
+        if not end or end > len(self.data):
+            return None
+        mark = mark_of(self._view[at + _LENGTH : end])
+        return Frame(at, end) if mark is not None and mark == self.mark else None
+
+    def _raw(self, frame: Frame) -> memoryview:
+        return self._view[frame.begin + _LENGTH : frame.end]
+
+    def _end_at(self, at: int) -> int:
+        """Return where a frame that begins at `at` says it ends, 0 when it says nothing possible."""
+        length = int.from_bytes(self.data[at : at + _LENGTH], "big")
+        return at + _LENGTH + length if LEAST <= length <= LARGEST_FRAME and at + LEAST_FRAME <= len(self.data) else 0
+
+    def _marked(self) -> bytes | None:
+        """Find the mark: that of the first frame or of the one behind it, else of any that has another behind it."""
+        for at in (0, HEAD_SIZE):
+            end = self._end_at(at)
+            if 0 < end <= len(self.data) and (mark := mark_of(self._view[at + _LENGTH : end])):
+                return mark
+        for begin, mark in ends_of_any(self.data):
+            end = self._end_at(begin)
+            if 0 < end <= len(self.data) and mark_of(self._view[begin + _LENGTH : end]) == mark:
+                return mark
         return None
-    version = read_stored(data[_LENGTH : frame.end]).note.removeprefix(_HEAD_NOTE)
-    return int(version) if version.isdigit() else None
 
+    def _frame_of_wrong_length(self, at: int) -> Frame | None:
+        """Return the frame at `at` if nothing but its length is damaged."""
+        if self.mark is None:
+            return None
+        end = next(ends_of(self.data, self.mark, at + _LENGTH), 0)
+        return Frame(at, end) if end and mark_of(self._view[at + _LENGTH : end]) else None
 
-def entry_in(data: memoryview, frame: Frame) -> Entry | None:
-    """Return the entry in a frame; None when it is none of a client's."""
-    raw = data[frame.begin + _LENGTH : frame.end]
-    return read_stored(raw) if kind_of(raw) in CLIENTS_KINDS else None
-
-
-def frames(data: memoryview) -> Iterator[Frame | LostBytes]:
-    """Yield what a segment holds, in its order."""
-    at = 0
-    while at < len(data):
-        found: Frame | LostBytes | None = _frame_at(data, at) or _frame_of_wrong_length(data, at)
-        if found is None:
-            end = _next_frame(data, at)
-            found = LostBytes(at, end, torn=end == len(data) and _is_torn(data, at))
-        yield found
-        at = found.end
-
-
-def _length_at(data: memoryview, at: int) -> int:
-    """Return the length that is said at `at`, 0 when it is none."""
-    length = int.from_bytes(data[at : at + _LENGTH], "big")
-    return length if LEAST <= length <= LONGEST_FRAME and at + LEAST_FRAME <= len(data) else 0
-
-
-def _frame_at(data: memoryview, at: int) -> Frame | None:
-    length = _length_at(data, at)
-    end = at + _LENGTH + length
-    if length and end <= len(data) and is_stored(data[at + _LENGTH : end]):
-        return Frame(at, end)
-    return None
-
-
-def _ends(data: memoryview, at: int) -> Iterator[int]:
-    """Yield where frames may end behind `at`, by the marks."""
-    raw = data.obj
-    assert isinstance(raw, bytes)
-    while (at := raw.find(MARK, at)) >= 0:
-        at += len(MARK)
-        if at + BEHIND_MARK <= len(data):
-            yield at + BEHIND_MARK
-
-
-def _frame_of_wrong_length(data: memoryview, at: int) -> Frame | None:
-    """Return the frame at `at` if nothing but its length is damaged."""
-    end = next(_ends(data, at + _LENGTH), 0)
-    return Frame(at, end) if end and is_stored(data[at + _LENGTH : end]) else None
-
-
-def _next_frame(data: memoryview, at: int) -> int:
-    """Return where the next sound frame begins behind a damaged one; the end of the data when there is none."""
-    length = _length_at(data, at)
-    end = at + _LENGTH + length
-    if length and (end == len(data) or (end < len(data) and _frame_at(data, end))):
-        return end
-    for end in _ends(data, at + 1):
-        if end == len(data) or _frame_at(data, end):
+    def _next_frame(self, at: int) -> int:
+        """Return where the next sound frame begins behind a damaged one; the end of the data when there is none."""
+        size = len(self.data)
+        if self.mark is None:
+            return size
+        end = self._end_at(at)
+        if end and (end == size or self.frame_at(end)):
             return end
-    return len(data)
+        return next((end for end in ends_of(self.data, self.mark, at + 1) if end == size or self.frame_at(end)), size)
 
-
-def _is_torn(data: memoryview, at: int) -> bool:
-    """Say whether a frame was begun at `at` and never finished."""
-    return at + _LENGTH + _length_at(data, at) > len(data) or not any(data[at : at + LEAST_FRAME])
+    def _is_torn(self, at: int) -> bool:
+        """Say whether a frame was begun at `at` and never finished: cut off, or never filled."""
+        return (
+            self._end_at(at) > len(self.data)
+            or at + LEAST_FRAME > len(self.data)
+            or not any(self.data[at : at + LEAST_FRAME])
+        )

@@ -1,4 +1,4 @@
-"""Writes frames to where they have been promised a place, in the writer's thread."""
+"""Writes entries to where they have been promised a place, in the writer's thread."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -6,23 +6,17 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
+from podtrail.otlp.stored import Entry
 from podtrail.storage.disk import Disk
 from podtrail.storage.layout import segment_path
-from podtrail.storage.segment import head_frame, padding_frames
+from podtrail.storage.segment import Position, head_frame, new_mark, padding_frames, write_frame
 
 
-class Position(NamedTuple):
-    """Where an entry stands in a journal; later entries have higher ones."""
-
-    segment: int
-    offset: int
-
-
-class PlacedFrame(NamedTuple):
-    """A frame and its place."""
+class PlacedEntry(NamedTuple):
+    """An entry, its place, and the size of its frame."""
 
     position: Position
-    pieces: Sequence[bytes]
+    entry: Entry
     size: int
 
 
@@ -31,7 +25,12 @@ class SyncFailed(OSError):
 
 
 class SegmentWriter:
-    """Appends to one segment at a time. Whatever fails leaves the segment as it was, or is mended before the next."""
+    """Appends to one segment at a time. Whatever fails leaves it as it was, or is mended before anything is written.
+
+    After a failed fsync nobody knows what of the pages is on the disk, and to ask again would say that all is well
+    (https://wiki.postgresql.org/wiki/Fsync_Errors). So they are thrown away and written anew: in a new file, where the
+    segment holds nothing else yet; otherwise only what has been promised a place in it, and then no more.
+    """
 
     def __init__(self, folder: Path, disk: Disk, *, fsync: bool) -> None:
         self._folder = folder
@@ -39,17 +38,18 @@ class SegmentWriter:
         self._fsync = fsync
         self._handle: int | None = None
         self._segment = 0
+        self._mark = b""
         self._end = 0
         self._spoilt = False
 
-    def write(self, frames: Sequence[PlacedFrame]) -> None:
-        """Write frames, those of lower positions first; what stands on the disk already is passed over.
+    def write(self, entries: Sequence[PlacedEntry]) -> None:
+        """Write entries, those of lower positions first; what stands on the disk already is passed over.
 
         Raises:
             OSError: not all of them are on the disk.
         """
-        for segment, some in groupby(frames, lambda frame: frame.position.segment):
-            new = [frame for frame in some if frame.position >= (self._segment, self._end)]
+        for segment, some in groupby(entries, lambda placed: placed.position.segment):
+            new = [placed for placed in some if placed.position >= (self._segment, self._end)]
             if new:
                 self._append(segment, new)
 
@@ -59,15 +59,9 @@ class SegmentWriter:
         Raises:
             OSError: they couldn't.
         """
-        handle = self._open(segment)
-        self._mend()
+        self._put(self._open(segment), [bytes(size)])
         self._spoilt = True
-        try:
-            self._disk.write(handle, self._end, [bytes(size)])
-            if self._fsync:
-                self._sync(handle)
-        finally:
-            self._cut_back()
+        self._mend()
 
     def forget(self, before: int, numbers: Sequence[int]) -> None:
         """Remove segments with numbers lower than `before`, the lowest first.
@@ -80,42 +74,61 @@ class SegmentWriter:
         for number in numbers:
             with suppress(FileNotFoundError):
                 self._disk.unlink(segment_path(self._folder, number))
-            if self._fsync:
+            if self._fsync:  # so that no power loss leaves a gap that looks like a segment that is missing
                 self._disk.sync_folder(self._folder)
 
     def close(self) -> None:
-        """Close the segment."""
-        handle, self._handle = self._handle, None
-        if handle is not None:
+        """Close the segment.
+
+        Raises:
+            OSError: what was refused can't be cut off it; or its end is not known to be on the disk.
+        """
+        handle = self._handle
+        if handle is None:
+            return
+        try:
+            self._mend()
+        finally:
+            self._handle = None
             self._disk.close(handle)
 
-    def _append(self, segment: int, frames: Sequence[PlacedFrame]) -> None:
+    def _append(self, segment: int, entries: Sequence[PlacedEntry]) -> None:
         handle = self._open(segment)
+        pieces = [head_frame(self._mark)] if self._end == 0 else []
+        end = self._end + sum(map(len, pieces))
+        for placed in entries:
+            if placed.position.offset > end:  # commits were refused there, but something was promised the place behind
+                pieces += padding_frames(placed.position.offset - end, self._mark)
+            pieces += write_frame(placed.entry, self._mark)
+            end = placed.position.offset + placed.size
+        self._put(handle, pieces)
+        self._end = end
+
+    def _put(self, handle: int, pieces: Sequence[bytes]) -> None:
+        """Write at the end, and force it onto the disk if it is to be."""
         self._mend()
-        data = [head_frame()] if self._end == 0 else []
-        end = self._end + sum(map(len, data))
-        if frames[0].position.offset > end:
-            data += padding_frames(frames[0].position.offset - end)
-        for frame in frames:
-            data += frame.pieces
         self._spoilt = True
         try:
-            self._disk.write(handle, self._end, data)
+            self._disk.write(handle, self._end, pieces)
             if self._fsync:
                 self._sync(handle)
-        except OSError:
-            self._cut_back()
+        except OSError as error:
+            with suppress(OSError):  # if this fails, it is done before anything else is written
+                if isinstance(error, SyncFailed) and self._end == 0:
+                    self._remove()
+                else:
+                    self._mend()
             raise
         self._spoilt = False
-        self._end = frames[-1].position.offset + frames[-1].size
 
     def _open(self, segment: int) -> int:
         if self._handle is not None and self._segment == segment:
             return self._handle
         self.close()
-        handle = self._disk.open(segment_path(self._folder, segment), create=True)
-        self._handle, self._segment, self._end, self._spoilt = handle, segment, 0, True
-        return handle
+        self._handle = self._disk.open(segment_path(self._folder, segment), create=True)
+        if self._segment != segment:
+            self._segment, self._mark, self._end, self._spoilt = segment, new_mark(), 0, True
+        return self._handle
 
     def _sync(self, handle: int) -> None:
         try:
@@ -125,9 +138,15 @@ class SegmentWriter:
         except OSError as error:
             raise SyncFailed(error.errno, error.strerror) from error
 
-    def _cut_back(self) -> None:
-        with suppress(OSError):  # it is tried again before anything else is written
-            self._mend()
+    def _remove(self) -> None:
+        """Throw a segment's file away, so that the next try begins with one of which nothing is on the disk."""
+        handle, self._handle = self._handle, None
+        assert handle is not None
+        self._spoilt = True
+        try:
+            self._disk.close(handle)
+        finally:
+            self._disk.unlink(segment_path(self._folder, self._segment))
 
     def _mend(self) -> None:
         if self._spoilt and self._handle is not None:

@@ -1,5 +1,6 @@
 """Saved states: `N.state` is a client's state as of the beginning of segment N, pieces with checksums."""
 
+import re
 import struct
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -7,10 +8,12 @@ from pathlib import Path
 from zlib import crc32
 
 from podtrail.storage.disk import Disk
+from podtrail.storage.instruments import StorageDamage
 from podtrail.storage.layout import STATE, TEMPORARY, numbers, state_path
 from podtrail.storage.segment import VERSION
 
 _MAGIC = b"podtrail state %d\n" % VERSION
+_HEAD = re.compile(rb"podtrail state (\d{1,9})\n")
 _PIECE = struct.Struct(">II")
 """Length of a piece and its checksum; a length of 0 ends the state, with the checksum of all checksums."""
 _WRITTEN_AT_ONCE = 1 << 20
@@ -37,17 +40,21 @@ def save_state(folder: Path, disk: Disk, segment: int, pieces: Iterable[bytes | 
     disk.close(handle)
     disk.rename(temporary, path)
     disk.sync_folder(folder)
-    for older in numbers(list(disk.names(folder)), STATE):
+    for older in numbers(disk.names(folder), STATE):
         if older < segment:
             disk.unlink(state_path(folder, older))
 
 
 def saved_states(folder: Path, disk: Disk) -> Iterator[tuple[int, bytes]]:
-    """Yield the states that are whole, the newest first."""
-    for number in reversed(numbers(list(disk.names(folder)), STATE)):
-        state = _read(disk, state_path(folder, number))
-        if state is not None:
-            yield number, state
+    """Yield the states that are whole, the newest first.
+
+    Raises:
+        OSError: one can't be read.
+    """
+    for number in reversed(numbers(disk.names(folder), STATE)):
+        pieces = _pieces(_bytes_of(disk, state_path(folder, number)))
+        if pieces is not None:
+            yield number, b"".join(pieces)
 
 
 def _write(disk: Disk, handle: int, pieces: Iterable[bytes | memoryview]) -> None:
@@ -66,13 +73,32 @@ def _write(disk: Disk, handle: int, pieces: Iterable[bytes | memoryview]) -> Non
     disk.write(handle, at, [*block, _PIECE.pack(0, total)])
 
 
-def _read(disk: Disk, path: Path) -> bytes | None:
-    """Return the state in a file, None when it is damaged or of another version."""
+def wrong_in_state(path: Path, disk: Disk) -> StorageDamage | None:
+    """Return why a state can't be used, None when it can."""
+    try:
+        data = _bytes_of(disk, path)
+    except OSError as error:
+        return StorageDamage(path.name, "unreadable", 0, f"can't be read ({error.strerror})")
+    if _pieces(data) is not None:
+        return None
+    version = _HEAD.match(data)
+    if version and int(version[1]) > VERSION:
+        told = f"was written by a newer podtrail, in format {int(version[1])}; this one reads formats up to {VERSION}"
+        return StorageDamage(path.name, "version", len(data), told)
+    return StorageDamage(path.name, "damaged", len(data), "is damaged")
+
+
+def _bytes_of(disk: Disk, path: Path) -> bytes:
     handle = disk.open(path, create=False)
     try:
-        data = memoryview(disk.read(handle, 0, disk.size(handle)))
+        return disk.read(handle, 0, disk.size(handle))
     finally:
         disk.close(handle)
+
+
+def _pieces(content: bytes) -> list[memoryview] | None:
+    """Return the pieces of a state, None when it is damaged or of another version."""
+    data = memoryview(content)
     if data[: len(_MAGIC)] != _MAGIC:
         return None
     at, total = len(_MAGIC), 0
@@ -81,7 +107,7 @@ def _read(disk: Disk, path: Path) -> bytes | None:
         length, check = _PIECE.unpack_from(data, at)
         at += _PIECE.size
         if length == 0:
-            return b"".join(pieces) if check == total and at == len(data) else None
+            return pieces if check == total and at == len(data) else None
         piece = data[at : at + length]
         if len(piece) < length or crc32(piece) != check:
             return None

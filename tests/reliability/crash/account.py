@@ -33,6 +33,8 @@ class Account:
     """Of the duplicates: of requests that the client has sent more than once."""
     numbers: list[str] = field(default_factory=list)
     """What is wrong with the numbers of attempts."""
+    otherwise: list[str] = field(default_factory=list)
+    """What came otherwise than from a run over the same arrivals that nothing has interrupted."""
 
     @property
     def faults(self) -> list[str]:
@@ -42,7 +44,7 @@ class Account:
             "kept though decided away": self.kept_wrongly,
             "invented": self.invented,
         }
-        return [f"{count} spans {what}" for what, count in told.items() if count] + self.numbers
+        return [f"{count} spans {what}" for what, count in told.items() if count] + self.numbers + self.otherwise
 
 
 def account(

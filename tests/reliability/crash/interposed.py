@@ -79,8 +79,9 @@ class Death:
 
     def keep(self, path: Any) -> None:
         """Keep what is about to be removed, for the test to read."""
-        kept = self._aside / Path(path).name
+        kept = self._aside / Path(path).parent.name / Path(path).name
         if kept.suffix == ".otlp" and not kept.exists():
+            kept.parent.mkdir(exist_ok=True)
             _REAL_LINK(path, kept)
 
 

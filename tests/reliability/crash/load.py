@@ -28,8 +28,8 @@ class Trace:
     parts: int
     sent: list[bytes] = field(default_factory=list)
     """Ids of the spans that requests were made of."""
-    ended: bool = False
-    """Whether a request was made with its root."""
+    root: bytes = b""
+    """The id of its root, once a request was made with it."""
     unsure: bool = False
     """Whether a request with a part of it was given up, and nobody knows whether it was taken."""
     rescued_by: "Trace | None" = None
@@ -41,11 +41,11 @@ class Trace:
             return "kept"
         if self.unsure or (self.rescued_by is not None and self.rescued_by.unsure):
             return "unsure"
-        if not self.ended:
+        if not self.root:
             return "undecided"
         if self.marked:
             return "kept"
-        return "kept" if self.rescued_by is not None and self.rescued_by.ended else "dropped"
+        return "kept" if self.rescued_by is not None and self.rescued_by.root else "dropped"
 
 
 @dataclass(eq=False)
@@ -147,7 +147,7 @@ class Client:
             spans[0]["attributes"] = [{"key": KEEP, "value": {"string_value": "yes"}}]
         if last:
             del spans[-1]["parent_span_id"]
-            trace.ended = True
+            trace.root = spans[-1]["span_id"]
         return trace, spans
 
     def _of(self, parts: Sequence[tuple[Trace, list[dict[str, Any]]]]) -> Request:
@@ -192,7 +192,7 @@ class Client:
                 stitched=False,
             )
             body = ExportTraceServiceRequest()
-            trace = Trace(made.trace_id, kept, 1, ended=True)
+            trace = Trace(made.trace_id, kept, 1, root=made.root_id)
             for group in made.groups():
                 scope = body.resource_spans.add().scope_spans.add()
                 scope.MergeFromString(group.spans)

@@ -34,6 +34,8 @@ class Recorder:
     ids: set[bytes] = field(default_factory=set)
     numbers: dict[bytes, set[int]] = field(default_factory=dict)
     """The numbers that roots of attempts came with."""
+    raw: dict[bytes, set[bytes]] = field(default_factory=dict)
+    """Spans as they came over the network, by id."""
     slow: float = 0.0
     """The longest time in seconds that an answer takes."""
     refusing: bool = False
@@ -43,7 +45,10 @@ class Recorder:
 
     def take(self, raw: bytes) -> None:
         """Write a request down."""
-        self.note(ExportTraceServiceRequest.FromString(raw), self.life)
+        request = ExportTraceServiceRequest.FromString(raw)
+        self.note(request, self.life)
+        for span in (s for r in request.resource_spans for scope in r.scope_spans for s in scope.spans):
+            self.raw.setdefault(span.span_id, set()).add(span.SerializeToString())
 
     def note(self, request: ExportTraceServiceRequest, life: int) -> None:
         """Write a request down as of a life."""

@@ -47,9 +47,9 @@ class Setting:
         """Return the same with nothing stored."""
         return replace(self, storage="none")
 
-    def configuration(self, folder: Path, port: int) -> dict[str, Any]:
+    def configuration(self, folder: Path, port: int, decision_wait: str = "1h") -> dict[str, Any]:
         """Return it for a backend at `port`; all files are below `folder`."""
-        processors = self._processors()
+        processors = self._processors(decision_wait)
         pipeline: dict[str, Any] = {
             "receivers": ["otlp"],
             "processors": list(processors),
@@ -70,12 +70,12 @@ class Setting:
             service["extensions"] = ["file_storage"]
         return config
 
-    def _processors(self) -> dict[str, Any]:
+    def _processors(self, decision_wait: str) -> dict[str, Any]:
         processors: dict[str, Any] = {}
         if self.sampled:
             marked = {"key": KEEP, "values": ["yes"]}
             sampler: dict[str, Any] = {
-                "decision_wait": "1h",
+                "decision_wait": decision_wait,
                 "decision_wait_after_root_received": "30ms",
                 "decision_cache": {"sampled_cache_size": 100_000, "non_sampled_cache_size": 100_000},
                 "policies": [{"name": "marked", "type": "string_attribute", "string_attribute": marked}],

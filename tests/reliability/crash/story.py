@@ -1,6 +1,7 @@
 """One folder, one load, many lives of podtrail that are ended in all manners; then the account of every span."""
 
 import asyncio
+import json
 import random
 import signal
 from collections import Counter
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from tests.reliability.crash.account import Account, account
+from tests.reliability.crash.arrivals import arrivals, differences
 from tests.reliability.crash.lives import Life, Zygote
 from tests.reliability.crash.load import Client, Request
 from tests.reliability.crash.recorder import FileRecorder, Recorder, grpc_backend, http_backend
@@ -73,6 +75,8 @@ class Story:
         self._clients = [Client(plan.setting.load, plan.seed * 100 + n, spans) for n in range(plan.clients)]
         self._pending: dict[Client, list[Request]] = {client: [] for client in self._clients}
         self._requests: list[Request] = []
+        self._changed = False
+        """Whether the configuration is another than at first, in something that makes no difference to what is kept."""
         self._ended_by: Counter[str] = Counter()
         self._faults: list[str] = []
 
@@ -83,13 +87,18 @@ class Story:
                 backend = http_backend if self._plan.setting.exporter == "otlp_http" else grpc_backend
                 await stack.enter_async_context(backend(self._recorder))
             for kill in self._plan.kills:
-                await self._live(kill)
+                if not self._faults:
+                    await self._live(kill)
             await self._last_life()
         accounted = account(self._plan.setting, self._clients, self._requests, self._recorder, self._ended_by.total())
+        if self._plan.setting.durable:
+            log = await asyncio.to_thread(arrivals, self._folder)
+            accounted.otherwise = differences(self._config(), log, self._requests, self._recorder)
         return Told(self._plan, accounted, self._ended_by, self._faults)
 
     def _config(self) -> dict[str, Any]:
-        return self._plan.setting.configuration(self._folder, self._recorder.port)
+        wait = "2h" if self._changed else "1h"
+        return self._plan.setting.configuration(self._folder, self._recorder.port, wait)
 
     async def _start(self, kill: Kill) -> Life:
         self._recorder.life += 1
@@ -143,6 +152,9 @@ class Story:
             await asyncio.sleep(self._rng.random() * 0.1)
             if kill.operation:
                 life.tell(signal.SIGUSR1)
+            if kill.manner == "reload" and self._rng.random() < 0.5:
+                self._changed = not self._changed
+                (self._folder / "config.yaml").write_text(json.dumps(self._config()), encoding="utf-8")
             life.tell(signal.SIGHUP if kill.manner == "reload" else signal.SIGTERM)
             await asyncio.wait([life.ended], timeout=LONGEST if kill.operation else self._rng.random() * 0.15)
         life.tell(signal.SIGKILL)
@@ -186,8 +198,9 @@ class Story:
     async def _last_life(self) -> None:
         """Nothing is killed any more: all is sent, what is undecided is ended, and all comes that is to come."""
         life = await self._start(Kill("load"))
-        ports = await life.ports()
-        assert ports, life.said
+        if (ports := await life.ports()) is None:
+            self._faults.append(f"it did not start at last: {life.said[-2000:]}")
+            return
         async with connected(self._plan.setting.transport, *ports) as send, asyncio.TaskGroup() as tasks:
             for client in self._clients:
                 tasks.create_task(self._finish(client, send))
