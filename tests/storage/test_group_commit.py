@@ -21,7 +21,7 @@ class SlowDisk(SystemDisk):
         self.reached = threading.Event()
         self.go_on = threading.Event()
 
-    def write(self, handle: int, offset: int, pieces: Sequence[bytes]) -> None:
+    def write(self, handle: int, offset: int, pieces: Sequence[bytes | memoryview]) -> None:
         """Write."""
         self.writes["write"] += 1
         self.reached.set()

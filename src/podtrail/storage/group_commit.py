@@ -193,7 +193,8 @@ class GroupCommit:
         sync = isinstance(error, SyncFailed)
         self.failing = self._instruments.failing_at("sync" if sync else "write", error, first=self.failing is None)
         if not self._added:  # else something was promised a place behind the commits that are refused now
-            self.tail = group.tail
+            same = self.tail.segment == group.tail.segment
+            self.tail = group.tail if same else Position(self.tail.segment, 0)
         if sync and self.tail.offset:
             self.tail = Position(self.tail.segment + 1, 0)
         self._added[:0] = [placed for placed in group.added if placed.position.segment >= self._forgotten]

@@ -43,6 +43,7 @@ class Journal:
         """Bytes written since the last cut."""
         self._disk = disk
         self._mode = mode
+        self._fsync = fsync
         self._instruments = instruments or StorageInstruments(folder)
         self._make_worker = worker
         self._workers: dict[str, Worker] = {}
@@ -66,7 +67,8 @@ class Journal:
             StorageError: the folder can't be made or read.
         """
         try:
-            opened = await self._worker("writer").do(partial(open_folder, self.folder, self._disk, self._mode))
+            work = partial(open_folder, self.folder, self._disk, self._mode, fsync=self._fsync)
+            opened = await self._worker("writer").do(work)
         except OSError as error:
             self._end_workers()
             raise StorageError(f"can't use {self.folder}: {error.strerror}") from error

@@ -32,14 +32,16 @@ class Opened(NamedTuple):
     damages: list[StorageDamage]
 
 
-def open_folder(folder: Path, disk: Disk, mode: int) -> Opened:
-    """Read all of a folder and mend it.
+def open_folder(folder: Path, disk: Disk, mode: int, *, fsync: bool) -> Opened:
+    """Make a folder where it is missing, read all of it and mend it.
 
     Raises:
         OSError: the folder can't be made, or its names can't be read.
     """
     disk.make_folder(folder, mode)
     names = disk.names(folder)
+    if fsync and not names:  # it may be new
+        disk.sync_folder(folder.parent)
     segments, states = numbers(names, SEGMENT), numbers(names, STATE)
     damages = [*_foreign(folder, names), *_missing(folder, segments, states)]
     sizes = {}

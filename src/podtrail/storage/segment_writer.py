@@ -40,6 +40,8 @@ class SegmentWriter:
         self._segment = 0
         self._mark = b""
         self._end = 0
+        self._done = Position(0, 0)
+        """Behind the last entry that is on the disk."""
         self._spoilt = False
 
     def write(self, entries: Sequence[PlacedEntry]) -> None:
@@ -49,7 +51,7 @@ class SegmentWriter:
             OSError: not all of them are on the disk.
         """
         for segment, some in groupby(entries, lambda placed: placed.position.segment):
-            new = [placed for placed in some if placed.position >= (self._segment, self._end)]
+            new = [placed for placed in some if placed.position >= self._done]
             if new:
                 self._append(segment, new)
 
@@ -102,7 +104,7 @@ class SegmentWriter:
             pieces += write_frame(placed.entry, self._mark)
             end = placed.position.offset + placed.size
         self._put(handle, pieces)
-        self._end = end
+        self._end, self._done = end, Position(segment, end)
 
     def _put(self, handle: int, pieces: Sequence[bytes]) -> None:
         """Write at the end, and force it onto the disk if it is to be."""
