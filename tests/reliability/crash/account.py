@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tests.reliability.crash.load import Client, Request, Trace
-from tests.reliability.crash.recorder import Recorder
+from tests.reliability.crash.recorder import Came, Recorder
 from tests.reliability.crash.settings import Setting
 
 
@@ -27,8 +27,8 @@ class Account:
     """Spans that nobody has sent."""
     duplicates: Counter[int] = field(default_factory=Counter)
     """Spans that came again, by the life in which they came before."""
-    depth: int = 0
-    """How far from the end of a life stood a request to the backend that came again: 1 is the last."""
+    answered_before: int = 0
+    """Of how many requests in a row, the last of a life, had the backend answered the first when that came again."""
     sent_again: int = 0
     """Of the duplicates: of requests that the client has sent more than once."""
     numbers: list[str] = field(default_factory=list)
@@ -80,16 +80,19 @@ def _enter(made: Account, request: Request, trace: Trace, came: int, *, sampled:
 
 def _duplicates(made: Account, requests: Sequence[Request], recorder: Recorder) -> None:
     again = {id for request in requests if request.tries > 1 for _, id in request.spans}
-    last_of = {request.life: at for at, request in enumerate(recorder.came)}
-    before: dict[bytes, tuple[int, int]] = {}
-    for at, request in enumerate(recorder.came):
-        for id in request.spans:
+    last_of: dict[int, int] = {}
+    for came in recorder.came:
+        last_of[came.life] = max(came.answered, last_of.get(came.life, 0))
+    before: dict[bytes, Came] = {}
+    for came in recorder.came:
+        for id in came.spans:
             if id in before:
-                life, place = before[id]
-                made.duplicates[life] += 1
+                first = before[id]
+                made.duplicates[first.life] += 1
                 made.sent_again += id in again
-                made.depth = max(made.depth, last_of[life] - place + 1)
-            before[id] = request.life, at
+                if first.answered:
+                    made.answered_before = max(made.answered_before, last_of[first.life] - first.answered + 1)
+            before[id] = came
 
 
 def _numbers(clients: Sequence[Client], recorder: Recorder) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import grpc
 import grpc.aio
@@ -18,11 +18,14 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 TRACES = "opentelemetry.proto.collector.trace.v1.TraceService"
 
 
-class Came(NamedTuple):
+@dataclass(eq=False)
+class Came:
     """A request that came."""
 
     life: int
     spans: list[bytes]
+    answered: int = 0
+    """How many were answered up to it; 0: it has no answer yet."""
 
 
 @dataclass
@@ -30,6 +33,8 @@ class Recorder:
     """What came, in order."""
 
     life: int = 0
+    over: bool = False
+    """Whether that life has ended."""
     came: list[Came] = field(default_factory=list)
     ids: set[bytes] = field(default_factory=set)
     numbers: dict[bytes, set[int]] = field(default_factory=dict)
@@ -38,19 +43,25 @@ class Recorder:
     """Spans as they came over the network, by id."""
     slow: float = 0.0
     """The longest time in seconds that an answer takes."""
+    answered: int = 0
     refusing: bool = False
     """Whether it says that it can't now, and takes nothing."""
     port: int = 0
     rng: random.Random = field(default_factory=lambda: random.Random(0))
 
-    def take(self, raw: bytes) -> None:
-        """Write a request down."""
+    async def take(self, raw: bytes) -> None:
+        """Write a request down, and take the time that an answer takes."""
         request = ExportTraceServiceRequest.FromString(raw)
-        self.note(request, self.life)
+        came = self.note(request, self.life)
         for span in (s for r in request.resource_spans for scope in r.scope_spans for s in scope.spans):
             self.raw.setdefault(span.span_id, set()).add(span.SerializeToString())
+        if self.slow:
+            await asyncio.sleep(self.rng.random() * self.slow)
+        if not self.over:  # what is answered now nobody hears
+            self.answered += 1
+            came.answered = self.answered
 
-    def note(self, request: ExportTraceServiceRequest, life: int) -> None:
+    def note(self, request: ExportTraceServiceRequest, life: int) -> Came:
         """Write a request down as of a life."""
         spans = [s for r in request.resource_spans for scope in r.scope_spans for s in scope.spans]
         for span in spans:
@@ -59,11 +70,7 @@ class Recorder:
         ids = [span.span_id for span in spans if span.name != "podtrail.amendment"]
         self.ids.update(ids)
         self.came.append(Came(life, ids))
-
-    async def pause(self) -> None:
-        """Take the time that an answer takes."""
-        if self.slow:
-            await asyncio.sleep(self.rng.random() * self.slow)
+        return self.came[-1]
 
 
 def _numbers(span: Span) -> Iterable[int]:
@@ -77,8 +84,7 @@ async def grpc_backend(recorder: Recorder) -> AsyncIterator[None]:
     async def export(raw: bytes, context: Any) -> bytes:
         if recorder.refusing:
             await context.abort(grpc.StatusCode.UNAVAILABLE, "told to")
-        recorder.take(raw)
-        await recorder.pause()
+        await recorder.take(raw)
         return b""
 
     server = grpc.aio.server(options=[("grpc.max_receive_message_length", -1)])
@@ -99,8 +105,7 @@ async def http_backend(recorder: Recorder) -> AsyncIterator[None]:
     async def export(request: web.Request) -> web.Response:
         if recorder.refusing:
             return web.Response(status=503)
-        recorder.take(await request.read())
-        await recorder.pause()
+        await recorder.take(await request.read())
         return web.Response(content_type="application/x-protobuf")
 
     app = web.Application(client_max_size=1 << 30)

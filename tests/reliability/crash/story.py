@@ -102,6 +102,7 @@ class Story:
 
     async def _start(self, kill: Kill) -> Life:
         self._recorder.life += 1
+        self._recorder.over = False
         aside = self._folder / "aside"
         aside.mkdir(exist_ok=True)
         death = {
@@ -131,15 +132,15 @@ class Story:
         with suppress(TimeoutError):
             async with asyncio.timeout(limit):
                 await life.ports()
+        self._recorder.over = True
         life.tell(signal.SIGKILL)
 
     async def _killed_running(self, life: Life, kill: Kill, ports: tuple[int, int]) -> None:
         async with connected(self._plan.setting.transport, *ports) as send, asyncio.TaskGroup() as tasks:
-            at_work = [tasks.create_task(self._send_on(client, send, life)) for client in self._clients]
+            for client in self._clients:
+                tasks.create_task(self._send_on(client, send, life))
             await self._end_of(life, kill)
             await life.end()
-            for task in at_work:
-                task.cancel()
 
     async def _end_of(self, life: Life, kill: Kill) -> None:
         if kill.manner == "load":
@@ -157,6 +158,7 @@ class Story:
                 (self._folder / "config.yaml").write_text(json.dumps(self._config()), encoding="utf-8")
             life.tell(signal.SIGHUP if kill.manner == "reload" else signal.SIGTERM)
             await asyncio.wait([life.ended], timeout=LONGEST if kill.operation else self._rng.random() * 0.15)
+        self._recorder.over = True
         life.tell(signal.SIGKILL)
 
     async def _send_on(self, client: Client, send: Send, life: Life) -> None:
