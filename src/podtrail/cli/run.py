@@ -76,7 +76,8 @@ def _judged(ended: ServiceEnd, *, exit_when_done: bool) -> int:
     """Return the exit code: 1 when the end has cost spans, or when a run that was to deliver everything has not."""
     inside = sum(b.in_memory + b.in_queue - b.stored + b.dropped.get("shutdown", 0) for b in ended.balances)
     if ended.at_once:
-        click.echo(f"podtrail: stopped at once, {inside:,} spans inside are lost", err=True)
+        lost = f"{inside:,} spans inside are lost" if inside else "nothing is lost"
+        click.echo(f"podtrail: stopped at once, {lost}", err=True)
         return 1
     if inside:
         click.echo(f"podtrail: {inside:,} spans inside could not be delivered in time and are lost", err=True)

@@ -165,7 +165,7 @@ class ArrivalLog:
         """Write arrivals; return whether there were any and they are on disk."""
         if not arrivals:
             return False
-        self._owed.note(self._journal)
+        self._owed.note(self._journal, self._clock.now())
         try:
             await self._journal.commit([arrival.entry() for arrival in arrivals])
         except StorageError as error:

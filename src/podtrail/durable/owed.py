@@ -53,10 +53,10 @@ class Owed:
             self._last = (batch, key)
         return key
 
-    def note(self, journal: Journal) -> None:
-        """Have it written what has ended."""
+    def note(self, journal: Journal, now: int) -> None:
+        """Have it written what has ended by `now`, Unix nanoseconds."""
         for (pipeline, exporter), keys in self._ended.items():
-            journal.add(LoggedDeliveries(pipeline, exporter, keys).entry())
+            journal.add(LoggedDeliveries(pipeline, exporter, now, keys).entry())
         self._ended.clear()
 
     def batches(self) -> Sequence[tuple[Way, Batch]]:

@@ -65,12 +65,16 @@ class LoggedDeliveries:
 
     pipeline: str
     exporter: str
+    now: int
+    """When that was written, Unix nanoseconds: all of them have left the chains by then."""
     keys: Sequence[bytes]
 
     def entry(self) -> Entry:
         """Return them as they are written."""
         names = (self.pipeline.encode(), self.exporter.encode())
-        return Entry(DONE, note=b"".join([*(_LENGTH.pack(len(name)) + name for name in names), *self.keys]))
+        return Entry(
+            DONE, note=_NOW.pack(self.now) + b"".join([*(_LENGTH.pack(len(name)) + name for name in names), *self.keys])
+        )
 
     @classmethod
     def read(cls, entry: Entry) -> "LoggedDeliveries":
@@ -79,8 +83,11 @@ class LoggedDeliveries:
         Raises:
             ValueError: it is no such list.
         """
-        note, at = entry.note, 0
+        note, at = entry.note, _NOW.size
         names: list[str] = []
+        if len(note) < at:
+            raise ValueError("its note is cut off")
+        (now,) = _NOW.unpack_from(note)
         for _ in range(2):
             if at + _LENGTH.size > len(note):
                 raise ValueError("its note is cut off")
@@ -90,4 +97,4 @@ class LoggedDeliveries:
         if (len(note) - at) % KEY_SIZE:
             raise ValueError("its note is cut off")
         pipeline, exporter = names
-        return cls(pipeline, exporter, [note[i : i + KEY_SIZE] for i in range(at, len(note), KEY_SIZE)])
+        return cls(pipeline, exporter, now, [note[i : i + KEY_SIZE] for i in range(at, len(note), KEY_SIZE)])

@@ -16,6 +16,7 @@ from podtrail.durable.state import PipelineStates
 from podtrail.otlp import MalformedRequest
 from podtrail.pipeline.chain import SLICE_SPANS, ProcessorChain
 from podtrail.pipeline.checkpoint import Checkpointer, CheckpointError
+from podtrail.pipeline.clock import PipelineClock
 from podtrail.pipeline.driver import Driver
 from podtrail.pipeline.host import matching
 from podtrail.pipeline.settings import PipelineSettings, Settings
@@ -70,6 +71,7 @@ class PipelineRecovery:
         checkpointers: dict[str, Checkpointer],
         retire: Callable[[PipelineSettings], Driver],
         recent: RecentRequests,
+        clock: PipelineClock,
         log: logging.LoggerAdapter[logging.Logger],
     ) -> None:
         """Recover from `journal`.
@@ -83,6 +85,7 @@ class PipelineRecovery:
             checkpointers: of the chains that the pipelines have in the end.
             retire: makes the driver of a pipeline that is no longer configured.
             recent: learns the requests that came lately.
+            clock: goes on from the latest time that the log tells.
             log: told what can't be used.
         """
         self._journal = journal
@@ -93,6 +96,7 @@ class PipelineRecovery:
         self._checkpointers = checkpointers
         self._retire = retire
         self._recent = recent
+        self._clock = clock
         self._log = log
         self._suppressed = Suppressed()
         self._recovered = RecoveredPipelines()
@@ -105,6 +109,7 @@ class PipelineRecovery:
         if state is not None:
             self._restore_owed(state, replayed)
         await self._replay(start, replayed)
+        await self._catch_up(replayed)
         if state is not None and state.generation != self._generation:
             self._hand_to_successors(state.generation.settings(), replayed)
         self._recovered.kept_back = self._suppressed.batches
@@ -160,9 +165,12 @@ class PipelineRecovery:
             if entry.kind != DONE or position.segment < start:
                 continue
             try:
-                self._suppressed.learn(LoggedDeliveries.read(entry))
+                deliveries = LoggedDeliveries.read(entry)
             except ValueError as error:
                 self._unreadable(error)
+            else:
+                self._suppressed.learn(deliveries)
+                self._clock.not_before(deliveries.now)
 
     def _restore_owed(self, state: PipelineStates, replayed: Mapping[str, _Replayed]) -> None:
         """Put what exporters owed into their queues again; every exporter of a pipeline counts the same spans."""
@@ -188,6 +196,17 @@ class PipelineRecovery:
                     outlet.ledger.delivered += most - owed.get(outlet.exporter, 0)
                 else:
                     outlet.missed += most
+
+    async def _catch_up(self, replayed: Mapping[str, _Replayed]) -> None:
+        """Do what has fallen due since: some of it may have left, and been delivered, before the end came."""
+        for pipeline in replayed.values():
+            self._clock.not_before(pipeline.driver.reached)
+        for pipeline in replayed.values():
+            pipeline.driver.reached = now = max(self._clock.now(), pipeline.driver.reached)
+            while pipeline.chain.advance(now, SLICE_SPANS):
+                self._carry(pipeline)
+                await asyncio.sleep(0)
+            self._carry(pipeline)
 
     async def _replay(self, start: int, replayed: Mapping[str, _Replayed]) -> None:
         segments = self._recovered.segments

@@ -159,13 +159,11 @@ class DurableStore:
             checkpointers=self._checkpointers,
             retire=retire,
             recent=self._recent,
+            clock=self._clock,
             log=self._log,
         )
         recovered = await recovery.run()
         self._segments = recovered.segments
-        reached = not_before(list(drivers.values()), 0)
-        if reached:
-            self._clock.not_before(reached)
         self._tell(recovered, time.monotonic() - began)
 
     def _of(self, settings: Settings) -> Sequence[PipelineSettings]:
@@ -247,7 +245,7 @@ class DurableStore:
                     )
         if self._saving is not None:
             await asyncio.wait({self._saving})
-        self._owed.note(journal)
+        self._owed.note(journal, self._clock.now())
         self._journal = None
         await journal.close()
 
@@ -267,7 +265,7 @@ class DurableStore:
 
     def _write(self) -> None:
         if self._journal is not None:
-            self._owed.note(self._journal)
+            self._owed.note(self._journal, self._clock.now())
 
     def _see_to_checkpoint(self) -> None:
         assert self._journal is not None, "something was written"
