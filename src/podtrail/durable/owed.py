@@ -19,6 +19,8 @@ class Owed:
     """The batches that exporters owe to the pipelines of one store."""
 
     def __init__(self) -> None:
+        self.spans = 0
+        """In all of it."""
         self._write: Callable[[], None] = _later
         self._owed: dict[Way, dict[int, tuple[bytes, Batch]]] = defaultdict(dict)
         self._ended: dict[Way, list[bytes]] = defaultdict(list)
@@ -36,9 +38,11 @@ class Owed:
         self._number += 1
         number = self._number
         self._owed[way][number] = (key, batch)
+        self.spans += batch.span_count
 
         def end() -> None:
             del self._owed[way][number]
+            self.spans -= batch.span_count
             if not self._ended:
                 self._write()
             self._ended[way].append(key)

@@ -11,6 +11,7 @@ from podtrail.component import Metrics, StartError
 from podtrail.durable.generation import Generation
 from podtrail.durable.log import ArrivalLog
 from podtrail.durable.owed import Owed
+from podtrail.durable.pace import CheckpointPace
 from podtrail.durable.recent import RecentRequests
 from podtrail.durable.records import ARRIVAL
 from podtrail.durable.recovery import PipelineRecovery, RecoveredPipelines
@@ -26,10 +27,6 @@ from podtrail.storage import Journal, StorageError, StorageProvider
 
 JOURNAL: Final = "pipelines"
 """The name of the journal in its store."""
-_LEAST_LOG: Final = 16 << 20
-"""Bytes that are logged before a checkpoint is worth it."""
-_LOG_TO_CHECKPOINT: Final = 4
-"""How many times as much is logged as a checkpoint takes: together at most 1.25 of what arrives is written."""
 _SECOND: Final = 1e9
 
 
@@ -69,7 +66,7 @@ class DurableStore:
         self._generation: Generation | None = None
         self._segments: list[tuple[int, int]] = []
         self._saving: asyncio.Task[bool] | None = None
-        self._last_size = 0
+        self._pace = CheckpointPace()
         labels = ("extension",)
         self._repeated = metrics.counter(
             "otelcol_extension_file_storage_repeated_spans",
@@ -269,8 +266,16 @@ class DurableStore:
 
     def _see_to_checkpoint(self) -> None:
         assert self._journal is not None, "something was written"
-        if self._saving is None and self._journal.since_cut >= max(_LEAST_LOG, _LOG_TO_CHECKPOINT * self._last_size):
+        if self._saving is None and self._pace.due(self._journal.since_cut, self._inside(), self._came()):
             self._begin_checkpoint()
+
+    def _inside(self) -> int:
+        """Return how many spans are undecided or owed."""
+        return sum(driver.chain.held() for driver in self._durable.values()) + self._owed.spans
+
+    def _came(self) -> int:
+        """Return how many spans have come, where pipelines get the same not twice."""
+        return max((driver.chain.ledger.received for driver in self._durable.values()), default=0)
 
     def _begin_checkpoint(self) -> "asyncio.Task[bool]":
         """Take the state as it is, with all drivers locked, and have it saved."""
@@ -284,6 +289,7 @@ class DurableStore:
             owed=self._owed.batches(),
             recent=self._recent.pack(),
         )
+        self._pace.begun(self._inside(), self._came())
         segment = journal.cut()
         now = not_before(self._drivers, 0)
         if not self._segments or self._segments[-1][0] != segment:
@@ -308,7 +314,7 @@ class DurableStore:
             return False
         finally:
             self._saving = None
-        self._last_size = sum(map(len, pieces))
+        self._pace.ended(sum(map(len, pieces)))
         self._checkpoints.add(1, self.id)
         journal.forget(min(segment, before))
         self._segments = [(number, begins) for number, begins in self._segments if number >= min(segment, before)]

@@ -1,0 +1,38 @@
+"""When a checkpoint is worth its bytes."""
+
+from typing import Final
+
+_LEAST_LOG: Final = 16 << 20
+"""Bytes that are logged before a checkpoint is worth it."""
+_LOG_TO_CHECKPOINT: Final = 4
+"""How many times as much is logged as a checkpoint takes: together at most 1.25 of what arrives is written."""
+
+
+class CheckpointPace:
+    """Says when the next checkpoint is due, by what it will take rather than by what the last one took."""
+
+    def __init__(self) -> None:
+        self._size = 0
+        self._inside = 0
+        self._came = 0
+
+    def due(self, logged: int, inside: int, came: int) -> bool:
+        """Say whether enough has been logged.
+
+        Args:
+            logged: bytes since the last checkpoint.
+            inside: spans that are undecided or owed.
+            came: spans that have ever come.
+        """
+        if logged < _LEAST_LOG:
+            return False
+        a_span = logged / max(1, came - self._came)
+        return logged >= _LOG_TO_CHECKPOINT * (self._size + a_span * (inside - self._inside))
+
+    def begun(self, inside: int, came: int) -> None:
+        """Take note of what a checkpoint is taken of."""
+        self._inside, self._came = inside, came
+
+    def ended(self, size: int) -> None:
+        """Take note of how many bytes it took."""
+        self._size = size
