@@ -1,5 +1,8 @@
 """The bounded mapping lets go of what was not written for longest."""
 
+import copy
+import pickle
+
 from podtrail.lru import Lru
 
 
@@ -27,3 +30,12 @@ def test_of_no_room_nothing_is_held() -> None:
     held: Lru[str, int] = Lru(0)
     assert held.put("a", 1) == ("a", 1)
     assert not held
+
+
+def test_a_copy_has_the_same_entries_in_their_order_and_the_same_bound() -> None:
+    held: Lru[str, int] = Lru(2)
+    for number, key in enumerate("abca"):
+        held.put(key, number)
+    for other in (copy.copy(held), pickle.loads(pickle.dumps(held))):
+        assert list(other.items()) == [("c", 2), ("a", 3)]
+        assert other.put("d", 4) == ("c", 2)

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Hashable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -18,6 +18,9 @@ class Lru(OrderedDict[K, V]):
         """Hold at most so many entries."""
         super().__init__()
         self.most = most
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.most,), None, None, iter(self.items())
 
     def put(self, key: K, value: V) -> tuple[K, V] | None:
         """Write an entry as the latest; return the one that was let go for it, if any."""

@@ -46,6 +46,11 @@ class Run:
         for checkpointer, state in zip(self.checkpointers, states, strict=True):
             checkpointer.restore(state)
 
+    def take_over(self, predecessor: "Run") -> None:
+        for ours, theirs in zip(self.chains, predecessor.chains, strict=True):
+            every = [(at, at) for at in range(len(ours.processors))]
+            ours.take_over(theirs, every, predecessor.replayer.now)
+
     def says(self) -> Any:
         """What can be asked of what is inside."""
         gauges = {

@@ -1,21 +1,31 @@
 """The state of a chain as bytes: what is taken and restored goes on as if nothing had been."""
 
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+import yaml
 
-from podtrail.pipeline.checkpoint import CheckpointError
+from podtrail.component import registry
 from podtrail.pipeline.settings import Settings, read_settings
 from podtrail.recording.merging import merged
 from podtrail.replay.replayer import read_config
+from tests.pipeline.arrivals import arrivals
+from tests.pipeline.configurations import CONFIGURATIONS, FAILED, ROOT, Tried, shipped
 from tests.pipeline.interrupted import Arrival, Run, Told
 
-ROOT = Path(__file__).parents[2]
 NODE = ROOT / "tests/data/recordings/node/podtrail/spans.otlp.zst"
+GENERATED = arrivals(120, seed=5)
 
 
 @pytest.fixture(scope="module")
 def node() -> list[Arrival]:
+    """Spans of all components of a node."""
     return [(record.arrival, record.intake) for record in merged([NODE], lambda damage: pytest.fail(str(damage)))]
 
 
@@ -24,34 +34,106 @@ def default() -> Settings:
     return read_settings(read_config(ROOT / "pipeline.yaml"))
 
 
-@pytest.mark.parametrize("at", [1, 37, 120, 200])
-def test_the_default_pipeline_goes_on_from_a_checkpoint_as_if_nothing_had_been(
-    default: Settings, node: list[Arrival], at: int
-) -> None:
-    whole, parted = Told(), Told()
-    uninterrupted, first = Run(default, whole), Run(default, parted)
-    uninterrupted.feed(node[:at])
-    first.feed(node[:at])
-    second = Run(default, parted, now=first.replayer.now)
-    second.restore(first.taken())
+def goes_on(settings: Settings, requests: list[Arrival], at: int, gates: frozenset[str] = frozenset()) -> None:
+    """Check that a run interrupted at a point and one that is not do and say the same."""
+    of_whole, of_parts = Told(), Told()
+    uninterrupted, first = Run(settings, of_whole, gates), Run(settings, of_parts, gates)
+    for run in (uninterrupted, first):
+        run.feed(requests[:at])
+    state = first.taken()
+    assert first.says() == uninterrupted.says(), "to take a checkpoint changes nothing"
+    second = Run(settings, of_parts, gates, now=first.replayer.now)
+    second.restore(state)
     assert second.says() == uninterrupted.says()
-
     for run in (uninterrupted, second):
-        run.feed(node[at:])
+        run.feed(requests[at:])
     assert second.says() == uninterrupted.says()
     for run in (uninterrupted, second):
         run.replayer.finish()
-    assert parted.out == whole.out
+    assert of_parts.out == of_whole.out
 
 
-def test_what_is_damaged_is_refused_and_the_chain_stays_empty(default: Settings, node: list[Arrival]) -> None:
-    run = Run(default, Told())
-    run.feed(node[:50])
-    state = run.taken()[0]
-    other = Run(default, Told())
-    for damaged in (b"", state[:-1], state[:1000], state[:5000] + b"x" + state[5001:], b"x" + state[1:]):
-        with pytest.raises(CheckpointError):
-            other.checkpointers[0].restore(damaged)
-    assert other.says() == Run(default, Told()).says()
-    other.checkpointers[0].restore(state)
-    assert other.says() == run.says()
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_every_processor_goes_on_from_a_checkpoint_as_if_nothing_had_been(name: str) -> None:
+    tried = CONFIGURATIONS[name]
+    for at in random.Random(name).sample(range(1, len(GENERATED)), 3):
+        goes_on(tried.settings(), GENERATED, at, tried.gates)
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_every_processor_goes_on_with_the_spans_of_a_node(name: str, node: list[Arrival]) -> None:
+    tried = CONFIGURATIONS[name]
+    goes_on(tried.settings(), node, random.Random(name).randrange(60, 200), tried.gates)
+
+
+@pytest.mark.parametrize("path", shipped(), ids=lambda path: path.name)
+def test_what_is_shipped_goes_on(path: Path, node: list[Arrival], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OTEL_EXPORTER_OTLP_ENDPOINT", "BACKEND"):
+        monkeypatch.setenv(name, "http://backend:4317")
+    settings = read_settings(read_config(path))
+    for requests in (GENERATED, node):
+        goes_on(settings, requests, random.Random(path.name).randrange(1, len(requests)))
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs/policies/examples").glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_policy_goes_on(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "examples/policies")
+    processors = next(iter(yaml.safe_load_all(path.read_text(encoding="utf-8"))))["processors"]
+    goes_on(Tried(processors).settings(), GENERATED, random.Random(path.name).randrange(1, len(GENERATED)))
+
+
+def test_every_processor_there_is_stands_among_the_configurations() -> None:
+    tried = {id.partition("/")[0] for one in CONFIGURATIONS.values() for id in one.processors}
+    ours = [one for one in registry.all_factories() if one.create.__module__.startswith("podtrail_processors.")]
+    assert tried == {factory.type for factory in ours if factory.kind == "processor"}
+
+
+def test_another_process_goes_on_whatever_its_hashes_are(tmp_path: Path) -> None:
+    def run(part: str, seed: int) -> Mapping[str, str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.pipeline.crossing", part, str(tmp_path)],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONHASHSEED": str(seed)},
+            check=True,
+            stdout=subprocess.PIPE,
+        )
+        digests: Mapping[str, str] = json.loads(done.stdout)
+        return digests
+
+    expected = run("whole", 1)
+    assert expected.keys() == CONFIGURATIONS.keys()
+    assert run("whole", 2) == expected
+    run("before", 3)
+    assert run("after", 4) == expected
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_what_was_taken_over_on_reload_goes_on_as_well(name: str) -> None:
+    tried = CONFIGURATIONS[name]
+    requests, at, again = GENERATED, 40, 80
+    of_whole, of_parts = Told(), Told()
+    runs = []
+    for told in (of_whole, of_parts):
+        before = Run(tried.settings(), told, tried.gates)
+        before.feed(requests[:at])
+        after = Run(reloaded(tried).settings(), told, tried.gates, now=before.replayer.now)
+        after.take_over(before)
+        after.feed(requests[at:again])
+        runs.append(after)
+    uninterrupted, first = runs
+    second = Run(reloaded(tried).settings(), of_parts, tried.gates, now=first.replayer.now)
+    second.restore(first.taken())
+    assert second.says() == uninterrupted.says()
+    for run in (uninterrupted, second):
+        run.feed(requests[again:])
+        run.replayer.finish()
+    assert of_parts.out == of_whole.out
+
+
+def reloaded(tried: Tried) -> Tried:
+    """Return the configuration with a sampler that has another policy besides."""
+    processors = dict(tried.processors)
+    if "tail_sampling" in processors:
+        settings = processors["tail_sampling"]
+        processors["tail_sampling"] = {**settings, "policies": [*settings["policies"], {**FAILED, "name": "also"}]}
+    return tried._replace(processors=processors)

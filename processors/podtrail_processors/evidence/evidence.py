@@ -83,6 +83,9 @@ class Readers:
         self.seekers: dict[str, Seeker] = {}
         """What policies seek, by column."""
 
+    def __getstate__(self) -> None:
+        """Nothing is kept for another process: what is sought, and what was seen of it, is found again."""
+
     def seek(self, sought: Sought) -> None:
         """Have `Evidence.met_anywhere` look for this, too."""
         column = sought.column

@@ -24,13 +24,19 @@ Vector = Mapping[str, Any]
 
 def run(vector: Vector, settings: object = None, gates: Collection[str] = ()) -> Run:
     """Replay a vector through its configuration, or through other settings for its component."""
-    name = re.match(r"\S+(?=:)", vector["config"])
-    assert name is not None
-    processors = {name[0]: settings} if settings is not None else vector["config"]
+    name = name_in(vector)
+    processors = {name: settings} if settings is not None else vector["config"]
     recording = [(START + b["at_ms"] * MS, {"resourceSpans": b["resourceSpans"]}) for b in vector["batches"]]
     until = START + vector["shutdown_ms"] * MS
     on = [*gates, *(vector.get("feature_gates") or ())]
-    return replay(whole(name[0], processors), recording, until=until, feature_gates=on)
+    return replay(whole(name, processors), recording, until=until, feature_gates=on)
+
+
+def name_in(vector: Vector) -> str:
+    """Return what a vector's component is called."""
+    name = re.match(r"\S+(?=:)", vector["config"])
+    assert name is not None
+    return name[0]
 
 
 def whole(name: str, processors: object) -> Any:

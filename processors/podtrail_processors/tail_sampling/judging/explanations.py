@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 from podtrail.otlp import Decision, Group, PolicyVote, Shadow, Verdict
 from podtrail_processors.evidence.evidence import Evidence, Readers, Reads
@@ -10,6 +10,7 @@ from podtrail_processors.evidence.sizes import Meter, Size
 from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, NoVote
 from podtrail_processors.tail_sampling.voting.words import cut
 
+NO_SHADOW: Final = Shadow({})
 _LONGEST = 2000
 """Characters of one policy's reasons."""
 
@@ -68,6 +69,14 @@ class Explanations:
             return "" if vote else "it failed"
         return cut(why(policy, vote, trace), _LONGEST)
 
+    def names(self) -> "VotesAlone":
+        """Return what is left to be told when the policies are no more."""
+        return VotesAlone([(one.name, one.type) for one in self._asked], [], [])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Policies that have been replaced are not kept for another process; what they voted is."""
+        return VotesAlone, tuple(self.names())
+
     @cached_property
     def _readers(self) -> Readers:
         return Readers(self._reads, weighs=self._weighs, tells=True)
@@ -77,6 +86,32 @@ class Explanations:
         groups = verdict.groups
         size = _size_of(groups) if self._reads.size else Size()
         return Evidence.of(groups, self._readers, verdict.decided_at, size)
+
+
+class VotesAlone(NamedTuple):
+    """Tells the votes of policies that a configuration had before: what they are, not why."""
+
+    asked: Sequence[tuple[str, str]]
+    """Names and types."""
+    shadows: Sequence[tuple[str, str]]
+    others: Sequence[tuple[str, str]]
+    """Those of the list that was only tried."""
+
+    @property
+    def shadow(self) -> None:
+        """Nothing: one explainer for all verdicts."""
+
+    def explain(self, verdict: Verdict, shadow: Shadow = NO_SHADOW) -> Sequence[PolicyVote]:
+        """Return the vote of each policy."""
+        return [
+            PolicyVote(name, type, votes.get(name), "the configuration that had this policy is no more", tried)
+            for asked, votes, tried in (
+                (self.asked, verdict.votes, False),
+                (self.shadows, shadow.votes, True),
+                (self.others, shadow.set_votes, True),
+            )
+            for name, type in asked
+        ]
 
 
 def why(policy: Evaluator, vote: Decision | None, trace: Evidence) -> str:

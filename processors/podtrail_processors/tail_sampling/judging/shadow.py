@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from podtrail.component import Context, Counter, Metrics
 from podtrail.otlp import Decision, PolicyVote, Shadow, Verdict
 from podtrail_processors.evidence.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.config.sampler import Config
-from podtrail_processors.tail_sampling.judging.explanations import Asked, Explanations
+from podtrail_processors.tail_sampling.judging.explanations import Asked, Explanations, VotesAlone
 from podtrail_processors.tail_sampling.judging.instruments import PREFIX, Instruments
 from podtrail_processors.tail_sampling.judging.judge import Judge, Judgement, asked_for
 from podtrail_processors.tail_sampling.judging.timing import EVERY, PolicyTimes
@@ -112,6 +112,11 @@ class ShadowedJudge(Judge):
             told.append(self._alternative.explanations.told(verdict, shadow.set_votes, shadow=True))
         return [*chain(*told)]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Policies that have been replaced are not kept for another process; what they voted is."""
+        others = self._alternative.explanations.names().asked if self._alternative else []
+        return VotesAlone, (self.explanations.names().asked, self._shadow_explanations.names().asked, others)
+
     def take_over(self, other: Judge) -> None:
         """On reload: have policies go on from memory, shadows that are trusted now as well."""
         super().take_over(other)
@@ -126,7 +131,7 @@ class ShadowedJudge(Judge):
 class _Explained(NamedTuple):
     """Says why of one verdict, with what the shadows voted on it."""
 
-    judge: ShadowedJudge
+    judge: "ShadowedJudge | VotesAlone"
     shadow: Shadow
 
     def explain(self, verdict: Verdict) -> Sequence[PolicyVote]:

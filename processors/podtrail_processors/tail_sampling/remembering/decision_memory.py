@@ -9,6 +9,7 @@ more: about one new trace in 8 billion is not kept. About one id in a thousand i
 import mmap
 from array import array
 from hashlib import blake2b
+from typing import Any
 
 from podtrail.component import Metrics
 from podtrail.otlp import Decision
@@ -23,6 +24,7 @@ _KEPT, _OTHER = 4, 5
 _HASH = 4
 """Bytes of the number by which buckets are found."""
 _FLAG = 1
+_PAGE = 4096
 _MOST_OLDER = 3
 """So many sizes before the last one are remembered."""
 _DECISIONS: tuple[Decision, ...] = ("not_sampled", "dropped", "sampled")
@@ -41,6 +43,18 @@ class Table:
         size = self._buckets * _BUCKET * width
         self._places = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         self._next = array("H", bytes(2 * self._buckets))
+
+    def __getstate__(self) -> Any:
+        places = self._places
+        written = {at: page for at in range(0, len(places), _PAGE) if (page := places[at : at + _PAGE]).strip(b"\0")}
+        return self.promised, self._width, written, self._next.tobytes()
+
+    def __setstate__(self, state: Any) -> None:
+        promised, width, written, following = state
+        self.__init__(promised, width)  # type: ignore[misc]
+        for at, page in written.items():
+            self._places[at : at + len(page)] = page
+        self._next = array("H", following)
 
     def find(self, hash32: int, key: bytes) -> int:
         """Return where a key (or what begins with it) stands in its bucket; -1 when it does not."""

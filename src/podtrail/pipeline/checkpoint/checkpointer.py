@@ -38,7 +38,8 @@ class Checkpointer:
     """Takes the state of one chain, or puts that of another of the same configuration into it.
 
     What a chain is made of is found when it was just made, and stays: wiring (instruments, compiled readers,
-    functions) is not written but stands for itself, everything else is written as far as it has changed.
+    functions) is not written but stands for itself, everything else is written as far as it has changed. The other
+    chain must have been made with the same seed: what was drawn when it was made is part of its configuration.
     """
 
     def __init__(self, chain: ProcessorChain) -> None:
@@ -67,7 +68,7 @@ class Checkpointer:
         pickler = ChainPickler(body.append, [*constants.values(), *self._objects], self._packages)
         with _undisturbed():
             try:
-                pickler.dump({at: tuple(change) for at, change in changes.items()})
+                pickler.dump([(at, tuple(change)) for at, change in changes.items()])
             except (CheckpointError, TypeError, pickle.PicklingError, RecursionError) as error:
                 raise CheckpointError(self._culprit(changes) or str(error)) from error
         classes = {name_of(cls): stamp_of(cls) for cls in pickler.classes}
@@ -88,10 +89,10 @@ class Checkpointer:
         head, body = self._read_head(whole)
         classes = self._find_classes(head)
         has = [*map(self._packages.constant, head["constants"]), *self._objects]
-        with _undisturbed():
-            changes = _read(body, has, classes)
-            for at, change in changes:
-                self._watched[at].apply(change)
+        with _undisturbed(), _read_as_told():
+            changes = [(self._watched[at], Change(*change)) for at, change in ChainUnpickler(body, has, classes).load()]
+            for watched, change in changes:
+                watched.apply(change)
 
     def _read_head(self, whole: memoryview) -> tuple[dict[str, Any], memoryview]:
         at = len(_MAGIC) + _LENGTH
@@ -128,10 +129,11 @@ class Checkpointer:
         return ""
 
 
-def _read(body: memoryview, has: Sequence[Any], classes: dict[str, type]) -> list[tuple[int, Change]]:
+@contextmanager
+def _read_as_told() -> Iterator[None]:
+    """Have it told as such that something is not made up as a checkpoint is."""
     try:
-        changes = ChainUnpickler(body, has, classes).load()
-        return [(at, Change(*change)) for at, change in changes.items()]
+        yield
     except _MALFORMED as error:
         raise CheckpointError(f"it can't be read: {type(error).__name__}: {error}") from error
 

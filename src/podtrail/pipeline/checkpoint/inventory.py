@@ -16,9 +16,11 @@ from podtrail.pipeline.checkpoint.kinds import (
     attributes_of,
     described,
     is_state,
+    is_understood,
     is_value,
     is_wiring,
     name_of,
+    says_its_state,
 )
 
 _Child = tuple[str, Any]
@@ -31,7 +33,7 @@ class Inventory:
         """Take stock of what can be reached from an object.
 
         Raises:
-            CheckpointError: it has a set of several objects that can't be told apart.
+            CheckpointError: there is something of which is not known what it holds; the text says where.
         """
         self.objects: list[Any] = []
         self.paths: list[str] = []
@@ -49,6 +51,11 @@ class Inventory:
     def _visit(self, path: str, obj: Any) -> None:
         if id(obj) in self._known or is_value(obj):
             return
+        if not is_understood(obj):
+            raise CheckpointError(
+                f"{path} is a {name_of(type(obj))}, of which nothing is known: its owner must have a __getstate__ and "
+                "a __setstate__"
+            )
         self._known[id(obj)] = len(self.objects)
         if is_state(obj):
             self.state.append(len(self.objects))
@@ -96,7 +103,7 @@ def children_of(obj: Any) -> Iterator[_Child]:
             yield from _of_mapping(obj)
         case _:
             pass
-    if is_state(obj):
+    if is_state(obj) and not says_its_state(type(obj)):
         yield from ((f".{name}", child) for name, child in attributes_of(obj).items())
 
 
@@ -117,5 +124,7 @@ def _of_mapping(mapping: Any) -> Iterator[_Child]:
 def _content(obj: Any) -> str:
     if not is_state(obj):
         return described(obj)
+    if says_its_state(type(obj)):
+        return described(obj.__getstate__())
     own = obj if isinstance(obj, list | dict | set) else ()
     return described({name: value for name, value in attributes_of(obj).items() if is_value(value)}) + described(own)

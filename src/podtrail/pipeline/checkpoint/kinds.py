@@ -1,25 +1,42 @@
 """What the objects of a chain are: values, state that changes, or wiring that whoever makes a chain makes anew."""
 
 import random
+from array import array
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, KeysView
 from enum import Enum
 from functools import cached_property
-from types import CellType, EllipsisType, FunctionType, ModuleType, NoneType
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    EllipsisType,
+    FunctionType,
+    MappingProxyType,
+    MethodDescriptorType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+    NoneType,
+    WrapperDescriptorType,
+)
 from typing import Any, Final
 
 from pydantic import BaseModel
 
 _ATOMS: Final = (bool, int, float, complex, str, bytes, range, NoneType, EllipsisType, Enum)
-CONTAINERS: Final = (list, dict, set, deque, bytearray)
+_CONTAINERS: Final = (list, dict, set, deque, bytearray, array, random.Random, CellType)
 _WIRING: Final = ("component", "config", "otlp", "pipeline", "recording", "service", "transport")
 _STATE: Final = frozenset({"podtrail.pipeline.chain", "podtrail.pipeline.containment"})
 _TOOLS: Final = frozenset(
-    {"asyncio", "builtins", "concurrent", "contextlib", "functools", "google", "grpc", "io", "itertools", "logging"}
-    | {"operator", "pathlib", "pydantic", "pydantic_core", "re", "string", "struct", "threading", "types", "typing"}
-    | {"weakref"}
+    {"functools", "google", "logging", "operator", "pydantic", "re", "re2", "struct", "types", "typing"}
 )
 """Packages whose objects hold no spans and nothing of them."""
+_FIXED: Final = (
+    *(type, ModuleType, BaseModel, tuple, frozenset, property, KeysView, MappingProxyType),
+    *(FunctionType, BuiltinFunctionType, MethodType, MethodWrapperType, MethodDescriptorType, WrapperDescriptorType),
+    *(staticmethod, classmethod, BaseException),
+)
+"""What never holds anything but what it was made with."""
 
 
 def name_of(cls: type) -> str:
@@ -33,22 +50,31 @@ def is_value(obj: Any) -> bool:
 
 
 def is_state(obj: Any) -> bool:
-    """Say whether an object may come to hold something that is to be kept.
-
-    A class whose `__getstate__` returns None says of its instances that they don't.
-    """
-    cls = type(obj)
-    if isinstance(obj, (*CONTAINERS, random.Random, CellType)):
+    """Say whether an object may come to hold something that is to be kept."""
+    if isinstance(obj, _CONTAINERS):
         return True
-    if isinstance(obj, type | ModuleType | BaseModel | BaseException) or is_wiring(cls.__module__):
+    if isinstance(obj, _FIXED) or is_wiring(type(obj).__module__) or keeps_nothing(obj):
         return False
-    if not hasattr(obj, "__dict__") and next(_slots_of(cls), None) is None:
-        return False
-    return obj.__getstate__() is not None if _says_what_is_kept(cls) else True
+    return says_its_state(type(obj)) or hasattr(obj, "__dict__") or next(_slots_of(type(obj)), None) is not None
 
 
-def _says_what_is_kept(cls: type) -> bool:
-    return any("__getstate__" in base.__dict__ for base in cls.__mro__[:-1])
+def is_understood(obj: Any) -> bool:
+    """Say whether it is known of an object what it holds, or that this need not be known."""
+    cls = type(obj)
+    return is_state(obj) or isinstance(obj, _FIXED) or is_wiring(cls.__module__) or cls is object or keeps_nothing(obj)
+
+
+def says_its_state(cls: type) -> bool:
+    """Say whether a class tells by a `__getstate__` of its own what there is to be kept of its objects."""
+    for base in cls.__mro__[:-1]:
+        if "__getstate__" in base.__dict__:
+            return "__dataclass_fields__" not in base.__dict__
+    return False
+
+
+def keeps_nothing(obj: Any) -> bool:
+    """Say whether there is nothing in an object to be kept, as its `__getstate__` tells by returning None."""
+    return says_its_state(type(obj)) and obj.__getstate__() is None
 
 
 def is_wiring(module: str) -> bool:

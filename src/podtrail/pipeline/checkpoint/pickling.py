@@ -18,7 +18,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from podtrail.pipeline.checkpoint.errors import CheckpointError
-from podtrail.pipeline.checkpoint.kinds import name_of
+from podtrail.pipeline.checkpoint.kinds import keeps_nothing, name_of
 
 _PROTOCOL: Final = 5
 _OF_PYTHON: Final = frozenset(
@@ -133,6 +133,8 @@ class ChainPickler(pickle.Pickler):
             return cls, (obj.value,)
         if cls is type or isinstance(obj, type):
             return self._note(obj)
+        if keeps_nothing(obj):
+            raise CheckpointError(f"it has a {name_of(cls)} that was not there when the chain was made")
         return self._note(cls)
 
     def _note(self, cls: type) -> Any:

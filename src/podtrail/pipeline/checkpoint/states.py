@@ -1,11 +1,12 @@
 """What has changed in an object since it was made, and putting that into another one like it."""
 
 import random
+from array import array
 from collections import deque
 from types import CellType
 from typing import Any, Final, NamedTuple
 
-from podtrail.pipeline.checkpoint.kinds import attributes_of
+from podtrail.pipeline.checkpoint.kinds import attributes_of, says_its_state
 
 _EMPTY: Final = ("empty",)
 _PLAIN: Final = (int, str, bytes, bool)
@@ -29,11 +30,11 @@ class Watched:
     def __init__(self, obj: Any) -> None:
         self.obj = obj
         self._content = _content(obj)
-        self._attributes = attributes_of(obj)
+        self._attributes = _attributes(obj)
 
     def change(self) -> Change | None:
         """Return how it differs now; None when it doesn't."""
-        content, attributes = _content(self.obj), attributes_of(self.obj)
+        content, attributes = _content(self.obj), _attributes(self.obj)
         before = self._attributes
         news = {
             name: value for name, value in attributes.items() if name not in before or not _is_same(value, before[name])
@@ -53,8 +54,14 @@ class Watched:
             object.__delattr__(self.obj, name)
 
 
+def _attributes(obj: Any) -> dict[str, Any]:
+    return {} if says_its_state(type(obj)) else attributes_of(obj)
+
+
 def _content(obj: Any) -> Any:
     """Return what is in an object, apart from its attributes, as something that is pickled by its content."""
+    if says_its_state(type(obj)):
+        return obj.__getstate__()
     match obj:
         case list() | deque():
             return tuple(obj)
@@ -62,7 +69,7 @@ def _content(obj: Any) -> Any:
             return tuple(obj), tuple(obj.values())
         case set():
             return frozenset(obj)
-        case bytearray():
+        case bytearray() | array():
             return bytes(obj)
         case random.Random():
             return obj.getstate()
@@ -76,6 +83,9 @@ def _content(obj: Any) -> Any:
 
 
 def _fill(obj: Any, content: Any) -> None:
+    if says_its_state(type(obj)):
+        obj.__setstate__(content)
+        return
     match obj:
         case list():
             obj[:] = content
@@ -91,6 +101,9 @@ def _fill(obj: Any, content: Any) -> None:
             obj.update(content)
         case bytearray():
             obj[:] = content
+        case array():
+            del obj[:]
+            obj.frombytes(content)
         case random.Random():
             obj.setstate(content)
         case CellType():

@@ -29,6 +29,7 @@ class Grace:
         self._latest = 0
         self._stragglers: list[tuple[int, int, LinkedTrace]] = []
         """Those that arrived before one that was decided earlier, the first of them on top."""
+        self._sequence = 0
 
     def __len__(self) -> int:
         return self._count
@@ -62,7 +63,8 @@ class Grace:
         if arrived >= self._latest:
             self._latest = arrived
         else:
-            heappush(self._stragglers, (arrived, id(node), node))
+            self._sequence += 1
+            heappush(self._stragglers, (arrived, self._sequence, node))
 
     def join(self, node: LinkedTrace, group: Group) -> None:
         """Add late spans to a resting trace."""
