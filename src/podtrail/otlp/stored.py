@@ -4,7 +4,7 @@ All three are unknown fields to every other reader of OTLP, so that a store can 
 
     request as received
     1002 (bytes)     note, its length (3 bytes, little-endian), kind (1 byte)
-    1001 (fixed64)   4 bytes that are the same in all of a file, CRC-32 of length and everything else
+    1001 (fixed64)   4 bytes that are the same in all of a file, CRC-32 of these, the length and everything else
     1000 (fixed64)   arrival, Unix nanoseconds, 0: none (`podtrail.otlp.arrival`)
 """
 
@@ -65,8 +65,8 @@ def write_stored(entry: Entry, mark: bytes) -> list[bytes]:
     note = entry.note + _FOOTER.pack(entry.kind << _KIND_SHIFT | len(entry.note))
     head = _NOTE_TAG + _varint(len(note))
     length = len(entry.body) + len(head) + len(note) + _END.size
-    arrival = entry.arrival.to_bytes(8, "little")
-    check = crc32(arrival, crc32(note, crc32(head, crc32(entry.body, crc32(length.to_bytes(4, "big"))))))
+    check = crc32(entry.body, crc32(mark + length.to_bytes(4, "big")))
+    check = crc32(entry.arrival.to_bytes(8, "little"), crc32(note, crc32(head, check)))
     return [entry.body, head + note + _END.pack(_CHECK_TAG, mark, check, _ARRIVAL_TAG, entry.arrival)]
 
 
@@ -89,7 +89,7 @@ def write_padding(size: int, kind: int, mark: bytes) -> bytes:
     length = size - len(_NOTE_TAG) - width - _FOOTER.size - _END.size
     note = bytes(length) + _FOOTER.pack(kind << _KIND_SHIFT | length)
     head = _NOTE_TAG + _varint(len(note), width)
-    check = crc32(bytes(8), crc32(note, crc32(head, crc32(size.to_bytes(4, "big")))))
+    check = crc32(bytes(8), crc32(note, crc32(head, crc32(mark + size.to_bytes(4, "big")))))
     return head + note + _END.pack(_CHECK_TAG, mark, check, _ARRIVAL_TAG, 0)
 
 
@@ -100,7 +100,7 @@ def mark_of(raw: memoryview) -> bytes | None:
     tag, mark, check, arrival_tag, _ = _END.unpack_from(raw, len(raw) - _END.size)
     if tag != _CHECK_TAG or arrival_tag != _ARRIVAL_TAG:
         return None
-    content = crc32(raw[: -_END.size], crc32(len(raw).to_bytes(4, "big")))
+    content = crc32(raw[: -_END.size], crc32(mark + len(raw).to_bytes(4, "big")))
     return mark if crc32(raw[-8:], content) == check else None
 
 

@@ -1,7 +1,9 @@
 """The file layer: everything that a store does to a disk, and nothing else, so that a test can stand in between."""
 
+import errno
 import os
 import resource
+import stat
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -71,7 +73,11 @@ class SystemDisk:
     def open(self, path: Path, *, create: bool) -> int:
         """Open a file."""
         flags = os.O_RDWR | os.O_CREAT if create else os.O_RDONLY
-        return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+        handle = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            os.close(handle)
+            raise OSError(errno.EINVAL, "it is no regular file", str(path))
+        return handle
 
     def size(self, handle: int) -> int:
         """Return the length of a file."""

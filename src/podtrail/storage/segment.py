@@ -33,6 +33,8 @@ _HEAD = 255
 _PADDING = 254
 _HEAD_NOTE = b"podtrail storage "
 _LARGEST_PADDING = 8 << 20
+_LOOKED_BACK = 1 << 20
+"""Bytes in front of the end of a frame in which its beginning is looked for, where all before it is damaged."""
 LEAST_FRAME = _LENGTH + LEAST
 
 
@@ -174,7 +176,19 @@ class SegmentContent:
         end = self._end_at(at)
         if end and (end == size or self.frame_at(end)):
             return end
-        return next((end for end in ends_of(self.data, self.mark, at + 1) if end == size or self.frame_at(end)), size)
+        for end in ends_of(self.data, self.mark, at + 1):
+            if begin := self._begin_of(end, at + 1):
+                return begin
+            if end == size or self.frame_at(end):
+                return end
+        return size
+
+    def _begin_of(self, end: int, at: int) -> int:
+        """Return where the sound frame begins that ends at `end`, from `at` on; 0 when there is none near."""
+        for begin in range(max(at, end - _LOOKED_BACK), end - LEAST_FRAME + 1):
+            if self._end_at(begin) == end and self.frame_at(begin):
+                return begin
+        return 0
 
     def _is_torn(self, at: int) -> bool:
         """Say whether a frame was begun at `at` and never finished: cut off, or never filled."""
