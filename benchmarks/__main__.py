@@ -1,6 +1,10 @@
-"""`./dev bench`: the measured claims. Each module here has a `main()` that prints ratios of one run."""
+"""`./dev bench`: the measured claims. Each module here has a `main()` that prints ratios of one run.
+
+A `main` that takes arguments is given those behind the name, and returns the exit status.
+"""
 
 import importlib
+import inspect
 import pkgutil
 import sys
 from pathlib import Path
@@ -21,9 +25,13 @@ def _claims() -> dict[str, str]:
 def main(arguments: list[str]) -> int:
     """Run one benchmark, or list them."""
     claims = _claims()
-    if len(arguments) == 1 and arguments[0] in claims:
-        importlib.import_module(f"benchmarks.{arguments[0]}").main()
-        return 0
+    if arguments and arguments[0] in claims:
+        measure = importlib.import_module(f"benchmarks.{arguments[0]}").main
+        if inspect.signature(measure).parameters:
+            return int(measure(arguments[1:]))
+        if len(arguments) == 1:
+            measure()
+            return 0
     for name, claim in claims.items():
         print(f"  ./dev bench {name:<20} {claim}")
     return 2 if arguments else 0

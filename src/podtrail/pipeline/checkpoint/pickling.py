@@ -123,11 +123,7 @@ class ChainPickler(pickle.Pickler):
         """Of which there are objects."""
 
     def reducer_override(self, obj: Any) -> Any:
-        """Take note of an object's class, as `pickle` has it.
-
-        Raises:
-            CheckpointError: its like can't be kept.
-        """
+        """Take note of an object's class, as `pickle` has it."""
         cls = type(obj)
         if cls in self.classes:
             return NotImplemented
