@@ -96,8 +96,8 @@ def test_a_report_shows_the_place_and_what_would_be_right() -> None:
         ("s: {policies: [{type: latencies}]}", "c.yaml:1:23: s::policies::0::type: unknown type 'latencies'"),
         ("s: {policies: [{type: always_sample}]}", "c.yaml:1:16: s::policies::0::name: is required"),
         (
-            "s: {delivery: {sending_queue: {storage: x}}}",
-            "c.yaml:1:32: s::delivery::sending_queue::storage: the Collector has",
+            "s: {delivery: {sending_queue: {batch: x}}}",
+            "c.yaml:1:32: s::delivery::sending_queue::batch: the Collector has",
         ),
         ("s: {endpoint: localhost}", "c.yaml:1:15: s::endpoint: 'localhost' lacks a port"),
         ("s: 5", "c.yaml:1:4: s: must be a map of settings"),

@@ -68,9 +68,12 @@ def request(number: int, spans: int = 3, padding: int = 0) -> ExportTraceService
 
 def ids(sent: ExportTraceServiceRequest) -> Spans:
     """Return the ids of the spans in a request."""
-    return Counter(
-        span.span_id for resource in sent.resource_spans for scope in resource.scope_spans for span in scope.spans
-    )
+    return Counter(in_order(sent))
+
+
+def in_order(sent: ExportTraceServiceRequest) -> list[bytes]:
+    """Return the ids of the spans in a request as they stand in it."""
+    return [span.span_id for resource in sent.resource_spans for scope in resource.scope_spans for span in scope.spans]
 
 
 class Backend:
@@ -83,6 +86,8 @@ class Backend:
         self.seconds = 0.0
         """How long it takes over a request."""
         self.came: Spans = Counter()
+        self.sequence: list[bytes] = []
+        """The ids of all spans in the order in which they came."""
         self.port = 0
         self._lock = threading.Lock()
 
@@ -95,7 +100,9 @@ class Backend:
         if self.status is not grpc.StatusCode.OK:
             context.abort(self.status, "told to")
         with self._lock:
-            self.came += ids(ExportTraceServiceRequest.FromString(raw))
+            came = in_order(ExportTraceServiceRequest.FromString(raw))
+            self.came.update(came)
+            self.sequence += came
         return ExportTraceServiceResponse().SerializeToString()
 
 

@@ -78,6 +78,22 @@ class FileStorage:
         self._open[name] = journal
         return journal
 
+    def ready(self) -> None:
+        """Name what lies here and nobody uses: an exporter or a pipeline that is gone, or no longer stored."""
+        used = {file_name(name) for name, journal in self._open.items() if not journal.closed}
+        for folder in sorted(path for path in self._folder.iterdir() if path.is_dir() and path.name not in used):
+            size = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
+            if size:
+                self._context.log.warning(
+                    "%s holds %d bytes that nothing uses: whose it was is not configured or not stored any more; "
+                    "configure it as it was to have them sent, or remove the folder",
+                    folder,
+                    size,
+                )
+
+    def not_ready(self) -> None:
+        """The pipelines are about to stop, which changes nothing here."""
+
     async def _take_lock(self) -> None:
         until = time.monotonic() + self._config.timeout / SECOND
         while not _locked(self._lock):

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from podtrail.config.duration import MINUTE, SECOND, NonNegativeDuration
-from podtrail.config.model import Model
+from podtrail.config.model import Model, WarningPath
 
 Sizer = Literal["requests", "items", "bytes"]
 
@@ -19,7 +19,10 @@ class RetrySettings(Model):
     )
     initial_interval: NonNegativeDuration = Field(5 * SECOND, description="Wait before the first retry.")
     max_interval: NonNegativeDuration = Field(30 * SECOND, description="Longest wait between two tries.")
-    max_elapsed_time: NonNegativeDuration = Field(5 * MINUTE, description="Give a batch up after this long; 0s: never.")
+    max_elapsed_time: NonNegativeDuration = Field(
+        5 * MINUTE,
+        description="Give a batch up after this long; 0s: never, which is the default with `sending_queue::storage`.",
+    )
     multiplier: float = Field(
         1.5, ge=0, allow_inf_nan=False, description="Factor by which the wait grows from try to try."
     )
@@ -40,11 +43,10 @@ class QueueSettings(Model):
     """The queue in front of an exporter (`sending_queue:`)."""
 
     of_the_collector: ClassVar[Mapping[str, str]] = {
-        "storage": "remove it: the queue lives in memory and is drained on shutdown",
         "batch": "remove it and put the batch processor last in the pipeline",
     }
 
-    enabled: bool = Field(True, description="Queue in memory; otherwise the pipeline waits for each delivery.")
+    enabled: bool = Field(True, description="Have a queue; otherwise the pipeline waits for each delivery.")
     num_consumers: int = Field(10, gt=0, description="Batches under way at once.")
     queue_size: int = Field(
         1000,
@@ -61,6 +63,12 @@ class QueueSettings(Model):
         description="When full, have senders wait for room, for 4 s at most. Otherwise they are refused at once or, "
         "behind a sampler or `batch` or where another exporter has room, what does not fit is dropped and counted.",
     )
+    storage: str | None = Field(
+        None,
+        min_length=1,
+        description="A storage extension (`file_storage`), listed under `service::extensions`: the queue is kept on "
+        "disk, and what was taken is sent after a restart. Absent: it is in memory.",
+    )
     wait_for_result: bool = Field(False, description="Only `false`: the queue acknowledges a batch once it holds it.")
 
     @field_validator("wait_for_result")
@@ -72,6 +80,12 @@ class QueueSettings(Model):
                 "set sending_queue::enabled: false to make the pipeline wait for each delivery"
             )
         return value
+
+    def warnings(self) -> list[tuple[WarningPath, str]]:
+        """Return what is legal but hardly meant."""
+        if self.storage is not None and not self.enabled:
+            return [(("storage",), "has no effect without a queue: enabled is false")]
+        return []
 
 
 class DeliverySettings(Model):

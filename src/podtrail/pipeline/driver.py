@@ -49,6 +49,11 @@ class Outlet:
         """The queues of the other exporters that the same receivers feed."""
         self._patience = math.inf if owe else PATIENCE if patient else queue.patience
 
+    @property
+    def to_be_written(self) -> bool:
+        """Whether what its queue is offered must be on disk before a sender is told so: no log of arrivals has it."""
+        return self.queue.persistent and self._owe is None
+
     def holds_up(self) -> bool:
         """Say whether what it has no room for is to wait. It never is for a stuck exporter while others take."""
         if self._patience is None:
@@ -81,7 +86,8 @@ def refusal(full: Collection[Outlet], spans: int) -> Refused:
     queues = {outlet.exporter: outlet.queue for outlet in full}
     for queue in queues.values():
         queue.refuse(spans)
-    return Refused(f"the sending queue of {', '.join(queues)} is full")
+    failing = next((queue.failing for queue in queues.values() if queue.failing), None)
+    return Refused(f"the sending queue of {', '.join(queues)} {failing or 'is full'}")
 
 
 class Lag:

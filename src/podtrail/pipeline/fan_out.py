@@ -11,6 +11,7 @@ from podtrail.otlp import Batch
 from podtrail.pipeline.chain import SLICE_SPANS
 from podtrail.pipeline.clock import PipelineClock
 from podtrail.pipeline.driver import Driver, Outlet, not_before, obstacle, passing, refusal
+from podtrail.storage import StorageError
 
 DEADLINE = 4.0
 """Seconds that a sender waits for room before it is refused: less than it waits itself (a Collector 5, an SDK 10)."""
@@ -62,6 +63,7 @@ class FanOutConsumer:
         self._receiver = receiver
         self._log = log
         self._drivers = tuple(drivers)
+        self._persistent = _persistent(drivers)
         self._clock = clock
         self._deadline = deadline
         self._open = asyncio.Event()
@@ -89,6 +91,7 @@ class FanOutConsumer:
         """Open, to these pipelines from now on."""
         self._drivers = tuple(drivers)
         self._log = log
+        self._persistent = _persistent(drivers)
         self._open.set()
 
     def ask(self) -> None:
@@ -108,7 +111,7 @@ class FanOutConsumer:
         is waited for any more.
 
         Raises:
-            Refused: a pipeline does not want it now.
+            Refused: a pipeline does not want it now, or its queue can't write it.
             Lost: a processor failed on it.
         """
         came = self._now()
@@ -123,6 +126,22 @@ class FanOutConsumer:
                         came = self._now()
         except TimeoutError:
             raise in_the_way.refuse(batch.span_count) from None
+        await self._written(batch.span_count)
+
+    async def _written(self, spans: int) -> None:
+        """Return when what persistent queues were offered is on disk.
+
+        Raises:
+            Refused: it is not. They keep it in memory all the same, and it may be delivered twice.
+        """
+        for outlet in self._persistent:
+            try:
+                async with asyncio.timeout(self._deadline):
+                    await outlet.queue.flush()
+            except StorageError:
+                raise outlet.refuse(spans) from None
+            except TimeoutError:
+                raise Refused(f"the sending queue of {outlet.exporter} could not be written in time") from None
 
     @contextmanager
     def _in_line(self, batch: Batch) -> Iterator[None]:
@@ -169,7 +188,9 @@ class FanOutConsumer:
             Refused: a pipeline does not want it now.
             Lost: a processor failed on it.
         """
-        if self._log is not None or not self._open.is_set() or any(driver.lock.locked() for driver in self._drivers):
+        if self._log is not None or self._persistent or not self._open.is_set():
+            return False
+        if any(driver.lock.locked() for driver in self._drivers):
             return False
         now = self._now()
         try:
@@ -197,6 +218,8 @@ class FanOutConsumer:
         at_once = passing(self._drivers)
         full = [outlet for driver in at_once for outlet in driver.full(batch)]
         self._admit(batch, now)
+        if failing := [outlet for outlet in full if outlet.queue.failing]:
+            raise refusal(failing, batch.span_count)
         if full and len(full) == sum([len(driver.outlets) for driver in self._drivers]):
             raise refusal(full, batch.span_count)
         if not batch.arrived:
@@ -215,3 +238,9 @@ class FanOutConsumer:
         for driver in drivers:
             if driver.chain.outbox:
                 driver.wake()
+
+
+def _persistent(drivers: Sequence[Driver]) -> Sequence[Outlet]:
+    """Return an outlet to each persistent queue that these pipelines lead to."""
+    found = {outlet.queue: outlet for driver in drivers for outlet in driver.outlets if outlet.to_be_written}
+    return tuple(found.values())

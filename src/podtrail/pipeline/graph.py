@@ -117,13 +117,34 @@ class Graph:
 
     def _queue(self, id: str) -> Running[SendingQueue]:
         running = self.exporters[id]
-        if self._predecessor and self._predecessor.exporters.get(id) is running:
-            return self._predecessor.queues[id]
         config = running.settings.config
         delivery = config if isinstance(config, DeliverySettings) else None
+        storage = self._storage(delivery)
+        before = self._predecessor.queues.get(id) if self._predecessor else None
+        same = self._predecessor is not None and self._predecessor.exporters.get(id) is running
+        if before and same and before.component.storage is storage:
+            return before
         context = self._host.context(id)
-        queue = SendingQueue(running.component, id, delivery, context.metrics, context.log, rng=context.rng)
+        predecessor = before.component if before else None
+        queue = SendingQueue(
+            running.component,
+            id,
+            delivery,
+            context.metrics,
+            context.log,
+            rng=context.rng,
+            storage=storage,
+            predecessor=predecessor,
+        )
         return Running(running.settings, queue, running.failures)
+
+    def _storage(self, delivery: DeliverySettings | None) -> StorageProvider | None:
+        """Return where a queue is kept on disk, if it is."""
+        if delivery is None or not delivery.sending_queue.enabled or delivery.sending_queue.storage is None:
+            return None
+        storage = self.extensions[delivery.sending_queue.storage].component
+        assert isinstance(storage, StorageProvider), "the settings name a storage"
+        return storage
 
     def _store(self, id: str) -> Store:
         before = self._predecessor.stores.get(id) if self._predecessor else None
@@ -395,9 +416,8 @@ class Graph:
             balance(
                 id,
                 [(d, o) for d in (*self.drivers, *self._retired) for o in d.outlets if o.exporter == id],
-                queue.held(),
+                queue,
                 durable,
-                sum(batch.span_count for _, batch in queue.unfinished()),
             )
             for id, queue in ((id, self.queues[id].component) for id in self.exporters)
         ]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from podtrail.component import Ledger
 from podtrail.pipeline.driver import Driver, Outlet
+from podtrail.pipeline.sending import SendingQueue
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,34 +40,36 @@ class Balance:
 
 
 def balance(
-    exporter: str, feeding: Sequence[tuple[Driver, Outlet]], in_queue: int, durable: Collection[str], kept: int
+    exporter: str, feeding: Sequence[tuple[Driver, Outlet]], queue: SendingQueue, durable: Collection[str]
 ) -> Balance:
     """Return the balance of one exporter.
 
     Args:
         exporter: its id.
         feeding: the pipelines that feed it.
-        in_queue: spans that its queue holds.
+        queue: its queue.
         durable: the pipelines whose spans are on disk while they are undecided.
-        kept: spans in the queue that are on disk.
     """
     pipelines = [driver.chain.ledger for driver, _ in feeding]
-    outlets = [outlet.ledger for _, outlet in feeding]
+    outlets = [*[outlet.ledger for _, outlet in feeding], queue.recovered]
     dropped: Counter[str] = Counter()
     for driver, outlet in feeding:
         dropped.update(driver.chain.ledger.dropped)
         dropped.update(outlet.ledger.dropped)
+    dropped.update(queue.recovered.dropped)
     return Balance(
         exporter=exporter,
-        received=sum(ledger.received for ledger in pipelines) - sum(outlet.missed for _, outlet in feeding),
+        received=sum(ledger.received for ledger in pipelines)
+        - sum(outlet.missed for _, outlet in feeding)
+        + queue.recovered.received,
         created=sum(ledger.created for ledger in pipelines),
         delivered=sum(ledger.delivered for ledger in outlets),
         sampled_out=sum(ledger.sampled_out for ledger in pipelines),
         rejected=sum(ledger.rejected for ledger in (*pipelines, *outlets)),
         in_memory=sum(driver.chain.held() for driver, _ in feeding),
-        in_queue=in_queue,
+        in_queue=queue.held(),
         dropped=dropped,
-        stored=kept + sum(driver.chain.held() for driver, _ in feeding if driver.id in durable),
+        stored=queue.kept() + sum(driver.chain.held() for driver, _ in feeding if driver.id in durable),
         undelivered=sum(ledger.dropped.total() for ledger in outlets),
     )
 

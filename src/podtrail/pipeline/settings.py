@@ -12,6 +12,7 @@ from podtrail.config.ids import parse_id
 from podtrail.config.nodes import ListNode, MapNode, ScalarNode, child, descend, place_of, plain
 from podtrail.config.problem import Path, did_you_mean, in_order
 from podtrail.config.telemetry import TelemetryConfig
+from podtrail.config.types import DeliverySettings
 from podtrail.config.validation import Validator
 from podtrail.pipeline.loops import loops, overwritten
 
@@ -139,6 +140,7 @@ class _Reading:
         if not {"receivers", "exporters"} & set(self._idle):
             self._refuse_overwriting(sections, pipelines)
             self._refuse_loops(sections, pipelines)
+        self._check_queues(sections, service, pipelines)
         if self._check.problems:
             raise ConfigError(self._check.problems, (*self._unset, *self._check.warnings))
         self._warn_of_unused(sections, service, pipelines)
@@ -260,6 +262,18 @@ class _Reading:
         pipelines = tuple(pipeline for pipeline in found if pipeline is not None)
         self._refuse_two_logs(pipelines)
         return pipelines
+
+    def _check_queues(
+        self,
+        sections: Mapping[str, Mapping[str, Any]],
+        service: ServiceSettings,
+        pipelines: tuple[PipelineSettings, ...],
+    ) -> None:
+        """Check the storages of persistent queues."""
+        for id in dict.fromkeys(id for pipeline in pipelines for id in pipeline.exporters):
+            found = sections["exporters"].get(id)
+            if found is not None and isinstance(found.config, DeliverySettings):
+                self._storage(("exporters", id, "sending_queue", "storage"), service.extensions, sections)
 
     def _refuse_two_logs(self, pipelines: Sequence[PipelineSettings]) -> None:
         """What a receiver hands over is written once: all durable pipelines that it feeds share a storage."""

@@ -2,7 +2,7 @@
 
 from podtrail.otlp.stored import Entry
 from podtrail.storage.disk import Disk, SystemDisk
-from podtrail.storage.errors import StorageError
+from podtrail.storage.errors import StorageError, UnreadableEntry
 from podtrail.storage.instruments import StorageDamage, StorageInstruments
 from podtrail.storage.journal import Journal
 from podtrail.storage.provider import StorageProvider
@@ -21,6 +21,7 @@ __all__ = [
     "StorageProvider",
     "SystemDisk",
     "ThreadWorker",
+    "UnreadableEntry",
     "Worker",
     "inline",
 ]

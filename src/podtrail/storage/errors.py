@@ -7,3 +7,7 @@ class StorageError(Exception):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
+
+
+class UnreadableEntry(StorageError):
+    """What stood at a position is damaged or gone: it will never be read."""

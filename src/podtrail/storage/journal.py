@@ -7,7 +7,7 @@ from pathlib import Path
 
 from podtrail.otlp.stored import Entry
 from podtrail.storage.disk import Disk, largest_file
-from podtrail.storage.errors import StorageError
+from podtrail.storage.errors import StorageError, UnreadableEntry
 from podtrail.storage.group_commit import GroupCommit
 from podtrail.storage.instruments import StorageInstruments
 from podtrail.storage.recovery import open_folder, read_entry, read_segment
@@ -130,17 +130,22 @@ class Journal:
         """Return the entry at a position.
 
         Raises:
-            StorageError: it can't be read, or there is none.
+            UnreadableEntry: it is damaged, or gone.
+            StorageError: it can't be read now.
         """
         if (entry := self._group.unwritten(position)) is not None:
             return entry
         try:
             found = await self._worker("reader").do(partial(read_entry, self.folder, self._disk, position))
+        except FileNotFoundError:
+            found = None
         except OSError as error:
             self._instruments.failed("read")
             raise StorageError(f"can't read {self.folder}: {error.strerror}") from error
         if found is None:
-            raise StorageError(f"{self.folder}: nothing can be read in segment {position.segment} at {position.offset}")
+            raise UnreadableEntry(
+                f"{self.folder}: nothing can be read in segment {position.segment} at {position.offset}"
+            )
         return found
 
     def cut(self) -> int:

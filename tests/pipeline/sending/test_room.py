@@ -8,7 +8,7 @@ import pytest
 
 from podtrail.component import Ledger, Permanent
 from podtrail.otlp import Batch, Verdict
-from podtrail.pipeline.sending.batching import PendingBatches
+from podtrail.pipeline.sending.pending import PendingBatches
 
 MOST_SPANS, MOST_BYTES = 8192, 512 << 10
 

@@ -1,80 +1,17 @@
-"""What leaves as one request: small batches put together, large ones cut."""
+"""What leaves as one request: large batches are cut."""
 
-from collections import deque
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain
 
-from podtrail.component import Ledger
-from podtrail.otlp import Batch, Group, frame, merge, split
+from podtrail.otlp import Batch, Group, frame, split
 
-_MOST_SPANS = 8192
-_MOST_BYTES = 512 << 10
+MOST_BYTES = 512 << 10
 """Below the 4 MiB that servers take unless told otherwise; gzip in gRPC holds the event loop up for about 15 ms."""
 LARGEST_REQUEST = 64 << 20
 """What the OTLP specification lets a client send at most."""
 _FRAMING = 16
 """Room for a message's tag and length, generously."""
-
-
-@dataclass(slots=True, eq=False)
-class Offered:
-    """A batch as it was offered, until all of it has come to an end."""
-
-    batch: Batch
-    left: int
-    """Spans in it without an end."""
-    done: Callable[[], None] | None
-    """To be called at its end; the batch of who wants to be called is kept when the queue is cut off."""
-
-
-@dataclass(slots=True, eq=False)
-class PendingBatches:
-    """Batches of one pipeline that wait to leave together."""
-
-    ledger: Ledger
-    cost: int
-    """What they take of the queue's capacity, in the sizer's unit."""
-    spans: int
-    """Spans in them whose end is not in the ledger yet."""
-    decisions: int
-    """Verdicts in them of which the same is true."""
-    size: int
-    """Bytes."""
-    ripe_at: float
-    """When they leave even if there is room for more, in the loop's time."""
-    batches: deque[Offered] = field(default_factory=deque)
-    """Those without an end."""
-
-    def takes(self, ledger: Ledger, spans: int, size: int) -> bool:
-        """Say whether a batch of so many spans and bytes may join."""
-        return self.ledger is ledger and self.spans + spans <= _MOST_SPANS and self.size + size <= _MOST_BYTES
-
-    def pieces(self) -> Iterator[Batch]:
-        """Yield what is to be sent, request by request."""
-        return cut(merge([offered.batch for offered in self.batches]))
-
-    def ended(self, spans: int, decisions: int) -> None:
-        """Take note that so many more of the spans, in order, and of the verdicts have come to an end."""
-        self.spans -= spans
-        self.decisions -= decisions
-        while self.batches and self.batches[0].left <= spans:
-            first = self.batches.popleft()
-            spans -= first.left
-            if first.done is not None:
-                first.done()
-        if self.batches:
-            self.batches[0].left -= spans
-
-    def cut_off(self) -> tuple[int, int]:
-        """Forget what nobody else keeps; return its spans and verdicts without an end."""
-        lost = [offered for offered in self.batches if offered.done is None]
-        spans = sum([offered.left for offered in lost])
-        decisions = min(self.decisions, sum([len(offered.batch.verdicts) for offered in lost]))
-        self.batches = deque([offered for offered in self.batches if offered.done is not None])
-        self.spans -= spans
-        self.decisions -= decisions
-        return spans, decisions
 
 
 def request_size(batch: Batch) -> int:
@@ -87,7 +24,7 @@ def cut(batch: Batch) -> Iterator[Batch]:
 
     A single span may exceed the bound: its size is for the caller to judge by `request_size`.
     """
-    if request_size(batch) <= _MOST_BYTES:
+    if request_size(batch) <= MOST_BYTES:
         yield batch
         return
     verdicts = batch.verdicts
@@ -98,7 +35,7 @@ def cut(batch: Batch) -> Iterator[Batch]:
         more = len(group.spans) + _FRAMING
         if group.resource != resource or group.scope != scope:
             more += len(group.resource) + len(group.scope) + _FRAMING
-        if piece and size + more > _MOST_BYTES:
+        if piece and size + more > MOST_BYTES:
             yield replace(batch, groups=piece, verdicts=verdicts)
             verdicts = ()
             piece, size = [], 0
@@ -109,9 +46,26 @@ def cut(batch: Batch) -> Iterator[Batch]:
     yield replace(batch, groups=piece, verdicts=verdicts)
 
 
+def without_first(batch: Batch, spans: int) -> Batch:
+    """Return a batch without its first spans, so many; without its verdicts too if these are any."""
+    if spans <= 0:
+        return batch
+    groups: list[Group] = []
+    for group in batch.groups:
+        if spans >= group.span_count:
+            spans -= group.span_count
+        elif spans:
+            rest = split(group.spans)[spans:]
+            groups.append(group._replace(spans=frame(rest), span_count=len(rest)))
+            spans = 0
+        else:
+            groups.append(group)
+    return replace(batch, groups=groups, verdicts=())
+
+
 def _cut_group(group: Group) -> Iterator[Group]:
     """Yield a group whole, or in runs of its spans when a request could not hold it."""
-    bound = _MOST_BYTES - len(group.resource) - len(group.scope) - 2 * _FRAMING
+    bound = MOST_BYTES - len(group.resource) - len(group.scope) - 2 * _FRAMING
     if len(group.spans) <= bound:
         yield group
         return

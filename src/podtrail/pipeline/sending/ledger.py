@@ -27,7 +27,11 @@ class DeliveryLedger:
         )
         for counter in (self._sent, self._failed, self._not_enqueued):
             counter.add(0, exporter_id)
+        self._recovered = metrics.counter(
+            "otelcol_exporter_queue_recovered_spans", "Spans that were in a persistent queue at the start.", _LABELS
+        )
         self._failing = False
+        self._unreadable = False
         self._overflow = Overflow(log, remedy)
         self._cut_off = 0
         self._decisions_cut_off = 0
@@ -76,17 +80,39 @@ class DeliveryLedger:
             self._log.warning("dropped %s (shutdown): not delivered within the time to stop", lost)
             self._cut_off = self._decisions_cut_off = 0
 
-    def did_not_fit(self, ledger: Ledger, spans: int, decisions: int) -> None:
-        """Enter what found the queue full and is lost."""
+    def recovered(self, spans: int) -> None:
+        """Tell of what was on disk at the start."""
+        self._recovered.add(spans, self._id)
+        if spans:
+            self._log.info("sends %s that were in its queue when podtrail ended", in_words(spans, 0))
+
+    def stays(self, spans: int) -> None:
+        """Tell of what is on disk at the end."""
+        if spans:
+            self._log.info("%s stay in its queue on disk, and are sent after the next start", in_words(spans, 0))
+
+    def unreadable(self, reason: str) -> None:
+        """Tell of what can't be read from the disk now; it is tried again."""
+        if not self._unreadable:
+            self._log.error("cannot read its queue, trying again: %s", reason)
+        self._unreadable = True
+
+    def damaged(self, ledger: Ledger, spans: int, reason: str) -> None:
+        """Enter what can't be read from the disk any more."""
+        self._lose(ledger, spans, 0, "damaged")
+        self._log.error("dropped %s (damaged): %s", in_words(spans, 0), reason)
+
+    def did_not_fit(self, ledger: Ledger, spans: int, decisions: int, failing: str | None = None) -> None:
+        """Enter what found the queue full and is lost; `failing`: why a persistent one can write nothing."""
         ledger.drop("queue_full", spans)
         self._not_enqueued.add(spans, self._id)
         self._drop_decisions(decisions, "queue_full")
-        self._overflow.lost(spans, decisions)
+        self._overflow.lost(spans, decisions, failing)
 
-    def refused(self, spans: int) -> None:
-        """Count spans that were not taken because the queue is full: their sender keeps them."""
+    def refused(self, spans: int, failing: str | None = None) -> None:
+        """Count spans that were not taken for want of room: their sender keeps them."""
         self._not_enqueued.add(spans, self._id)
-        self._overflow.refused(spans)
+        self._overflow.refused(spans, failing)
 
     def _lose(self, ledger: Ledger, spans: int, decisions: int, reason: str) -> None:
         ledger.drop(reason, spans)

@@ -23,17 +23,20 @@ class Overflow:
         self._lost = 0
         self._lost_decisions = 0
         self._refused = 0
+        self._failing: str | None = None
         self._since = ""
         self._timer: asyncio.TimerHandle | None = None
 
-    def lost(self, spans: int, decisions: int) -> None:
-        """Spans and decisions were dropped."""
+    def lost(self, spans: int, decisions: int, failing: str | None = None) -> None:
+        """Spans and decisions were dropped; `failing`: why the queue can't write to its disk, if that is the reason."""
+        self._failing = failing
         self._lost += spans
         self._lost_decisions += decisions
         self._tell_in_time()
 
-    def refused(self, spans: int) -> None:
-        """Spans were not taken."""
+    def refused(self, spans: int, failing: str | None = None) -> None:
+        """Spans were not taken; `failing` as for those lost."""
+        self._failing = failing
         self._refused += spans
         self._tell_in_time()
 
@@ -61,6 +64,8 @@ class Overflow:
         if self._refused:
             happened.append(f"refused requests with {self._refused} spans, to be sent again")
         if happened:
-            self._log.warning("the queue is full: %s, since %s; %s", " and ".join(happened), self._since, self._remedy)
+            why = f"the queue {self._failing}" if self._failing else "the queue is full"
+            remedy = "make room on its disk" if self._failing else self._remedy
+            self._log.warning("%s: %s, since %s; %s", why, " and ".join(happened), self._since, remedy)
         self._lost = self._lost_decisions = self._refused = 0
         self._since = time.strftime("%H:%M:%SZ", time.gmtime())

@@ -63,7 +63,7 @@ def plan_for(settings: DeliverySettings | None) -> SendingPlan:
         longest=retry.max_interval / _NANOSECONDS,
         multiplier=retry.multiplier,
         randomization=retry.randomization_factor,
-        give_up_after=retry.max_elapsed_time / _NANOSECONDS,
+        give_up_after=_give_up_after(settings),
     )
     return SendingPlan(
         consumers=queue.num_consumers if queue.enabled else 1,
@@ -76,3 +76,11 @@ def plan_for(settings: DeliverySettings | None) -> SendingPlan:
         timeout=settings.timeout / _NANOSECONDS or None,
         backoff=backoff if retry.enabled else None,
     )
+
+
+def _give_up_after(settings: DeliverySettings) -> float:
+    """Return after how many seconds a batch is given up: what a queue keeps on disk never, unless that is asked for."""
+    retry = settings.retry_on_failure
+    if settings.sending_queue.storage is not None and "max_elapsed_time" not in retry.model_fields_set:
+        return 0.0
+    return retry.max_elapsed_time / _NANOSECONDS

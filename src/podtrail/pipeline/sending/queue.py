@@ -3,24 +3,41 @@
 import asyncio
 import logging
 import random
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Self, cast
 
-from podtrail.component import Exporter, Ledger, Metrics, Permanent, Retryable, WantsArrivals, WantsVerdicts
+from podtrail.component import (
+    Exporter,
+    Ledger,
+    Metrics,
+    Permanent,
+    Retryable,
+    StartError,
+    WantsArrivals,
+    WantsVerdicts,
+)
 from podtrail.component.failures import FailureReporter
 from podtrail.config.types import DeliverySettings
 from podtrail.otlp import Batch
-from podtrail.pipeline.sending.batching import LARGEST_REQUEST, Offered, PendingBatches, request_size
+from podtrail.pipeline.sending.backlog import Backlog
+from podtrail.pipeline.sending.batching import LARGEST_REQUEST, request_size
 from podtrail.pipeline.sending.ledger import DeliveryLedger
+from podtrail.pipeline.sending.pending import Offered, PendingBatches
 from podtrail.pipeline.sending.plan import plan_for
+from podtrail.pipeline.sending.queue_journal import QueueJournal
+from podtrail.pipeline.sending.recovery import find_batches, in_line
 from podtrail.pipeline.sending.retry_sender import RetrySender
 from podtrail.pipeline.sending.timeout_sender import TimeoutSender
+from podtrail.storage import StorageError, StorageProvider, UnreadableEntry
 
 _VERDICT_SIZE = 512
 """About what a verdict takes in memory, its spans aside."""
+_MOST_UNWRITTEN = 64 << 20
+"""Bytes that are taken into memory alone while the disk takes nothing."""
+_READ_AGAIN = 1.0
+"""Seconds until a disk that can't be read is tried again."""
 
 
 class SendingQueue:
@@ -28,6 +45,8 @@ class SendingQueue:
 
     Small batches of one pipeline leave together: they wait a moment for more, unless it is full, somebody waits for
     room, or the queue is being drained. Consumers are tasks that live while there is work.
+
+    A persistent queue (`sending_queue::storage`) writes what it is offered, and goes on with it after a restart.
     """
 
     def __init__(
@@ -39,6 +58,8 @@ class SendingQueue:
         log: logging.LoggerAdapter[logging.Logger],
         *,
         rng: random.Random | None = None,
+        storage: StorageProvider | None = None,
+        predecessor: "SendingQueue | None" = None,
     ) -> None:
         """Make the queue of an exporter, which the caller enters and leaves around it.
 
@@ -49,8 +70,11 @@ class SendingQueue:
             metrics: where the `otelcol_exporter_…` instruments live.
             log: the exporter's log.
             rng: draws the jitter between tries.
+            storage: where a persistent queue keeps what it is offered; opened on entering.
+            predecessor: on reload the exporter's queue before, which is left by the time that this one is entered.
         """
         self._plan = plan = plan_for(settings)
+        self._id = exporter_id
         self._ledger = DeliveryLedger(exporter_id, metrics, log, plan.remedy)
         self._wants_verdicts = isinstance(exporter, WantsVerdicts) and exporter.wants_verdicts
         self._wants_arrivals = isinstance(exporter, WantsArrivals) and exporter.wants_arrivals
@@ -61,35 +85,46 @@ class SendingQueue:
             hurry=self._hurry,
             rng=rng or random.Random(),  # noqa: S311 - jitter, not secrets
             on_failure=self._ledger.trying_again,
+            once_in_a_hurry=storage is not None,
         )
-        self._line: deque[PendingBatches] = deque()
-        self._under_way: list[PendingBatches] = []
-        """What has left the line, in its order; at the end, what is kept of it."""
+        self.storage = storage
+        self._journal: QueueJournal | None = None
+        self._predecessor = predecessor
+        self.recovered: Ledger = Ledger() if predecessor is None else predecessor.recovered
+        """What became of the spans that were on disk at the start: `received`, and how they ended."""
+        self._backlog = Backlog(plan, joins=not self._wants_arrivals)
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self._used = 0
-        self._held = 0
         self._released = asyncio.Event()
-        self.full = False
-        """Whether it has turned something away since something last left it."""
         self._got_on = 0.0
         """When something was delivered, or began to wait in an empty queue; in the loop's time."""
+        self._entered = False
+        self._leaves_rest = False
+        """Whether, at the end, what is left is left to the disk."""
         self._closed = False
         labels = ("exporter",)
         metrics.gauge("otelcol_exporter_queue_size", "What the queue holds, in its sizer's unit.", labels).read_from(
-            lambda: self._used, exporter_id
+            lambda: self._backlog.used, exporter_id
         )
         metrics.gauge("otelcol_exporter_queue_capacity", "What the queue may hold.", labels).read_from(
             lambda: plan.capacity, exporter_id
         )
 
     async def __aenter__(self) -> Self:
+        if self.storage is not None:
+            await self._recover(self.storage)
+        if self._predecessor is not None:  # what it has left on disk is received anew by who recovers it
+            self.recovered.received -= self._predecessor.left_on_disk()
+        self._entered, self._predecessor = True, None
         return self
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
         await self.drain(0)
+        if self._journal is not None:
+            await self._journal.close()
+            self._ledger.stays(self._backlog.held)
 
     @property
     def patience(self) -> float | None:
@@ -99,33 +134,57 @@ class SendingQueue:
     @property
     def idle(self) -> float:
         """Seconds since it got on: has delivered something, or had nothing to deliver."""
-        return self._now() - self._got_on if self._used else 0.0
+        return self._now() - self._got_on if self._backlog.used else 0.0
+
+    @property
+    def full(self) -> bool:
+        """Whether it has turned something away since something last left it."""
+        return self._backlog.full
+
+    @property
+    def persistent(self) -> bool:
+        """Whether what it is offered is to be on disk before its sender is told that it was taken."""
+        return self.storage is not None
+
+    @property
+    def failing(self) -> str | None:
+        """Why a persistent queue can write nothing now; None while it can."""
+        return self._journal.failing if self._journal is not None else None
 
     def held(self) -> int:
-        """Return the spans that wait or are under way, or are kept by who offered them."""
-        return self._held
+        """Return the spans that wait or are under way, or are kept: on disk, or by who offered them."""
+        return self._backlog.held
+
+    def kept(self) -> int:
+        """Return the spans that outlive the process: all that is held, once this is drained."""
+        return self._backlog.held if self._closed else 0
+
+    def left_on_disk(self) -> int:
+        """Return the spans that this, or the queue before if this never began, has left on disk."""
+        if not self._entered:
+            return 0 if self._predecessor is None else self._predecessor.left_on_disk()
+        return sum([pending.spans for pending in self._backlog if pending.is_stored])
 
     def unfinished(self) -> Sequence[tuple[Ledger, Batch]]:
         """Return the batches that were offered with a `done` that was not called yet, in order."""
         return [
             (pending.ledger, offered.batch)
-            for pending in (*self._under_way, *self._line)
+            for pending in self._backlog
             for offered in pending.batches
-            if offered.done is not None
+            if offered.done is not None and offered.batch is not None
         ]
 
     def has_room(self, batch: Batch, ledger: Ledger) -> bool:
-        """Say whether a batch is admitted. An empty queue admits anything, or a large batch would wait for ever."""
-        if self._closed or not self._used or not (batch.groups or self._wants_verdicts):
+        """Say whether a batch is admitted: none is while a persistent queue can write nothing."""
+        if self._closed or not (batch.groups or (batch.verdicts and self._wants_verdicts)):
             return True
-        if self._plan.sizer == "requests" and self._used < self._plan.capacity:
-            return True
-        spans, size = self._weigh(batch)
-        return self._fits(self._cost(self._joined_by(ledger, spans, size), spans, size))
+        if self.failing is not None:
+            return False
+        return self._backlog.has_room_for_anything or self._backlog.fits(ledger, *self._weigh(batch))
 
     async def room(self) -> None:
-        """Return when something has left the queue, at once when nothing is in it."""
-        if self._used:
+        """Return when something has left the queue, at once when nothing is in it and it may be written to."""
+        if self._backlog.used or self.failing is not None:
             self._ripen()
             self._released.clear()
             await self._released.wait()
@@ -135,14 +194,15 @@ class SendingQueue:
     ) -> None:
         """Take a batch over and enter its end in `ledger`.
 
-        What does not fit is lost and counted as `queue_full`, unless it is to be taken `at_any_rate`.
+        What does not fit is lost and counted as `queue_full`, unless it is to be taken `at_any_rate`. A persistent
+        queue begins to write it: `flush` returns when it is on disk. While the disk fails it is taken into memory.
 
         Args:
             batch: to be delivered.
             ledger: the pipeline's share.
             at_any_rate: whether it is taken when it does not fit.
-            done: called once when all of the batch has come to an end, whatever end; not when the queue is cut off
-                before. What is left then is no loss: it stays among what is `held`, and `unfinished`.
+            done: called once when all of the batch has come to an end, whatever end, or is on disk; not when the queue
+                is cut off before. What is left then is no loss: it stays among what is `held`, and `unfinished`.
         """
         if batch.verdicts and not self._wants_verdicts:
             batch = replace(batch, verdicts=())
@@ -150,57 +210,59 @@ class SendingQueue:
             if done is not None:
                 done()
             return
-        spans, size = self._weigh(batch)
-        offered = Offered(batch, spans, done)
-        if self._closed:
-            self._held += spans
-            late = PendingBatches(ledger, 0, spans, len(batch.verdicts), size, 0.0, deque([offered]))
-            self._under_way.append(late)
-            self._finish(late)
-            return
-        last = self._joined_by(ledger, spans, size)
-        cost = self._cost(last, spans, size)
-        if not at_any_rate and not self._fits(cost):
-            self._ledger.did_not_fit(ledger, spans, len(batch.verdicts))
+        if not at_any_rate and not self._closed and not self._may_take(batch, ledger):
+            self._ledger.did_not_fit(ledger, batch.span_count, len(batch.verdicts), self.failing)
             self._ripen()
             if done is not None:
                 done()
             return
-        if not self._used:
+        if not self._backlog.used:
             self._got_on = self._now()
-        if last is None:
-            last = PendingBatches(ledger, 0, 0, 0, 0, ripe_at=self._now() + self._plan.linger)
-            self._line.append(last)
-        last.batches.append(offered)
-        last.cost += cost
-        last.spans += spans
-        last.decisions += len(batch.verdicts)
-        last.size += size
-        self._used += cost
-        self._held += spans
+        journal = self._journal
+        if journal is None or journal.closed or journal.failing:
+            self._take(Offered(batch, batch.span_count, done), ledger)
+        else:
+            pieces = list(journal.pieces(batch))
+            done = _after(len(pieces), done)
+            for piece in pieces:
+                offered = Offered(piece, piece.span_count, done)
+                journal.add(offered, self._weigh(piece)[1])
+                self._take(offered, ledger)
+        if self._closed and (journal is None or journal.closed):
+            self._cut_off()
         self._see_to_it()
+
+    async def flush(self) -> None:
+        """Return when all that was offered is on disk, where that is to be.
+
+        Raises:
+            StorageError: it can't be.
+        """
+        if self._journal is not None:
+            await self._journal.flush()
 
     def refuse(self, spans: int) -> None:
         """Count spans that were not taken for want of room: their sender keeps them."""
-        self._ledger.refused(spans)
+        self._ledger.refused(spans, self.failing)
         self._ripen()
 
     async def drain(self, seconds: float, *, patient: bool = False) -> None:
         """Deliver what is here, waits between tries cut short; after `seconds` what remains is dropped. Then closed.
 
-        What was offered with a `done` is not dropped but kept, as it is.
+        What is on disk is not dropped but stays there, at once when the other side does not take something; so is kept
+        what was offered with a `done`.
         When `patient` there are as many seconds again as long as something leaves in them.
         """
         until = self._now() + seconds
-        held = self._held
+        held = self._backlog.held
         self._hurry.set()
         self._see_to_it()
         while self._tasks:
             left = until - self._now()
             if left <= 0:
-                if not patient or self._held >= held:
+                if not patient or self._backlog.held >= held:
                     break
-                held, left, until = self._held, seconds, self._now() + seconds
+                held, left, until = self._backlog.held, seconds, self._now() + seconds
             await asyncio.wait(self._tasks, timeout=left)
         self._closed = True
         if self._timer is not None:
@@ -210,9 +272,40 @@ class SendingQueue:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
-        while self._line:
-            self._finish(self._next())
+        if self._journal is not None:
+            await self._journal.settle()
+        self._cut_off()
         self._ledger.close()
+
+    async def _recover(self, storage: StorageProvider) -> None:
+        """Take up what is on disk.
+
+        Raises:
+            StartError: the journal can't be opened.
+        """
+        try:
+            journal = await storage.open("exporter_" + self._id.replace("/", "_"))
+        except StorageError as error:
+            raise StartError(f"sending_queue::storage: {error.reason}") from error
+        found = await find_batches(journal)
+        self._journal = QueueJournal(journal, found)
+        for pending in in_line(found, self.recovered, joins=not self._wants_arrivals):
+            self._backlog.restore(pending)
+        self.recovered.received += self._backlog.held
+        self._got_on = self._now()
+        self._ledger.recovered(self._backlog.held)
+        self._see_to_it()
+
+    def _may_take(self, batch: Batch, ledger: Ledger) -> bool:
+        if self.failing is not None:
+            return self._backlog.in_memory + batch.size <= _MOST_UNWRITTEN
+        return self._backlog.fits(ledger, *self._weigh(batch))
+
+    def _take(self, offered: Offered, ledger: Ledger) -> None:
+        assert offered.batch is not None
+        _, size = self._weigh(offered.batch)
+        ripe_at = self._now() + self._plan.linger
+        self._backlog.add(offered, ledger, len(offered.batch.verdicts), size, ripe_at)
 
     def _weigh(self, batch: Batch) -> tuple[int, int]:
         size = batch.size
@@ -220,23 +313,9 @@ class SendingQueue:
             size += sum(_VERDICT_SIZE + sum(len(group.spans) for group in v.groups) for v in batch.verdicts)
         return batch.span_count, size
 
-    def _joined_by(self, ledger: Ledger, spans: int, size: int) -> PendingBatches | None:
-        """Return what a batch would leave together with, if it is here already."""
-        if self._wants_arrivals or not self._line or not self._line[-1].takes(ledger, spans, size):
-            return None
-        return self._line[-1]
-
-    def _cost(self, joined: PendingBatches | None, spans: int, size: int) -> int:
-        return {"requests": 1 if joined is None else 0, "items": spans, "bytes": size}[self._plan.sizer]
-
-    def _fits(self, cost: int) -> bool:
-        fits = self._used == 0 or self._used + cost <= self._plan.capacity
-        self.full = self.full or not fits
-        return fits
-
     def _ripen(self) -> None:
         """Have everything leave that waits for more."""
-        for pending in self._line:
+        for pending in self._backlog.line:
             pending.ripe_at = 0.0
         self._see_to_it()
 
@@ -245,13 +324,15 @@ class SendingQueue:
         if self._is_ripe():
             if len(self._tasks) < self._plan.consumers:
                 self._tasks.add(asyncio.get_running_loop().create_task(self._consume()))
-        elif self._line and self._timer is None:
-            self._timer = asyncio.get_running_loop().call_at(self._line[0].ripe_at, self._wake)
+        elif self._backlog.line and self._timer is None and not self._closed and not self._leaves_rest:
+            self._timer = asyncio.get_running_loop().call_at(self._backlog.line[0].ripe_at, self._wake)
 
     def _is_ripe(self) -> bool:
         """Say whether the first in line is to leave: more follow it, its time has come, or the queue is drained."""
-        line = self._line
-        return len(line) > 1 or (bool(line) and (self._hurry.is_set() or line[0].ripe_at <= self._now()))
+        line = self._backlog.line
+        if self._closed or self._leaves_rest or not line:
+            return False
+        return len(line) > 1 or self._hurry.is_set() or line[0].ripe_at <= self._now()
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
@@ -263,26 +344,54 @@ class SendingQueue:
     async def _consume(self) -> None:
         try:
             while self._is_ripe():
-                await self._send(self._next())
+                await self._send(self._backlog.next())
         finally:
             # At once, not by a callback: whoever waits for room may run first and would count on this task.
             self._tasks.remove(cast("asyncio.Task[None]", asyncio.current_task()))
         self._see_to_it()
 
-    def _next(self) -> PendingBatches:
-        pending = self._line.popleft()
-        self._under_way.append(pending)
-        return pending
-
     async def _send(self, pending: PendingBatches) -> None:
-        try:
-            pieces = [offered.batch for offered in pending.batches] if self._wants_arrivals else pending.pieces()
-            for piece in pieces:
-                await self._deliver(piece, pending)
-        finally:
-            self._finish(pending)
+        """Send what is pending. What is cut off stays among what is under way."""
+        if not await self._fetch(pending):
+            return
+        for piece in pending.whole() if self._wants_arrivals else pending.pieces():
+            if not await self._deliver(piece, pending):
+                return
+        self._backlog.finish(pending)
+        self._released.set()
+        self._move_straggling()
 
-    async def _deliver(self, piece: Batch, pending: PendingBatches) -> None:
+    async def _fetch(self, pending: PendingBatches) -> bool:
+        """Read what is on disk alone; return False when it is left there because podtrail is about to end."""
+        journal = self._journal
+        for offered in [offered for offered in pending.batches if offered.batch is None]:
+            assert journal is not None
+            while offered.batch is None:
+                try:
+                    offered.batch = await journal.fetch(offered)
+                except UnreadableEntry as error:
+                    pending.batches.remove(offered)
+                    self._lose_damaged(offered, pending, error.reason)
+                    break
+                except StorageError as error:
+                    if self._hurry.is_set():
+                        self._leaves_rest = True
+                        return False
+                    self._ledger.unreadable(error.reason)
+                    await asyncio.sleep(_READ_AGAIN)
+        pending.decisions = sum([len(batch.verdicts) for batch in pending.whole()])
+        return True
+
+    def _lose_damaged(self, offered: Offered, pending: PendingBatches, reason: str) -> None:
+        assert self._journal is not None
+        assert offered.stored is not None
+        self._ledger.damaged(pending.ledger, offered.left, reason)
+        pending.spans -= offered.left
+        self._backlog.held -= offered.left
+        self._journal.ended(offered.stored)
+
+    async def _deliver(self, piece: Batch, pending: PendingBatches) -> bool:
+        """Send a request until it has come to an end; return False when it is left to the disk instead."""
         spans, decisions = piece.span_count, len(piece.verdicts)
         if len(piece.groups) == 1 and (size := request_size(piece)) > LARGEST_REQUEST:
             self._ledger.too_large(pending.ledger, spans, decisions, size)
@@ -290,23 +399,63 @@ class SendingQueue:
             try:
                 rejected = await self._retrying.send(piece)
             except (Retryable, Permanent) as error:
+                if isinstance(error, Retryable) and self._hurry.is_set() and pending.is_stored:
+                    self._leaves_rest = True
+                    return False
                 self._ledger.gave_up(pending.ledger, spans, decisions, error)
                 if isinstance(error, Permanent):
                     self._got_on = self._now()
             else:
                 self._ledger.delivered(pending.ledger, spans, rejected)
                 self._got_on = self._now()
-        self._held -= spans
-        pending.ended(spans, decisions)
+        self._end(pending, spans, decisions)
+        return True
 
-    def _finish(self, pending: PendingBatches) -> None:
-        """Let go of pending batches; what of them the ledger does not have yet was cut off by the end."""
-        spans, decisions = pending.cut_off()
-        if spans or decisions:
-            self._ledger.shut_down(pending.ledger, spans, decisions)
-        self._held -= spans
-        self._used -= pending.cost
-        if not pending.batches:
-            self._under_way.remove(pending)
-        self.full = False
+    def _end(self, pending: PendingBatches, spans: int, decisions: int) -> None:
+        self._backlog.held -= spans
+        for offered in pending.ended(spans, decisions):
+            if offered.stored is not None and self._journal is not None:
+                if offered.left:
+                    self._journal.left(offered.stored, offered.left)
+                else:
+                    self._journal.ended(offered.stored)
+            if not offered.left:
+                offered.finish()
+
+    def _move_straggling(self) -> None:
+        """Have what is tried again and again keep no disk space that others have left."""
+        segment = None if self._journal is None else self._journal.straggling()
+        if self._journal is None or segment is None:
+            return
+        under_way = [offered for pending in self._backlog.under_way for offered in pending.batches]
+        straggling = [
+            (offered, self._weigh(offered.batch)[1])
+            for offered in under_way
+            if offered.batch is not None and offered.stored is not None and offered.stored.position.segment == segment
+        ]
+        if straggling:
+            self._journal.move(straggling)
+
+    def _cut_off(self) -> None:
+        """Count as lost what nobody keeps."""
+        written = self._journal.written if self._journal is not None else 0
+        for pending in list(self._backlog):
+            spans, decisions = pending.cut_off(written)
+            if spans or decisions:
+                self._ledger.shut_down(pending.ledger, spans, decisions)
+            self._backlog.held -= spans
+        self._backlog.forget_ended()
         self._released.set()
+
+
+def _after(count: int, done: Callable[[], None] | None) -> Callable[[], None] | None:
+    """Return what calls `done` when it has been called so often."""
+    if done is None or count == 1:
+        return done
+    left = iter(range(count - 1, -1, -1))
+
+    def once_more() -> None:
+        if not next(left):
+            done()
+
+    return once_more

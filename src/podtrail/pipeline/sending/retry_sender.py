@@ -29,6 +29,7 @@ class RetrySender(Generic[T]):
         hurry: asyncio.Event,
         rng: random.Random,
         on_failure: Callable[[Retryable, float], None],
+        once_in_a_hurry: bool = False,
     ) -> None:
         """Make the repeater of `attempt`.
 
@@ -38,12 +39,14 @@ class RetrySender(Generic[T]):
             hurry: once set, a wait under way ends and further ones are short: the queue is being drained.
             rng: draws the jitter.
             on_failure: told why a try failed and in how many seconds the next follows.
+            once_in_a_hurry: whether nothing is tried twice while the queue is being drained.
         """
         self._attempt = attempt
         self._backoff = backoff
         self._hurry = hurry
         self._rng = rng
         self._on_failure = on_failure
+        self._once_in_a_hurry = once_in_a_hurry
 
     async def send(self, batch: T) -> int:
         """Return how many spans were rejected.
@@ -58,12 +61,15 @@ class RetrySender(Generic[T]):
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(Retryable),
             wait=delays.next,
-            stop=delays.exceeded,
+            stop=lambda state: self._is_last() or delays.exceeded(state),
             before_sleep=self._tell,
             sleep=self._sleep,
             reraise=True,
         )
         return await retrying(self._attempt, batch)
+
+    def _is_last(self) -> bool:
+        return self._once_in_a_hurry and self._hurry.is_set()
 
     def _tell(self, state: RetryCallState) -> None:
         self._on_failure(_failure(state), state.upcoming_sleep)
