@@ -22,6 +22,7 @@ from benchmarks.loopback.processes import Ports, beside, free_ports, wait_for
 from benchmarks.loopback.sender import send_all
 from benchmarks.loopback.stores import Stored
 from benchmarks.loopback.wire import write_requests
+from benchmarks.pipeline import written_by
 
 TRACES = int(os.environ.get("BENCH_TRACES", "30000"))
 LIMIT = 10.0
@@ -39,8 +40,8 @@ class Start(NamedTuple):
     """Spans that it has then."""
 
 
-def taken(load: Load, requests: Path, home: Path) -> float:
-    """Have all of a load taken, and kill; return the seconds it took."""
+def taken(load: Load, requests: Path, home: Path) -> tuple[float, int]:
+    """Have all of a load taken, and kill; return the seconds it took, and the bytes that were written."""
     ports = free_ports()
     with ExitStack() as stack:
         log = stack.enter_context((home / "taken.log").open("wb"))
@@ -54,8 +55,9 @@ def taken(load: Load, requests: Path, home: Path) -> float:
         if isinstance(took, str):
             raise SystemExit(took)
         assert _held(ports) == load.spans
+        written = written_by(process.pid)
         process.send_signal(signal.SIGKILL)
-        return took
+        return took, written
 
 
 def started(home: Path) -> Start:
@@ -99,6 +101,7 @@ def _say(what: str, start: Start, spans: int, took: float, empty: float) -> None
 def main() -> None:
     """Print how long it takes from what was left, and from the log alone."""
     load = make_load(TRACES)
+    received = sum(map(len, load.requests))
     with tempfile.TemporaryDirectory() as folder:
         home, copy = Path(folder) / "left", Path(folder) / "log"
         home.mkdir()
@@ -107,8 +110,12 @@ def main() -> None:
         empty = Path(folder) / "empty"
         empty.mkdir()
         nothing = started(empty).seconds
-        took = taken(load, requests, home)
-        print(f"{load.spans} spans taken in {took:.2f} s; a start on an empty store takes {nothing:.2f} s", flush=True)
+        took, written = taken(load, requests, home)
+        print(
+            f"{load.spans} spans taken in {took:.2f} s, {written / received:.2f} bytes written a byte received while "
+            f"all are held; a start on an empty store takes {nothing:.2f} s",
+            flush=True,
+        )
         shutil.copytree(home, copy)
         states = list(copy.rglob("*.state"))
         for state in states:

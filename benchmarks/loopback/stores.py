@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.loopback.contenders import DECISION_WAIT, THREE, podtrail_run
+from benchmarks.loopback.contenders import THREE, podtrail_run
 from benchmarks.loopback.processes import Ports
 
 COLLECTOR = os.environ.get("BENCH_COLLECTOR", "")
 """Path of a Go Collector that has `otlp`, `batch`, `tail_sampling`, `otlp_grpc` and `file_storage`."""
 _ONLY = os.environ.get("BENCH_ONLY", "").split()
 """Words; only those are measured whose names contain one of them."""
+_DECISION_WAIT = 4.0
+"""Seconds: longer than a sender may stand still on a busy machine, as its traces would be decided in parts."""
 _QUEUE = 100_000
 """Requests that a sending queue holds: what overflows is not measured here."""
 
@@ -28,7 +30,7 @@ class Stored(NamedTuple):
     """What is on disk: "" for nothing, `queue` for the sending queue, `pipeline` for all that arrives."""
     fsync: bool = False
     """Whether an acknowledgement waits for fsync."""
-    wait: float = DECISION_WAIT
+    wait: float = _DECISION_WAIT
     """Seconds that a trace is held."""
 
     @property

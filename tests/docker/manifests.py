@@ -29,6 +29,7 @@ _KINDS = {
     "Deployment": ("apis/apps/v1", "deployments"),
     "MutatingWebhookConfiguration": ("apis/admissionregistration.k8s.io/v1", "mutatingwebhookconfigurations"),
     "Namespace": ("api/v1", "namespaces"),
+    "PersistentVolumeClaim": ("api/v1", "persistentvolumeclaims"),
     "PodDisruptionBudget": ("apis/policy/v1", "poddisruptionbudgets"),
     "Role": ("apis/rbac.authorization.k8s.io/v1", "roles"),
     "RoleBinding": ("apis/rbac.authorization.k8s.io/v1", "rolebindings"),
@@ -95,6 +96,23 @@ def beside_schedulers() -> list[Manifest]:
     return [each for each, containers in found if len(containers) > 1 and any(map(is_podtrail, containers))]
 
 
+def with_store(text: str) -> str:
+    """Return a manifest with its lines about a store, which stand in comments behind one that names their page."""
+    return re.sub(
+        r"^( *#[^\n]*\(docs/reliability\.md\):\n)((?: *# (?![^\n]*\(docs/reliability\.md\):)[^\n]*\n)+)",
+        lambda block: block[1] + re.sub(r"^( *)# ", r"\1", block[2], flags=re.MULTILINE),
+        text,
+        flags=re.MULTILINE,
+    )
+
+
+def stores() -> dict[str, str]:
+    """Return the manifests that can be given a store, with it, by their paths."""
+    shown = {path: path.read_text(encoding="utf-8") for path in sorted(KUBERNETES.rglob("*.yaml"))}
+    changed = {str(path.relative_to(ROOT)): (text, with_store(text)) for path, text in shown.items()}
+    return {place: stored for place, (text, stored) in changed.items() if stored != text}
+
+
 def documents(path: Path) -> list[dict[str, Any]]:
     """The objects of a file."""
     return [document for document in yaml.safe_load_all(path.read_text(encoding="utf-8")) if document]
@@ -106,6 +124,7 @@ def _containers(spec: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _texts() -> Iterator[tuple[str, str]]:
+    yield from ((f"{place} with a store", text) for place, text in stores().items())
     for path in sorted(path for room in SHOWN for path in (ROOT / room).rglob("*") if path.suffix in (".yaml", ".md")):
         text = path.read_text(encoding="utf-8")
         place = str(path.relative_to(ROOT))

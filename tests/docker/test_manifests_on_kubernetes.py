@@ -14,20 +14,23 @@ from podtrail_kubernetes.errors import StatusError
 from podtrail_kubernetes.reflector import Change, ListWatch, Reflector
 from podtrail_kubernetes.rest_client import RestClient
 
-from tests.docker.manifests import COLLECTIONS, KUBERNETES, ROOT, collection_of, documents
+from tests.docker.manifests import COLLECTIONS, KUBERNETES, ROOT, collection_of, documents, stores
 from tests.envtest.control_plane import Refusal
 
 pytestmark = pytest.mark.control_plane
 README = (ROOT / "docker" / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    "path",
-    [p for p in sorted(KUBERNETES.rglob("*.yaml")) if p.parent.name != "host"],
-    ids=lambda path: str(path.relative_to(KUBERNETES)),
-)
-def test_the_api_server_takes_the_manifest_and_knows_each_field(control_plane: Any, path: Path) -> None:
-    for document in documents(path):
+def texts() -> list[tuple[str, str]]:
+    """Return every manifest, and those that can be given a store once more with it."""
+    shown = [path for path in sorted(KUBERNETES.rglob("*.yaml")) if path.parent.name != "host"]
+    plain = [(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")) for path in shown]
+    return plain + [(f"{place} with a store", text) for place, text in stores().items()]
+
+
+@pytest.mark.parametrize(("place", "text"), texts(), ids=lambda value: value if "\n" not in value else "")
+def test_the_api_server_takes_the_manifest_and_knows_each_field(control_plane: Any, place: str, text: str) -> None:
+    for document in filter(None, yaml.safe_load_all(text)):
         if document["apiVersion"].startswith("cert-manager.io/"):
             continue  # of another project
         if document["kind"] == "Namespace":

@@ -20,6 +20,8 @@ def foreign(path: Path) -> str:
     Raises:
         OSError: the file can't be read.
     """
+    if path.is_dir():
+        return ""  # its files are told by their names
     with path.open("rb") as file:
         if not file.seekable():
             return ""  # whoever reads it as a recording says that it can't be one

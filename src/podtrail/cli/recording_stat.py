@@ -12,6 +12,7 @@ from podtrail.cli.reading import RecordingInput, files, recordings_argument, str
 from podtrail.cli.sizes import format_size
 from podtrail.config import printable
 from podtrail.config.types import SECOND, format_duration
+from podtrail.recording import recording_files
 from podtrail.recording.statistics import Names, Period, Statistics
 from podtrail.story import several
 
@@ -37,7 +38,7 @@ def command(recordings: tuple[Path, ...], as_json: bool, top: int, strict: bool)
         statistics.add(record)
     reading.refuse_nothing()
     with files():
-        size = sum(path.stat().st_size for path in recordings)
+        size = sum(file.stat().st_size for path in recordings for file in recording_files(path))
     if as_json:
         click.echo(json.dumps(_json(statistics, reading, size)))
         return

@@ -7,6 +7,9 @@ _LEAST_LOG: Final = 16 << 20
 _LOG_TO_CHECKPOINT: Final = 4
 """How many times as much is logged as a checkpoint takes: together at most 1.25 of what arrives is written."""
 
+_MOST_KEPT: Final = 8
+"""How many times as much as a checkpoint the log may take, for the day on which one is damaged."""
+
 
 class CheckpointPace:
     """Says when the next checkpoint is due, by what it will take rather than by what the last one took."""
@@ -28,6 +31,11 @@ class CheckpointPace:
             return False
         a_span = logged / max(1, came - self._came)
         return logged >= _LOG_TO_CHECKPOINT * (self._size + a_span * (inside - self._inside))
+
+    @property
+    def most_kept(self) -> int:
+        """The bytes of log from which on what is older than a checkpoint goes, whatever is undecided."""
+        return _MOST_KEPT * max(_LEAST_LOG, self._size)
 
     def begun(self, inside: int, came: int) -> None:
         """Take note of what a checkpoint is taken of."""

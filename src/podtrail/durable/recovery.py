@@ -41,7 +41,7 @@ class RecoveredPipelines:
     abandoned: int = 0
     """Spans owed to exporters that are no longer configured."""
     since: int | None = None
-    """When the oldest of what was replayed arrived, Unix nanoseconds."""
+    """When the oldest of it arrived, Unix nanoseconds."""
     segments: list[tuple[int, int]] = field(default_factory=list)
     """Segments of the log, and the time at which each begins."""
 
@@ -151,6 +151,7 @@ class PipelineRecovery:
             past.driver.reached = state.reached[id]
             past.chain.ledger.received += past.chain.held()
             self._recovered.spans += past.chain.held()
+            self._came(past.chain.held_since())
         return replayed
 
     def _made(self, pipeline: PipelineSettings, settings: Settings, ledger: Ledger) -> ProcessorChain:
@@ -183,6 +184,7 @@ class PipelineRecovery:
                 self._recovered.abandoned += batch.span_count
                 continue
             owed[exporter] = owed.get(exporter, 0) + batch.span_count
+            self._came(batch.arrived)
             if self._suppressed.keeps_back(id, exporter, batch):
                 outlet.ledger.delivered += batch.span_count
             else:
@@ -196,6 +198,10 @@ class PipelineRecovery:
                     outlet.ledger.delivered += most - owed.get(outlet.exporter, 0)
                 else:
                     outlet.missed += most
+
+    def _came(self, since: int | None) -> None:
+        if since is not None and (self._recovered.since is None or since < self._recovered.since):
+            self._recovered.since = since
 
     async def _catch_up(self, replayed: Mapping[str, _Replayed]) -> None:
         """Do what has fallen due since: some of it may have left, and been delivered, before the end came."""
@@ -222,8 +228,7 @@ class PipelineRecovery:
                 segments.append((position.segment, arrival.now))
             if position.segment < start:
                 continue
-            if self._recovered.since is None:
-                self._recovered.since = arrival.now
+            self._came(arrival.batch.arrived)
             self._recent.learn(key_of(arrival.batch), arrival.now)
             self._recovered.spans += arrival.batch.span_count
             for pipeline in replayed.values():

@@ -296,6 +296,8 @@ class DurableStore:
             self._segments.append((segment, now))
         oldest = self._oldest() or now
         before = max((number for number, begins in self._segments if begins <= oldest), default=0)
+        if journal.size > self._pace.most_kept:
+            before = segment  # what was recorded long ago, and replayed, would keep all of it for ever
         self._saving = asyncio.create_task(
             self._save(journal, segment, before, list(state.pieces())), name="checkpoint"
         )

@@ -104,6 +104,11 @@ def mark_of(raw: memoryview) -> bytes | None:
     return mark if crc32(raw[-8:], content) == check else None
 
 
+def is_stored_without_request(raw: bytes) -> bool:
+    """Say whether nothing is stored but a note."""
+    return raw.startswith(_NOTE_TAG)
+
+
 def ends_of_any(data: bytes) -> Iterator[tuple[int, bytes]]:
     """Yield where something stored may end, with its mark."""
     for found in _find_end(data):

@@ -360,14 +360,13 @@ class Graph:
             left = seconds if patient else max(0.0, until - now())
             queues = [running.component for running in self._own(self.queues).values()]
             await asyncio.gather(*(queue.drain(left, patient=patient) for queue in queues))
-            await asyncio.gather(*(self._leave(id, store) for id, store in self.stores.items()))
+            await asyncio.gather(*(self._leave(id, store, at_end=True) for id, store in self.stores.items()))
         finally:
             await self.close()
 
     async def close(self) -> None:
         """Let go of everything as it stands; what queues hold is lost, and counted so, unless it is in a store."""
-        stores = [store for id, store in self.stores.items() if not self._passed_on(id, store)]
-        await asyncio.gather(*(store.close(checkpoint=False) for store in stores))
+        await asyncio.gather(*(self._leave(id, store, at_end=False) for id, store in self.stores.items()))
         groups: Sequence[dict[str, Running[Any]]] = (self.receivers, self.queues, self.exporters, self.extensions)
         for group in groups:
             await asyncio.gather(*[running.stop() for running in self._own(group).values()])
@@ -386,16 +385,20 @@ class Graph:
         )
         return {name: running for name, running in components.items() if id(running) not in kept}
 
-    async def _leave(self, id: str, store: Store) -> None:
+    async def _leave(self, id: str, store: Store, *, at_end: bool) -> None:
         """Let go of a store at the end, or on a reload for the successor, which holds in memory what is in it."""
         if self._passed_on(id, store):
             return
-        if self._successor is None:
-            await store.close(checkpoint=True)
-        elif id in self._successor.stores:
-            await store.close(checkpoint=False)
-        else:
-            await store.discard()
+        try:
+            async with asyncio.timeout(LONGEST_STOP):
+                if self._successor is None:
+                    await store.close(checkpoint=at_end)
+                elif id in self._successor.stores:
+                    await store.close(checkpoint=False)
+                else:
+                    await store.discard()
+        except TimeoutError as error:
+            self._host.failures(id).report("stop", error, "the disk hangs; what is in the store is left as it is")
 
     def _passed_on(self, id: str, store: Store) -> bool:
         """Say whether a store belongs to another graph: on reload the successor's, or the predecessor's still."""

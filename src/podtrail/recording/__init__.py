@@ -4,7 +4,7 @@ from podtrail.recording.compressed import is_compressed
 from podtrail.recording.decoder import RecordingDecoder
 from podtrail.recording.foreign import is_document
 from podtrail.recording.form import RecordingForm
-from podtrail.recording.reader import read_recording
+from podtrail.recording.reader import read_recording, recording_files
 from podtrail.recording.record import Damage, Record, RecordingPosition, RecordingProgress
 from podtrail.recording.splitting.splitter import LARGEST
 from podtrail.recording.writer import RecordingWriter
@@ -21,4 +21,5 @@ __all__ = [
     "is_compressed",
     "is_document",
     "read_recording",
+    "recording_files",
 ]

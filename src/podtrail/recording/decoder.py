@@ -3,9 +3,10 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from podtrail.otlp import MalformedRequest, read_request
+from podtrail.otlp import Intake, MalformedRequest, read_request
 from podtrail.otlp.arrival import latest_end, read_arrival, read_arrival_json
 from podtrail.otlp.json import read_json_request
+from podtrail.otlp.stored import is_stored_without_request
 from podtrail.recording.compressed import ZSTD_MAGIC
 from podtrail.recording.foreign import DocumentSplitter, is_document
 from podtrail.recording.record import Damage, Record, RecordingPosition, RecordingProgress
@@ -22,6 +23,7 @@ _BEGINNING = RecordingProgress()
 _OPEN = re.compile(rb'\s*(\{\s*("\w*("\s*)?)?)?')
 """What may still become either."""
 _NAMED = re.compile(rb'"resource(S|_s)pans"')
+_NOTHING = Intake((), 0, "")
 _FORMAT = re.compile(r"\.(otlp|jsonl?)(\.gz|\.zst)?$")
 
 
@@ -85,7 +87,9 @@ class RecordingDecoder:
             if isinstance(piece, LostStretch):
                 yield Damage(position, piece.reason, self._progress(piece, unit))
                 continue
-            arrival, intake = piece.content
+            arrival, intake, beside = piece.content
+            if beside:
+                continue
             timed = arrival is not None
             if arrival is None:
                 arrival = latest_end(intake.groups)
@@ -98,6 +102,11 @@ class RecordingDecoder:
             return None
         lines = piece.number if unit == "line" else 0
         return RecordingProgress(piece.end, unit, lines, self._latest)
+
+
+def is_recording_name(name: str) -> bool:
+    """Say whether a file's name is that of a recording."""
+    return _FORMAT.search(name) is not None
 
 
 def decode_line(line: bytes) -> DecodedRequest:
@@ -119,6 +128,8 @@ def decode_framed(raw: bytes) -> DecodedRequest:
         raw = _decompressed(raw)
     if raw.startswith(b"{"):
         return decode_line(raw)
+    if is_stored_without_request(raw):
+        return DecodedRequest(None, _NOTHING, beside=True)
     intake = read_request(raw)
     return DecodedRequest(read_arrival(raw), intake)
 

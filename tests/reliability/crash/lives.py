@@ -7,7 +7,7 @@ import re
 import signal
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,8 @@ class Life:
     def tell(self, number: signal.Signals) -> None:
         """Send a signal, if it lives."""
         if not self.over:
-            os.kill(self.pid, number)
+            with suppress(ProcessLookupError):  # it has just ended, and nobody has told yet
+                os.kill(self.pid, number)
 
     async def end(self, seconds: float = PATIENCE) -> int:
         """Wait for the end; return the exit code, negative for a signal."""

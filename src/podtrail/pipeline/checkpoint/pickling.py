@@ -123,7 +123,11 @@ class ChainPickler(pickle.Pickler):
         """Of which there are objects."""
 
     def reducer_override(self, obj: Any) -> Any:
-        """Take note of an object's class, as `pickle` has it."""
+        """Take note of an object's class, as `pickle` has it.
+
+        Raises:
+            CheckpointError: its like can't be kept.
+        """
         cls = type(obj)
         if cls in self.classes:
             return NotImplemented

@@ -14,9 +14,10 @@ _REQUEST_BEGIN = b"\x0a"
 _KEPT = 12
 """Bytes in front of damage in which the next frame may begin: as many as a torn frame that ends in an arrival can
 swallow of its successor and still be read."""
-_BEGINS = frozenset(b"\x0a\x28{\xc1\xd2")
-"""First bytes of a request: protobuf, compressed by itself with zstd, JSON, or with nothing in it but its arrival or
-what a store has written behind a request (`podtrail.otlp.stored`)."""
+_BEGINS = frozenset(b"\x0a\x28{\xc1")
+"""First bytes of a request: protobuf, compressed by itself with zstd, JSON, or with nothing in it but its arrival."""
+_FIELDS = _BEGINS | {0xD2}
+"""First bytes of a field of a request, what a store has written behind it (`podtrail.otlp.stored`) included."""
 
 
 def may_begin(head: bytes) -> bool:
@@ -153,5 +154,5 @@ class FramedSplitter:
         if inner_end > end:
             return False
         return (
-            inner_end in (end, len(self._buffer)) or inner_end > len(self._buffer) or self._buffer[inner_end] in _BEGINS
+            inner_end in (end, len(self._buffer)) or inner_end > len(self._buffer) or self._buffer[inner_end] in _FIELDS
         )

@@ -15,6 +15,8 @@ class DecodedRequest(NamedTuple):
     arrival: int | None
     """Unix nanoseconds, as the request says it; None when it does not."""
     intake: Intake
+    beside: bool = False
+    """Whether it is no request, but what a store keeps beside them."""
 
 
 class FoundRequest(NamedTuple):

@@ -1,0 +1,244 @@
+"""What survives SIGTERM, SIGKILL, full disks, damaged files and backends that are down, for each setting of storage."""
+
+import asyncio
+import os
+import resource
+import signal
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.reliability.crash.lives import Life
+from tests.reliability.crash.load import Request
+from tests.reliability.crash.sending import Outcome
+from tests.reliability.crash.settings import Setting
+from tests.reliability.crash.stage import Stage, stage
+
+DURABLE = Setting("grpc", "sampled", "otlp_grpc", "durable")
+EACH = pytest.mark.parametrize("setting", [DURABLE], ids=lambda setting: setting.storage)
+SOME = 40
+"""Requests."""
+HOUR = 3600
+HASTE = 300.0
+
+
+def segments(here: Stage) -> list[Path]:
+    """Return the segments that hold something, of all stores below the folder."""
+    return sorted(path for path in here.store.rglob("*.otlp") if path.stat().st_size > 200)
+
+
+async def ended(life: Life, number: signal.Signals = signal.SIGTERM) -> int:
+    life.tell(number)
+    return await life.end()
+
+
+async def all_comes_once(here: Stage, life: Life, requests: Sequence[Request]) -> None:
+    """End what is undecided, and see that all comes that was acknowledged."""
+    closing = here.client.closing()
+    await here.send_until_taken(life, closing)
+    expected = here.kept([*requests, *closing])
+    assert expected
+    await here.comes(expected)
+    assert await ended(life) == 0, life.said
+    times = here.times()
+    assert set(times) <= expected
+    assert max(times.values()) == 1
+
+
+@EACH
+def test_sigterm_leaves_what_is_undecided_and_undelivered_for_the_next_start(setting: Setting, tmp_path: Path) -> None:
+    async def main() -> None:
+        async with stage(setting, tmp_path) as here:
+            here.recorder.refusing = True
+            first = await here.start()
+            requests = here.requests(SOME)
+            assert set(await here.send(first, requests)) == {Outcome.TAKEN}
+            await ended(first)
+            assert "missing" not in first.said
+            assert not here.recorder.ids
+            here.recorder.refusing = False
+            await all_comes_once(here, await here.start(), requests)
+
+    asyncio.run(main())
+
+
+@EACH
+def test_sigkill_costs_nothing_that_was_acknowledged(setting: Setting, tmp_path: Path) -> None:
+    async def main() -> None:
+        async with stage(setting, tmp_path) as here:
+            here.recorder.refusing = True
+            requests: list[Request] = []
+            for _ in range(3):
+                life = await here.start()
+                requests += here.requests(SOME)
+                assert set(await here.send(life, requests[-SOME:])) == {Outcome.TAKEN}
+                assert await ended(life, signal.SIGKILL) == -signal.SIGKILL
+            here.recorder.refusing = False
+            await all_comes_once(here, await here.start(), requests)
+
+    asyncio.run(main())
+
+
+@EACH
+def test_a_backend_that_is_down_for_an_hour_gets_everything_then(setting: Setting, tmp_path: Path) -> None:
+    async def main() -> None:
+        async with stage(setting, tmp_path) as here:
+            here.recorder.refusing = True
+            life = await here.start(haste=HASTE)
+            requests = here.requests(SOME)
+            assert set(await here.send(life, requests)) == {Outcome.TAKEN}
+            await asyncio.sleep(HOUR / 2 / HASTE)  # that the time passes is what is tested
+            assert await ended(life, signal.SIGKILL) == -signal.SIGKILL
+            life = await here.start(haste=HASTE)
+            await asyncio.sleep(HOUR / 2 / HASTE)
+            assert not here.recorder.ids
+            here.recorder.refusing = False
+            await here.comes(here.kept(requests))
+            assert await ended(life) == 0
+
+    asyncio.run(main())
+
+
+@EACH
+def test_a_full_disk_refuses_retryably_and_goes_on_by_itself(setting: Setting, tmp_path: Path) -> None:
+    async def main() -> None:
+        async with stage(setting, tmp_path) as here:
+            life = await here.start()
+            requests = here.requests(3 * SOME)
+            assert set(await here.send(life, requests[:SOME])) == {Outcome.TAKEN}
+            largest = max(path.stat().st_size for path in segments(here))
+            resource.prlimit(life.pid, resource.RLIMIT_FSIZE, (largest + 1000, resource.RLIM_INFINITY))
+            outcomes = [Outcome.TAKEN]
+            while outcomes == [Outcome.TAKEN]:
+                outcomes = await here.send(life, [next(request for request in requests if request.taken_in is None)])
+            assert outcomes == [Outcome.REFUSED]
+            assert await life.says("senders are asked to come again until there is room")
+            unlimited = resource.RLIM_INFINITY, resource.RLIM_INFINITY
+            resource.prlimit(life.pid, resource.RLIMIT_FSIZE, unlimited)
+            await here.send_until_taken(life, [request for request in requests if request.taken_in is None])
+            assert await life.says("takes what is written again")
+            assert await ended(life, signal.SIGKILL) == -signal.SIGKILL
+            life = await here.start()
+            closing = here.client.closing()
+            await here.send_until_taken(life, closing)
+            await here.comes(here.kept([*requests, *closing]))
+            assert await ended(life) == 0
+
+    asyncio.run(main())
+
+
+@EACH
+def test_a_full_disk_at_a_kill_keeps_what_was_acknowledged_before(setting: Setting, tmp_path: Path) -> None:
+    async def main() -> None:
+        async with stage(setting, tmp_path) as here:
+            life = await here.start()
+            here.recorder.refusing = True
+            requests = here.requests(2 * SOME)
+            assert set(await here.send(life, requests[:SOME])) == {Outcome.TAKEN}
+            largest = max(path.stat().st_size for path in segments(here))
+            resource.prlimit(life.pid, resource.RLIMIT_FSIZE, (largest + 700, resource.RLIM_INFINITY))
+            outcomes = [Outcome.TAKEN]
+            while outcomes == [Outcome.TAKEN]:
+                outcomes = await here.send(life, [next(request for request in requests if request.taken_in is None)])
+            assert outcomes == [Outcome.REFUSED]
+            assert await ended(life, signal.SIGKILL) == -signal.SIGKILL
+            here.recorder.refusing = False
+            life = await here.start()
+            await here.send_until_taken(life, [request for request in requests if request.taken_in is None])
+            await all_comes_once(here, life, requests)
+
+    asyncio.run(main())
+
+
+def flip(path: Path) -> None:
+    """Change a byte in the middle of a file."""
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0x40
+    path.write_bytes(data)
+
+
+def tear(path: Path) -> None:
+    """Cut a file within its last frame."""
+    os.truncate(path, path.stat().st_size - 5)
+
+
+def replace(path: Path) -> None:
+    """Put something else in the place of a file."""
+    path.write_bytes(b"#!/bin/sh\necho this is no segment\n" * 20)
+
+
+@EACH
+@pytest.mark.parametrize("damage", [flip, tear, replace, Path.unlink], ids=["flipped", "torn", "foreign", "missing"])
+def test_of_a_damaged_file_what_can_be_read_is_used_and_the_start_goes_on(
+    setting: Setting, damage: Any, tmp_path: Path
+) -> None:
+    async def main() -> None:
+        async with stage(setting, tmp_path) as here:
+            here.recorder.refusing = True
+            requests: list[Request] = []
+            for _ in range(2):
+                life = await here.start()
+                requests += here.requests(SOME)
+                assert set(await here.send(life, requests[-SOME:])) == {Outcome.TAKEN}
+                await ended(life, signal.SIGKILL)
+            found = segments(here)
+            damage(found[0])
+            here.recorder.refusing = False
+            life = await here.start()
+            new = here.requests(SOME)
+            assert set(await here.send(life, new)) == {Outcome.TAKEN}, life.said
+            closing = here.client.closing()
+            await here.send_until_taken(life, closing)
+            # Of a trace that began in what can't be read the rest is decided alone.
+            complete = {id for request in new for trace, id in request.spans if trace.sent[0] == id}
+            await here.comes(complete & here.kept(new))
+            assert await ended(life) == 0, life.said
+            if damage is not Path.unlink:
+                assert "damage" in life.said or "can't be read" in life.said or "set aside" in life.said
+            if damage in (flip, tear):
+                readable = here.kept(requests[SOME:]) | here.kept(requests[: SOME // 4])
+                assert len(here.recorder.ids & readable) > len(readable) // 2
+            assert await ended(await here.start()) == 0
+
+    asyncio.run(main())
+
+
+@EACH
+def test_a_second_process_on_the_same_folder_refuses_and_says_whose_it_is(setting: Setting, tmp_path: Path) -> None:
+    async def main() -> None:
+        async with stage(setting, tmp_path) as here:
+            first = await here.start()
+            second = await here.start()
+            assert await second.end() == 1
+            assert f"in use by another process (pid {first.pid})" in second.said
+            requests = here.requests(SOME)
+            assert set(await here.send(first, requests)) == {Outcome.TAKEN}
+            await all_comes_once(here, first, requests)
+
+    asyncio.run(main())
+
+
+@EACH
+def test_nobody_else_may_read_the_store_of_a_running_podtrail(setting: Setting, tmp_path: Path) -> None:
+    async def main() -> None:
+        async with stage(setting, tmp_path) as here:
+            life = await here.start()
+            requests = here.requests(SOME)
+            assert set(await here.send(life, requests)) == {Outcome.TAKEN}
+            life.tell(signal.SIGHUP)
+            assert await life.says("SIGHUP: reloaded")
+            found = dict(modes(here.store))
+            assert {mode for path, mode in found.items() if path.is_dir()} == {0o700}
+            assert {mode for path, mode in found.items() if path.is_file()} == {0o600}
+            await all_comes_once(here, life, requests)
+
+    asyncio.run(main())
+
+
+def modes(folder: Path) -> Iterator[tuple[Path, int]]:
+    """Yield all below a folder and itself, with permissions."""
+    for path in (folder, *folder.rglob("*")):
+        yield path, stat.S_IMODE(path.stat().st_mode)
