@@ -5,6 +5,8 @@ ones: `./dev test --hypothesis-profile=search`. `./dev test` runs them side by s
 alone by `./dev test -n0 …`.
 """
 
+import asyncio
+import inspect
 import os
 import signal
 from collections.abc import Callable, Iterator, Mapping
@@ -31,6 +33,16 @@ def pytest_xdist_auto_num_workers() -> int:
     """Return one worker more than there are cores for this process: a third of the time tests wait."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return cores + 1
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that is a coroutine, on a loop of its own."""
+    test = pyfuncitem.obj
+    if not inspect.iscoroutinefunction(test):
+        return None
+    asyncio.run(test(**{name: pyfuncitem.funcargs[name] for name in inspect.signature(test).parameters}))
+    return True
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

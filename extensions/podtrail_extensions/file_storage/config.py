@@ -8,6 +8,7 @@ from podtrail.config.types import SECOND, Model, NonNegativeDuration, PositiveDu
 
 DIRECTORY = "/var/lib/otelcol/file_storage"
 """Where the Collector's keeps its files, too."""
+_OWNERS = 0o700
 _OCTAL = re.compile(r"(0o?)?[0-7]{3}")
 _NO_USE = "has no effect: segments that are no longer needed are removed whole, so there is nothing to compact"
 
@@ -52,7 +53,9 @@ class Config(Model):
     @classmethod
     def _check_octal(cls, value: str) -> str:
         if not _OCTAL.fullmatch(value):
-            raise ValueError(f'{value!r} are no permissions: three octal digits are expected, as in "0700"')
+            raise ValueError(f'{value!r} are no permissions: write three octal digits in quotes, as in "0750"')
+        if int(value.replace("o", ""), 8) & _OWNERS != _OWNERS:
+            raise ValueError(f'{value!r} keep podtrail itself out: the owner needs all, as in "0700" or "0750"')
         return value
 
     @property

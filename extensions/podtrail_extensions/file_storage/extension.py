@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -36,8 +37,8 @@ class FileStorage:
     async def __aenter__(self) -> Self:
         """Take the folder. StartError when it is missing, no folder, not ours to write, or another process has it."""
         try:
-            if self._config.create_directory:
-                self._folder.mkdir(mode=self._config.mode, parents=True, exist_ok=True)
+            if self._config.create_directory and not self._folder.exists():
+                SystemDisk().make_folder(self._folder, self._config.mode)
             self._lock = os.open(self._folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError as error:
             missing = isinstance(error, FileNotFoundError) and not self._folder.exists()
@@ -45,7 +46,10 @@ class FileStorage:
             raise StartError(f"can't use the folder {self._folder}: {error.strerror}{hint}") from error
         try:
             await self._take_lock()
-        except StartError:
+        except OSError as error:  # a file system without locks
+            os.close(self._lock)
+            raise StartError(f"can't lock the folder {self._folder}: {error.strerror}") from error
+        except BaseException:
             os.close(self._lock)
             raise
         return self
@@ -100,8 +104,9 @@ class FileStorage:
             if time.monotonic() >= until:
                 raise StartError(f"{self._folder} is in use by {_holder(self._lock)}: give each its own directory")
             await asyncio.sleep(_PAUSE)
-        os.ftruncate(self._lock, 0)
-        os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
+        with suppress(OSError):  # a full disk: then a second process can't say who has it
+            os.ftruncate(self._lock, 0)
+            os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
 
 
 def file_name(name: str) -> str:

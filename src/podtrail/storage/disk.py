@@ -63,8 +63,12 @@ class SystemDisk:
     """The file system as it is. Files are 0600."""
 
     def make_folder(self, path: Path, mode: int) -> None:
-        """Make a folder and those above it that are missing."""
-        path.mkdir(mode=mode, parents=True, exist_ok=True)
+        """Make a folder and those above it that are missing, all with this mode."""
+        missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+        for folder in reversed(missing):
+            folder.mkdir(mode=mode, exist_ok=True)
+        if not path.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
 
     def names(self, folder: Path) -> Sequence[str]:
         """Return the names in a folder, sorted."""

@@ -38,12 +38,17 @@ def open_folder(folder: Path, disk: Disk, mode: int, *, fsync: bool) -> Opened:
     Raises:
         OSError: the folder can't be made, or its names can't be read.
     """
-    disk.make_folder(folder, mode)
+    in_the_way = []
+    try:
+        disk.make_folder(folder, mode)
+    except (FileExistsError, NotADirectoryError):  # the Collector has a file of that name
+        in_the_way.append(set_aside(disk, folder, "foreign", "is no folder", 0))
+        disk.make_folder(folder, mode)
     names = disk.names(folder)
     if fsync and not names:  # it may be new
         disk.sync_folder(folder.parent)
     segments, states = numbers(names, SEGMENT), numbers(names, STATE)
-    damages = [*_foreign(folder, names), *_missing(folder, segments, states)]
+    damages = [*in_the_way, *_foreign(folder, names), *_missing(folder, segments, states)]
     sizes = {}
     for number in segments:
         size, found = _open_segment(disk, segment_path(folder, number))
