@@ -5,6 +5,7 @@ their turn comes, since a disk that takes nothing refuses them.
 """
 
 import asyncio
+import errno
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -195,7 +196,7 @@ class GroupCommit:
         if not self._added:  # else something was promised a place behind the commits that are refused now
             same = self.tail.segment == group.tail.segment
             self.tail = group.tail if same else Position(self.tail.segment, 0)
-        if sync and self.tail.offset:
+        if (sync or error.errno == errno.EFBIG) and self.tail.offset:
             self.tail = Position(self.tail.segment + 1, 0)
         self._added[:0] = [placed for placed in group.added if placed.position.segment >= self._forgotten]
         for commit, _ in group.commits:
