@@ -20,15 +20,20 @@ _U32 = 0xFFFFFFFF
 
 
 def key_of(batch: Batch) -> bytes:
-    """Return what tells a batch from every other: its first trace, a checksum, bytes and numbers of what is in it."""
+    """Return what tells a batch from every other: its first trace, a checksum, bytes and number of its spans.
+
+    Verdicts count only where there are no spans: a checkpoint has batches without them.
+    """
     crc = size = 0
     for group in batch.groups:
         crc = crc32(group[3], crc)
         size += len(group[3])
+    if batch.groups:
+        return _KEY.pack(batch.groups[0].trace_id, crc, size & _U32, batch.span_count & _U32)
     for verdict in batch.verdicts:
         crc = crc32(verdict.trace_id, crc)
-    first = batch.groups[0].trace_id if batch.groups else batch.verdicts[0].trace_id if batch.verdicts else _NO_TRACE
-    return _KEY.pack(first, crc, size & _U32, (batch.span_count + (len(batch.verdicts) << 20)) & _U32)
+    first = batch.verdicts[0].trace_id if batch.verdicts else _NO_TRACE
+    return _KEY.pack(first, crc, 0, len(batch.verdicts) << 20 & _U32)
 
 
 @dataclass(frozen=True, slots=True)

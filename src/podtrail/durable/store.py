@@ -18,7 +18,7 @@ from podtrail.durable.recovery import PipelineRecovery, RecoveredPipelines
 from podtrail.durable.state import PipelineStates
 from podtrail.otlp import Batch
 from podtrail.pipeline.chain import ProcessorChain
-from podtrail.pipeline.checkpoint import Checkpointer
+from podtrail.pipeline.checkpoint import Checkpointer, CheckpointError
 from podtrail.pipeline.clock import PipelineClock
 from podtrail.pipeline.driver import Driver, not_before
 from podtrail.pipeline.settings import PipelineSettings, Settings
@@ -221,7 +221,8 @@ class DurableStore:
             for driver in self._drivers:
                 await locks.enter_async_context(driver.lock)
             saving = self._begin_checkpoint()
-        await saving
+        if saving is not None:
+            await saving
 
     async def close(self, *, checkpoint: bool) -> None:
         """Let go of the journal."""
@@ -277,15 +278,20 @@ class DurableStore:
         """Return how many spans have come, where pipelines get the same not twice."""
         return max((driver.chain.ledger.received for driver in self._durable.values()), default=0)
 
-    def _begin_checkpoint(self) -> "asyncio.Task[bool]":
-        """Take the state as it is, with all drivers locked, and have it saved."""
+    def _begin_checkpoint(self) -> "asyncio.Task[bool] | None":
+        """Take the state as it is, with all drivers locked, and have it saved; None when it can't be taken."""
         journal = self._journal
         assert journal is not None, "it is open"
         assert self._generation is not None, "it leads somewhere"
+        try:
+            chains = {id: self._checkpointers[id].take() for id in self._durable}
+        except CheckpointError as error:
+            self._log.error("a checkpoint can't be taken, the log is kept instead: %s", error)
+            return None
         state = PipelineStates(
             generation=self._generation,
             reached={id: driver.reached for id, driver in self._durable.items()},
-            chains={id: self._checkpointers[id].take() for id in self._durable},
+            chains=chains,
             owed=self._owed.batches(),
             recent=self._recent.pack(),
         )

@@ -353,10 +353,13 @@ class Graph:
         now = asyncio.get_running_loop().time
         until = now() + seconds
         await self.stop_receiving()
-        durable = set() if patient else {p.id for p in self.settings.pipelines if p.durable is not None}
+        undecided = (
+            set() if patient or self._successor else {p.id for p in self.settings.pipelines if p.durable is not None}
+        )
         try:
-            # What is undecided in a durable pipeline is for the next start to decide.
-            await asyncio.gather(*(driver.drain() for driver in self.drivers if driver.id not in durable))
+            # What is undecided in a durable pipeline is for the next start to decide; what a successor has not taken
+            # over leaves now.
+            await asyncio.gather(*(driver.drain() for driver in self.drivers if driver.id not in undecided))
             left = seconds if patient else max(0.0, until - now())
             queues = [running.component for running in self._own(self.queues).values()]
             await asyncio.gather(*(queue.drain(left, patient=patient) for queue in queues))

@@ -39,16 +39,20 @@ class Backend:
     seed: int
     manner: Manner = "well"
     deliveries: list[Delivery] = field(default_factory=list)
-    turned: asyncio.Event | None = None
+    hanging: list[asyncio.Event] = field(default_factory=list)
+    """Set, they let those go on who wait for an answer."""
 
     def turn(self, manner: Manner) -> None:
         """Be so from now on; who hangs is let go with nothing taken."""
         self.manner = manner
-        if self.turned is not None:
-            self.turned.set()
+        for waiting in self.hanging:
+            waiting.set()
+        self.hanging.clear()
 
     async def take(self, batch: Batch, life: Life) -> int:
         """Take a request in its manner; a life that is over can neither send nor hear anything."""
+        if life.over:
+            await asyncio.Event().wait()
         spans = [raw for group in batch.groups for raw in split(group.spans)]
         delivery = Delivery(self.exporter, life.now(), life.number, spans, [key_of(raw) for raw in spans])
         self.deliveries.append(delivery)
@@ -56,9 +60,8 @@ class Backend:
         manner = self.manner
         latency = rng.uniform(2.0, 7.0) if manner == "slow" else rng.uniform(0.001, 0.03)
         if manner == "hanging":
-            self.turned = self.turned or asyncio.Event()
-            self.turned.clear()
-            await self.turned.wait()
+            self.hanging.append(turned := asyncio.Event())
+            await turned.wait()
             raise Retryable("connection reset")
         await asyncio.sleep(latency * rng.random())
         if manner in ("well", "slow", "taking without an answer") and not life.over:
@@ -111,6 +114,12 @@ class Backends:
     def all(self) -> Sequence[Backend]:
         """Return those that anything was sent to or that have turned, in order of their names."""
         return [self._by_exporter[name] for name in sorted(self._by_exporter)]
+
+    def begin(self, life: Life) -> None:
+        """Podtrail lives again; who waited for an answer before is gone."""
+        self.life = life
+        for backend in self.all():
+            backend.hanging.clear()
 
     def exporter(self, _: Any, context: Context) -> MemoryExporter:
         """Make an exporter: for its factory."""

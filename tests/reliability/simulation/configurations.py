@@ -118,8 +118,13 @@ def _read(configuration: str) -> Settings:
 class Components:
     """Has components in memory take the place of those that a configuration names."""
 
-    def __init__(self, receiver: Callable[[Any, Context], Any], exporter: Callable[[Any, Context], Any]) -> None:
-        self._made = {"receivers": receiver, "exporters": exporter}
+    def __init__(
+        self,
+        receiver: Callable[[Any, Context], Any],
+        exporter: Callable[[Any, Context], Any],
+        extension: Callable[[Any, Context], Any],
+    ) -> None:
+        self._made = {"receivers": receiver, "exporters": exporter, "extensions": extension}
         self._factories: dict[str, Factory] = {}
 
     def settings(self, setup: Setup) -> Settings:
@@ -129,6 +134,7 @@ class Components:
             settings,
             receivers={id: self._replaced("receivers", c) for id, c in settings.receivers.items()},
             exporters={id: self._replaced("exporters", c) for id, c in settings.exporters.items()},
+            extensions={id: self._replaced("extensions", c) for id, c in settings.extensions.items()},
         )
 
     def _replaced(self, section: str, component: ComponentSettings) -> ComponentSettings:

@@ -10,6 +10,8 @@ from tests.reliability.simulation.configurations import CHAINS, PIPELINES_OF_TWO
 from tests.reliability.simulation.scenario import (
     BackendTurns,
     Crash,
+    DiskManner,
+    DiskTurns,
     Event,
     Manner,
     Reload,
@@ -20,6 +22,7 @@ from tests.reliability.simulation.scenario import (
 )
 from tests.reliability.simulation.traffic import Piece, Trace, length
 
+_DISK_MANNERS: Final[Sequence[DiskManner]] = get_args(DiskManner)
 _MANNERS: Final[Sequence[Manner]] = get_args(Manner)
 
 
@@ -29,6 +32,8 @@ def generated(seed: int) -> Scenario:
     setup = _setup(rng)
     lasts = rng.uniform(3.0, 40.0)
     events: list[Event] = [*_traffic(rng, lasts), *_backends(rng, setup, lasts), *_interruptions(rng, setup, lasts)]
+    if setup.durable:
+        events += _disk(rng, lasts)
     return Scenario(seed, setup, tuple(sorted(events, key=lambda event: event.at)))
 
 
@@ -44,6 +49,9 @@ def _setup(rng: random.Random) -> Setup:
         consumers=rng.choice([1, 1, 1, 3]),
         queue_size=rng.choice([5, 20, 50, 1000]),
         gives_up=rng.random() < 0.1,
+        durable=(durable := rng.random() < 0.8),
+        fsync=durable and rng.random() < 0.7,
+        checkpoint_every=rng.choice([500, 3_000, 20_000, 16 << 20]),
     )
 
 
@@ -79,12 +87,25 @@ def _backends(rng: random.Random, setup: Setup, lasts: float) -> Iterator[Backen
             yield BackendTurns(_at(rng, lasts), exporter, rng.choice(_MANNERS))
 
 
+def _disk(rng: random.Random, lasts: float) -> Iterator[DiskTurns]:
+    for _ in range(rng.choice([0, 0, 0, 1, 2])):
+        at = _at(rng, lasts)
+        yield DiskTurns(at, rng.choice(_DISK_MANNERS))
+        yield DiskTurns(round(at + rng.choice([0.05, 1.0, rng.uniform(0.0, 10.0)]), 3), "well")
+
+
 def _interruptions(rng: random.Random, setup: Setup, lasts: float) -> Iterator[Event]:
     for _ in range(rng.choice([0, 1, 1, 2, 3])):
         at = _at(rng, lasts)
         kind = rng.random()
-        if kind < 0.5:
-            yield Crash(at, down=round(rng.choice([0.1, 1.0, rng.uniform(0.0, 20.0)]), 3))
+        if kind < 0.6:
+            yield Crash(
+                at,
+                power=rng.random() < 0.4,
+                down=round(rng.choice([0.1, 1.0, rng.uniform(0.0, 20.0)]), 3),
+                wall_step=round(rng.choice([0.0, 0.0, 0.0, -30.0, 5.0]), 3),
+                after_operations=rng.choice([0, 0, rng.randint(1, 40)]),
+            )
         elif kind < 0.7:
             yield Stop(at, down=round(rng.uniform(0.1, 10.0), 3))
         else:

@@ -11,7 +11,7 @@ from tests.reliability.simulation.traffic import SpanKey, key_of, keys_of_pieces
 from tests.reliability.simulation.uninterrupted import Uninterrupted
 from tests.reliability.simulation.witness import Arrived, Decided, Step
 
-NOTE_DELAY = 1.0
+NOTE_DELAY = 2.0
 """Seconds after an answer by which it is noted on a disk that is well: what was answered before is not sent again."""
 
 
@@ -24,6 +24,8 @@ class LifeEnd:
     """Virtual seconds."""
     killed: bool
     power: bool = False
+    wall_step: float = 0.0
+    """By how many seconds the clock on the wall was put forward afterwards."""
     lost: int = 0
     """Spans that the ledger says were dropped behind the processors, or rejected."""
 
@@ -52,9 +54,11 @@ def judged(past: Past, expected: Uninterrupted, lives: Collection[int]) -> Itera
     deliveries = [delivery for delivery in past.deliveries if delivery.life in lives and delivery.kept]
     forgiving = any(end.killed for end in ends) and not past.setup.durable
     forgiving |= any(end.power for end in ends) and not past.setup.fsync
-    if not forgiving:
+    # What was done since the last arrival, and not delivered, is done anew if the clock on the wall goes back.
+    back_in_time = any(end.wall_step < 0 for end in ends)
+    if not forgiving and not back_in_time:
         yield from _decisions(past, expected, lives)
-    yield from _invented(past, expected, deliveries, complete=not forgiving)
+    yield from _invented(past, expected, deliveries, complete=not forgiving and not back_in_time)
     if not forgiving:
         yield from _lost(past, expected, lives)
         yield from _order(past, expected, deliveries)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from podtrail.component import StartError
+from podtrail.durable.store import DurableStore
 from podtrail.pipeline.clock import PipelineClock
 from podtrail.pipeline.graph import Graph
 from podtrail.pipeline.host import Host
@@ -23,6 +24,10 @@ class VirtualClock(PipelineClock):
         super().__init__()
         self._life = life
         self._begin = START + round(wall_step * 1e9)
+
+    def not_before(self, moment: int) -> None:
+        """Go on from `moment` if that is later."""
+        self._begin = max(self._begin, moment - round(self._life.now() * 1e9))
 
     def now(self) -> int:
         """Return the time, Unix nanoseconds."""
@@ -46,9 +51,16 @@ class Podtrail:
         self._running: asyncio.Task[None] | None = None
 
     def _made(self, settings: Settings, predecessor: Graph | None = None) -> Graph:
-        graph = Graph(settings, self.host, self._clock, observers=[self._witness], predecessor=predecessor)
+        graph = Graph(
+            settings,
+            self.host,
+            self._clock,
+            observers=[self._witness],
+            predecessor=predecessor,
+            make_store=DurableStore,
+        )
         for driver in graph.drivers:
-            self._witness.meet(driver.id, driver.chain)
+            self._witness.meet(driver.id, driver.chain.ledger)
         return graph
 
     async def start(self, setup: Setup) -> None:
@@ -59,7 +71,9 @@ class Podtrail:
         """
         self._changing = True
         self.graph = self._made(self._settings_of(setup))
+        self._witness.setup = setup
         await self.graph.start()
+        self._witness.setup = None
         self._changing = False
         self._running = asyncio.create_task(self.graph.run())
 

@@ -24,6 +24,8 @@ class Setup:
     durable: bool = False
     fsync: bool = True
     stored_queues: bool = False
+    checkpoint_every: int = 16 << 20
+    """Bytes of the log."""
     consumers: int = 1
     queue_size: int = 50
     gives_up: bool = False
@@ -32,6 +34,7 @@ class Setup:
     def __str__(self) -> str:
         said = [f"chain {self.chain!r}", f"variant {self.variant}"]
         said += [f"durable, fsync {'on' if self.fsync else 'off'}"] if self.durable else []
+        said += [f"checkpoint every {self.checkpoint_every} bytes"] if self.durable else []
         said += ["stored queues"] if self.stored_queues else []
         said += [f"{self.consumers} consumers", f"queues of {self.queue_size}"]
         said += ["gives up after 60 s"] if self.gives_up else []

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.reliability.simulation.generation import generated
+from tests.reliability.simulation.scenario import Crash, Scenario, Send, Setup
 from tests.reliability.simulation.telling import wrong_with
+from tests.reliability.simulation.traffic import Piece, Trace
 from tests.reliability.simulation.world import happened
 
 _ROOT = Path(__file__).parents[3]
@@ -44,10 +45,26 @@ def test_a_seed_goes_the_same_way_in_every_process() -> None:
 
 
 def test_a_story_is_told_in_lines() -> None:
-    scenario = generated(88)
-    assert [line.strip() for line in scenario.lines()[:3]] == [
-        "configuration: chain 'sampler', variant 2, 1 consumers, queues of 50",
-        "5.592 s  podtrail is told to reload: chain 'sampler', variant 2, 1 consumers, queues of 50",
-        "6.082 s  request 4 is sent (trace 1 (failed), whole)",
+    trace = Trace(1, spans=2)
+    scenario = Scenario(
+        0,
+        Setup("sampler", durable=True),
+        (
+            Send(1.0, 1, (Piece(trace, 0, 1),)),
+            Crash(2.0, power=True),
+            Send(2.5, 2, (Piece(trace, 1, 2),)),
+        ),
+    )
+    assert scenario.lines()[1:] == [
+        "    1.000 s  request 1 is sent (trace 1, spans 1 to 1 of 2)",
+        "    2.000 s  power is lost; it starts again 1 s later",
+        "    2.500 s  request 2 is sent (trace 1, spans 2 to 2 of 2)",
     ]
-    assert any("is acknowledged" in line for line in happened(scenario).story)
+    outcome = happened(scenario)
+    assert not outcome.wrong
+    assert [line.split("s  ")[1] for line in outcome.story if "request" in line] == [
+        "request 1 is sent (trace 1, spans 1 to 1 of 2)",
+        "request 1 is acknowledged",
+        "request 2 is sent (trace 1, spans 2 to 2 of 2)",
+        "request 2 is acknowledged",
+    ]

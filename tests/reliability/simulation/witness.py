@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from unittest.mock import patch
 
+from podtrail.component import Ledger
 from podtrail.otlp import Batch, Verdict
 from podtrail.pipeline.chain import ProcessorChain
 from tests.reliability.simulation.scenario import Setup
@@ -83,16 +84,23 @@ class Witness:
     """With the life in which each was."""
     requests: dict[SpanKey, int] = field(default_factory=dict)
     """Which request has a span."""
+    over: bool = False
+    """Whether the life is over: what a dead process does has not happened."""
     _names: dict[int, str] = field(default_factory=dict)
-    _chains: list[ProcessorChain] = field(default_factory=list)
+    _ledgers: list[Ledger] = field(default_factory=list)
 
-    def meet(self, pipeline: str, chain: ProcessorChain) -> None:
-        """Know a chain by its pipeline."""
-        self._chains.append(chain)  # so that no other gets its address
-        self._names[id(chain)] = pipeline
+    def meet(self, pipeline: str, ledger: Ledger) -> None:
+        """Know a pipeline by its ledger, which all of its chains have."""
+        self._ledgers.append(ledger)  # so that no other gets its address
+        self._names[id(ledger)] = pipeline
+
+    def _pipeline(self, chain: ProcessorChain) -> str | None:
+        return None if self.over else self._names.get(id(chain.ledger))
 
     def observe(self, pipeline: str, batch: Batch) -> None:
         """See what leaves a pipeline."""
+        if self.over:
+            return
         self.decisions += [(self.life, decided(pipeline, verdict)) for verdict in batch.verdicts]
 
     @contextmanager
@@ -102,22 +110,20 @@ class Witness:
         witness = self
 
         def seen_add(chain: ProcessorChain, batch: Batch, now: int) -> int:
-            if batch.groups and id(chain) in witness._names:
-                request = witness.requests[keys_of(batch)[0]]
-                witness.steps.append(Arrived(witness.life, witness._names[id(chain)], now, request))
+            if batch.groups and (name := witness._pipeline(chain)) is not None:
+                witness.steps.append(Arrived(witness.life, name, now, witness.requests[keys_of(batch)[0]]))
             return add(chain, batch, now)
 
         def seen_take_over(
             chain: ProcessorChain, before: ProcessorChain, matching: Sequence[tuple[int, int]], now: int
         ) -> None:
-            if witness.setup is not None and id(chain) in witness._names:
-                name = witness._names[id(chain)]
+            if witness.setup is not None and (name := witness._pipeline(chain)) is not None:
                 witness.steps.append(TakenOver(witness.life, name, now, witness.setup, before.deadline()))
             take_over(chain, before, matching, now)
 
         def seen_drain(chain: ProcessorChain, now: int) -> None:
-            if witness.stopping and id(chain) in witness._names:
-                witness.steps.append(Drained(witness.life, witness._names[id(chain)], now, chain.deadline()))
+            if witness.stopping and (name := witness._pipeline(chain)) is not None:
+                witness.steps.append(Drained(witness.life, name, now, chain.deadline()))
             drain(chain, now)
 
         with patch.multiple(ProcessorChain, add=seen_add, take_over=seen_take_over, drain=seen_drain):

@@ -2,25 +2,43 @@
 
 import asyncio
 import hashlib
+import sys
+import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 from typing import Any
+from unittest.mock import patch
 
 from podtrail.component import StartError
 from tests.reliability.simulation.backends import Backends
 from tests.reliability.simulation.clients import Clients
 from tests.reliability.simulation.configurations import Components
 from tests.reliability.simulation.life import Life
+from tests.reliability.simulation.memory_storage import Storages
 from tests.reliability.simulation.model import LifeEnd, Past, judged, requests_judged
 from tests.reliability.simulation.podtrail_process import Podtrail, VirtualClock
-from tests.reliability.simulation.scenario import BackendTurns, Crash, DiskTurns, Reload, Scenario, Send, Setup, Stop
+from tests.reliability.simulation.scenario import (
+    BackendTurns,
+    Crash,
+    DiskManner,
+    DiskTurns,
+    Reload,
+    Scenario,
+    Send,
+    Setup,
+    Stop,
+)
 from tests.reliability.simulation.traffic import SpanKey, keys_of_pieces, request
 from tests.reliability.simulation.uninterrupted import uninterrupted
 from tests.reliability.simulation.virtual_loop import NeverQuiet, NothingLeft, VirtualLoop
 from tests.reliability.simulation.witness import Witness
 
+_MOST_ENDINGS = 20
+_LOOKS_ON = 30.0
+_MENDS_IN = 3.0
+"""Seconds in which a store finds out that a disk is well again."""
 _SETTLES_IN = 900.0
 """Virtual seconds after which everything must be delivered once all is well."""
 
@@ -52,11 +70,15 @@ class World:
         self._wall_step = 0.0
         self._next = 0
         """The first event that has not happened yet."""
+        self._is_over = False
+        """Whether everything has settled."""
         self._down_for: float | None = 0.0
         """Seconds after which podtrail starts again; None: never."""
         self._clients = Clients(scenario.seed)
         self._backends = Backends(scenario.seed)
-        self._components = Components(self._clients.receiver, self._backends.exporter)
+        self._storages = Storages(scenario.seed)
+        self._unwell: list[tuple[float, float]] = []
+        self._components = Components(self._clients.receiver, self._backends.exporter, self._storages.extension)
         self._witness = Witness()
         self._ends: list[LifeEnd] = []
         self._consumers = scenario.setup.consumers
@@ -73,7 +95,11 @@ class World:
                 keys = keys_of_pieces(event.pieces)
                 self._witness.requests.update(dict.fromkeys(keys, event.request))
         try:
-            with self._witness.watching():
+            with (
+                self._witness.watching(),
+                patch("podtrail.durable.pace._LEAST_LOG", self._scenario.setup.checkpoint_every),
+                patch("podtrail.durable.pace._LOG_TO_CHECKPOINT", 0),
+            ):
                 while self._down_for is not None:
                     self._pass_by(self._now + self._down_for)
                     self._live()
@@ -84,12 +110,16 @@ class World:
         return self.outcome
 
     def bury(self) -> None:
-        """Let go of what was left of lives that ended."""
-        for task in self._graveyard:
-            with suppress(RuntimeError):  # of what it does at its end, with no loop to do it in
-                task.get_coro().close()
-        for loop in self._loops:
-            loop.close()
+        """Let go of what was left of lives that ended: have it end, with nobody there whom that concerns."""
+        before, sys.unraisablehook = sys.unraisablehook, lambda _: None
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                for task in self._graveyard:
+                    _close(task)
+                for loop in self._loops:
+                    loop.close()
+        finally:
+            sys.unraisablehook = before
 
     def _tell(self, at: float, line: str) -> None:
         self.outcome.story.append(f"{at:9.3f} s  {line}")
@@ -103,6 +133,10 @@ class World:
             if isinstance(event, Send | BackendTurns | DiskTurns):
                 self._tell(event.at, str(event))
                 self._turn(event)
+            elif isinstance(event, Reload):  # the file is changed
+                self._tell(event.at, f"for the next start: {event.setup}")
+                self._setup = event.setup
+                self._consumers = max(self._consumers, event.setup.consumers)
         self._now = until
 
     def _turn(self, event: Send | BackendTurns | DiskTurns) -> None:
@@ -111,6 +145,15 @@ class World:
                 self._clients.send(event)
             case BackendTurns():
                 self._backends[event.exporter].turn(event.manner)
+            case DiskTurns():
+                self._turn_disk(event.at, event.manner)
+
+    def _turn_disk(self, at: float, manner: DiskManner) -> None:
+        self._storages.disk.turn(manner)
+        if self._unwell and self._unwell[-1][1] == inf:
+            self._unwell[-1] = (self._unwell[-1][0], at + _MENDS_IN)
+        if manner != "well":
+            self._unwell.append((at, inf))
 
     def _live(self) -> None:
         """One life of podtrail."""
@@ -119,7 +162,9 @@ class World:
         loop.set_exception_handler(partial(self._complain, life))
         self._witness.life = life.number
         self._setups[life.number] = self._setup
-        self._backends.life = life
+        self._witness.over = False
+        self._backends.begin(life)
+        self._storages.begin(life.number)
         self._tell(self._now, f"podtrail starts ({life.number})")
         clock = VirtualClock(life, self._wall_step)
         self._podtrail = Podtrail(life, clock, self._witness, self._components.settings, self._scenario.seed)
@@ -129,14 +174,14 @@ class World:
         main = loop.create_task(self._main(life))
         main.add_done_callback(self._ended)
         loop.run_forever()
-        life.over = True
+        life.over = self._witness.over = True
         self._now = loop.time()
         self._clients.end()
         self._loops.append(loop)
         self._graveyard += asyncio.all_tasks(loop)
         self._podtrail = None
         if self._failure is not None:
-            raise self._failure
+            raise self._failure if isinstance(self._failure, Wrong) else Wrong(f"podtrail broke: {self._failure!r}")
 
     def _complain(self, life: Life, _: asyncio.AbstractEventLoop, complaint: dict[str, Any]) -> None:
         """Asyncio tells of an error that nobody has looked at; of a life that is over there are many."""
@@ -163,7 +208,13 @@ class World:
         try:
             await self._podtrail.start(self._setup)
         except StartError as error:
-            raise Wrong(f"podtrail did not start: {error}") from error
+            life.tell(f"podtrail does not start: {error}")
+            if not self._disk_is_unwell(life.now()):
+                raise Wrong(f"podtrail did not start: {error}") from error
+            self._ends.append(LifeEnd(life.number, life.now(), killed=True))
+            self._down_for = 1.0
+            life.end()
+            await asyncio.Event().wait()
         events = self._scenario.events
         while self._next < len(events):
             event = events[self._next]
@@ -180,15 +231,36 @@ class World:
                     await self._reload(event)
                 case _:
                     self._turn(event)
+        if self._is_over:  # what is delivered is not delivered again, however often it starts
+            await asyncio.sleep(_LOOKS_ON)
+            await self._stop(life, None)
+            return
         await self._settle(life)
-        await self._stop(life, None)
+        self._is_over = True
+        await self._stop(life, 1.0 if self._setup.durable or self._setup.stored_queues else None)
+
+    def _disk_is_unwell(self, now: float) -> bool:
+        return any(begin <= now <= end for begin, end in self._unwell)
 
     async def _crash(self, life: Life, event: Crash) -> None:
+        if event.after_operations:
+            self._storages.disk.kill_after(event.after_operations, lambda: self._die(life, event))
+            return
+        self._die(life, event)
+        await asyncio.Event().wait()
+
+    def _die(self, life: Life, event: Crash) -> None:
+        if life.over:
+            return
+        if event.after_operations:
+            life.tell("power is lost" if event.power else "podtrail is killed")
         self._down_for = event.down
         self._wall_step += event.wall_step
-        self._ends.append(LifeEnd(life.number, life.now(), killed=True, power=event.power))
+        self._ends.append(LifeEnd(life.number, life.now(), killed=True, power=event.power, wall_step=event.wall_step))
+        self._witness.over = True
+        if event.power:
+            self._storages.disk.lose_power()
         life.end()
-        await asyncio.Event().wait()
 
     async def _stop(self, life: Life, down: float | None) -> None:
         assert self._podtrail is not None
@@ -197,6 +269,9 @@ class World:
         await self._podtrail.stop()
         self._witness.stopping = False
         self._look()
+        failures = self._podtrail.host.metrics.snapshot().get("podtrail_component_failures", {})
+        if failed := {labels for labels, times in failures.items() if times}:
+            raise Wrong(f"components failed: {', '.join(sorted(failed))}")
         lost = sum(balance.undelivered + balance.rejected for balance in self._podtrail.balances())
         self._ends.append(LifeEnd(life.number, at, killed=False, lost=lost))
         life.tell("podtrail has stopped")
@@ -217,6 +292,7 @@ class World:
         life.tell("all is well from here on")
         for backend in self._backends.all():
             backend.turn("well")
+        self._turn_disk(life.now(), "well")
         until = life.now() + _SETTLES_IN
         while self._clients.waiting or not self._podtrail.settled():
             if life.now() > until:
@@ -232,6 +308,7 @@ class World:
             self._witness.decisions,
             deliveries,
             self._ends,
+            unwell=self._unwell,
             ever_consumers=self._consumers,
             names=self._name,
         )
@@ -275,6 +352,18 @@ class World:
             for delivery in backend.deliveries:
                 seen.update(repr((delivery.at, delivery.answer, delivery.kept)).encode() + b"".join(delivery.spans))
         return seen.hexdigest()
+
+
+def _close(task: "asyncio.Task[Any]") -> None:
+    coroutine = task.get_coro()
+    for _ in range(_MOST_ENDINGS):  # one that waits for something at its end is told again
+        try:
+            coroutine.close()
+        except RuntimeError:
+            continue
+        except Exception:  # noqa: BLE001 - whatever a dead process says
+            pass
+        return
 
 
 def happened(scenario: Scenario) -> Outcome:

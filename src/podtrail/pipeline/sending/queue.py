@@ -22,7 +22,7 @@ from podtrail.component.failures import FailureReporter
 from podtrail.config.types import DeliverySettings
 from podtrail.otlp import Batch
 from podtrail.pipeline.sending.backlog import Backlog
-from podtrail.pipeline.sending.batching import LARGEST_REQUEST, request_size
+from podtrail.pipeline.sending.batching import LARGEST_REQUEST, request_size, without_first
 from podtrail.pipeline.sending.ledger import DeliveryLedger
 from podtrail.pipeline.sending.pending import Offered, PendingBatches
 from podtrail.pipeline.sending.plan import plan_for
@@ -115,6 +115,7 @@ class SendingQueue:
             await self._recover(self.storage)
         if self._predecessor is not None:  # what it has left on disk is received anew by who recovers it
             self.recovered.received -= self._predecessor.left_on_disk()
+            self._take_over(self._predecessor)
         self._entered, self._predecessor = True, None
         return self
 
@@ -276,6 +277,14 @@ class SendingQueue:
             await self._journal.settle()
         self._cut_off()
         self._ledger.close()
+
+    def _take_over(self, predecessor: "SendingQueue") -> None:
+        """Go on with what somebody else keeps and `predecessor` had no time to deliver, in order."""
+        for pending in predecessor._backlog:
+            for offered in pending.batches:
+                if offered.batch is not None and offered.stored is None and offered.done is not None:
+                    rest = without_first(offered.batch, offered.batch.span_count - offered.left)
+                    self.offer(rest, pending.ledger, at_any_rate=True, done=offered.done)
 
     async def _recover(self, storage: StorageProvider) -> None:
         """Take up what is on disk.
