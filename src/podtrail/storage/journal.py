@@ -9,7 +9,8 @@ from podtrail.otlp.stored import Entry
 from podtrail.storage.disk import Disk, largest_file
 from podtrail.storage.errors import StorageError, UnreadableEntry
 from podtrail.storage.group_commit import GroupCommit
-from podtrail.storage.instruments import StorageInstruments
+from podtrail.storage.instruments import StorageDamage, StorageInstruments
+from podtrail.storage.layout import segment_path
 from podtrail.storage.recovery import open_folder, read_entry, read_segment
 from podtrail.storage.segment import Position
 from podtrail.storage.segment_writer import PlacedEntry, SegmentWriter
@@ -95,9 +96,17 @@ class Journal:
         return sum(self._sizes.values())
 
     def entries(self) -> Iterator[tuple[Position, Entry]]:
-        """Yield all that is on the disk and can be read, in order. Blocks: to be called off the loop, or in slices."""
+        """Yield all that is on the disk and can be read, in order. Blocks: to be called off the loop, or in slices.
+
+        One segment is held in memory at a time. One that can't be read any more is told and passed over.
+        """
         for number in sorted(self._sizes):
-            yield from read_segment(self.folder, self._disk, number)
+            try:
+                yield from read_segment(self.folder, self._disk, number)
+            except OSError as error:
+                path = segment_path(self.folder, number)
+                told = f"{path} can't be read ({error.strerror}); what it holds is not used"
+                self._instruments.damage(StorageDamage(path.name, "unreadable", self._sizes.get(number, 0), told))
 
     async def commit(self, entries: Sequence[Entry]) -> Sequence[Position]:
         """Write entries, all or none; return their positions when they are on the disk.
