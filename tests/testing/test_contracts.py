@@ -1,6 +1,8 @@
 """Each check of the contract is shown to fail on a processor that breaks just that promise."""
 
+import itertools
 from collections.abc import Callable, Sequence
+from weakref import WeakKeyDictionary
 
 import pytest
 
@@ -9,6 +11,7 @@ from podtrail.otlp import Batch, Group, Verdict, encode_span, frame, resource_he
 from podtrail.testing.contracts import (
     Arrival,
     ContractBroken,
+    check_checkpoints_keep_everything,
     check_deadline_law,
     check_drain_lets_go_of_everything,
     check_early_expire_changes_nothing,
@@ -190,6 +193,29 @@ class Mute(Holding):
         return None  # type: ignore[return-value]
 
 
+ELSEWHERE: WeakKeyDictionary[Holding, list[tuple[int, Batch]]] = WeakKeyDictionary()
+
+
+class Elsewhere(Holding):
+    """What it holds is not in itself, where nobody finds it who looks there."""
+
+    @property
+    def inside(self) -> list[tuple[int, Batch]]:
+        return ELSEWHERE[self]
+
+    @inside.setter
+    def inside(self, inside: list[tuple[int, Batch]]) -> None:
+        ELSEWHERE[self] = inside
+
+
+class Numbering(Holding):
+    """It has something whose state nobody can read."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.numbers = itertools.count()
+
+
 class Bounded(Holding):
     """Keeps the contract with room for one batch: the rest is offered again."""
 
@@ -226,6 +252,8 @@ def test_a_sound_processor_passes(sound: Callable[[Context], Holding]) -> None:
         (check_take_over_keeps_what_is_held, Restarting),
         (check_take_over_keeps_what_is_held, Rejuvenating),
         (check_same_calls_same_answers, Moody()),
+        (check_checkpoints_keep_everything, Elsewhere),
+        (check_checkpoints_keep_everything, Numbering),
     ],
 )
 def test_a_broken_promise_is_found(check: Check, broken: Callable[[Context], Holding]) -> None:

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 from podtrail.component import Context, Ledger, PassesOn, Processor, Taken
 from podtrail.otlp import Batch, span_reader
+from podtrail.pipeline.chain import ProcessorChain
+from podtrail.pipeline.checkpoint import Checkpointer, CheckpointError
 
 Create = Callable[[Context], Any]
 """Makes a processor that counts in `context.ledger`; called more than once."""
@@ -44,6 +46,7 @@ def check_processor(create: Create, arrivals: Sequence[Arrival]) -> None:
     check_drain_lets_go_of_everything(create, arrivals)
     check_take_over_keeps_what_is_held(create, arrivals)
     check_same_calls_same_answers(create, arrivals)
+    check_checkpoints_keep_everything(create, arrivals)
 
 
 def check_deadline_law(create: Create, arrivals: Sequence[Arrival]) -> None:
@@ -171,6 +174,33 @@ def check_same_calls_same_answers(create: Create, arrivals: Sequence[Arrival]) -
         run.advance(_MANY, _MANY)
     if [batch.groups for batch in first.out] != [batch.groups for batch in second.out]:
         raise ContractBroken("the same calls gave different answers")
+
+
+def check_checkpoints_keep_everything(create: Create, arrivals: Sequence[Arrival]) -> None:
+    """Kept in a checkpoint and restored in another instance before every arrival, it goes on as if nothing had been.
+
+    Raises:
+        ContractBroken: it doesn't, or has something that can't be kept.
+    """
+    through, parted = _Run(create), _Run(create)
+    try:
+        keeper = Checkpointer(ProcessorChain([parted.processor], parted.ledger))
+        for arrival in arrivals:
+            before, state = parted.state(), b"".join(keeper.take())
+            parted.processor = create(Context(id="contract", pipeline="traces", ledger=parted.ledger))
+            keeper = Checkpointer(ProcessorChain([parted.processor], parted.ledger))
+            keeper.restore(state)
+            if parted.state() != before:
+                raise ContractBroken(f"restored: held, held_since and deadline were {before} and are {parted.state()}")
+            for run in (through, parted):
+                run.advance(arrival.now, _MANY)
+                run.add(arrival)
+    except CheckpointError as error:
+        raise ContractBroken(f"a checkpoint: {error}") from error
+    for run in (through, parted):
+        run.advance(_MANY, _MANY)
+    if [batch.groups for batch in through.out] != [batch.groups for batch in parted.out]:
+        raise ContractBroken("restored from checkpoints it gave different answers")
 
 
 class _Run:

@@ -85,16 +85,16 @@ class Checkpointer:
         Raises:
             CheckpointError: it is damaged, or of another version or configuration; nothing was put in.
         """
-        whole = memoryview(data)
-        head, body = self._read_head(whole)
+        head, begin = self._read_head(memoryview(data))
         classes = self._find_classes(head)
         has = [*map(self._packages.constant, head["constants"]), *self._objects]
         with _undisturbed(), _read_as_told():
-            changes = [(self._watched[at], Change(*change)) for at, change in ChainUnpickler(body, has, classes).load()]
+            told = ChainUnpickler(data, begin, has, classes).load()
+            changes = [(self._watched[at], Change(*change)) for at, change in told]
             for watched, change in changes:
                 watched.apply(change)
 
-    def _read_head(self, whole: memoryview) -> tuple[dict[str, Any], memoryview]:
+    def _read_head(self, whole: memoryview) -> tuple[dict[str, Any], int]:
         at = len(_MAGIC) + _LENGTH
         if bytes(whole[: len(_MAGIC)]) != _MAGIC:
             raise CheckpointError("it is no checkpoint of this version's format")
@@ -107,7 +107,7 @@ class Checkpointer:
         if head["chain"] != self._digest:
             by = "" if head["version"] == __version__ else f", by version {head['version']}"
             raise CheckpointError(f"it was taken of processors of another configuration{by}")
-        return head, whole[end:-_CHECKSUM]
+        return head, end
 
     def _find_classes(self, head: dict[str, Any]) -> dict[str, type]:
         classes: dict[str, type] = {}

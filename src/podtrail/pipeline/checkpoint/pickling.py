@@ -156,13 +156,14 @@ class _Writer:
 class ChainUnpickler(pickle.Unpickler):
     """Reads objects; those that the reader has are put in by their number."""
 
-    def __init__(self, data: memoryview, has: Sequence[Any], classes: Mapping[str, type]) -> None:
+    def __init__(self, data: bytes, at: int, has: Sequence[Any], classes: Mapping[str, type]) -> None:
+        """Read what begins at a place in the data."""
         self._has = [_TAKES_APART, *has]
         self._classes = classes
         self._reader = _Reader(_introduction(len(self._has)))
         super().__init__(self._reader)
         self.load()
-        self._reader.go_on(data)
+        self._reader.go_on(data, at)
 
     def persistent_load(self, at: Any) -> Any:
         """Return an object that the reader has."""
@@ -181,13 +182,14 @@ class ChainUnpickler(pickle.Unpickler):
 
 
 class _Reader:
-    """A file of two parts, without a copy of them put together."""
+    """A file of two parts, without a copy of either."""
 
     def __init__(self, first: bytes) -> None:
         self.go_on(first)
 
-    def go_on(self, data: bytes | memoryview) -> None:
+    def go_on(self, data: bytes, at: int = 0) -> None:
         self._file = BytesIO(data)
+        self._file.seek(at)
 
     def read(self, size: int) -> bytes:
         return self._file.read(size)
