@@ -140,6 +140,26 @@ def test_a_pipeline_that_is_gone_is_decided_and_delivered_to_its_exporters_that_
     stop(process)
 
 
+def test_spans_and_decisions_that_wait_for_an_exporter_are_in_the_checkpoint(
+    start: Any, send: Any, durable: Config, kept: Any, json_lines: Any, sampler: Any, tmp_path: Path, until: Any
+) -> None:
+    config = keeping(durable, sampler("1s"))
+    for name in ("kept.jsonl", "decisions.jsonl"):
+        (tmp_path / name).symlink_to("/dev/full")
+    process = start(config)
+    send(process.port(), traces=6)
+    process.line("cannot deliver")
+    stop(process)
+    for name in ("kept.jsonl", "decisions.jsonl"):
+        (tmp_path / name).unlink()
+    process = start(config)
+    until(lambda: len(kept()) == 6)
+    stop(process)
+    told = json_lines("decisions.jsonl")
+    assert [(line["decision"], line["policy"], line["spans"]) for line in told] == [("sampled", "share", 3)] * 6
+    assert process.line("stopped: file: 18 received = 18 delivered")
+
+
 def test_what_is_owed_to_an_exporter_that_is_gone_is_told(
     start: Any, send: Any, durable: Config, kept: Any, until: Any, sampler: Any, free_port: Any
 ) -> None:

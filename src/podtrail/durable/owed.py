@@ -25,7 +25,6 @@ class Owed:
         self._owed: dict[Way, dict[int, tuple[bytes, Batch]]] = defaultdict(dict)
         self._ended: dict[Way, list[bytes]] = defaultdict(list)
         self._number = 0
-        self._last: tuple[Batch | None, bytes] = (None, b"")
 
     def written_by(self, write: Callable[[], None]) -> None:
         """Call `write` when there is something to be noted and there was nothing before."""
@@ -33,7 +32,7 @@ class Owed:
 
     def begin(self, pipeline: str, exporter: str, batch: Batch) -> Callable[[], None]:
         """Owe a batch to an exporter; return what is to be called when it is done with it."""
-        key = self.key_of(batch)
+        key = key_of(batch)
         way = (pipeline, exporter)
         self._number += 1
         number = self._number
@@ -48,14 +47,6 @@ class Owed:
             self._ended[way].append(key)
 
         return end
-
-    def key_of(self, batch: Batch) -> bytes:
-        """Return a batch's key; made once, however many exporters get it."""
-        last, key = self._last
-        if last is not batch:
-            key = key_of(batch)
-            self._last = (batch, key)
-        return key
 
     def note(self, journal: Journal, now: int) -> None:
         """Have it written what has ended by `now`, Unix nanoseconds."""

@@ -260,7 +260,9 @@ class PipelineRecovery:
             for outlet in driver.outlets:
                 if outlet.exporter not in pipeline.exporters:
                     outlet.missed += batch.span_count
-                elif self._suppressed.keeps_back(driver.id, outlet.exporter, batch):
+                elif (wanted := outlet.wanted(batch)) is None:
+                    continue
+                elif self._suppressed.keeps_back(driver.id, outlet.exporter, wanted):
                     outlet.ledger.delivered += batch.span_count
                 else:
                     outlet.offer(batch, at_any_rate=True)

@@ -4,10 +4,13 @@ import json
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from podtrail.durable.generation import Generation
 from podtrail.durable.owed import Way
-from podtrail.otlp import Batch, MalformedRequest, read_request, write_request
+from podtrail.otlp import Batch, MalformedRequest, merge
+from podtrail.pipeline.sending.stored_batch import parts, read_batch, write_batch
+from podtrail.storage import Entry
 
 _SIZE = struct.Struct("<Q")
 _FORMAT = 1
@@ -31,8 +34,10 @@ class PipelineStates:
         sections: list[tuple[object, Sequence[bytes | memoryview]]] = [("recent", [self.recent])]
         sections += [({"chain": pipeline}, pieces) for pipeline, pieces in self.chains.items()]
         for (pipeline, exporter), batch in self.owed:
-            body = write_request(batch.groups)
-            sections.append(({"pipeline": pipeline, "exporter": exporter, "arrived": batch.arrived}, [body]))
+            entries = [write_batch(0, part, 0) for part in parts(batch)]
+            told = [(entry.kind, len(entry.note), len(entry.body)) for entry in entries]
+            what = {"pipeline": pipeline, "exporter": exporter, "arrived": batch.arrived, "parts": told}
+            sections.append((what, [piece for entry in entries for piece in (entry.note, entry.body)]))
         head = {
             "format": _FORMAT,
             "generation": asdict(self.generation),
@@ -67,8 +72,17 @@ class PipelineStates:
                 elif "chain" in what:
                     chains[what["chain"]] = [content]
                 else:
-                    batch = Batch(read_request(content).groups, what["arrived"])
-                    owed.append(((what["pipeline"], what["exporter"]), batch))
+                    owed.append(((what["pipeline"], what["exporter"]), _batch(what, content)))
         except (struct.error, KeyError, TypeError, MalformedRequest) as error:
             raise ValueError(f"it is no state of pipelines: {error}") from error
         return cls(generation, reached, chains, owed, recent)
+
+
+def _batch(what: Mapping[str, Any], content: bytes) -> Batch:
+    read: list[Batch] = []
+    at = 0
+    for kind, note, body in what["parts"]:
+        entry = Entry(kind, content[at + note : at + note + body], what["arrived"], content[at : at + note])
+        read.append(read_batch(entry))
+        at += note + body
+    return merge(read)

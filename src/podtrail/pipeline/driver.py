@@ -8,6 +8,7 @@ import asyncio
 import math
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from podtrail.component import BatchObserver, Ledger, Refused
 from podtrail.otlp import Batch
@@ -67,9 +68,16 @@ class Outlet:
                 await self.queue.room()
 
     def offer(self, batch: Batch, *, at_any_rate: bool) -> None:
-        """Put a batch into the queue."""
-        done = self._owe(self.exporter, batch) if self._owe else None
-        self.queue.offer(batch, self.ledger, at_any_rate=at_any_rate, done=done)
+        """Put what is wanted of a batch into the queue."""
+        if (wanted := self.wanted(batch)) is not None:
+            done = self._owe(self.exporter, wanted) if self._owe else None
+            self.queue.offer(wanted, self.ledger, at_any_rate=at_any_rate, done=done)
+
+    def wanted(self, batch: Batch) -> Batch | None:
+        """Return what the exporter wants of a batch, None when that is nothing."""
+        if batch.verdicts and not self.queue.wants_verdicts:
+            batch = replace(batch, verdicts=())
+        return batch if batch.groups or batch.verdicts else None
 
     def refuse(self, spans: int) -> Refused:
         """Count spans that are not taken because of this exporter; return what to tell their sender."""

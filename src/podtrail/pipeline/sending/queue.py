@@ -76,7 +76,8 @@ class SendingQueue:
         self._plan = plan = plan_for(settings)
         self._id = exporter_id
         self._ledger = DeliveryLedger(exporter_id, metrics, log, plan.remedy)
-        self._wants_verdicts = isinstance(exporter, WantsVerdicts) and exporter.wants_verdicts
+        self.wants_verdicts = isinstance(exporter, WantsVerdicts) and exporter.wants_verdicts
+        """Whether a sampler's decisions are taken; otherwise they are left out."""
         self._wants_arrivals = isinstance(exporter, WantsArrivals) and exporter.wants_arrivals
         self._hurry = asyncio.Event()
         self._retrying = RetrySender(
@@ -177,7 +178,7 @@ class SendingQueue:
 
     def has_room(self, batch: Batch, ledger: Ledger) -> bool:
         """Say whether a batch is admitted: none is while a persistent queue can write nothing."""
-        if self._closed or not (batch.groups or (batch.verdicts and self._wants_verdicts)):
+        if self._closed or not (batch.groups or (batch.verdicts and self.wants_verdicts)):
             return True
         if self.failing is not None:
             return False
@@ -205,7 +206,7 @@ class SendingQueue:
             done: called once when all of the batch has come to an end, whatever end, or is on disk; not when the queue
                 is cut off before. What is left then is no loss: it stays among what is `held`, and `unfinished`.
         """
-        if batch.verdicts and not self._wants_verdicts:
+        if batch.verdicts and not self.wants_verdicts:
             batch = replace(batch, verdicts=())
         if not batch.groups and not batch.verdicts:
             if done is not None:
@@ -318,7 +319,7 @@ class SendingQueue:
 
     def _weigh(self, batch: Batch) -> tuple[int, int]:
         size = batch.size
-        if batch.verdicts and self._wants_verdicts:
+        if batch.verdicts and self.wants_verdicts:
             size += sum(_VERDICT_SIZE + sum(len(group.spans) for group in v.groups) for v in batch.verdicts)
         return batch.span_count, size
 
