@@ -92,6 +92,7 @@ def test_defaults_are_the_collectors_but_for_permissions() -> None:
         ("    fsync: 1", "pipeline.yaml:6:12: extensions::file_storage::fsync: .*true or false"),
         ("    timeout: soon", "pipeline.yaml:6:14: extensions::file_storage::timeout: .*300ms"),
         ("    direcory: /tmp", "pipeline.yaml:6:5: .*did you mean|direcory"),
+        ("    max_size: 1000", "pipeline.yaml:6:5: .*::max_size: the Collector has 'max_size' here, podtrail does not"),
         ("    compaction: {max_transaction_size: -1}", "compaction::max_transaction_size"),
         ("    compaction: {on_rebound: true, check_interval: 0s}", "compaction::check_interval"),
     ],

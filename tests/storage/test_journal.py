@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -118,3 +119,19 @@ async def test_segments_end_at_their_largest_size_and_a_larger_entry_has_one_of_
     assert [place.segment for place in places] == [1, 1, 2, 3, 4, 5]
     assert journal.size == sum(file.stat().st_size for file in os.scandir(tmp_path))
     await journal.close()
+
+
+async def test_reading_a_store_takes_the_memory_of_a_segment(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, SystemDisk(), largest_segment=1_000_000)
+    await journal.open()
+    for _ in range(300):
+        await journal.commit([Entry(1, note=bytes(100_000))])
+    await journal.close()
+    tracemalloc.start()
+    journal = Journal(tmp_path, SystemDisk(), largest_segment=1_000_000)
+    await journal.open()
+    assert sum(1 for _ in journal.entries()) == 300
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    await journal.close()
+    assert most < 4_000_000 < journal.size

@@ -1,6 +1,8 @@
 """The keys of `file_storage`: those of the Collector's, and what they mean here."""
 
 import re
+from collections.abc import Mapping
+from typing import ClassVar
 
 from pydantic import Field, field_validator
 
@@ -28,6 +30,11 @@ class CompactionSettings(Model):
 
 class Config(Model):
     """Keep what a pipeline has acknowledged in files, so that it survives the process."""
+
+    of_the_collector: ClassVar[Mapping[str, str]] = {
+        "max_size": "remove it: what is held and queued bounds the store; for a hard limit give it a volume of its own, "
+        "and when that is full senders are refused"
+    }
 
     directory: str = Field(DIRECTORY, min_length=1, description="Folder of the store; one process has it at a time.")
     timeout: NonNegativeDuration = Field(

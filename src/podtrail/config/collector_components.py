@@ -110,7 +110,11 @@ _BETTER: Final[Mapping[tuple[str, str], str]] = {
     ("exporter", "nop"): "leave it out, or use debug with verbosity: basic",
     ("extension", "basicauth"): "give an exporter its credentials as headers: {authorization: ...}",
     ("extension", "bearertokenauth"): "give an exporter its token as headers: {authorization: ...}",
+    **dict.fromkeys(
+        (("extension", "dbstorage"), ("extension", "redisstorage")), "use file_storage: what is kept is kept in files"
+    ),
     ("extension", "healthcheckv2"): "use health_check",
+    ("extension", "pebbletailstorage"): "use file_storage, and tail_sampling::storage or a pipeline's durable",
     ("extension", "memoryballast"): "remove it: Python has no use for a ballast",
     ("extension", "zpages"): "use viewer, whose pages show traces and decisions",
     ("processor", "groupbytrace"): "leave it out: tail_sampling gathers traces itself",
