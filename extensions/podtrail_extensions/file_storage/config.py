@@ -32,7 +32,7 @@ class Config(Model):
     """Keep what a pipeline has acknowledged in files, so that it survives the process."""
 
     of_the_collector: ClassVar[Mapping[str, str]] = {
-        "max_size": "remove it: what is held and queued bounds the store; for a hard limit give it a volume of its own, "
+        "max_size": "remove it: what is held and queued bounds the store; for a hard limit give it its own volume, "
         "and when that is full senders are refused"
     }
 
