@@ -5,18 +5,24 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 import yaml
 
-from podtrail.component import registry
+from podtrail.component import Ledger, registry
+from podtrail.otlp import Batch, Group
+from podtrail.pipeline.chain import SLICE_SPANS, ProcessorChain
+from podtrail.pipeline.checkpoint import Checkpointer
+from podtrail.pipeline.containment import contained
+from podtrail.pipeline.host import Host, make_chain
 from podtrail.pipeline.settings import Settings, read_settings
 from podtrail.recording.merging import merged
 from podtrail.replay.replayer import read_config
 from tests.pipeline.arrivals import arrivals
-from tests.pipeline.configurations import CONFIGURATIONS, FAILED, ROOT, Tried, shipped
+from tests.pipeline.configurations import CONFIGURATIONS, FAILED, ROOT, SOME, Tried, sampler, shipped
 from tests.pipeline.interrupted import Arrival, Run, Told
 
 NODE = ROOT / "tests/data/recordings/node/podtrail/spans.otlp.zst"
@@ -27,11 +33,6 @@ GENERATED = arrivals(120, seed=5)
 def node() -> list[Arrival]:
     """Spans of all components of a node."""
     return [(record.arrival, record.intake) for record in merged([NODE], lambda damage: pytest.fail(str(damage)))]
-
-
-@pytest.fixture(scope="module")
-def default() -> Settings:
-    return read_settings(read_config(ROOT / "pipeline.yaml"))
 
 
 def goes_on(settings: Settings, requests: list[Arrival], at: int, gates: frozenset[str] = frozenset()) -> None:
@@ -137,3 +138,48 @@ def reloaded(tried: Tried) -> Tried:
         settings = processors["tail_sampling"]
         processors["tail_sampling"] = {**settings, "policies": [*settings["policies"], {**FAILED, "name": "also"}]}
     return tried._replace(processors=processors)
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_a_chain_as_it_runs_live_goes_on_with_failures_contained_and_times_measured(name: str) -> None:
+    tried = CONFIGURATIONS[name]
+
+    def made() -> tuple[ProcessorChain, Checkpointer]:
+        settings = tried.settings()
+        host = Host(gates=tried.gates, seed=1, stopwatch=time.perf_counter_ns)
+        chain = make_chain(settings.pipelines[0], settings, host, Ledger(), around=contained)
+        return chain, Checkpointer(chain)
+
+    def feed(chain: ProcessorChain, requests: Sequence[Arrival]) -> Iterator[list[Group]]:
+        for now, intake in requests:
+            while chain.advance(now, SLICE_SPANS):
+                pass
+            while chain.blocked and (due := chain.deadline()):
+                chain.advance(due, SLICE_SPANS)
+            chain.add(Batch(intake.groups, now), now)
+            while chain.outbox:
+                yield [*chain.outbox.popleft().groups]
+
+    whole, _ = made()
+    (first, taking), (second, restoring) = made(), made()
+    before = [*feed(first, GENERATED[:60])]
+    restoring.restore(b"".join(taking.take()))
+    assert [*before, *feed(second, GENERATED[60:])] == [*feed(whole, GENERATED)]
+
+
+def test_votes_of_policies_that_a_reload_has_replaced_are_still_told_though_not_why() -> None:
+    shadows = {"shadow_policies": [SOME]}
+    linked = {"linked_traces": {"keep": True, "grace_period": "1h"}}
+    told = Told()
+    never = {"name": "endless", "type": "latency", "latency": {"threshold_ms": 10**6}}
+    first = Run(Tried(sampler(never, **shadows, **linked)).settings(), told)
+    first.feed(GENERATED[:60])
+    replaced = Tried(sampler({**never, "name": "never"}, **linked))
+    second, third = (Run(replaced.settings(), told, now=first.replayer.now) for _ in range(2))
+    second.take_over(first)
+    third.restore(second.taken())
+    told.out.clear()
+    third.replayer.finish()
+    lines = "".join(decided for *_, decided in told.out)
+    assert "policy='endless', type='latency', decision='not_sampled', why='the configuration that had" in lines
+    assert "policy='some', type='probabilistic'" in lines
