@@ -53,7 +53,7 @@ class Opening:
 
     def damages(self) -> dict[str, float]:
         told = self.metrics.snapshot().get("otelcol_extension_file_storage_damages", {})
-        return {labels.partition(",")[0].removeprefix("reason="): number for labels, number in told.items()}
+        return {labels.split(",")[1].removeprefix("reason="): number for labels, number in told.items()}
 
 
 async def test_a_flipped_byte_costs_no_more_than_the_entry_that_it_is_in() -> None:

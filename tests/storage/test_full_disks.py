@@ -92,14 +92,14 @@ async def test_a_full_disk_refuses_and_says_so_once_and_goes_on_by_itself(
             await journal.commit([Entry(1, note=bytes(8 * KIB))])
     added = journal.add(Entry(1, note=b"1000" + bytes(8 * KIB)))
     told = watched.metrics.snapshot()
-    assert told["otelcol_extension_file_storage_failing"] == {"storage=store": 1}
-    assert told["otelcol_extension_file_storage_failures"]["operation=write,storage=store"] >= 4
+    assert told["otelcol_extension_file_storage_failing"] == {"extension=,storage=store": 1}
+    assert told["otelcol_extension_file_storage_failures"]["extension=,operation=write,storage=store"] >= 4
     filler.unlink()
     await watched.until_it_goes_on()
     assert (await journal.read(added)).note.startswith(b"1000")
     await journal.commit([numbered(1001)])
     assert numbers_in(journal) == [*range(taken), 1000, 1001]
-    assert watched.metrics.snapshot()["otelcol_extension_file_storage_failing"] == {"storage=store": 0}
+    assert watched.metrics.snapshot()["otelcol_extension_file_storage_failing"] == {"extension=,storage=store": 0}
     await journal.close()
     assert [record.getMessage() for record in caplog.records] == [
         f"{reason}; senders are asked to come again until there is room or the disk works",

@@ -76,7 +76,7 @@ class FileStorage:
             SystemDisk(),
             fsync=self._config.fsync,
             mode=self._config.mode,
-            instruments=StorageInstruments(folder, self._context.metrics, self._context.log),
+            instruments=StorageInstruments(folder, self._context.metrics, self._context.log, self._context.id),
         )
         await journal.open()
         self._open[name] = journal
