@@ -124,7 +124,8 @@ class Zygote:
         }
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(order).encode() + b"\n")
-        pid = await self._started.get()
+        async with asyncio.timeout(PATIENCE):
+            pid = await self._started.get()
         return Life(pid, log, begins, self._future(pid))
 
     def kill(self) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import json
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -34,14 +35,22 @@ class Stage:
     async def start(self, death: Mapping[str, Any] | None = None, haste: float = 1) -> Life:
         """Start a life; it is ready, or has ended."""
         self.recorder.life += 1
-        config = self.setting.configuration(self.folder, self.recorder.port)
-        for section, settings in self.changes.items():
-            config[section] = {**config[section], **settings}
+        config = self._configuration()
         aside = self.folder / "aside"
         aside.mkdir(exist_ok=True)
         life = await self._zygote.start(self.folder, config, {**(death or NO_DEATH), "aside": str(aside)}, haste)
         await life.ports()
         return life
+
+    def configure(self) -> None:
+        """Write the configuration with its changes, for the life that is told to read it again."""
+        (self.folder / "config.yaml").write_text(json.dumps(self._configuration()), encoding="utf-8")
+
+    def _configuration(self) -> dict[str, Any]:
+        config = self.setting.configuration(self.folder, self.recorder.port)
+        for section, settings in self.changes.items():
+            config[section] = {**config[section], **settings}
+        return config
 
     async def send(self, life: Life, requests: Iterable[Request]) -> list[Outcome]:
         """Send requests, one after the other, once each."""
