@@ -217,6 +217,16 @@ async def test_a_segment_that_can_not_be_read_is_moved_aside(kind: str, tmp_path
     assert sorted(os.listdir(tmp_path)) == ["00000001.otlp.damaged", "00000002.otlp"]
 
 
+async def test_a_file_that_is_too_large_for_a_segment_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "00000001.otlp").touch()
+    os.truncate(tmp_path / "00000001.otlp", 1 << 40)
+    journal = Journal(tmp_path, SystemDisk())
+    await journal.open()
+    assert not list(journal.entries())
+    await journal.close()
+    assert os.listdir(tmp_path) == ["00000001.otlp.damaged"]
+
+
 async def test_what_is_moved_aside_does_not_fill_the_disk() -> None:
     good, _ = await written()
     disk = disk_with({f"{number:08}.otlp": good[:-9] for number in range(1, 60)})

@@ -21,6 +21,11 @@ from podtrail.storage.segment import (
 )
 from podtrail.storage.states import wrong_in_state
 
+_MOST_MISSING = 100
+"""Segments that are told of one by one."""
+_TOO_LARGE = 1 << 30
+"""Bytes of a file that can't be a segment, and is not read: it may not fit into memory."""
+
 
 class Opened(NamedTuple):
     """What was found in a folder."""
@@ -102,6 +107,14 @@ def _bytes_of(disk: Disk, path: Path) -> bytes:
         disk.close(handle)
 
 
+def _size_of(disk: Disk, path: Path) -> int:
+    handle = disk.open(path, create=False)
+    try:
+        return disk.size(handle)
+    finally:
+        disk.close(handle)
+
+
 def _foreign(folder: Path, names: Iterable[str]) -> Iterator[StorageDamage]:
     """Tell of files that are none of a journal's; they are left as they are."""
     for name in names:
@@ -120,12 +133,12 @@ def _missing(folder: Path, segments: Sequence[int], states: Sequence[int]) -> It
         yield StorageDamage(path.name, "missing", 0, f"{path} is missing; what it held is lost")
 
 
-_MOST_MISSING = 100
-
-
 def _open_segment(disk: Disk, path: Path) -> tuple[int | None, list[StorageDamage]]:
     """Mend a segment; return its size, None when it can't be used, and what was wrong."""
     try:
+        size = _size_of(disk, path)
+        if size > _TOO_LARGE:
+            return None, [set_aside(disk, path, "foreign", f"is no segment, of {size} bytes", size)]
         data = _bytes_of(disk, path)
     except OSError as error:
         return None, [set_aside(disk, path, "unreadable", f"can't be read ({error.strerror})", 0)]
