@@ -9,10 +9,13 @@ import time
 from collections.abc import Sequence
 
 from tests.reliability.simulation.generation import generated
+from tests.reliability.simulation.mutations import MUTATIONS, first_found
 from tests.reliability.simulation.telling import story, wrong_with
 from tests.reliability.simulation.world import happened
 
 _CHUNK = 20
+_ENOUGH = 1000
+"""Seeds among which every mutation must be found."""
 
 
 def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
@@ -20,6 +23,7 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=10_000, help="how many (default: %(default)s)")
     parser.add_argument("--first", type=int, default=0, help="the first of them (default: %(default)s)")
     parser.add_argument("--seed", type=int, help="only this one, told line by line")
+    parser.add_argument("--mutations", action="store_true", help="plant faults: which seed finds each of them?")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="side by side (default: one a core)")
     parser.add_argument("--failures", type=int, default=5, help="end after so many (default: %(default)s)")
     return parser.parse_args(given)
@@ -35,12 +39,24 @@ def _one(seed: int) -> int:
     return bool(outcome.wrong)
 
 
+def _mutations(seeds: range) -> int:
+    missed = 0
+    for mutation in MUTATIONS:
+        found = first_found(mutation, seeds)
+        missed += found is None
+        said = "NOT FOUND" if found is None else f"found by seed {found[0]}: {found[1]}"
+        print(f"{mutation}: {said}", flush=True)
+    return missed > 0
+
+
 def main(given: Sequence[str] | None = None) -> int:
     """Run what is asked for; return 1 when something is wrong."""
     arguments = _arguments(given)
     logging.disable(logging.CRITICAL)
     if arguments.seed is not None:
         return _one(arguments.seed)
+    if arguments.mutations:
+        return _mutations(range(arguments.first, arguments.first + min(arguments.seeds, _ENOUGH)))
     began, failed, done = time.monotonic(), 0, 0
     with multiprocessing.get_context("spawn").Pool(arguments.processes) as pool:
         seeds = range(arguments.first, arguments.first + arguments.seeds)

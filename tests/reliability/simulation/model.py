@@ -160,10 +160,10 @@ def _duplicates(past: Past, deliveries: Sequence[Delivery], ends: Sequence[LifeE
 def _excused(past: Past, first: Delivery, again: Delivery, ends: Sequence[LifeEnd]) -> bool:
     """Say whether podtrail may have forgotten that it delivered this."""
     for end in ends:
-        if end.killed and first.life <= end.number < again.life:
+        if first.life <= end.number < again.life:
             power = end.power and not past.setup.fsync
             noted_by = first.answered_at + NOTE_DELAY
             unwell = any(begin <= noted_by and first.answered_at <= over for begin, over in past.unwell)
-            if power or unwell or end.at <= noted_by:
+            if power or unwell or (end.killed and end.at <= noted_by):
                 return True
     return False

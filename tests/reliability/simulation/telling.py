@@ -14,12 +14,16 @@ _LINES = 80
 
 def wrong_with(seed: int) -> tuple[int, Sequence[str]]:
     """Return a seed, and what is wrong with its story. Every twentieth is run twice, and must go the same way."""
+    before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
-    scenario = generated(seed)
-    outcome = happened(scenario)
-    if seed % _TWICE_EVERY == 0 and happened(scenario).digest != outcome.digest:
-        return seed, ["the same seed went otherwise when it ran again", *outcome.wrong]
-    return seed, outcome.wrong
+    try:
+        scenario = generated(seed)
+        outcome = happened(scenario)
+        if seed % _TWICE_EVERY == 0 and happened(scenario).digest != outcome.digest:
+            return seed, ["the same seed went otherwise when it ran again", *outcome.wrong]
+        return seed, outcome.wrong
+    finally:
+        logging.disable(before)
 
 
 def story(scenario: Scenario) -> Iterator[str]:
@@ -34,7 +38,7 @@ def story(scenario: Scenario) -> Iterator[str]:
     yield from (f"    {line}" for line in outcome.story[-_LINES:])
     yield "what is wrong:"
     yield from (f"    {line}" for line in outcome.wrong[:10])
-    yield f"to see it again: .venv/bin/python -m tests.reliability.simulation --seed {scenario.seed}"
+    yield f"to see it again: ./dev simulate --seed {scenario.seed}"
 
 
 def _kind(wrong: str) -> str:

@@ -1,5 +1,6 @@
 """A set of the simulation's seeds, and that the simulation is what it claims to be: repeatable, and able to fail."""
 
+import logging
 import os
 import subprocess
 import sys
@@ -7,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.reliability.simulation.generation import generated
+from tests.reliability.simulation.mutations import first_found
 from tests.reliability.simulation.scenario import Crash, Scenario, Send, Setup
 from tests.reliability.simulation.telling import wrong_with
 from tests.reliability.simulation.traffic import Piece, Trace
@@ -25,7 +28,7 @@ for seed in range(30): print(happened(generated(seed)).digest)
 @pytest.mark.parametrize("first", range(0, _SEEDS, _CHUNK))
 def test_whatever_happens_ends_as_if_nothing_had_happened(first: int) -> None:
     wrong = {seed: said for seed, said in map(wrong_with, range(first, first + _CHUNK)) if said}
-    assert not wrong, f"see .venv/bin/python -m tests.reliability.simulation --seed {next(iter(wrong))}"
+    assert not wrong, f"see ./dev simulate --seed {next(iter(wrong))}"
 
 
 def test_a_seed_goes_the_same_way_in_every_process() -> None:
@@ -68,3 +71,26 @@ def test_a_story_is_told_in_lines() -> None:
         "request 2 is sent (trace 1, spans 2 to 2 of 2)",
         "request 2 is acknowledged",
     ]
+
+
+@pytest.mark.parametrize(
+    ("mutation", "seed"),
+    [
+        ("acknowledges before it has written", 3),
+        ("notes deliveries before they are made", 0),
+        ("notes no deliveries", 1),
+        ("forgets the log without a checkpoint", 0),
+        ("never syncs", 9),
+        ("keeps back too much", 6),
+        ("replays without the clock", 1),
+        ("checkpoints without what is owed", 0),
+        ("believes a sync that failed", 93),
+    ],
+)
+def test_a_fault_that_is_planted_is_found(mutation: str, seed: int) -> None:
+    logging.disable(logging.CRITICAL)
+    try:
+        assert first_found(mutation, range(seed, seed + 1))
+    finally:
+        logging.disable(logging.NOTSET)
+    assert not happened(generated(seed)).wrong
