@@ -1,9 +1,10 @@
 """The fan-out to pipelines whose queue is full: who waits is bounded, who gives up has handed over nothing."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
 
@@ -17,7 +18,10 @@ from podtrail.pipeline.driver import Driver, Outlet
 from podtrail.pipeline.fan_out import FanOutConsumer
 from podtrail.pipeline.host import Host
 from podtrail.pipeline.sending import SendingQueue
+from podtrail.storage import InlineWorker, Journal, SystemDisk
 from tests.pipeline.told import Told
+
+T = TypeVar("T")
 
 DEADLINE = 30.0
 MIB = 1 << 20
@@ -230,5 +234,78 @@ def test_a_trace_is_not_decided_without_what_waits_for_room() -> None:
         deciding.cancel()
         await asyncio.gather(deciding, return_exceptions=True)
         await queue.drain(0)
+
+    asyncio.run(main())
+
+
+class OnDisk:
+    """A pipeline whose queue is on a disk that writes when it is told to."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.written = asyncio.Event()
+        self.full = False
+        context = Host().context("otlp")
+        settings = DeliverySettings.model_validate({"timeout": "0s", "sending_queue": {"storage": "file_storage"}})
+        self.queue = SendingQueue(Backend(), "otlp", settings, context.metrics, context.log, storage=self)
+        clock = PipelineClock()
+        self.driver = Driver("traces", ProcessorChain([], Ledger()), [Outlet(self.queue, "otlp")], [], clock)
+        self.consumer = FanOutConsumer([self.driver], clock, 0.2)
+
+    async def open(self, name: str) -> Journal:
+        made = self
+
+        class Slow(SystemDisk):
+            def write(self, handle: int, offset: int, pieces: Sequence[bytes | memoryview]) -> None:
+                if made.full:
+                    raise OSError(28, "No space left on device")
+                super().write(handle, offset, pieces)
+
+        class Worker(InlineWorker):
+            async def do(self, work: Callable[[], T]) -> T:
+                await made.written.wait()
+                return work()
+
+        self.written.set()
+        journal = Journal(self.folder / name, Slow(), worker=lambda _: Worker())
+        await journal.open()
+        self.written.clear()
+        return journal
+
+
+def test_a_sender_is_told_once_what_it_sent_is_on_disk(tmp_path: Path) -> None:
+    async def main() -> None:
+        made = OnDisk(tmp_path)
+        await made.queue.__aenter__()
+        assert not made.consumer.take(batch_of("at once"))
+        sending = asyncio.ensure_future(made.consumer(batch_of("waits")))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert made.queue.held() == 1
+        assert not sending.done()
+        made.written.set()
+        await sending
+        made.written.clear()
+        with pytest.raises(Refused, match="the sending queue of otlp could not be written in time"):
+            await made.consumer(batch_of("hangs"))
+        made.written.set()
+        await made.queue.__aexit__(None, None, None)
+
+    asyncio.run(main())
+
+
+def test_while_the_disk_is_full_nothing_is_taken_and_the_sender_is_told_why(tmp_path: Path) -> None:
+    async def main() -> None:
+        made = OnDisk(tmp_path)
+        async with made.queue:
+            made.written.set()
+            made.full = True
+            with pytest.raises(Refused, match=r"the sending queue of otlp can't write .*No space left on device"):
+                await made.consumer(batch_of("fills it"))
+            assert made.driver.chain.ledger.received == 1
+            with pytest.raises(Refused, match="No space left on device"):
+                await made.consumer(batch_of("is not let in"))
+            assert made.driver.chain.ledger.received == 1
+            made.full = False
 
     asyncio.run(main())

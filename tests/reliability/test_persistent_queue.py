@@ -130,10 +130,13 @@ def test_kills_while_what_was_queued_is_taken_up_lose_nothing(
     assert max(stalled.came.values()) <= 3
 
 
+@pytest.mark.parametrize("durable", [False, True])
 def test_kills_under_load_lose_nothing_that_was_acknowledged(
-    start: Start, sender: Any, healthy: Backend, until: Any, tmp_path: Path
+    start: Start, sender: Any, healthy: Backend, until: Any, tmp_path: Path, durable: bool
 ) -> None:
     config = persistent(healthy, tmp_path / "store", consumers=4)
+    if durable:
+        config["service"]["pipelines"]["traces"]["durable"] = "file_storage"
     chance = random.Random(SEED)
     acknowledged: set[bytes] = set()
     number = 0

@@ -10,8 +10,16 @@ MOST_BYTES = 512 << 10
 """Below the 4 MiB that servers take unless told otherwise; gzip in gRPC holds the event loop up for about 15 ms."""
 LARGEST_REQUEST = 64 << 20
 """What the OTLP specification lets a client send at most."""
+_VERDICT_SIZE = 512
+"""About what a verdict takes in memory, its spans aside."""
 _FRAMING = 16
 """Room for a message's tag and length, generously."""
+
+
+def weight(batch: Batch) -> int:
+    """Return what a batch takes of a queue's capacity, in bytes: its spans, and about what its verdicts take."""
+    verdicts = [_VERDICT_SIZE + sum([len(group.spans) for group in verdict.groups]) for verdict in batch.verdicts]
+    return batch.size + sum(verdicts)
 
 
 def request_size(batch: Batch) -> int:

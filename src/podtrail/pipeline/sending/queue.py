@@ -6,38 +6,26 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import Self, cast
+from typing import Self
 
-from podtrail.component import (
-    Exporter,
-    Ledger,
-    Metrics,
-    Permanent,
-    Retryable,
-    StartError,
-    WantsArrivals,
-    WantsVerdicts,
-)
+from podtrail.component import Exporter, Ledger, Metrics, StartError, WantsArrivals, WantsVerdicts
 from podtrail.component.failures import FailureReporter
 from podtrail.config.types import DeliverySettings
 from podtrail.otlp import Batch
 from podtrail.pipeline.sending.backlog import Backlog
-from podtrail.pipeline.sending.batching import LARGEST_REQUEST, request_size, without_first
+from podtrail.pipeline.sending.batching import weight, without_first
+from podtrail.pipeline.sending.consumers import Consumers
 from podtrail.pipeline.sending.ledger import DeliveryLedger
-from podtrail.pipeline.sending.pending import Offered, PendingBatches
+from podtrail.pipeline.sending.pending import Offered
 from podtrail.pipeline.sending.plan import plan_for
 from podtrail.pipeline.sending.queue_journal import QueueJournal
 from podtrail.pipeline.sending.recovery import find_batches, in_line
 from podtrail.pipeline.sending.retry_sender import RetrySender
 from podtrail.pipeline.sending.timeout_sender import TimeoutSender
-from podtrail.storage import StorageError, StorageProvider, UnreadableEntry
+from podtrail.storage import StorageError, StorageProvider
 
-_VERDICT_SIZE = 512
-"""About what a verdict takes in memory, its spans aside."""
 _MOST_UNWRITTEN = 64 << 20
 """Bytes that are taken into memory alone while the disk takes nothing."""
-_READ_AGAIN = 1.0
-"""Seconds until a disk that can't be read is tried again."""
 
 
 class SendingQueue:
@@ -79,11 +67,11 @@ class SendingQueue:
         self.wants_verdicts = isinstance(exporter, WantsVerdicts) and exporter.wants_verdicts
         """Whether a sampler's decisions are taken; otherwise they are left out."""
         self._wants_arrivals = isinstance(exporter, WantsArrivals) and exporter.wants_arrivals
-        self._hurry = asyncio.Event()
-        self._retrying = RetrySender(
+        hurry = asyncio.Event()
+        retrying = RetrySender(
             TimeoutSender(exporter, plan.timeout, FailureReporter(exporter_id, metrics, log)).send,
             plan.backoff,
-            hurry=self._hurry,
+            hurry=hurry,
             rng=rng or random.Random(),  # noqa: S311 - jitter, not secrets
             on_failure=self._ledger.trying_again,
             once_in_a_hurry=storage is not None,
@@ -94,14 +82,10 @@ class SendingQueue:
         self.recovered: Ledger = Ledger() if predecessor is None else predecessor.recovered
         """What became of the spans that were on disk at the start: `received`, and how they ended."""
         self._backlog = Backlog(plan, joins=not self._wants_arrivals)
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._timer: asyncio.TimerHandle | None = None
-        self._released = asyncio.Event()
-        self._got_on = 0.0
-        """When something was delivered, or began to wait in an empty queue; in the loop's time."""
+        self._consumers = Consumers(
+            plan.consumers, self._backlog, retrying, self._ledger, hurry, as_they_came=self._wants_arrivals
+        )
         self._entered = False
-        self._leaves_rest = False
-        """Whether, at the end, what is left is left to the disk."""
         self._closed = False
         labels = ("exporter",)
         metrics.gauge("otelcol_exporter_queue_size", "What the queue holds, in its sizer's unit.", labels).read_from(
@@ -136,7 +120,7 @@ class SendingQueue:
     @property
     def idle(self) -> float:
         """Seconds since it got on: has delivered something, or had nothing to deliver."""
-        return self._now() - self._got_on if self._backlog.used else 0.0
+        return _now() - self._consumers.got_on if self._backlog.used else 0.0
 
     @property
     def full(self) -> bool:
@@ -182,14 +166,14 @@ class SendingQueue:
             return True
         if self.failing is not None:
             return False
-        return self._backlog.has_room_for_anything or self._backlog.fits(ledger, *self._weigh(batch))
+        return self._backlog.has_room_for_anything or self._backlog.fits(ledger, batch.span_count, self._weight(batch))
 
     async def room(self) -> None:
         """Return when something has left the queue, at once when nothing is in it and it may be written to."""
         if self._backlog.used or self.failing is not None:
-            self._ripen()
-            self._released.clear()
-            await self._released.wait()
+            self._consumers.ripen()
+            self._consumers.released.clear()
+            await self._consumers.released.wait()
 
     def offer(
         self, batch: Batch, ledger: Ledger, *, at_any_rate: bool = False, done: Callable[[], None] | None = None
@@ -214,12 +198,12 @@ class SendingQueue:
             return
         if not at_any_rate and not self._closed and not self._may_take(batch, ledger):
             self._ledger.did_not_fit(ledger, batch.span_count, len(batch.verdicts), self.failing)
-            self._ripen()
+            self._consumers.ripen()
             if done is not None:
                 done()
             return
         if not self._backlog.used:
-            self._got_on = self._now()
+            self._consumers.got_on = _now()
         journal = self._journal
         if journal is None or journal.closed or journal.failing:
             self._take(Offered(batch, batch.span_count, done), ledger)
@@ -228,11 +212,11 @@ class SendingQueue:
             done = _after(len(pieces), done)
             for piece in pieces:
                 offered = Offered(piece, piece.span_count, done)
-                journal.add(offered, self._weigh(piece)[1])
+                journal.add(offered, weight(piece))
                 self._take(offered, ledger)
         if self._closed and (journal is None or journal.closed):
             self._cut_off()
-        self._see_to_it()
+        self._consumers.see_to_it()
 
     async def flush(self) -> None:
         """Return when all that was offered is on disk, where that is to be.
@@ -246,7 +230,7 @@ class SendingQueue:
     def refuse(self, spans: int) -> None:
         """Count spans that were not taken for want of room: their sender keeps them."""
         self._ledger.refused(spans, self.failing)
-        self._ripen()
+        self._consumers.ripen()
 
     async def drain(self, seconds: float, *, patient: bool = False) -> None:
         """Deliver what is here, waits between tries cut short; after `seconds` what remains is dropped. Then closed.
@@ -255,25 +239,8 @@ class SendingQueue:
         what was offered with a `done`.
         When `patient` there are as many seconds again as long as something leaves in them.
         """
-        until = self._now() + seconds
-        held = self._backlog.held
-        self._hurry.set()
-        self._see_to_it()
-        while self._tasks:
-            left = until - self._now()
-            if left <= 0:
-                if not patient or self._backlog.held >= held:
-                    break
-                held, left, until = self._backlog.held, seconds, self._now() + seconds
-            await asyncio.wait(self._tasks, timeout=left)
+        await self._consumers.drain(seconds, patient=patient)
         self._closed = True
-        if self._timer is not None:
-            self._timer.cancel()
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
         if self._journal is not None:
             await self._journal.settle()
         self._cut_off()
@@ -298,153 +265,26 @@ class SendingQueue:
         except StorageError as error:
             raise StartError(f"sending_queue::storage: {error.reason}") from error
         found = await find_batches(journal)
-        self._journal = QueueJournal(journal, found)
+        self._journal = self._consumers.journal = QueueJournal(journal, found)
         for pending in in_line(found, self.recovered, joins=not self._wants_arrivals):
             self._backlog.restore(pending)
         self.recovered.received += self._backlog.held
-        self._got_on = self._now()
+        self._consumers.got_on = _now()
         self._ledger.recovered(self._backlog.held)
-        self._see_to_it()
+        self._consumers.see_to_it()
 
     def _may_take(self, batch: Batch, ledger: Ledger) -> bool:
         if self.failing is not None:
             return self._backlog.in_memory + batch.size <= _MOST_UNWRITTEN
-        return self._backlog.fits(ledger, *self._weigh(batch))
+        return self._backlog.fits(ledger, batch.span_count, self._weight(batch))
 
     def _take(self, offered: Offered, ledger: Ledger) -> None:
         assert offered.batch is not None
-        _, size = self._weigh(offered.batch)
-        ripe_at = self._now() + self._plan.linger
-        self._backlog.add(offered, ledger, len(offered.batch.verdicts), size, ripe_at)
+        ripe_at = _now() + self._plan.linger
+        self._backlog.add(offered, ledger, len(offered.batch.verdicts), weight(offered.batch), ripe_at)
 
-    def _weigh(self, batch: Batch) -> tuple[int, int]:
-        size = batch.size
-        if batch.verdicts and self.wants_verdicts:
-            size += sum(_VERDICT_SIZE + sum(len(group.spans) for group in v.groups) for v in batch.verdicts)
-        return batch.span_count, size
-
-    def _ripen(self) -> None:
-        """Have everything leave that waits for more."""
-        for pending in self._backlog.line:
-            pending.ripe_at = 0.0
-        self._see_to_it()
-
-    def _see_to_it(self) -> None:
-        """Start a consumer if something is to leave; if something merely waits, see to it when its time has come."""
-        if self._is_ripe():
-            if len(self._tasks) < self._plan.consumers:
-                self._tasks.add(asyncio.get_running_loop().create_task(self._consume()))
-        elif self._backlog.line and self._timer is None and not self._closed and not self._leaves_rest:
-            self._timer = asyncio.get_running_loop().call_at(self._backlog.line[0].ripe_at, self._wake)
-
-    def _is_ripe(self) -> bool:
-        """Say whether the first in line is to leave: more follow it, its time has come, or the queue is drained."""
-        line = self._backlog.line
-        if self._closed or self._leaves_rest or not line:
-            return False
-        return len(line) > 1 or self._hurry.is_set() or line[0].ripe_at <= self._now()
-
-    def _now(self) -> float:
-        return asyncio.get_running_loop().time()
-
-    def _wake(self) -> None:
-        self._timer = None
-        self._see_to_it()
-
-    async def _consume(self) -> None:
-        try:
-            while self._is_ripe():
-                await self._send(self._backlog.next())
-        finally:
-            # At once, not by a callback: whoever waits for room may run first and would count on this task.
-            self._tasks.remove(cast("asyncio.Task[None]", asyncio.current_task()))
-        self._see_to_it()
-
-    async def _send(self, pending: PendingBatches) -> None:
-        """Send what is pending. What is cut off stays among what is under way."""
-        if not await self._fetch(pending):
-            return
-        for piece in pending.whole() if self._wants_arrivals else pending.pieces():
-            if not await self._deliver(piece, pending):
-                return
-        self._backlog.finish(pending)
-        self._released.set()
-        self._move_straggling()
-
-    async def _fetch(self, pending: PendingBatches) -> bool:
-        """Read what is on disk alone; return False when it is left there because podtrail is about to end."""
-        journal = self._journal
-        for offered in [offered for offered in pending.batches if offered.batch is None]:
-            assert journal is not None
-            while offered.batch is None:
-                try:
-                    offered.batch = await journal.fetch(offered)
-                except UnreadableEntry as error:
-                    pending.batches.remove(offered)
-                    self._lose_damaged(offered, pending, error.reason)
-                    break
-                except StorageError as error:
-                    if self._hurry.is_set():
-                        self._leaves_rest = True
-                        return False
-                    self._ledger.unreadable(error.reason)
-                    await asyncio.sleep(_READ_AGAIN)
-        pending.decisions = sum([len(batch.verdicts) for batch in pending.whole()])
-        return True
-
-    def _lose_damaged(self, offered: Offered, pending: PendingBatches, reason: str) -> None:
-        assert self._journal is not None
-        assert offered.stored is not None
-        self._ledger.damaged(pending.ledger, offered.left, reason)
-        pending.spans -= offered.left
-        self._backlog.held -= offered.left
-        self._journal.ended(offered.stored)
-
-    async def _deliver(self, piece: Batch, pending: PendingBatches) -> bool:
-        """Send a request until it has come to an end; return False when it is left to the disk instead."""
-        spans, decisions = piece.span_count, len(piece.verdicts)
-        if len(piece.groups) == 1 and (size := request_size(piece)) > LARGEST_REQUEST:
-            self._ledger.too_large(pending.ledger, spans, decisions, size)
-        else:
-            try:
-                rejected = await self._retrying.send(piece)
-            except (Retryable, Permanent) as error:
-                if isinstance(error, Retryable) and self._hurry.is_set() and pending.is_stored:
-                    self._leaves_rest = True
-                    return False
-                self._ledger.gave_up(pending.ledger, spans, decisions, error)
-                if isinstance(error, Permanent):
-                    self._got_on = self._now()
-            else:
-                self._ledger.delivered(pending.ledger, spans, rejected)
-                self._got_on = self._now()
-        self._end(pending, spans, decisions)
-        return True
-
-    def _end(self, pending: PendingBatches, spans: int, decisions: int) -> None:
-        self._backlog.held -= spans
-        for offered in pending.ended(spans, decisions):
-            if offered.stored is not None and self._journal is not None:
-                if offered.left:
-                    self._journal.left(offered.stored, offered.left)
-                else:
-                    self._journal.ended(offered.stored)
-            if not offered.left:
-                offered.finish()
-
-    def _move_straggling(self) -> None:
-        """Have what is tried again and again keep no disk space that others have left."""
-        segment = None if self._journal is None else self._journal.straggling()
-        if self._journal is None or segment is None:
-            return
-        under_way = [offered for pending in self._backlog.under_way for offered in pending.batches]
-        straggling = [
-            (offered, self._weigh(offered.batch)[1])
-            for offered in under_way
-            if offered.batch is not None and offered.stored is not None and offered.stored.position.segment == segment
-        ]
-        if straggling:
-            self._journal.move(straggling)
+    def _weight(self, batch: Batch) -> int:
+        return weight(batch) if self.wants_verdicts else batch.size
 
     def _cut_off(self) -> None:
         """Count as lost what nobody keeps."""
@@ -455,7 +295,11 @@ class SendingQueue:
                 self._ledger.shut_down(pending.ledger, spans, decisions)
             self._backlog.held -= spans
         self._backlog.forget_ended()
-        self._released.set()
+        self._consumers.released.set()
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _after(count: int, done: Callable[[], None] | None) -> Callable[[], None] | None:
