@@ -53,16 +53,13 @@ def test_a_note_that_is_cut_off_is_no_delivery() -> None:
                 LoggedDeliveries.read(replace(whole, note=whole.note[:length]))
 
 
-def test_batches_with_other_spans_verdicts_or_order_have_other_keys() -> None:
+def test_batches_with_other_spans_or_order_have_other_keys() -> None:
     one, two = batch(1), batch(2)
     verdict = Verdict(bytes(15) + b"\1", "sampled", "all", "", 1, 1, 1)
-    both = Batch([*one.groups, *two.groups], 5)
-    turned = Batch([*two.groups, *one.groups], 5)
-    keys = {
-        key_of(given) for given in (one, two, both, turned, replace(one, verdicts=[verdict]), Batch([], 5, [verdict]))
-    }
-    assert len(keys) == 6
-    assert key_of(replace(one, arrived=9)) == key_of(one)
+    both, turned = Batch([*one.groups, *two.groups], 5), Batch([*two.groups, *one.groups], 5)
+    keys = {key_of(other) for other in (one, two, both, turned, Batch([], 5, [verdict]))}
+    assert len(keys) == 5
+    assert key_of(replace(one, arrived=9, verdicts=[verdict])) == key_of(one)
 
 
 def test_a_request_is_known_for_five_minutes_and_over_a_restart() -> None:

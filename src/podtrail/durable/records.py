@@ -3,7 +3,7 @@
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from zlib import crc32
+from zlib import adler32, crc32
 
 from podtrail.otlp import Batch, read_request, write_request
 from podtrail.storage import Entry
@@ -12,7 +12,7 @@ ARRIVAL = 0
 DONE = 1
 
 _NOW = struct.Struct("<Q")
-_KEY = struct.Struct("<16sIII")
+_KEY = struct.Struct("<16sIIII")
 KEY_SIZE = _KEY.size
 _LENGTH = struct.Struct("<H")
 _NO_TRACE = bytes(16)
@@ -20,20 +20,20 @@ _U32 = 0xFFFFFFFF
 
 
 def key_of(batch: Batch) -> bytes:
-    """Return what tells a batch from every other: its first trace, a checksum, bytes and number of its spans.
+    """Return what tells a batch from every other: its first trace, two checksums, bytes and number of its spans.
 
-    Verdicts count only where there are no spans: a checkpoint has batches without them.
+    One of 32 bits would let one of some billion requests pass for another of its trace. Verdicts count only where there
+    are no spans.
     """
+    chunks = [group[3] for group in batch.groups] or [verdict.trace_id for verdict in batch.verdicts]
     crc = size = 0
-    for group in batch.groups:
-        crc = crc32(group[3], crc)
-        size += len(group[3])
-    if batch.groups:
-        return _KEY.pack(batch.groups[0].trace_id, crc, size & _U32, batch.span_count & _U32)
-    for verdict in batch.verdicts:
-        crc = crc32(verdict.trace_id, crc)
-    first = batch.verdicts[0].trace_id if batch.verdicts else _NO_TRACE
-    return _KEY.pack(first, crc, 0, len(batch.verdicts) << 20 & _U32)
+    adler = 1
+    for chunk in chunks:
+        crc = crc32(chunk, crc)
+        adler = adler32(chunk, adler)
+        size += len(chunk)
+    first = batch.groups[0].trace_id if batch.groups else chunks[0] if chunks else _NO_TRACE
+    return _KEY.pack(first, crc, adler, size & _U32, batch.span_count & _U32)
 
 
 @dataclass(frozen=True, slots=True)
