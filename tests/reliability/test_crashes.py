@@ -14,7 +14,11 @@ from tests.reliability.crash.settings import MATRIX
 from tests.reliability.crash.story import Plan, Told
 
 SEED = 1
-SHORT = plans(6 * 7, SEED, [setting for setting in MATRIX if setting.storage == "durable" and setting.load != "plain"])
+SHORT = [
+    *plans(6 * 7, SEED, [setting for setting in MATRIX if setting.storage == "durable" and setting.load != "plain"]),
+    *plans(7, SEED, [setting for setting in MATRIX if setting.storage == "queue"]),
+    *plans(7, SEED, [setting for setting in MATRIX if setting.storage == "both"]),
+]
 
 
 def story(plan: Plan, folder: Path) -> Told:
