@@ -17,7 +17,7 @@ from tests.reliability.simulation.world import happened
 
 _ROOT = Path(__file__).parents[3]
 _CHUNK = 25
-_SEEDS = 300
+_SEEDS = 250
 _DIGESTS = """
 from tests.reliability.simulation.generation import generated
 from tests.reliability.simulation.world import happened

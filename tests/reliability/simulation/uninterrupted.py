@@ -82,6 +82,26 @@ class _Chain:
                 self._out.exported.setdefault(exporter, []).extend(split(group.spans))
 
 
+def in_effect(steps: Iterable[Step]) -> list[Step]:
+    """Return steps without what is done again after a crash: arrivals, and reloads that were cut off."""
+    kept: list[Step] = []
+    arrived: set[tuple[str, int, int]] = set()
+    cut_off: dict[str, TakenOver] = {}
+    for step in steps:
+        if isinstance(step, Arrived):
+            if (step.pipeline, step.now, step.request) in arrived:
+                continue
+            arrived.add((step.pipeline, step.now, step.request))
+            cut_off.pop(step.pipeline, None)
+        elif isinstance(step, TakenOver):
+            before = cut_off.get(step.pipeline)
+            if before is not None and before.life < step.life:
+                kept.remove(before)
+            cut_off[step.pipeline] = step
+        kept.append(step)
+    return kept
+
+
 def uninterrupted(
     steps: Iterable[Step],
     first: Settings,
@@ -101,13 +121,10 @@ def uninterrupted(
     """
     out = Uninterrupted()
     chains = {pipeline.id: _Chain(pipeline.id, first, seed, out) for pipeline in first.pipelines}
-    seen: set[tuple[str, int, int]] = set()
-    for step in steps:
+    for step in in_effect(steps):
         match step:
             case Arrived(_, pipeline, now, request):
-                if (pipeline, now, request) not in seen:
-                    seen.add((pipeline, now, request))
-                    chains[pipeline].add(Batch(read_request(raw(request)).groups, now), now)
+                chains[pipeline].add(Batch(read_request(raw(request)).groups, now), now)
             case TakenOver(_, pipeline, now, setup, due):
                 chains[pipeline].take_over(settings_of(setup), now, due)
             case Drained(_, pipeline, now, due):

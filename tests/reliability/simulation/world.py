@@ -1,10 +1,8 @@
 """Runs a scenario: lives of podtrail one after the other, clients and backends that outlive them, and the verdict."""
 
 import asyncio
-import hashlib
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
@@ -15,9 +13,10 @@ from podtrail.component import StartError
 from tests.reliability.simulation.backends import Backends
 from tests.reliability.simulation.clients import Clients
 from tests.reliability.simulation.configurations import Components
+from tests.reliability.simulation.judging import digest, judge, name_of
 from tests.reliability.simulation.life import Life
 from tests.reliability.simulation.memory_storage import Storages
-from tests.reliability.simulation.model import LifeEnd, Past, judged, requests_judged
+from tests.reliability.simulation.model import LifeEnd, Past
 from tests.reliability.simulation.podtrail_process import Podtrail, VirtualClock
 from tests.reliability.simulation.scenario import (
     BackendTurns,
@@ -30,8 +29,7 @@ from tests.reliability.simulation.scenario import (
     Setup,
     Stop,
 )
-from tests.reliability.simulation.traffic import SpanKey, keys_of_pieces, request
-from tests.reliability.simulation.uninterrupted import uninterrupted
+from tests.reliability.simulation.traffic import keys_of_pieces
 from tests.reliability.simulation.virtual_loop import NeverQuiet, NothingLeft, VirtualLoop
 from tests.reliability.simulation.witness import Witness
 
@@ -103,11 +101,25 @@ class World:
                 while self._down_for is not None:
                     self._pass_by(self._now + self._down_for)
                     self._live()
-            self.outcome.wrong += self._judge()
+            past = self._past()
+            self.outcome.wrong += judge(past, self._setups, self._components.settings, self._scenario.seed)
         except (Wrong, NothingLeft, NeverQuiet) as wrong:
             self.outcome.wrong.append(str(wrong) or "nothing moves any more")
-        self.outcome.digest = self._digest()
+        self.outcome.digest = digest(self._past(), (*self.outcome.story, *self.outcome.wrong))
         return self.outcome
+
+    def _past(self) -> Past:
+        return Past(
+            self._scenario.setup,
+            self._clients.requests,
+            self._witness.steps,
+            self._witness.decisions,
+            sorted((d for b in self._backends.all() for d in b.deliveries), key=lambda delivery: delivery.at),
+            self._ends,
+            unwell=self._unwell,
+            ever_consumers=self._consumers,
+            names=partial(name_of, requests=self._clients.requests),
+        )
 
     def bury(self) -> None:
         """Let go of what was left of lives that ended: have it end, with nobody there whom that concerns."""
@@ -298,60 +310,6 @@ class World:
             if life.now() > until:
                 raise Wrong(f"not settled {_SETTLES_IN:g} s after all was well again")
             await asyncio.sleep(1.0)
-
-    def _judge(self) -> Iterator[str]:
-        deliveries = sorted((d for b in self._backends.all() for d in b.deliveries), key=lambda d: d.at)
-        past = Past(
-            self._scenario.setup,
-            self._clients.requests,
-            self._witness.steps,
-            self._witness.decisions,
-            deliveries,
-            self._ends,
-            unwell=self._unwell,
-            ever_consumers=self._consumers,
-            names=self._name,
-        )
-        yield from requests_judged(past)
-        if self._scenario.setup.durable:
-            yield from self._compared(past, [end.number for end in self._ends])
-        else:
-            for end in self._ends:
-                yield from self._compared(past, [end.number])
-
-    def _compared(self, past: Past, lives: Sequence[int]) -> Iterator[str]:
-        steps = [step for step in self._witness.steps if step.life in lives]
-        first = self._setups[lives[0]]
-        expected = uninterrupted(
-            steps,
-            self._components.settings(first),
-            self._components.settings,
-            lambda number: request(self._clients.requests[number].send.pieces),
-            seed=self._scenario.seed,
-        )
-        yield from judged(past, expected, lives)
-
-    def _name(self, key: SpanKey) -> str:
-        """Return what people call a span or a trace."""
-        for number, made in self._clients.requests.items():
-            for piece in made.send.pieces:
-                for at, known in enumerate(keys_of_pieces([piece])):
-                    if known == key:
-                        return f"span {piece.first + at + 1} of {piece.trace} (request {number})"
-                    if known[:16] == key:
-                        return str(piece.trace)
-        return key.hex()
-
-    def _digest(self) -> str:
-        seen = hashlib.blake2b(digest_size=12)
-        for line in (*self.outcome.story, *self.outcome.wrong, *map(str, self._witness.steps)):
-            seen.update(line.encode())
-        for _, decision in self._witness.decisions:
-            seen.update(repr(decision).encode())
-        for backend in self._backends.all():
-            for delivery in backend.deliveries:
-                seen.update(repr((delivery.at, delivery.answer, delivery.kept)).encode() + b"".join(delivery.spans))
-        return seen.hexdigest()
 
 
 def _close(task: "asyncio.Task[Any]") -> None:

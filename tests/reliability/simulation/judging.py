@@ -1,0 +1,52 @@
+"""The verdict on a story: its lives beside uninterrupted runs, and what it is known by."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from podtrail.pipeline.settings import Settings
+from tests.reliability.simulation.clients import Request
+from tests.reliability.simulation.model import Past, judged, requests_judged
+from tests.reliability.simulation.scenario import Setup
+from tests.reliability.simulation.traffic import SpanKey, keys_of_pieces, request
+from tests.reliability.simulation.uninterrupted import uninterrupted
+
+
+def judge(
+    past: Past, setups: Mapping[int, Setup], settings_of: Callable[[Setup], Settings], seed: int
+) -> Iterator[str]:
+    """Yield what is wrong with a story; `setups`: how each life began."""
+    yield from requests_judged(past)
+    numbers = [end.number for end in past.ends]
+    # Lives of durable pipelines are one run; otherwise each stands alone.
+    for lives in [numbers] if past.setup.durable else [[number] for number in numbers]:
+        expected = uninterrupted(
+            [step for step in past.steps if step.life in lives],
+            settings_of(setups[lives[0]]),
+            settings_of,
+            lambda number: request(past.requests[number].send.pieces),
+            seed=seed,
+        )
+        yield from judged(past, expected, lives)
+
+
+def name_of(key: SpanKey, requests: Mapping[int, Request]) -> str:
+    """Return what people call a span or a trace."""
+    for number, made in requests.items():
+        for piece in made.send.pieces:
+            for at, known in enumerate(keys_of_pieces([piece])):
+                if known == key:
+                    return f"span {piece.first + at + 1} of {piece.trace} (request {number})"
+                if known[:16] == key:
+                    return str(piece.trace)
+    return key.hex()
+
+
+def digest(past: Past, lines: Iterable[str]) -> str:
+    """Return a digest of everything that could be seen."""
+    seen = hashlib.blake2b(digest_size=12)
+    told: Sequence[str] = [*lines, *map(str, past.steps), *(repr(decision) for _, decision in past.decisions)]
+    for line in told:
+        seen.update(line.encode())
+    for delivery in past.deliveries:
+        seen.update(repr((delivery.at, delivery.answer, delivery.kept)).encode() + b"".join(delivery.spans))
+    return seen.hexdigest()
