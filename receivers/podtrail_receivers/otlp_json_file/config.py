@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from fnmatch import fnmatch
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from podtrail.config.types import MILLISECOND, Model, PositiveDuration
 from podtrail_receivers.files.matching import means
@@ -45,7 +45,7 @@ class Config(Model):
             "remove it: spans are passed on as they stand in the file",
         ),
         **dict.fromkeys(
-            ("delete_after_read", "exclude_older_than", "header", "ordering_criteria", "polls_to_archive", "storage"),
+            ("delete_after_read", "exclude_older_than", "header", "ordering_criteria", "polls_to_archive"),
             "let a Collector follow the files and send OTLP to podtrail",
         ),
         "replay_file": "remove it: files are read whole; `follow: true` goes on as they grow",
@@ -65,6 +65,18 @@ class Config(Model):
     poll_interval: PositiveDuration = Field(
         200 * MILLISECOND, description="With `follow`: how often to look for what is new."
     )
+
+    storage: str | None = Field(
+        None,
+        description="With `follow`: a storage extension (`file_storage`), listed under `service::extensions`, in which "
+        "is kept how far each file was handed over, so that a restart goes on there.",
+    )
+
+    @model_validator(mode="after")
+    def _check_storage(self) -> Self:
+        if self.storage is not None and not self.follow:
+            raise ValueError("storage keeps how far files were followed: set follow: true, or remove it")
+        return self
 
     def reads(self, path: str) -> bool:
         """Say whether a file is read, now or once it exists."""

@@ -1,6 +1,7 @@
 """The receiver: reads in threads, waits while the pipelines refuse, so that nothing read is lost."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Iterable, Iterator
 from heapq import merge
 from itertools import chain, islice
@@ -13,8 +14,18 @@ from podtrail.component import Context, StartError
 from podtrail.component.contracts import Consumer
 from podtrail.config.types import SECOND
 from podtrail.otlp import Batch
-from podtrail.recording import Damage, Record, RecordingDecoder, RecordingPosition, is_compressed, read_recording
+from podtrail.recording import (
+    Damage,
+    Record,
+    RecordingDecoder,
+    RecordingPosition,
+    RecordingProgress,
+    is_compressed,
+    read_recording,
+)
+from podtrail.storage import StorageError, StorageProvider
 from podtrail_receivers.files.matching import matching
+from podtrail_receivers.files.offsets import ReadFile, ReadOffsets
 from podtrail_receivers.files.tail import Following, Tail
 from podtrail_receivers.handing_over import HandingOver
 from podtrail_receivers.intake_counters import IntakeCounters
@@ -32,18 +43,21 @@ _TRANSPORT = "file"
 class RecordingTail:
     """What a recording says, while it is written."""
 
-    def __init__(self, tail: Tail) -> None:
+    def __init__(self, tail: Tail, known: ReadFile | None = None) -> None:
+        """Begin where the tail stands, or where what is `known` of the file ends."""
         self.tail = tail
         self._path = str(tail.path)
-        at = tail.file.tell()
-        tail.file.seek(0)
+        at = tail.file.tell() if known is None else known.progress.offset
         self._compressed = is_compressed(tail.file)
         tail.file.seek(at)
-        self._decoder = RecordingDecoder(self._path)
+        self._progress = known.progress if known else RecordingProgress(at)
+        self._items = known.items if known else 0
+        self._noted = (self._progress, self._items)
+        self._decoder = RecordingDecoder(self._path, self._progress)
         self._whole: Iterator[Record | Damage] = iter(())
         if self._compressed and not at:
             # Nobody appends to what is compressed: it is read as it is, once.
-            self._whole = read_recording(tail.path)
+            self._whole = islice(read_recording(tail.path), self._items, None)
 
     def read(self) -> Iterator[Record | Damage]:
         """Yield what is new, about 256 KiB or 64 requests of it; nothing when nothing is."""
@@ -53,8 +67,24 @@ class RecordingTail:
         if self.tail.begins_again():
             yield from self._decoder.finish()
             self._decoder = RecordingDecoder(self._path)
+            self._progress = RecordingProgress()
         if piece := self.tail.read():
             yield from self._decoder.feed(piece)
+
+    def handed_over(self, item: Record | Damage) -> None:
+        """Note that everything up to an item was handed over."""
+        self._items += 1
+        self._progress = item.progress or self._progress
+
+    def place(self) -> ReadFile | None:
+        """Return how far it was handed over, None when that is as it was when this was asked last."""
+        if self._noted == (self._progress, self._items):
+            return None
+        self._noted = (self._progress, self._items)
+        if self._compressed:
+            end = os.fstat(self.tail.file.fileno()).st_size
+            return ReadFile.of(self.tail, end, RecordingProgress(), self._items)
+        return ReadFile.of(self.tail, self._progress.offset, self._progress, 0)
 
     def close(self) -> Iterator[Record | Damage]:
         """Yield what is left, to the end of the file, and let go of it."""
@@ -77,21 +107,47 @@ class FileReceiver:
         self.finite = not config.follow
         self._log = context.log
         self._files: list[Path] = []
-        self._following = Following(config.include, config.exclude, RecordingTail, self._unreadable)
+        self._name = f"receiver_{context.id}"
+        self._storage: StorageProvider | None = None
+        self._offsets: ReadOffsets | None = None
+        self._following = Following(config.include, config.exclude, self._opened, self._unreadable)
         self._damages = 0
         self._hand_over = HandingOver(context, _TRANSPORT)
         self._counters = IntakeCounters(context)
+
+    def keep_in(self, storage: StorageProvider) -> None:
+        """Keep how far files were handed over."""
+        self._storage = storage
 
     async def __aenter__(self) -> Self:
         """Find the files. StartError when one can't be read, or a pattern finds none and none is waited for."""
         self._files = await asyncio.to_thread(self._found)
         if self._config.follow:
-            await asyncio.to_thread(self._following.look, at_end=self._config.start_at == "end")
+            at_end = self._config.start_at == "end"
+            if self._storage is not None:
+                self._offsets = await self._open_offsets(self._storage)
+                at_end = at_end and self._offsets.empty  # what appeared meanwhile is read whole, as in the Collector
+            await asyncio.to_thread(self._following.look, at_end=at_end)
         return self
+
+    async def _open_offsets(self, storage: StorageProvider) -> ReadOffsets:
+        try:
+            offsets = ReadOffsets(await storage.open(self._name))
+        except StorageError as error:
+            raise StartError(f"storage: {error.reason}") from error
+        if unread := await asyncio.to_thread(offsets.load):
+            self._log.warning("%d notes on how far files were read can't be used: those may be read again", unread)
+        return offsets
+
+    def _opened(self, tail: Tail) -> RecordingTail:
+        return RecordingTail(tail, self._offsets.find(tail) if self._offsets is not None else None)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._offsets is not None:
+            await self._note()
+            await self._offsets.close()
         self._following.abandon()
 
     async def run(self, consume: Consumer) -> None:
@@ -133,17 +189,51 @@ class FileReceiver:
             await self._hand_over(batch, consume)
 
     async def _follow(self, consume: Consumer) -> None:
+        await self._finish_renamed(consume)
         while True:
             busy = False
             for recording in self._following.readers.values():
                 async for item in _ahead(recording.read()):
                     busy = True
                     await self._take(item, consume)
+                    recording.handed_over(item)
+                await self._note(recording)
             if not busy:
                 await asyncio.sleep(self._config.poll_interval / SECOND)
             for gone in await asyncio.to_thread(self._following.look, at_end=False):
-                async for item in _ahead(gone.close()):
-                    await self._take(item, consume)
+                await self._finish(gone, consume)
+
+    async def _finish(self, gone: RecordingTail, consume: Consumer) -> None:
+        async for item in _ahead(gone.close()):
+            await self._take(item, consume)
+        if self._offsets is not None:
+            await self._offsets.forget(gone.tail.identity)
+
+    async def _finish_renamed(self, consume: Consumer) -> None:
+        """Read on to the end of files that were renamed while nobody followed them, and are no longer meant."""
+        if self._offsets is None:
+            return
+        for file, path in await asyncio.to_thread(self._offsets.elsewhere, {*self._following.readers}):
+            try:
+                tail = Tail(path, at_end=False) if path is not None else None
+            except OSError as error:
+                self._unreadable(path or Path(file.path), error)
+                continue
+            if tail is not None and file.is_in(tail):
+                await self._finish(RecordingTail(tail, file), consume)
+                continue
+            if tail is not None:
+                tail.close()
+            self._log.warning("%s is gone: what was written behind byte %d of it is lost, if any", file.path, file.end)
+            await self._offsets.forget(file.identity)
+
+    async def _note(self, only: RecordingTail | None = None) -> None:
+        """Keep how far files were handed over."""
+        if self._offsets is None:
+            return
+        for recording in [only] if only is not None else [*self._following.readers.values()]:
+            if (place := recording.place()) is not None:
+                await self._offsets.note(place)
 
     def _unreadable(self, path: Path, error: OSError) -> None:
         self._log.warning("can't read %s: %s", path, error.strerror)

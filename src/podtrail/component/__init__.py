@@ -17,6 +17,7 @@ from podtrail.component.contracts import (
     StoringConfig,
     Taken,
     WantsArrivals,
+    WantsStorage,
     WantsVerdicts,
 )
 from podtrail.component.errors import (
@@ -70,5 +71,6 @@ __all__ = [
     "StoringConfig",
     "Taken",
     "WantsArrivals",
+    "WantsStorage",
     "WantsVerdicts",
 ]

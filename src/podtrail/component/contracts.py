@@ -7,7 +7,7 @@ All times are integer nanoseconds since the Unix epoch.
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import NamedTuple, Protocol, Self, runtime_checkable
+from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 from podtrail.otlp import Batch
 
@@ -176,11 +176,22 @@ class DecidingConfig(Protocol):
 
 @runtime_checkable
 class StoringConfig(Protocol):
-    """The `Config` of a processor that may ask for what it holds to be stored: its pipelines are durable then."""
+    """The `Config` of what may keep something in a storage.
+
+    Of a processor: what it holds, its pipelines are durable then. Of a receiver: how far it has come (`WantsStorage`).
+    """
 
     @property
     def storage(self) -> str | None:
-        """The id of a storage extension; None: what it holds is in memory only."""
+        """The id of a storage extension; None: it is in memory only."""
+
+
+@runtime_checkable
+class WantsStorage(Protocol):
+    """A receiver that remembers across restarts how far it has come; its `Config` is a `StoringConfig`."""
+
+    def keep_in(self, storage: Any) -> None:
+        """Keep that in this storage extension (a `podtrail.storage.StorageProvider`); called before it is entered."""
 
 
 @runtime_checkable

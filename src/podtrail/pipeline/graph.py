@@ -20,6 +20,8 @@ from podtrail.component import (
     PipelineWatcher,
     Receiver,
     StartError,
+    StoringConfig,
+    WantsStorage,
 )
 from podtrail.component.failures import FailureReporter, told
 from podtrail.config.types import DeliverySettings
@@ -93,9 +95,22 @@ class Graph:
     def _receiver(self, id: str) -> Running[Receiver]:
         settings = self.settings.receivers[id]
         before = self._predecessor.receivers.get(id) if self._predecessor else None
-        if before and before.settings == settings:
-            return before
-        return self._made(settings)
+        storage = self._storage_of(settings)
+        if before and self._predecessor and before.settings == settings:
+            theirs = self._predecessor._storage_of(settings)
+            if theirs is storage:
+                return before
+        made: Running[Receiver] = self._made(settings)
+        if storage is not None and isinstance(made.component, WantsStorage):
+            made.component.keep_in(storage)
+        return made
+
+    def _storage_of(self, receiver: ComponentSettings) -> Extension | None:
+        """Return the storage in which a receiver keeps how far it has come."""
+        config = receiver.config
+        if not isinstance(config, StoringConfig) or config.storage is None:
+            return None
+        return self.extensions[config.storage].component
 
     def _extension(self, id: str) -> Running[Extension]:
         settings = self.settings.extensions[id]

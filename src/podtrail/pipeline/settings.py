@@ -141,6 +141,7 @@ class _Reading:
             self._refuse_overwriting(sections, pipelines)
             self._refuse_loops(sections, pipelines)
         self._check_queues(sections, service, pipelines)
+        self._check_places(sections, service, pipelines)
         if self._check.problems:
             raise ConfigError(self._check.problems, (*self._unset, *self._check.warnings))
         self._warn_of_unused(sections, service, pipelines)
@@ -274,6 +275,18 @@ class _Reading:
             found = sections["exporters"].get(id)
             if found is not None and isinstance(found.config, DeliverySettings):
                 self._storage(("exporters", id, "sending_queue", "storage"), service.extensions, sections)
+
+    def _check_places(
+        self,
+        sections: Mapping[str, Mapping[str, Any]],
+        service: ServiceSettings,
+        pipelines: tuple[PipelineSettings, ...],
+    ) -> None:
+        """Check the storages of receivers that keep how far they have come."""
+        for id in dict.fromkeys(id for pipeline in pipelines for id in pipeline.receivers):
+            found = sections["receivers"].get(id)
+            if found is not None and isinstance(found.config, StoringConfig):
+                self._storage(("receivers", id, "storage"), service.extensions, sections)
 
     def _refuse_two_logs(self, pipelines: Sequence[PipelineSettings]) -> None:
         """What a receiver hands over is written once: all durable pipelines that it feeds share a storage."""

@@ -1,0 +1,220 @@
+"""The `otlp_json_file` receiver with `storage`: after a restart each file is gone on with where handing over ended."""
+
+import asyncio
+import gzip
+import logging
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from podtrail_extensions.file_storage import FACTORY as FILE_STORAGE
+from podtrail_receivers.otlp_json_file import FACTORY, Config
+from pydantic import ValidationError
+
+from podtrail.component import Context
+from podtrail.otlp import Batch
+
+DEADLINE = 10.0
+PADDING = "x" * 1500
+"""So that each request is longer than the bytes by which a file is known."""
+
+
+def line(number: int) -> bytes:
+    span = b'{"traceId":"%032x","spanId":"%016x","name":"%b"}' % (number, number, PADDING.encode())
+    return b'{"resourceSpans":[{"scopeSpans":[{"spans":[' + span + b"]}]}]}\n"
+
+
+def append(path: Path, *numbers: int) -> None:
+    with path.open("ab") as file:
+        file.writelines(map(line, numbers))
+
+
+class Sink:
+    def __init__(self) -> None:
+        self.traces: list[int] = []
+        self._changed = asyncio.Condition()
+
+    async def __call__(self, batch: Batch) -> None:
+        async with self._changed:
+            self.traces += [int.from_bytes(group.trace_id, "big") for group in batch.groups]
+            self._changed.notify_all()
+
+    async def until(self, *traces: int) -> None:
+        async with asyncio.timeout(DEADLINE), self._changed:
+            await self._changed.wait_for(lambda: len(self.traces) >= len(traces))
+        assert self.traces == [*traces]
+
+
+Play = Callable[[Sink], Awaitable[None]]
+
+
+def live(folder: Path, play: Play, *, pattern: str = "*", **settings: Any) -> None:
+    """Run a receiver while `play` writes and watches."""
+
+    async def main() -> None:
+        sink = Sink()
+        store = {"directory": str(folder.with_name("store")), "create_directory": True}
+        storage = FILE_STORAGE.create(FILE_STORAGE.Config.model_validate(store), Context(id="file_storage"))
+        settings.setdefault("include", [str(folder / pattern)])
+        config = FACTORY.Config.model_validate(
+            {"follow": True, "poll_interval": "5ms", "storage": "file_storage", **settings}
+        )
+        source = FACTORY.create(config, Context(id="f"))
+        async with storage:
+            source.keep_in(storage)
+            async with source:
+                running = asyncio.create_task(source.run(sink))
+                try:
+                    await play(sink)
+                finally:
+                    running.cancel()
+                    await asyncio.gather(running, return_exceptions=True)
+
+    asyncio.run(main())
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "in"
+    made.mkdir()
+    return made
+
+
+async def nothing(sink: Sink) -> None:
+    """See nothing come in several looks."""
+    await asyncio.sleep(0.1)
+    assert sink.traces == []
+
+
+def test_a_restart_goes_on_behind_what_was_handed_over(folder: Path) -> None:
+    async def first(sink: Sink) -> None:
+        append(folder / "r.jsonl", 1, 2)
+        await sink.until(1, 2)
+
+    async def second(sink: Sink) -> None:
+        await sink.until(3)
+        append(folder / "r.jsonl", 4)
+        await sink.until(3, 4)
+
+    live(folder, first)
+    append(folder / "r.jsonl", 3)
+    live(folder, second)
+    live(folder, nothing)
+
+
+def test_half_a_line_at_the_end_is_read_whole_by_the_next(folder: Path) -> None:
+    async def first(sink: Sink) -> None:
+        append(folder / "r.jsonl", 1)
+        with (folder / "r.jsonl").open("ab") as file:
+            file.write(line(2)[:700])
+        await sink.until(1)
+
+    async def second(sink: Sink) -> None:
+        with (folder / "r.jsonl").open("ab") as file:
+            file.write(line(2)[700:])
+        await sink.until(2)
+
+    live(folder, first)
+    live(folder, second)
+
+
+def test_a_file_renamed_meanwhile_is_known_and_its_successor_read_whole(folder: Path) -> None:
+    async def first(sink: Sink) -> None:
+        append(folder / "r.jsonl", 1, 2)
+        await sink.until(1, 2)
+
+    async def second(sink: Sink) -> None:
+        await sink.until(3, 4)
+
+    live(folder, first)
+    append(folder / "r.jsonl", 3)
+    (folder / "r.jsonl").rename(folder / "r-1.jsonl")
+    append(folder / "r.jsonl", 4)
+    live(folder, second)
+
+
+def test_a_file_renamed_out_of_the_pattern_is_read_to_its_end(folder: Path) -> None:
+    async def first(sink: Sink) -> None:
+        append(folder / "r.jsonl", 1)
+        await sink.until(1)
+
+    async def second(sink: Sink) -> None:
+        await sink.until(2, 3)
+
+    live(folder, first, pattern="*.jsonl")
+    append(folder / "r.jsonl", 2)
+    (folder / "r.jsonl").rename(folder / "r.jsonl.1")
+    append(folder / "r.jsonl", 3)
+    live(folder, second, pattern="*.jsonl")
+
+
+@pytest.mark.parametrize("more", [(), (5, 6, 7)], ids=["shorter", "longer"])
+def test_a_file_that_was_written_anew_is_read_from_its_beginning(folder: Path, more: tuple[int, ...]) -> None:
+    async def first(sink: Sink) -> None:
+        append(folder / "r.jsonl", 1, 2)
+        await sink.until(1, 2)
+
+    async def second(sink: Sink) -> None:
+        await sink.until(4, *more)
+
+    live(folder, first)
+    os.truncate(folder / "r.jsonl", 0)
+    append(folder / "r.jsonl", 4, *more)
+    live(folder, second)
+
+
+def test_a_copy_that_is_truncated_behind_it_is_not_read_again(folder: Path) -> None:
+    async def first(sink: Sink) -> None:
+        append(folder / "r.jsonl", 1, 2)
+        await sink.until(1, 2)
+
+    async def second(sink: Sink) -> None:
+        await sink.until(3)
+
+    live(folder, first)
+    (folder / "r.jsonl.1").write_bytes((folder / "r.jsonl").read_bytes())
+    os.truncate(folder / "r.jsonl", 0)
+    append(folder / "r.jsonl", 3)
+    live(folder, second)
+
+
+def test_a_compressed_file_is_read_once(folder: Path) -> None:
+    async def first(sink: Sink) -> None:
+        (folder / "r.jsonl.gz").write_bytes(gzip.compress(line(1) + line(2)))
+        await sink.until(1, 2)
+
+    live(folder, first)
+    live(folder, nothing)
+
+
+def test_one_that_is_gone_is_told(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def first(sink: Sink) -> None:
+        append(folder / "r.jsonl", 1)
+        await sink.until(1)
+
+    live(folder, first)
+    (folder / "r.jsonl").unlink()
+    with caplog.at_level(logging.WARNING):
+        live(folder, nothing)
+    assert "r.jsonl is gone: what was written behind byte" in caplog.text
+
+
+def test_start_at_end_counts_only_where_nothing_is_known(folder: Path) -> None:
+    async def first(sink: Sink) -> None:
+        append(folder / "r.jsonl", 2)
+        await sink.until(2)
+
+    async def second(sink: Sink) -> None:
+        await sink.until(3)
+
+    append(folder / "r.jsonl", 1)
+    live(folder, first, start_at="end")
+    append(folder / "other.jsonl", 3)
+    live(folder, second, start_at="end")
+
+
+def test_storage_without_follow_is_refused() -> None:
+    with pytest.raises(ValidationError, match="set follow: true"):
+        Config.model_validate({"include": ["a"], "storage": "file_storage"})
