@@ -292,10 +292,9 @@ class World:
 
     async def _reload(self, event: Reload) -> None:
         assert self._podtrail is not None
-        if await self._podtrail.reload(event.setup):
-            self._setup = event.setup
-            self._consumers = max(self._consumers, event.setup.consumers)
-        else:
+        self._setup = event.setup  # the file is changed by now, whatever becomes of the reload
+        self._consumers = max(self._consumers, event.setup.consumers)
+        if not await self._podtrail.reload(event.setup):
             raise Wrong("a reload failed")
 
     async def _settle(self, life: Life) -> None:
