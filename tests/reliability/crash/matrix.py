@@ -11,7 +11,7 @@ from tests.reliability.crash.lives import Zygote
 from tests.reliability.crash.settings import CONSUMERS, MATRIX, Setting
 from tests.reliability.crash.story import Kill, Manner, Plan, Story, Told
 
-NOTED_LATE = 4 * CONSUMERS
+NOTED_LATE = 3 * CONSUMERS
 """Batches that were answered and whose end may not be on disk yet: it is written together, while others are sent."""
 LIVES = 7
 """That are ended in one story, the last one aside."""
