@@ -1,10 +1,10 @@
 """From a configuration document to settings: which components, which pipelines, everything checked together."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from podtrail.component import Factory, Kind, StoringConfig, registry
+from podtrail.component import Factory, Kind, registry
 from podtrail.config import ConfigError, Document, Problem
 from podtrail.config.collector_components import collector_component
 from podtrail.config.config_folder import configured_in
@@ -12,9 +12,9 @@ from podtrail.config.ids import parse_id
 from podtrail.config.nodes import ListNode, MapNode, ScalarNode, child, descend, place_of, plain
 from podtrail.config.problem import Path, did_you_mean, in_order
 from podtrail.config.telemetry import TelemetryConfig
-from podtrail.config.types import DeliverySettings
 from podtrail.config.validation import Validator
 from podtrail.pipeline.loops import loops, overwritten
+from podtrail.pipeline.storage_references import StorageReferences
 
 _SECTIONS: Final[Mapping[str, Kind]] = {
     "receivers": "receiver",
@@ -140,8 +140,9 @@ class _Reading:
         if not {"receivers", "exporters"} & set(self._idle):
             self._refuse_overwriting(sections, pipelines)
             self._refuse_loops(sections, pipelines)
-        self._check_queues(sections, service, pipelines)
-        self._check_places(sections, service, pipelines)
+        storages = StorageReferences(self._check, self._root, sections, service.extensions)
+        storages.check_queues({id for pipeline in pipelines for id in pipeline.exporters})
+        storages.check_receivers({id for pipeline in pipelines for id in pipeline.receivers})
         if self._check.problems:
             raise ConfigError(self._check.problems, (*self._unset, *self._check.warnings))
         self._warn_of_unused(sections, service, pipelines)
@@ -219,91 +220,25 @@ class _Reading:
         path = ("service", "extensions")
         extensions = self._references(path, "extension", path, sections["extensions"])
         telemetry = self._check.read(TelemetryConfig, ("service", "telemetry")) or TelemetryConfig()
-        return ServiceSettings(extensions, _telemetry(telemetry)), self._pipelines(sections, extensions)
-
-    def _storage(
-        self, path: Path, extensions: Collection[str], sections: Mapping[str, Mapping[str, Any]]
-    ) -> str | None:
-        """Return the id of a storage that stands at a path; None when none does, or what does is none."""
-        node = descend(self._root, path)
-        if node is None or (isinstance(node, ScalarNode) and node.value is None):
-            return None
-        text = node.value if isinstance(node, ScalarNode) else None
-        if not isinstance(text, str):
-            self._check.problem(
-                path, "must be the id of a storage extension", "write for example file_storage", value=True
-            )
-            return None
-        if text not in sections["extensions"]:
-            storages = [
-                id for id, found in sections["extensions"].items() if found is not None and found.factory.stores
-            ]
-            hint = did_you_mean(text, storages, "storages configured") if storages else "configure it under extensions"
-            self._check.problem(path, f'references extension "{text}" which is not configured', hint, value=True)
-            return None
-        found = sections["extensions"][text]
-        if found is not None and not found.factory.stores:
-            self._check.problem(path, f"{text} is no storage", "name a file_storage", value=True)
-            return None
-        if text not in extensions:
-            message = f'references extension "{text}" which is not started'
-            self._check.problem(path, message, "list it in service::extensions", value=True)
-            return None
-        return text
+        return ServiceSettings(extensions, _telemetry(telemetry)), self._pipelines(
+            sections, StorageReferences(self._check, self._root, sections, extensions)
+        )
 
     def _pipelines(
-        self, sections: Mapping[str, Mapping[str, Any]], extensions: Collection[str]
+        self, sections: Mapping[str, Mapping[str, Any]], storages: StorageReferences
     ) -> tuple[PipelineSettings, ...]:
         above = ("service", "pipelines")
         node = self._map(above)
         if node is None or not node.entries:
             self._check.problem(above, "must have at least one pipeline", "add service::pipelines::traces")
             return ()
-        found = (self._pipeline((*above, text), text, sections, extensions) for text in node.entries)
+        found = (self._pipeline((*above, text), text, sections, storages) for text in node.entries)
         pipelines = tuple(pipeline for pipeline in found if pipeline is not None)
-        self._refuse_two_logs(pipelines)
+        storages.refuse_two_logs([(p.id, p.receivers, p.durable) for p in pipelines if p.durable is not None])
         return pipelines
 
-    def _check_queues(
-        self,
-        sections: Mapping[str, Mapping[str, Any]],
-        service: ServiceSettings,
-        pipelines: tuple[PipelineSettings, ...],
-    ) -> None:
-        """Check the storages of persistent queues."""
-        for id in dict.fromkeys(id for pipeline in pipelines for id in pipeline.exporters):
-            found = sections["exporters"].get(id)
-            if found is not None and isinstance(found.config, DeliverySettings):
-                self._storage(("exporters", id, "sending_queue", "storage"), service.extensions, sections)
-
-    def _check_places(
-        self,
-        sections: Mapping[str, Mapping[str, Any]],
-        service: ServiceSettings,
-        pipelines: tuple[PipelineSettings, ...],
-    ) -> None:
-        """Check the storages of receivers that keep how far they have come."""
-        for id in dict.fromkeys(id for pipeline in pipelines for id in pipeline.receivers):
-            found = sections["receivers"].get(id)
-            if found is not None and isinstance(found.config, StoringConfig):
-                self._storage(("receivers", id, "storage"), service.extensions, sections)
-
-    def _refuse_two_logs(self, pipelines: Sequence[PipelineSettings]) -> None:
-        """What a receiver hands over is written once: all durable pipelines that it feeds share a storage."""
-        first: dict[str, PipelineSettings] = {}
-        for pipeline in (pipeline for pipeline in pipelines if pipeline.durable is not None):
-            for receiver in pipeline.receivers:
-                other = first.setdefault(receiver, pipeline)
-                if other.durable != pipeline.durable:
-                    self._check.problem(
-                        ("service", "pipelines", pipeline.id, "durable"),
-                        f"receiver {receiver!r} also feeds {other.id}, which is durable by {other.durable}",
-                        "use one storage for both",
-                        value=True,
-                    )
-
     def _pipeline(
-        self, path: Path, text: str, sections: Mapping[str, Mapping[str, Any]], extensions: Collection[str]
+        self, path: Path, text: str, sections: Mapping[str, Mapping[str, Any]], storages: StorageReferences
     ) -> PipelineSettings | None:
         try:
             signal = parse_id(text).type
@@ -328,21 +263,8 @@ class _Reading:
         for name in ("receivers", "exporters"):
             if not lists[name] and not self._given(path, name):
                 self._check.problem(path, f"must have at least one {_SECTIONS[name]}", f"list its {name}")
-        durable = self._storage((*path, "durable"), extensions, sections)
-        return PipelineSettings(text, **lists, durable=durable or self._processors_storage(lists, sections, extensions))
-
-    def _processors_storage(
-        self,
-        lists: Mapping[str, Sequence[str]],
-        sections: Mapping[str, Mapping[str, Any]],
-        extensions: Collection[str],
-    ) -> str | None:
-        """Return the storage that a processor of a pipeline asks for: what it holds is what its pipeline was given."""
-        for id in lists["processors"]:
-            found = sections["processors"].get(id)
-            if found is not None and isinstance(found.config, StoringConfig) and found.config.storage is not None:
-                return self._storage(("processors", id, "storage"), extensions, sections)
-        return None
+        durable = storages.at((*path, "durable")) or storages.of_processors(lists["processors"])
+        return PipelineSettings(text, **lists, durable=durable)
 
     def _given(self, path: Path, name: str) -> bool:
         """Tell whether something stands in a list, right or wrong."""
