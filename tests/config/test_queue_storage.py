@@ -72,7 +72,7 @@ def test_a_storage_of_a_queue_that_is_off_is_a_warning() -> None:
     [("file_storage", {}, 0), (None, {}, 300), ("file_storage", {"max_elapsed_time": "5m"}, 300)],
 )
 def test_what_is_on_disk_is_tried_for_ever_unless_that_is_asked_for(storage: Any, retry: Any, seconds: float) -> None:
-    settings = DeliverySettings.model_validate({"retry_on_failure": retry, "sending_queue": {"storage": storage}})
-    backoff = plan_for(settings).backoff
+    settings = DeliverySettings.model_validate({"retry_on_failure": retry})
+    backoff = plan_for(settings, stored=storage is not None).backoff
     assert backoff is not None
     assert backoff.give_up_after == seconds

@@ -82,3 +82,12 @@ def test_what_is_remembered_of_requests_is_bounded() -> None:
     assert len(recent.pack()) == 65_536 * (KEY_SIZE + 8)
     assert recent.knows((69_999).to_bytes(KEY_SIZE, "big"), 1)
     assert not recent.knows((0).to_bytes(KEY_SIZE, "big"), 1)
+
+
+def test_the_time_in_which_nobody_was_there_does_not_count() -> None:
+    recent = RecentRequests()
+    recent.learn(key_of(batch(1)), 10)
+    recent.learn(key_of(batch(2)), 20)
+    recent.go_on(20 + 2 * REMEMBERED)
+    assert recent.knows(key_of(batch(1)), 20 + 3 * REMEMBERED - 11)
+    assert not recent.knows(key_of(batch(1)), 20 + 3 * REMEMBERED - 10)

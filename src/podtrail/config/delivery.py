@@ -21,7 +21,8 @@ class RetrySettings(Model):
     max_interval: NonNegativeDuration = Field(30 * SECOND, description="Longest wait between two tries.")
     max_elapsed_time: NonNegativeDuration = Field(
         5 * MINUTE,
-        description="Give a batch up after this long; 0s: never, which is the default with `sending_queue::storage`.",
+        description="Give a batch up after this long; 0s: never, which is the default for what is on disk "
+        "(`sending_queue::storage`, `durable`).",
     )
     multiplier: float = Field(
         1.5, ge=0, allow_inf_nan=False, description="Factor by which the wait grows from try to try."

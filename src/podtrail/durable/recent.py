@@ -31,6 +31,13 @@ class RecentRequests:
         while len(times) > _MOST or now - next(iter(times.values())) >= REMEMBERED:
             times.popitem(last=False)
 
+    def go_on(self, now: int) -> None:
+        """Have the time until `now`, Unix nanoseconds, not count: nobody was there whom a request could reach again."""
+        if self._times:
+            away = max(0, now - next(reversed(self._times.values())))
+            for key in self._times:
+                self._times[key] += away
+
     def pack(self) -> bytes:
         """Return it all, the oldest first."""
         return b"".join([key + _TIME.pack(time) for key, time in self._times.items()])

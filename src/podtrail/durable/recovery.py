@@ -213,6 +213,7 @@ class PipelineRecovery:
                 self._carry(pipeline)
                 await asyncio.sleep(0)
             self._carry(pipeline)
+        self._recent.go_on(self._clock.now())
 
     async def _replay(self, start: int, replayed: Mapping[str, _Replayed]) -> None:
         segments = self._recovered.segments

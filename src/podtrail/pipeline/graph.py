@@ -135,9 +135,10 @@ class Graph:
         config = running.settings.config
         delivery = config if isinstance(config, DeliverySettings) else None
         storage = self._storage(delivery)
+        durable = all(p.durable is not None for p in self.settings.pipelines if id in p.exporters)
         before = self._predecessor.queues.get(id) if self._predecessor else None
         same = self._predecessor is not None and self._predecessor.exporters.get(id) is running
-        if before and same and before.component.storage is storage:
+        if before and same and (before.component.storage, before.component.durable) == (storage, durable):
             return before
         context = self._host.context(id)
         predecessor = before.component if before else None
@@ -149,6 +150,7 @@ class Graph:
             context.log,
             rng=context.rng,
             storage=storage,
+            durable=durable,
             predecessor=predecessor,
         )
         return Running(running.settings, queue, running.failures)

@@ -39,7 +39,7 @@ def recording_files(path: str | PathLike[str]) -> Sequence[Path]:
     """Return the file that a recording is, or those of a folder.
 
     Raises:
-        OSError: the folder can't be read, or holds no recordings.
+        FileNotFoundError: the folder holds no recordings; OSError: it can't be read.
     """
     folder = Path(path)
     if not folder.is_dir():

@@ -63,7 +63,11 @@ class SystemDisk:
     """The file system as it is. Files are 0600."""
 
     def make_folder(self, path: Path, mode: int) -> None:
-        """Make a folder and those above it that are missing, all with this mode."""
+        """Make a folder and those above it that are missing, all with this mode.
+
+        Raises:
+            NotADirectoryError: something else stands there.
+        """
         missing = [folder for folder in (path, *path.parents) if not folder.exists()]
         for folder in reversed(missing):
             folder.mkdir(mode=mode, exist_ok=True)
@@ -75,7 +79,11 @@ class SystemDisk:
         return sorted(os.listdir(folder))
 
     def open(self, path: Path, *, create: bool) -> int:
-        """Open a file."""
+        """Open a file.
+
+        Raises:
+            OSError: it can't be opened, or is no regular file.
+        """
         flags = os.O_RDWR | os.O_CREAT if create else os.O_RDONLY
         handle = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
         if not stat.S_ISREG(os.fstat(handle).st_mode):

@@ -97,7 +97,9 @@ class Setting:
         queue: dict[str, Any] = {"num_consumers": CONSUMERS, "queue_size": 10_000}
         if self.storage in ("queue", "both"):
             queue["storage"] = "file_storage"
-        retry = {"initial_interval": "20ms", "max_interval": "100ms", "max_elapsed_time": "0s"}
+        retry = {"initial_interval": "20ms", "max_interval": "100ms"}
+        if self.storage == "none":
+            retry["max_elapsed_time"] = "0s"
         return {"endpoint": f"http://127.0.0.1:{port}", "retry_on_failure": retry, "sending_queue": queue}
 
 

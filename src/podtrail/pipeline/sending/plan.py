@@ -48,8 +48,8 @@ class SendingPlan:
     """None: nothing is tried twice."""
 
 
-def plan_for(settings: DeliverySettings | None) -> SendingPlan:
-    """Return the plan for an exporter's settings.
+def plan_for(settings: DeliverySettings | None, *, stored: bool = False) -> SendingPlan:
+    """Return the plan for an exporter's settings; `stored`: what it is to deliver is on disk.
 
     Without settings (a local file) there is one consumer that tries for ever, and nothing is lost that can wait without
     holding other exporters up. A queue that is not enabled is one that holds a single request and has others wait.
@@ -63,7 +63,7 @@ def plan_for(settings: DeliverySettings | None) -> SendingPlan:
         longest=retry.max_interval / _NANOSECONDS,
         multiplier=retry.multiplier,
         randomization=retry.randomization_factor,
-        give_up_after=_give_up_after(settings),
+        give_up_after=_give_up_after(settings, stored=stored),
     )
     return SendingPlan(
         consumers=queue.num_consumers if queue.enabled else 1,
@@ -78,9 +78,9 @@ def plan_for(settings: DeliverySettings | None) -> SendingPlan:
     )
 
 
-def _give_up_after(settings: DeliverySettings) -> float:
-    """Return after how many seconds a batch is given up: what a queue keeps on disk never, unless that is asked for."""
+def _give_up_after(settings: DeliverySettings, *, stored: bool) -> float:
+    """Return after how many seconds a batch is given up: what is on disk never, unless that is asked for."""
     retry = settings.retry_on_failure
-    if settings.sending_queue.storage is not None and "max_elapsed_time" not in retry.model_fields_set:
+    if stored and "max_elapsed_time" not in retry.model_fields_set:
         return 0.0
     return retry.max_elapsed_time / _NANOSECONDS

@@ -47,6 +47,7 @@ class SendingQueue:
         *,
         rng: random.Random | None = None,
         storage: StorageProvider | None = None,
+        durable: bool = False,
         predecessor: "SendingQueue | None" = None,
     ) -> None:
         """Make the queue of an exporter, which the caller enters and leaves around it.
@@ -59,9 +60,10 @@ class SendingQueue:
             log: the exporter's log.
             rng: draws the jitter between tries.
             storage: where a persistent queue keeps what it is offered; opened on entering.
+            durable: whether the pipelines in front keep what is offered until it has come to an end.
             predecessor: on reload the exporter's queue before, which is left by the time that this one is entered.
         """
-        self._plan = plan = plan_for(settings)
+        self._plan = plan = plan_for(settings, stored=durable or storage is not None)
         self._id = exporter_id
         self._ledger = DeliveryLedger(exporter_id, metrics, log, plan.remedy)
         self.wants_verdicts = isinstance(exporter, WantsVerdicts) and exporter.wants_verdicts
@@ -76,7 +78,7 @@ class SendingQueue:
             on_failure=self._ledger.trying_again,
             once_in_a_hurry=storage is not None,
         )
-        self.storage = storage
+        self.storage, self.durable = storage, durable
         self._journal: QueueJournal | None = None
         self._predecessor = predecessor
         self.recovered: Ledger = Ledger() if predecessor is None else predecessor.recovered
