@@ -19,7 +19,6 @@ from podtrail.component import (
     Ledger,
     PipelineWatcher,
     Receiver,
-    StartError,
     StoringConfig,
     WantsStorage,
 )
@@ -35,8 +34,9 @@ from podtrail.pipeline.ledger import Balance, balance, left_so_far
 from podtrail.pipeline.running import LONGEST_STOP, Running
 from podtrail.pipeline.sending import SendingQueue
 from podtrail.pipeline.settings import ComponentSettings, PipelineSettings, Settings
-from podtrail.pipeline.storing import MakeStore, Store
-from podtrail.storage import StorageError, StorageProvider
+from podtrail.pipeline.stores import Stores
+from podtrail.pipeline.storing import MakeStore
+from podtrail.storage import StorageProvider
 
 _GRACE = 2.0
 """Seconds that a receiver's batches under way get on reload, before the receiver is started anew."""
@@ -65,7 +65,6 @@ class Graph:
             predecessor: on reload, the graph that this one follows.
             make_store: makes the stores of durable pipelines; None where there are none.
         """
-        self._make_store = make_store
         self.settings = settings
         self._host = host
         self._clock = clock
@@ -81,8 +80,8 @@ class Graph:
         seeing = [observer for observer in watching if observer.observes]
         used = dict.fromkeys(id for pipeline in settings.pipelines for id in pipeline.receivers)
         self.receivers = {id: self._receiver(id) for id in used}
-        stores = dict.fromkeys(pipeline.durable for pipeline in settings.pipelines if pipeline.durable is not None)
-        self.stores = {id: self._store(id) for id in stores}
+        before = predecessor.stores if predecessor else None
+        self.stores: Stores = Stores(settings, host, clock, self.extensions, make_store, before)
         self.drivers = [self._driver(pipeline, seeing) for pipeline in settings.pipelines]
         self._introduce()
         self._retired: list[Driver] = []
@@ -163,18 +162,10 @@ class Graph:
         assert isinstance(storage, StorageProvider), "the settings name a storage"
         return storage
 
-    def _store(self, id: str) -> Store:
-        before = self._predecessor.stores.get(id) if self._predecessor else None
-        if before and self._predecessor and self._predecessor.extensions.get(id) is self.extensions[id]:
-            return before
-        assert self._make_store is not None, "who runs durable pipelines says how they are stored"
-        context = self._host.context(id)
-        return self._make_store(id, self._clock, context.metrics, context.log, before)
-
     def _driver(self, pipeline: PipelineSettings, observers: Sequence[ContainedObserver]) -> Driver:
         before = self._predecessor.driver(pipeline.id) if self._predecessor else None
         chain = self._chain(pipeline, self.settings, before.chain.ledger if before else Ledger())
-        store = self.stores[pipeline.durable] if pipeline.durable is not None else None
+        store = self.stores.of(pipeline)
         if store is not None:
             store.watch(pipeline.id, chain)
         patient = all(self.receivers[id].component.finite for id in pipeline.receivers)
@@ -219,8 +210,8 @@ class Graph:
             )
             for running in everything:
                 await running.start()
-            for store in self.stores.values():
-                await self._start_store(store)
+            reload = self._predecessor is not None
+            await self.stores.start(self.drivers, make=self._chain, retire=self._retire, running=reload)
             for receiver in self.receivers.values():
                 await receiver.start()
         except BaseException:
@@ -229,7 +220,7 @@ class Graph:
         self._timers = [asyncio.create_task(driver.run(), name=f"timer of {driver.id}") for driver in self.drivers]
         for id, receiver in self.receivers.items():
             fed = self._fed_by(id)
-            logged = self._store_of(fed)
+            logged = self.stores.of_any(fed)
             log = None if logged is None else logged.arrivals
             if id in self._sources:
                 self._consumers[id].lead_to(fed, log)
@@ -239,38 +230,6 @@ class Graph:
                 self._sources[id] = asyncio.create_task(receiver.component.run(consumer), name=f"receiver {id}")
         for failures, watcher in self._watchers():
             failures.attempt("ready", watcher.ready, None)
-
-    async def _start_store(self, store: Store) -> None:
-        durable = {p.id: driver for p in self._durable(store) if (driver := self.driver(p.id)) is not None}
-        if not store.is_open:
-            provider = self.extensions[store.id].component
-            assert isinstance(provider, StorageProvider), "the settings name storages only"
-            try:
-                await store.open(
-                    provider,
-                    self.settings,
-                    durable,
-                    make=self._chain,
-                    retire=self._retire,
-                    running=self._predecessor is not None,
-                )
-            except StorageError as error:
-                raise StartError(f"extensions::{store.id}: {error.reason}") from error
-        fed = {id for driver in durable.values() for id in self._receivers_of(driver)}
-        reached = [driver for driver in self.drivers if fed & set(self._receivers_of(driver))]
-        await store.lead(self.settings, reached, durable)
-
-    def _durable(self, store: Store) -> Sequence[PipelineSettings]:
-        return [pipeline for pipeline in self.settings.pipelines if pipeline.durable == store.id]
-
-    def _receivers_of(self, driver: Driver) -> Sequence[str]:
-        return next(pipeline.receivers for pipeline in self.settings.pipelines if pipeline.id == driver.id)
-
-    def _store_of(self, drivers: Sequence[Driver]) -> Store | None:
-        """Return the store of those of some pipelines that are durable; the settings have one at most."""
-        ids = {driver.id for driver in drivers}
-        stores = (p.durable for p in self.settings.pipelines if p.id in ids and p.durable is not None)
-        return next((self.stores[id] for id in stores), None)
 
     def _retire(self, pipeline: PipelineSettings) -> Driver:
         """Return a driver for a pipeline that a predecessor had: it leads to those of its exporters that are left."""
@@ -380,20 +339,30 @@ class Graph:
             left = seconds if patient else max(0.0, until - now())
             queues = [running.component for running in self._own(self.queues).values()]
             await asyncio.gather(*(queue.drain(left, patient=patient) for queue in queues))
-            await asyncio.gather(*(self._leave(id, store, at_end=True) for id, store in self.stores.items()))
+            await self._leave_stores(checkpoint=True)
         finally:
             await self.close()
 
     async def close(self) -> None:
         """Let go of everything as it stands; what queues hold is lost, and counted so, unless it is in a store."""
-        await asyncio.gather(*(self._leave(id, store, at_end=False) for id, store in self.stores.items()))
+        await self._leave_stores(checkpoint=False)
         groups: Sequence[dict[str, Running[Any]]] = (self.receivers, self.queues, self.exporters, self.extensions)
         for group in groups:
             await asyncio.gather(*[running.stop() for running in self._own(group).values()])
 
+    async def _leave_stores(self, *, checkpoint: bool) -> None:
+        owner, successor = self._other(), self._successor
+        await self.stores.leave(
+            owner.stores if owner else None, successor.stores if successor else None, checkpoint=checkpoint
+        )
+
+    def _other(self) -> "Graph | None":
+        """Return the graph that has what is shared: on reload the successor, or the predecessor still."""
+        return self._successor or (self._predecessor if self._predecessor and not self._timers else None)
+
     def _own(self, components: "dict[str, Running[Any]]") -> "dict[str, Running[Any]]":
         """Return those components that did not pass to the successor (or belong to the predecessor still)."""
-        other = self._successor or (self._predecessor if self._predecessor and not self._timers else None)
+        other = self._other()
         kept = (
             set()
             if other is None
@@ -404,26 +373,6 @@ class Graph:
             }
         )
         return {name: running for name, running in components.items() if id(running) not in kept}
-
-    async def _leave(self, id: str, store: Store, *, at_end: bool) -> None:
-        """Let go of a store at the end, or on a reload for the successor, which holds in memory what is in it."""
-        if self._passed_on(id, store):
-            return
-        try:
-            async with asyncio.timeout(LONGEST_STOP):
-                if self._successor is None:
-                    await store.close(checkpoint=at_end)
-                elif id in self._successor.stores:
-                    await store.close(checkpoint=False)
-                else:
-                    await store.discard()
-        except TimeoutError as error:
-            self._host.failures(id).report("stop", error, "the disk hangs; what is in the store is left as it is")
-
-    def _passed_on(self, id: str, store: Store) -> bool:
-        """Say whether a store belongs to another graph: on reload the successor's, or the predecessor's still."""
-        other = self._successor or (self._predecessor if self._predecessor and not self._timers else None)
-        return other is not None and other.stores.get(id) is store
 
     def settled(self, arrived: int) -> bool:
         """Say whether everything that arrived until then is decided and out of the queues."""

@@ -1,0 +1,114 @@
+"""The stores of a graph's durable pipelines: made, opened, led to, left."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+
+from podtrail.component import Extension, StartError
+from podtrail.pipeline.clock import PipelineClock
+from podtrail.pipeline.driver import Driver
+from podtrail.pipeline.host import Host
+from podtrail.pipeline.running import LONGEST_STOP, Running
+from podtrail.pipeline.settings import PipelineSettings, Settings
+from podtrail.pipeline.storing import MakeChain, MakeStore, Store
+from podtrail.storage import StorageError, StorageProvider
+
+
+class Stores:
+    """One store for each extension that durable pipelines name."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        host: Host,
+        clock: PipelineClock,
+        extensions: Mapping[str, Running[Extension]],
+        make: MakeStore | None,
+        before: "Stores | None",
+    ) -> None:
+        """Make them, or go on with those of `before` (on reload) whose extension goes on as it is."""
+        self._settings = settings
+        self._host = host
+        self._clock = clock
+        self._extensions = extensions
+        self._make = make
+        ids = dict.fromkeys(pipeline.durable for pipeline in settings.pipelines if pipeline.durable is not None)
+        self._stores = {id: self._store(id, before) for id in ids}
+
+    def _store(self, id: str, before: "Stores | None") -> Store:
+        predecessor = before._stores.get(id) if before else None
+        if before and predecessor and before._extensions.get(id) is self._extensions[id]:
+            return predecessor
+        assert self._make is not None, "who runs durable pipelines says how they are stored"
+        context = self._host.context(id)
+        return self._make(id, self._clock, context.metrics, context.log, predecessor)
+
+    def of(self, pipeline: PipelineSettings) -> Store | None:
+        """Return the store of a pipeline, None when it has none."""
+        return None if pipeline.durable is None else self._stores[pipeline.durable]
+
+    def of_any(self, drivers: Sequence[Driver]) -> Store | None:
+        """Return the store of those of some pipelines that are durable; the settings have one at most."""
+        ids = {driver.id for driver in drivers}
+        stores = (self.of(pipeline) for pipeline in self._settings.pipelines if pipeline.id in ids)
+        return next((store for store in stores if store is not None), None)
+
+    async def start(
+        self,
+        drivers: Sequence[Driver],
+        *,
+        make: MakeChain,
+        retire: Callable[[PipelineSettings], Driver],
+        running: bool,
+    ) -> None:
+        """Open those that are not, and have them log what goes to these pipelines.
+
+        Args:
+            drivers: of all pipelines.
+            make: makes chains of durable ones.
+            retire: makes the driver of a pipeline that is no longer configured.
+            running: the pipelines run already, this is a reload.
+
+        Raises:
+            StartError: one can't be opened.
+        """
+        for store in self._stores.values():
+            wired = list(zip(self._settings.pipelines, drivers, strict=True))
+            durable = {pipeline.id: driver for pipeline, driver in wired if pipeline.durable == store.id}
+            if not store.is_open:
+                provider = self._extensions[store.id].component
+                assert isinstance(provider, StorageProvider), "the settings name storages only"
+                try:
+                    await store.open(provider, self._settings, durable, make=make, retire=retire, running=running)
+                except StorageError as error:
+                    raise StartError(f"extensions::{store.id}: {error.reason}") from error
+            fed = {id for pipeline, _ in wired if pipeline.id in durable for id in pipeline.receivers}
+            reached = [driver for pipeline, driver in wired if fed & set(pipeline.receivers)]
+            await store.lead(self._settings, reached, durable)
+
+    async def leave(self, owner: "Stores | None", successor: "Stores | None", *, checkpoint: bool) -> None:
+        """Let go of them, but for those that belong to `owner`.
+
+        Args:
+            owner: of another graph that runs.
+            successor: on reload, holds in memory what is in them.
+            checkpoint: whether a last one is taken where nobody follows.
+        """
+        await asyncio.gather(
+            *(self._leave(id, store, owner, successor, checkpoint) for id, store in self._stores.items())
+        )
+
+    async def _leave(
+        self, id: str, store: Store, owner: "Stores | None", successor: "Stores | None", checkpoint: bool
+    ) -> None:
+        if owner is not None and owner._stores.get(id) is store:
+            return
+        try:
+            async with asyncio.timeout(LONGEST_STOP):
+                if successor is None:
+                    await store.close(checkpoint=checkpoint)
+                elif id in successor._stores:
+                    await store.close(checkpoint=False)
+                else:
+                    await store.discard()
+        except TimeoutError as error:
+            self._host.failures(id).report("stop", error, "the disk hangs; what is in the store is left as it is")
