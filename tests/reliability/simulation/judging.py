@@ -21,7 +21,7 @@ def judge(
     for lives in [numbers] if past.setup.durable else [[number] for number in numbers]:
         expected = uninterrupted(
             [step for step in past.steps if step.life in lives],
-            settings_of(setups[lives[0]]),
+            {life: setups[life] for life in lives},
             settings_of,
             lambda number: request(past.requests[number].send.pieces),
             seed=seed,

@@ -4,13 +4,14 @@ import logging
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.reliability.simulation.generation import generated
 from tests.reliability.simulation.mutations import first_found
-from tests.reliability.simulation.scenario import Crash, Scenario, Send, Setup
+from tests.reliability.simulation.scenario import Crash, Reload, Scenario, Send, Setup
 from tests.reliability.simulation.telling import wrong_with
 from tests.reliability.simulation.traffic import Piece, Trace
 from tests.reliability.simulation.world import happened
@@ -71,6 +72,18 @@ def test_a_story_is_told_in_lines() -> None:
         "request 2 is sent (trace 1, spans 2 to 2 of 2)",
         "request 2 is acknowledged",
     ]
+
+
+def test_a_reload_that_a_kill_cuts_off_before_its_checkpoint_has_not_happened() -> None:
+    setup = Setup("sampler", variant=1, durable=True, checkpoint_every=20_000, consumers=1, queue_size=1000)
+    attempt = Trace(1, 0, pod=1)
+    story = (
+        Crash(11.267, down=16.62, after_operations=11),
+        Send(12.664, 2, (Piece(attempt, 4, 5),)),
+        Reload(14.135, replace(setup, variant=2)),
+        Reload(14.509, setup),
+    )
+    assert not happened(Scenario(1498, setup, story)).wrong
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """The oracle: the same arrivals at the same times through the same processors, as replay does it; nothing breaks."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from podtrail.component import Ledger
@@ -9,7 +9,7 @@ from podtrail.pipeline.chain import SLICE_SPANS, ProcessorChain
 from podtrail.pipeline.host import Host, make_chain, matching
 from podtrail.pipeline.settings import PipelineSettings, Settings
 from tests.reliability.simulation.scenario import Setup
-from tests.reliability.simulation.witness import Arrived, Decided, Drained, Step, TakenOver, decided
+from tests.reliability.simulation.witness import Arrived, Decided, Drained, Step, TakenOver, configured, decided
 
 
 @dataclass(slots=True)
@@ -82,29 +82,50 @@ class _Chain:
                 self._out.exported.setdefault(exporter, []).extend(split(group.spans))
 
 
-def in_effect(steps: Iterable[Step]) -> list[Step]:
-    """Return steps without what is done again after a crash: arrivals, and reloads that were cut off."""
+def in_effect(
+    steps: Sequence[Step], begun_with: Mapping[int, Setup], settings_of: Callable[[Setup], Settings]
+) -> list[Step]:
+    """Return steps without what is done again after a crash: arrivals, and reloads that were cut off.
+
+    Which of the reloads that nothing came after were on disk when the crash came is told by what the next life takes
+    over from first of all; if from nothing, it is configured as the last that was.
+    """
     kept: list[Step] = []
     arrived: set[tuple[str, int, int]] = set()
-    cut_off: dict[str, TakenOver] = {}
+    open_ended: dict[str, list[TakenOver]] = {}
+    found: dict[tuple[int, str], str] = {}
+    for step in steps:
+        if isinstance(step, TakenOver):
+            found.setdefault((step.life, step.pipeline), step.before)
+
+    def settle(life: int, pipeline: str) -> None:
+        candidates = open_ended.get(pipeline, [])
+        if not candidates or candidates[-1].life == life:
+            return
+        on_disk = found.get((life, pipeline)) or configured(pipeline, settings_of(begun_with[life]))
+        while candidates and configured(pipeline, settings_of(candidates[-1].setup)) != on_disk:
+            kept.remove(candidates.pop())
+        candidates.clear()
+
     for step in steps:
         if isinstance(step, Arrived):
             if (step.pipeline, step.now, step.request) in arrived:
                 continue
             arrived.add((step.pipeline, step.now, step.request))
-            cut_off.pop(step.pipeline, None)
+            settle(step.life, step.pipeline)
+            open_ended.pop(step.pipeline, None)
         elif isinstance(step, TakenOver):
-            before = cut_off.get(step.pipeline)
-            if before is not None and before.life < step.life:
-                kept.remove(before)
-            cut_off[step.pipeline] = step
+            settle(step.life, step.pipeline)
+            open_ended.setdefault(step.pipeline, []).append(step)
         kept.append(step)
+    for pipeline in open_ended:
+        settle(max(begun_with), pipeline)
     return kept
 
 
 def uninterrupted(
-    steps: Iterable[Step],
-    first: Settings,
+    steps: Sequence[Step],
+    begun_with: Mapping[int, Setup],
     settings_of: Callable[[Setup], Settings],
     raw: Callable[[int], bytes],
     *,
@@ -114,18 +135,19 @@ def uninterrupted(
 
     Args:
         steps: in order; what a recovery does again is in there again.
-        first: the settings of the beginning.
+        begun_with: how each of the lives began.
         settings_of: gives those that a reload goes to.
         raw: gives the bytes of a request.
         seed: of the processors' randomness.
     """
     out = Uninterrupted()
+    first = settings_of(begun_with[min(begun_with)])
     chains = {pipeline.id: _Chain(pipeline.id, first, seed, out) for pipeline in first.pipelines}
-    for step in in_effect(steps):
+    for step in in_effect(steps, begun_with, settings_of):
         match step:
             case Arrived(_, pipeline, now, request):
                 chains[pipeline].add(Batch(read_request(raw(request)).groups, now), now)
-            case TakenOver(_, pipeline, now, setup, due):
+            case TakenOver(_, pipeline, now, setup, due, _):
                 chains[pipeline].take_over(settings_of(setup), now, due)
             case Drained(_, pipeline, now, due):
                 chains[pipeline].drain(now, due)

@@ -1,14 +1,17 @@
 """Sees what the pipelines' chains are given and what leaves them, without being a part of them."""
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from podtrail.component import Ledger
 from podtrail.otlp import Batch, Verdict
+from podtrail.pipeline import graph, host
 from podtrail.pipeline.chain import ProcessorChain
+from podtrail.pipeline.settings import PipelineSettings, Settings
 from tests.reliability.simulation.scenario import Setup
 from tests.reliability.simulation.traffic import SpanKey, keys_of
 
@@ -31,6 +34,8 @@ class TakenOver(NamedTuple):
     setup: Setup
     due: int | None
     """What the predecessor would have done next: all before that it has done."""
+    before: str
+    """How the processors of the predecessor were configured."""
 
 
 class Drained(NamedTuple):
@@ -71,6 +76,12 @@ def decided(pipeline: str, verdict: Verdict) -> Decided:
     )
 
 
+def configured(pipeline: str, settings: Settings) -> str:
+    """Return how a pipeline's processors are configured: for chains configured alike the same."""
+    processors = next((p.processors for p in settings.pipelines if p.id == pipeline), ())
+    return json.dumps([(id, settings.processors[id].written) for id in processors])
+
+
 @dataclass(slots=True)
 class Witness:
     """Remembers the steps of all chains of all lives."""
@@ -88,6 +99,8 @@ class Witness:
     """Whether the life is over: what a dead process does has not happened."""
     _names: dict[int, str] = field(default_factory=dict)
     _ledgers: list[Ledger] = field(default_factory=list)
+    _made: dict[ProcessorChain, str] = field(default_factory=dict)
+    """How the processors of chains are configured."""
 
     def meet(self, pipeline: str, ledger: Ledger) -> None:
         """Know a pipeline by its ledger, which all of its chains have."""
@@ -107,7 +120,12 @@ class Witness:
     def watching(self) -> Iterator[None]:
         """See everything in there."""
         add, take_over, drain = ProcessorChain.add, ProcessorChain.take_over, ProcessorChain.drain
-        witness = self
+        witness, make = self, host.make_chain
+
+        def seen_made(pipeline: PipelineSettings, settings: Settings, *others: Any) -> ProcessorChain:
+            chain = make(pipeline, settings, *others)
+            witness._made[chain] = configured(pipeline.id, settings)
+            return chain
 
         def seen_add(chain: ProcessorChain, batch: Batch, now: int) -> int:
             if batch.groups and (name := witness._pipeline(chain)) is not None:
@@ -118,7 +136,8 @@ class Witness:
             chain: ProcessorChain, before: ProcessorChain, matching: Sequence[tuple[int, int]], now: int
         ) -> None:
             if witness.setup is not None and (name := witness._pipeline(chain)) is not None:
-                witness.steps.append(TakenOver(witness.life, name, now, witness.setup, before.deadline()))
+                due, theirs = before.deadline(), witness._made[before]
+                witness.steps.append(TakenOver(witness.life, name, now, witness.setup, due, theirs))
             take_over(chain, before, matching, now)
 
         def seen_drain(chain: ProcessorChain, now: int) -> None:
@@ -126,5 +145,8 @@ class Witness:
                 witness.steps.append(Drained(witness.life, name, now, chain.deadline()))
             drain(chain, now)
 
-        with patch.multiple(ProcessorChain, add=seen_add, take_over=seen_take_over, drain=seen_drain):
+        with (
+            patch.multiple(ProcessorChain, add=seen_add, take_over=seen_take_over, drain=seen_drain),
+            patch.object(graph, "make_chain", seen_made),
+        ):
             yield
