@@ -98,9 +98,24 @@ async def test_bytes_that_are_gone_from_the_middle_cost_the_entries_that_they_we
     for at in range(HEAD_SIZE, len(content)):
         for size in (1, 3, 50):
             hit = {number for number, end in enumerate(ends[1:]) if at < end and at + size > ends[number]}
-            found = await Opening(disk_with({SEGMENT.name: content[:at] + content[at + size :]})).numbers()
+            disk = disk_with({SEGMENT.name: content[:at] + content[at + size :]})
+            found = await Opening(disk).numbers()
+            again = Opening(disk)
+            assert (await again.numbers(), again.damages()) == (found, {}), (at, size)
             # A zero that is gone may as well be one of the length behind: then that entry is the one.
             assert len(set(NUMBERS) - set(found)) <= len(hit), (at, size)
+
+
+async def test_what_is_too_short_for_padding_is_mended_too() -> None:
+    content, ends = await written()
+    for size in range(1, 60):
+        disk = disk_with({SEGMENT.name: content[: ends[1]] + bytes(size) + content[ends[1] :]})
+        opening = Opening(disk)
+        assert await opening.numbers() == list(NUMBERS)
+        assert opening.damages() == {"damaged": 1}
+        assert aside(disk) == {f"{SEGMENT.name}.{ends[1]}.damaged": bytes(size)}
+        again = Opening(disk)
+        assert (await again.numbers(), again.damages()) == (list(NUMBERS), {}), f"{size} bytes: not mended"
 
 
 async def test_a_page_of_zeros_costs_the_entries_in_it_alone() -> None:

@@ -6,19 +6,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from podtrail.otlp.stored import Entry
-from podtrail.storage.aside import copy_aside, set_aside
+from podtrail.storage.aside import set_aside
 from podtrail.storage.disk import Disk
 from podtrail.storage.instruments import StorageDamage
 from podtrail.storage.layout import LEFT_ALONE, SEGMENT, STATE, TEMPORARY, number_of, numbers, segment_path, state_path
-from podtrail.storage.segment import (
-    LEAST_FRAME,
-    VERSION,
-    Frame,
-    LostBytes,
-    Position,
-    SegmentContent,
-    padding_frames,
-)
+from podtrail.storage.mending import mend_segment
+from podtrail.storage.segment import VERSION, Frame, Position, SegmentContent
 from podtrail.storage.states import wrong_in_state
 
 _MOST_MISSING = 100
@@ -133,7 +126,7 @@ def _missing(folder: Path, segments: Sequence[int], states: Sequence[int]) -> It
         yield StorageDamage(path.name, "missing", 0, f"{path} is missing; what it held is lost")
 
 
-def _open_segment(disk: Disk, path: Path) -> tuple[int | None, list[StorageDamage]]:
+def _open_segment(disk: Disk, path: Path) -> tuple[int | None, Sequence[StorageDamage]]:
     """Mend a segment; return its size, None when it can't be used, and what was wrong."""
     try:
         size = _size_of(disk, path)
@@ -149,27 +142,4 @@ def _open_segment(disk: Disk, path: Path) -> tuple[int | None, list[StorageDamag
         return None, [set_aside(disk, path, "version", told, len(data))]
     if data and content.mark is None and any(data):
         return None, [set_aside(disk, path, "foreign", "holds nothing that podtrail can read", len(data))]
-    lost = [found for found in content.frames() if isinstance(found, LostBytes)]
-    damages = [_mended(disk, path, content, stretch) for stretch in lost]
-    return lost[-1].begin if lost and lost[-1].end == len(data) else len(data), damages
-
-
-def _mended(disk: Disk, path: Path, content: SegmentContent, lost: LostBytes) -> StorageDamage:
-    """Copy lost bytes into a file of their own, and put padding in their place or cut them off."""
-    size = lost.end - lost.begin
-    reason = "torn" if lost.torn else "damaged"
-    said = f"{path}: {size} bytes from byte {lost.begin} on " + ("were never finished" if lost.torn else "are damaged")
-    try:
-        copy = copy_aside(disk, path, lost.begin, content.data[lost.begin : lost.end])
-        handle = disk.open(path, create=True)
-        try:
-            if lost.end == len(content.data):
-                disk.truncate(handle, lost.begin)
-            elif size >= LEAST_FRAME and content.mark:
-                disk.write(handle, lost.begin, list(padding_frames(size, content.mark)))
-            disk.sync(handle)
-        finally:
-            disk.close(handle)
-    except OSError as error:
-        return StorageDamage(path.name, reason, size, f"{said}, and can't be moved aside ({error.strerror})")
-    return StorageDamage(path.name, reason, size, f"{said}; they are moved to {copy.name}, all else in it is used")
+    return mend_segment(disk, path, content)

@@ -133,6 +133,19 @@ class SegmentContent:
             yield found
             at = found.end
 
+    def mended(self) -> Iterator[bytes | memoryview]:
+        """Yield the segment, in pieces, as it is without what is lost: frames, each where it was as far as can be.
+
+        Padding is where there was damage; none at the end, and none where there is too little room for it.
+        """
+        for found in self.frames():
+            if isinstance(found, Frame):
+                raw = self._raw(found)
+                yield len(raw).to_bytes(_LENGTH, "big")
+                yield raw
+            elif self.mark and found.end < len(self.data) and found.end - found.begin >= LEAST_FRAME:
+                yield from padding_frames(found.end - found.begin, self.mark)
+
     def frame_at(self, at: int) -> Frame | None:
         """Return the sound frame that begins at `at`."""
         end = self._end_at(at)
