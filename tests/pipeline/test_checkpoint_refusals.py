@@ -1,6 +1,7 @@
 """What can't be taken or restored is refused: in time, with a reason, and never by half."""
 
 import itertools
+import json
 import pickle
 import threading
 import zlib
@@ -79,6 +80,32 @@ def test_damage_that_its_checksum_does_not_tell_ends_in_a_refusal_or_in_a_state_
         run.checkpointers[0].restore(forged)
     except CheckpointError:
         assert run.says() == Run(TRIED.settings(), Told()).says()
+
+
+def with_head(**changed: Any) -> bytes:
+    """Return the state with another head, and the checksum that belongs to it."""
+    begin = STATE.index(b"\x80\x05")
+    at = STATE.index(b"\n") + 5
+    head = json.dumps({key: value for key, value in (json.loads(STATE[at:begin]) | changed).items() if value != "-"})
+    return sealed(STATE[: at - 4] + len(head).to_bytes(4, "little") + head.encode() + STATE[begin:-4])
+
+
+@pytest.mark.parametrize("key", ["chain", "classes", "constants", "version"])
+@pytest.mark.parametrize("value", ["-", None, 7, [[]], {"": {}}, ["podtrail:__doc__.x"], ["\0"], ["os:system"]])
+def test_a_forged_head_is_refused(key: str, value: Any) -> None:
+    changed = {key: value} if key != "version" else {key: value, "chain": "another"}
+    refused(with_head(**changed))
+
+
+@pytest.mark.parametrize("head", [b"", b"7", b"[]", b"{", b"\xff", b"[" * 100_000])
+def test_a_head_that_is_none_is_refused(head: bytes) -> None:
+    at = STATE.index(b"\n") + 1
+    refused(sealed(STATE[:at] + len(head).to_bytes(4, "little") + head))
+
+
+@pytest.mark.parametrize("name", ["podtrail.__main__:main", "podtrail.pipeline.chain:ProcessorChain"])
+def test_what_is_no_constant_is_never_taken_for_one(name: str) -> None:
+    assert name in refused(with_head(constants=[name]))
 
 
 def sealed(content: bytes) -> bytes:

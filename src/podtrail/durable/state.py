@@ -73,7 +73,7 @@ class PipelineStates:
                     chains[what["chain"]] = [content]
                 else:
                     owed.append(((what["pipeline"], what["exporter"]), _batch(what, content)))
-        except (struct.error, KeyError, TypeError, MalformedRequest) as error:
+        except (struct.error, AttributeError, LookupError, RecursionError, TypeError, MalformedRequest) as error:
             raise ValueError(f"it is no state of pipelines: {error}") from error
         return cls(generation, reached, chains, owed, recent)
 

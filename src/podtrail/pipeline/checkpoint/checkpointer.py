@@ -3,6 +3,7 @@
 import gc
 import json
 import pickle
+import struct
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,14 +23,18 @@ _CHECKSUM: Final = 4
 _MALFORMED: Final = (
     pickle.UnpicklingError,
     ArithmeticError,
+    AssertionError,
     AttributeError,
+    BufferError,
     EOFError,
     ImportError,
     LookupError,
     MemoryError,
-    RecursionError,
+    RuntimeError,
+    StopIteration,
     TypeError,
     ValueError,
+    struct.error,
 )
 """What reading a pickle raises that is none."""
 
@@ -85,10 +90,10 @@ class Checkpointer:
         Raises:
             CheckpointError: it is damaged, or of another version or configuration; nothing was put in.
         """
-        head, begin = self._read_head(memoryview(data))
-        classes = self._find_classes(head)
-        has = [*map(self._packages.constant, head["constants"]), *self._objects]
         with _undisturbed(), _read_as_told():
+            head, begin = self._read_head(memoryview(data))
+            classes = self._find_classes(head)
+            has = [*map(self._packages.constant, head["constants"]), *self._objects]
             told = ChainUnpickler(data, begin, has, classes).load()
             changes = [(self._watched[at], Change(*change)) for at, change in told]
             for watched, change in changes:

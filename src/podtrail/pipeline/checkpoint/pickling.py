@@ -79,8 +79,7 @@ class Packages:
         for module, contents in sorted(sys.modules.items()):
             if self._has(module):
                 for name, value in vars(contents).items():
-                    cls = type(value)
-                    if cls is object or (self._has(cls.__module__) and not isinstance(value, type)):
+                    if self._is_constant(value):
                         found.setdefault(id(value), (f"{module}:{name}", value))
         return dict(found.values())
 
@@ -90,11 +89,18 @@ class Packages:
         Raises:
             CheckpointError: there is none.
         """
-        return self._find(name)
+        found = self._find(name)
+        if not self._is_constant(found):
+            raise CheckpointError(f"{name} is no constant")
+        return found
+
+    def _is_constant(self, value: Any) -> bool:
+        cls = type(value)
+        return cls is object or (self._has(cls.__module__) and not isinstance(value, type))
 
     def _find(self, name: str, *, within: bool = False) -> Any:
         module, _, path = name.partition(":")
-        if not (within or self._has(module)):
+        if not (within or self._has(module)) or "__main__" in module:  # which would run by being looked at
             raise CheckpointError(f"{name} is nothing of a processor's")
         try:
             return reduce(getattr, path.split("."), importlib.import_module(module))
