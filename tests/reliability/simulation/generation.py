@@ -29,10 +29,10 @@ _MANNERS: Final[Sequence[Manner]] = get_args(Manner)
 def generated(seed: int) -> Scenario:
     """Return the scenario of a seed."""
     rng = random.Random(f"scenario {seed}")
-    setup = _setup(rng)
+    setup = _stored(random.Random(f"stored queues {seed}"), _setup(rng))
     lasts = rng.uniform(3.0, 40.0)
     events: list[Event] = [*_traffic(rng, lasts), *_backends(rng, setup, lasts), *_interruptions(rng, setup, lasts)]
-    if setup.durable:
+    if setup.durable or setup.stored_queues:
         events += _disk(rng, lasts)
     return Scenario(seed, setup, tuple(sorted(events, key=lambda event: event.at)))
 
@@ -53,6 +53,13 @@ def _setup(rng: random.Random) -> Setup:
         fsync=durable and rng.random() < 0.7,
         checkpoint_every=rng.choice([500, 3_000, 20_000, 16 << 20]),
     )
+
+
+def _stored(rng: random.Random, setup: Setup) -> Setup:
+    """Have some of the queues on disk: of durable pipelines, and of others."""
+    if rng.random() > (0.2 if setup.durable else 0.5):
+        return setup
+    return replace(setup, stored_queues=True, fsync=setup.fsync or (not setup.durable and rng.random() < 0.7))
 
 
 def _traffic(rng: random.Random, lasts: float) -> Iterator[Send]:

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from podtrail.pipeline.settings import Settings
 from tests.reliability.simulation.clients import Request
-from tests.reliability.simulation.model import Past, judged, requests_judged
+from tests.reliability.simulation.model import Past, judged, queues_judged, requests_judged
 from tests.reliability.simulation.scenario import Setup
 from tests.reliability.simulation.traffic import SpanKey, keys_of_pieces, request
-from tests.reliability.simulation.uninterrupted import uninterrupted
+from tests.reliability.simulation.uninterrupted import Uninterrupted, uninterrupted
 
 
 def judge(
@@ -17,6 +17,7 @@ def judge(
     """Yield what is wrong with a story; `setups`: how each life began."""
     yield from requests_judged(past)
     numbers = [end.number for end in past.ends]
+    together = Uninterrupted()
     # Lives of durable pipelines are one run; otherwise each stands alone.
     for lives in [numbers] if past.setup.durable else [[number] for number in numbers]:
         expected = uninterrupted(
@@ -27,6 +28,11 @@ def judge(
             seed=seed,
         )
         yield from judged(past, expected, lives)
+        together.decisions |= expected.decisions
+        for exporter, spans in expected.exported.items():
+            together.exported.setdefault(exporter, []).extend(spans)
+    if past.setup.stored_queues and not past.setup.durable:
+        yield from queues_judged(past, together)
 
 
 def name_of(key: SpanKey, requests: Mapping[int, Request]) -> str:

@@ -3,14 +3,17 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from tests.reliability.simulation.backends import Delivery
 from tests.reliability.simulation.clients import Request
 from tests.reliability.simulation.scenario import Setup
 from tests.reliability.simulation.traffic import SpanKey, key_of, keys_of_pieces
 from tests.reliability.simulation.uninterrupted import Uninterrupted
-from tests.reliability.simulation.witness import Arrived, Decided, Step
+from tests.reliability.simulation.witness import Arrived, Decided, Left, Step
 
+EXPORTERS: Final[Mapping[str, str]] = {"traces": "otlp_grpc/backend", "traces/all": "otlp_grpc/archive"}
+"""Where each pipeline leads to."""
 NOTE_DELAY = 2.0
 """Seconds after an answer by which it is noted on a disk that is well: what was answered before is not sent again."""
 
@@ -41,6 +44,8 @@ class Past:
     deliveries: Sequence[Delivery]
     """Of all backends, in order of time."""
     ends: Sequence[LifeEnd]
+    left: Sequence[Left] = ()
+    """What left the processors."""
     unwell: Sequence[tuple[float, float]] = ()
     """When the disk was not well: from, to."""
     ever_consumers: int = 1
@@ -58,11 +63,61 @@ def judged(past: Past, expected: Uninterrupted, lives: Collection[int]) -> Itera
     back_in_time = any(end.wall_step < 0 for end in ends)
     if not forgiving and not back_in_time:
         yield from _decisions(past, expected, lives)
+    if past.setup.stored_queues and not past.setup.durable:
+        return  # what a life has not delivered the next one does: `queues_judged`
     yield from _invented(past, expected, deliveries, complete=not forgiving and not back_in_time)
     if not forgiving:
         yield from _lost(past, expected, lives)
+    if not forgiving and not (back_in_time and past.setup.stored_queues):  # queues on disk have it as it was done first
         yield from _order(past, expected, deliveries)
     yield from _duplicates(past, deliveries, ends)
+
+
+def queues_judged(past: Past, expected: Uninterrupted) -> Iterator[str]:
+    """Yield what is wrong with the deliveries of queues on disk alone; `expected`: of all lives, one after the other.
+
+    What processors hold dies with the process. What has left them is delivered, unless it left just before.
+    """
+    deliveries = [delivery for delivery in past.deliveries if delivery.kept]
+    killed = {end.number: end for end in past.ends if end.killed}
+    forgiving = any(end.power for end in past.ends) and not past.setup.fsync
+    yield from _invented(past, expected, deliveries, complete=not killed)
+    if not killed:
+        yield from _lost(past, expected, {end.number for end in past.ends})
+        if not past.unwell:  # what could not be written is refused, sent again, and goes through the processors again
+            yield from _order(past, expected, deliveries)
+    elif not forgiving:
+        yield from _lost_on_disk(past, killed)
+    yield from _duplicates(past, deliveries, past.ends)
+
+
+def _lost_on_disk(past: Past, killed: Mapping[int, LifeEnd]) -> Iterator[str]:
+    """Yield what left the processors, was to be on disk, and came nowhere."""
+    excused = sum(end.lost for end in past.ends)
+    acknowledged = {
+        key
+        for request in past.requests.values()
+        if request.acknowledged is not None
+        for key in keys_of_pieces(request.send.pieces)
+    }
+    by_exporter: dict[str, set[SpanKey]] = defaultdict(set)
+    for delivery in past.deliveries:
+        if delivery.kept or delivery.answer == "rejected" or past.setup.gives_up:
+            by_exporter[delivery.exporter].update(delivery.keys)
+    missing: list[SpanKey] = []
+    for left in past.left:
+        came = by_exporter[EXPORTERS[left.pipeline]]
+        end = killed.get(left.life)
+        in_time = end is None or (end.at - left.at > NOTE_DELAY and not _unwell(past, left.at, end.at))
+        at_once = left.pipeline == "traces/all"  # it has no processors: what is acknowledged has left it
+        missing += [key for key in left.keys if key not in came and (in_time or (at_once and key in acknowledged))]
+    if len(missing) > excused:
+        said = ", ".join(past.names(key) for key in missing[:5])
+        yield f"{len(missing)} spans left the processors and never came: {said}"
+
+
+def _unwell(past: Past, begin: float, end: float) -> bool:
+    return any(since <= end and begin <= until for since, until in past.unwell)
 
 
 def requests_judged(past: Past) -> Iterator[str]:
@@ -80,7 +135,10 @@ def requests_judged(past: Past) -> Iterator[str]:
             yield f"request {number} was never acknowledged, although all was well in the end"
         elif request.acknowledged is not None and not taken[number]:
             yield f"request {number} was acknowledged and taken by nobody"
-        if taken[number] and max(taken[number].values()) > 1 + (0 if past.setup.durable else request.unanswered):
+        again = request.unanswered
+        if past.setup.stored_queues and past.unwell:  # refused when it could not be written, behind the processors
+            again += request.refusals
+        if taken[number] and max(taken[number].values()) > 1 + (0 if past.setup.durable else again):
             yield f"request {number} was taken {max(taken[number].values())} times"
 
 
@@ -146,8 +204,11 @@ def _order(past: Past, expected: Uninterrupted, deliveries: Sequence[Delivery]) 
 
 def _duplicates(past: Past, deliveries: Sequence[Delivery], ends: Sequence[LifeEnd]) -> Iterator[str]:
     last: dict[tuple[str, SpanKey], Delivery] = {}
+    twice = _left_around_a_crash(past)
     for delivery in deliveries:
         for key in delivery.keys:
+            if (delivery.exporter, key) in twice:
+                continue
             before = last.get((delivery.exporter, key))
             if before is not None and before.answer == "taken" and not _excused(past, before, delivery, ends):
                 yield (
@@ -155,6 +216,29 @@ def _duplicates(past: Past, deliveries: Sequence[Delivery], ends: Sequence[LifeE
                     "although the first was answered"
                 )
             last[delivery.exporter, key] = delivery
+
+
+def _left_around_a_crash(past: Past) -> Collection[tuple[str, SpanKey]]:
+    """Return what may come twice although all is noted in time: a queue on disk has it, and it comes anew.
+
+    Either its sender, never answered, has sent it again, or the log of a durable pipeline was replayed that did not
+    know yet that it is on disk.
+    """
+    if not past.setup.stored_queues:
+        return ()
+    places: Counter[tuple[str, SpanKey]] = Counter()
+    around: set[tuple[str, SpanKey]] = set()
+    ends = {end.number: end for end in past.ends}
+    for left in past.left:
+        exporter, end = EXPORTERS[left.pipeline], ends[left.life]
+        late = end.killed and (end.at - left.at <= NOTE_DELAY or _unwell(past, left.at, end.at))
+        for key in left.keys:
+            places[exporter, key] += 1
+            if late or (end.power and not past.setup.fsync):
+                around.add((exporter, key))
+    if past.setup.durable:
+        return around
+    return {place for place, times in places.items() if times > 1}
 
 
 def _excused(past: Past, first: Delivery, again: Delivery, ends: Sequence[LifeEnd]) -> bool:

@@ -33,9 +33,9 @@ class Setup:
 
     def __str__(self) -> str:
         said = [f"chain {self.chain!r}", f"variant {self.variant}"]
-        said += [f"durable, fsync {'on' if self.fsync else 'off'}"] if self.durable else []
-        said += [f"checkpoint every {self.checkpoint_every} bytes"] if self.durable else []
+        said += ["durable", f"checkpoint every {self.checkpoint_every} bytes"] if self.durable else []
         said += ["stored queues"] if self.stored_queues else []
+        said += [f"fsync {'on' if self.fsync else 'off'}"] if self.durable or self.stored_queues else []
         said += [f"{self.consumers} consumers", f"queues of {self.queue_size}"]
         said += ["gives up after 60 s"] if self.gives_up else []
         return ", ".join(said)

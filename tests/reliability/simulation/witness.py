@@ -1,7 +1,7 @@
 """Sees what the pipelines' chains are given and what leaves them, without being a part of them."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -63,6 +63,16 @@ class Decided(NamedTuple):
     spans: int
 
 
+class Left(NamedTuple):
+    """Spans left the processors of a pipeline."""
+
+    life: int
+    pipeline: str
+    at: float
+    """Virtual seconds."""
+    keys: Sequence[SpanKey]
+
+
 def decided(pipeline: str, verdict: Verdict) -> Decided:
     """Return what of a verdict is compared."""
     return Decided(
@@ -95,6 +105,9 @@ class Witness:
     """With the life in which each was."""
     requests: dict[SpanKey, int] = field(default_factory=dict)
     """Which request has a span."""
+    left: list[Left] = field(default_factory=list)
+    now: Callable[[], float] = float
+    """Virtual seconds."""
     over: bool = False
     """Whether the life is over: what a dead process does has not happened."""
     _names: dict[int, str] = field(default_factory=dict)
@@ -114,6 +127,8 @@ class Witness:
         """See what leaves a pipeline."""
         if self.over:
             return
+        if batch.groups:
+            self.left.append(Left(self.life, pipeline, self.now(), keys_of(batch)))
         self.decisions += [(self.life, decided(pipeline, verdict)) for verdict in batch.verdicts]
 
     @contextmanager

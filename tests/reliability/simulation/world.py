@@ -116,6 +116,7 @@ class World:
             self._witness.decisions,
             sorted((d for b in self._backends.all() for d in b.deliveries), key=lambda delivery: delivery.at),
             self._ends,
+            left=self._witness.left,
             unwell=self._unwell,
             ever_consumers=self._consumers,
             names=partial(name_of, requests=self._clients.requests),
@@ -172,7 +173,7 @@ class World:
         loop = VirtualLoop(self._now, self._look)
         life = Life(len(self._ends) + 1, loop, self._tell)
         loop.set_exception_handler(partial(self._complain, life))
-        self._witness.life = life.number
+        self._witness.life, self._witness.now = life.number, life.now
         self._setups[life.number] = self._setup
         self._witness.over = False
         self._backends.begin(life)
@@ -220,13 +221,7 @@ class World:
         try:
             await self._podtrail.start(self._setup)
         except StartError as error:
-            life.tell(f"podtrail does not start: {error}")
-            if not self._disk_is_unwell(life.now()):
-                raise Wrong(f"podtrail did not start: {error}") from error
-            self._ends.append(LifeEnd(life.number, life.now(), killed=True))
-            self._down_for = 1.0
-            life.end()
-            await asyncio.Event().wait()
+            await self._did_not_start(life, error)
         events = self._scenario.events
         while self._next < len(events):
             event = events[self._next]
@@ -240,7 +235,7 @@ class World:
                     await self._stop(life, event.down)
                     return
                 case Reload():
-                    await self._reload(event)
+                    await self._reload(life, event)
                 case _:
                     self._turn(event)
         if self._is_over:  # what is delivered is not delivered again, however often it starts
@@ -250,6 +245,16 @@ class World:
         await self._settle(life)
         self._is_over = True
         await self._stop(life, 1.0 if self._setup.durable or self._setup.stored_queues else None)
+
+    async def _did_not_start(self, life: Life, error: StartError) -> None:
+        """It ends, and is started again."""
+        life.tell(f"podtrail does not start: {error}")
+        if not self._disk_is_unwell(life.now()):
+            raise Wrong(f"podtrail did not start: {error}") from error
+        self._ends.append(LifeEnd(life.number, life.now(), killed=True))
+        self._down_for = 1.0
+        life.end()
+        await asyncio.Event().wait()
 
     def _disk_is_unwell(self, now: float) -> bool:
         return any(begin <= now <= end for begin, end in self._unwell)
@@ -268,7 +273,11 @@ class World:
             life.tell("power is lost" if event.power else "podtrail is killed")
         self._down_for = event.down
         self._wall_step += event.wall_step
-        self._ends.append(LifeEnd(life.number, life.now(), killed=True, power=event.power, wall_step=event.wall_step))
+        self._ends.append(
+            LifeEnd(
+                life.number, life.now(), True, event.power, event.wall_step, 0 if self._setup.durable else self._lost()
+            )
+        )
         self._witness.over = True
         if event.power:
             self._storages.disk.lose_power()
@@ -284,18 +293,25 @@ class World:
         failures = self._podtrail.host.metrics.snapshot().get("podtrail_component_failures", {})
         if failed := {labels for labels, times in failures.items() if times}:
             raise Wrong(f"components failed: {', '.join(sorted(failed))}")
-        lost = sum(balance.undelivered + balance.rejected for balance in self._podtrail.balances())
-        self._ends.append(LifeEnd(life.number, at, killed=False, lost=lost))
+        self._ends.append(LifeEnd(life.number, at, killed=False, lost=self._lost()))
         life.tell("podtrail has stopped")
         self._down_for = down
         life.end()
 
-    async def _reload(self, event: Reload) -> None:
+    def _lost(self) -> int:
+        """Return the spans of which the ledger says that they were dropped behind the processors, or rejected."""
+        assert self._podtrail is not None
+        return sum(balance.undelivered + balance.rejected for balance in self._podtrail.balances())
+
+    async def _reload(self, life: Life, event: Reload) -> None:
         assert self._podtrail is not None
         self._setup = event.setup  # the file is changed by now, whatever becomes of the reload
         self._consumers = max(self._consumers, event.setup.consumers)
-        if not await self._podtrail.reload(event.setup):
-            raise Wrong("a reload failed")
+        try:
+            if not await self._podtrail.reload(event.setup):
+                raise Wrong("a reload failed")
+        except StartError as error:
+            await self._did_not_start(life, error)
 
     async def _settle(self, life: Life) -> None:
         """From now on all is well: wait until everything is acknowledged, decided and delivered."""
