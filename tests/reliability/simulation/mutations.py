@@ -15,6 +15,7 @@ from podtrail.durable.recovery import PipelineRecovery
 from podtrail.otlp import Batch
 from podtrail.pipeline.driver import Driver
 from podtrail.pipeline.sending.queue import SendingQueue
+from podtrail.pipeline.sending.queue_journal import QueueJournal
 from podtrail.storage import Entry, Journal, StorageError
 from podtrail.storage.segment_writer import SegmentWriter
 from tests.reliability.simulation.generation import generated
@@ -149,6 +150,7 @@ def _refuses_for_ever_once_a_disk_failed() -> Any:
 
 MUTATIONS: Final[Mapping[str, Callable[[], Any]]] = {
     "acknowledges before it has written": _acknowledges_before_writing,
+    "sends what a queue on disk has sent": lambda: patch.object(QueueJournal, "ended", lambda *_: None),
     "hands over what could not be written": _hands_over_what_was_refused,
     "notes deliveries before they are made": _notes_deliveries_before_they_are_made,
     "notes no deliveries": _notes_no_deliveries,

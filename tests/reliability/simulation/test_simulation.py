@@ -92,6 +92,7 @@ def test_a_reload_that_a_kill_cuts_off_before_its_checkpoint_has_not_happened() 
         ("acknowledges before it has written", 3),
         ("notes deliveries before they are made", 0),
         ("notes no deliveries", 1),
+        ("sends what a queue on disk has sent", 1),
         ("forgets the log without a checkpoint", 0),
         ("never syncs", 9),
         ("keeps back too much", 6),

@@ -175,7 +175,7 @@ class World:
         loop.set_exception_handler(partial(self._complain, life))
         self._witness.life, self._witness.now = life.number, life.now
         self._setups[life.number] = self._setup
-        self._witness.over = False
+        self._witness.over = self._witness.stopping = False
         self._backends.begin(life)
         self._storages.begin(life.number)
         self._tell(self._now, f"podtrail starts ({life.number})")
