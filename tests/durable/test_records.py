@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from podtrail.durable.recent import REMEMBERED, RecentRequests
+from podtrail.durable.recent import REMEMBERED, RecentRequests, request_key
 from podtrail.durable.records import KEY_SIZE, LoggedArrival, LoggedDeliveries, key_of
 from podtrail.otlp import Batch, MalformedRequest, Verdict, read_request
 from podtrail.storage import Entry
@@ -62,15 +62,23 @@ def test_batches_with_other_spans_or_order_have_other_keys() -> None:
     assert key_of(replace(one, arrived=9, verdicts=[verdict])) == key_of(one)
 
 
+def key(request: Batch) -> bytes:
+    return request_key("otlp", request)
+
+
+def test_the_same_request_to_another_receiver_is_another() -> None:
+    assert request_key("otlp", batch()) != request_key("otlp/2", batch())
+
+
 def test_a_request_is_known_for_five_minutes_and_over_a_restart() -> None:
     recent = RecentRequests()
-    recent.learn(key_of(batch(1)), 10)
-    recent.learn(key_of(batch(2)), 20)
+    recent.learn(key(batch(1)), 10)
+    recent.learn(key(batch(2)), 20)
     after = RecentRequests()
     after.unpack(recent.pack())
-    assert after.knows(key_of(batch(1)), 9 + REMEMBERED)
-    assert not after.knows(key_of(batch(1)), 10 + REMEMBERED)
-    assert after.knows(key_of(batch(2)), 10 + REMEMBERED)
+    assert after.knows(key(batch(1)), 9 + REMEMBERED)
+    assert not after.knows(key(batch(1)), 10 + REMEMBERED)
+    assert after.knows(key(batch(2)), 10 + REMEMBERED)
     with pytest.raises(ValueError, match="cut off"):
         after.unpack(recent.pack()[:-1])
 
@@ -78,16 +86,16 @@ def test_a_request_is_known_for_five_minutes_and_over_a_restart() -> None:
 def test_what_is_remembered_of_requests_is_bounded() -> None:
     recent = RecentRequests()
     for number in range(70_000):
-        recent.learn(number.to_bytes(KEY_SIZE, "big"), 1)
-    assert len(recent.pack()) == 65_536 * (KEY_SIZE + 8)
-    assert recent.knows((69_999).to_bytes(KEY_SIZE, "big"), 1)
-    assert not recent.knows((0).to_bytes(KEY_SIZE, "big"), 1)
+        recent.learn(number.to_bytes(KEY_SIZE + 4, "big"), 1)
+    assert len(recent.pack()) == 65_536 * (KEY_SIZE + 4 + 8)
+    assert recent.knows((69_999).to_bytes(KEY_SIZE + 4, "big"), 1)
+    assert not recent.knows((0).to_bytes(KEY_SIZE + 4, "big"), 1)
 
 
 def test_the_time_in_which_nobody_was_there_does_not_count() -> None:
     recent = RecentRequests()
-    recent.learn(key_of(batch(1)), 10)
-    recent.learn(key_of(batch(2)), 20)
+    recent.learn(key(batch(1)), 10)
+    recent.learn(key(batch(2)), 20)
     recent.go_on(20 + 2 * REMEMBERED)
-    assert recent.knows(key_of(batch(1)), 20 + 3 * REMEMBERED - 11)
-    assert not recent.knows(key_of(batch(1)), 20 + 3 * REMEMBERED - 10)
+    assert recent.knows(key(batch(1)), 20 + 3 * REMEMBERED - 11)
+    assert not recent.knows(key(batch(1)), 20 + 3 * REMEMBERED - 10)

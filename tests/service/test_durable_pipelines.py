@@ -207,6 +207,86 @@ def test_a_request_that_comes_again_is_taken_once_even_after_a_crash(
     assert Counter(len(spans) for spans in kept().values()) == {1: 3}
 
 
+def test_the_same_request_to_two_receivers_is_taken_by_both(
+    start: Any, durable: Config, kept: Any, decide: Any, tmp_path: Path
+) -> None:
+    durable["receivers"] = {
+        name: {"protocols": {"http": {"endpoint": "127.0.0.1:0"}}} for name in ("otlp/one", "otlp/two")
+    }
+    pipelines = durable["service"]["pipelines"]
+    pipelines["traces"]["receivers"] = ["otlp/one"]
+    durable["exporters"]["file/two"] = {"path": "two.jsonl", "append": True}
+    pipelines["traces/two"] = pipelines["traces"] | {"receivers": ["otlp/two"], "exporters": ["file/two"]}
+    process = start(durable)
+    for receiver in ("one", "two"):
+        port = process.line(rf'listening on [^ ]*:(\d+) .*"otlp/{receiver}"')[1]
+        assert post(int(port), request(1)) == 200
+    stop(process)
+    assert process.line("2 undecided spans")
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_what_a_pipeline_that_was_renamed_owes_outlives_further_ends(
+    start: Any, send: Any, durable: Config, backend: Any, number: signal.Signals, sampler: Any, until: Any
+) -> None:
+    config = keeping(durable, sampler("1s"))
+    retry = {"initial_interval": "10ms", "max_interval": "50ms"}
+    config["exporters"] = {"otlp_grpc": {"endpoint": f"http://127.0.0.1:{backend.port}", "retry_on_failure": retry}}
+    pipelines = config["service"]["pipelines"]
+    pipelines["traces"]["exporters"] = ["otlp_grpc"]
+    backend.open.clear()
+    process = start(config)
+    send(process.port(), traces=6)
+    backend.requests.get(timeout=30)
+    kill(process)
+    pipelines["traces/new"] = pipelines.pop("traces")
+    for _ in range(2):
+        process = start(config).ready()
+        assert process.line("recovered 18 spans")
+        process.tell(number)
+        process.end()
+    while not backend.requests.empty():
+        backend.requests.get()
+    backend.open.set()
+    process = start(config)
+    assert backend.spans(18) == 18
+    stop(process)
+
+
+def test_what_is_replayed_for_an_exporter_that_was_renamed_is_told(
+    start: Any, send: Any, durable: Config, sampler: Any
+) -> None:
+    config = keeping(durable, sampler("1s"))
+    process = start(config)
+    send(process.port(), traces=6)
+    kill(process)
+    config["exporters"]["file/new"] = config["exporters"].pop("file") | {"path": "new.jsonl"}
+    config["service"]["pipelines"]["traces"]["exporters"] = ["file/new"]
+    process = start(config)
+    assert process.line("recovered 18 spans|18 spans are owed to exporters that are no longer configured")
+    stop(process)
+
+
+def test_a_reload_does_not_go_on_in_a_folder_that_holds_something(
+    start: Any, configure: Any, send: Any, durable: Config, kept: Any, decide: Any
+) -> None:
+    process = start(durable)
+    send(process.port(), traces=6)
+    kill(process)
+    elsewhere = copy.deepcopy(durable)
+    elsewhere["extensions"]["file_storage"]["directory"] = "elsewhere"
+    process = start(elsewhere)
+    send(process.port(), traces=2)
+    configure(durable)
+    reload(process, "going back: .*holds what an earlier podtrail has left")
+    send(process.port(), traces=3)
+    kill(process)
+    decide(elsewhere)
+    assert len(kept()) == 5
+    decide(durable)
+    assert len(kept()) == 11
+
+
 def test_a_reload_goes_on_with_the_same_log(
     start: Any, configure: Any, send: Any, durable: Config, kept: Any, decide: Any, sampler: Any
 ) -> None:

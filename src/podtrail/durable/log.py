@@ -8,8 +8,8 @@ from typing import Final
 
 from podtrail.component import Lost, Refused
 from podtrail.durable.owed import Owed
-from podtrail.durable.recent import RecentRequests
-from podtrail.durable.records import LoggedArrival, key_of
+from podtrail.durable.recent import RecentRequests, request_key
+from podtrail.durable.records import LoggedArrival
 from podtrail.otlp import Batch
 from podtrail.pipeline.clock import PipelineClock
 from podtrail.pipeline.driver import Driver, Outlet, not_before, obstacle, passing
@@ -136,7 +136,7 @@ class ArrivalLog:
         """Return those that are taken now; the others get their answer."""
         admitted: dict[bytes, tuple[_Waiting, LoggedArrival, bytes]] = {}
         for waiting in group:
-            batch, key = waiting.batch, key_of(waiting.batch)
+            batch, key = waiting.batch, request_key(waiting.receiver, waiting.batch)
             if self._recent.knows(key, now):
                 self._repeated(batch.span_count)
                 _answer(waiting, None)

@@ -3,13 +3,22 @@
 import struct
 from collections import OrderedDict
 from typing import Final
+from zlib import crc32
 
-from podtrail.durable.records import KEY_SIZE
+from podtrail.durable.records import KEY_SIZE, key_of
+from podtrail.otlp import Batch
 
 REMEMBERED: Final = 300_000_000_000
 """Nanoseconds: as long as an OpenTelemetry Collector goes on trying (`max_elapsed_time`)."""
 _MOST: Final = 65_536
 _TIME = struct.Struct("<Q")
+_RECEIVER = struct.Struct("<I")
+_SIZE = KEY_SIZE + _RECEIVER.size
+
+
+def request_key(receiver: str, batch: Batch) -> bytes:
+    """Return what tells a request to a receiver from every other: the same one to another receiver is another."""
+    return key_of(batch) + _RECEIVER.pack(crc32(receiver.encode()))
 
 
 class RecentRequests:
@@ -48,9 +57,9 @@ class RecentRequests:
         Raises:
             ValueError: it is cut off.
         """
-        size = KEY_SIZE + _TIME.size
+        size = _SIZE + _TIME.size
         if len(packed) % size:
             raise ValueError("what it remembers of requests is cut off")
         for at in range(0, len(packed), size):
-            (time,) = _TIME.unpack_from(packed, at + KEY_SIZE)
-            self._times[packed[at : at + KEY_SIZE]] = time
+            (time,) = _TIME.unpack_from(packed, at + _SIZE)
+            self._times[packed[at : at + _SIZE]] = time

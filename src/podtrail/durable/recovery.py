@@ -6,12 +6,12 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from podtrail.component import Ledger, StartError
+from podtrail.component import StartError
 from podtrail.config import ConfigError
 from podtrail.durable.generation import Generation
 from podtrail.durable.owed import Suppressed
-from podtrail.durable.recent import RecentRequests
-from podtrail.durable.records import ARRIVAL, DONE, LoggedArrival, LoggedDeliveries, key_of
+from podtrail.durable.recent import RecentRequests, request_key
+from podtrail.durable.records import ARRIVAL, DONE, LoggedArrival, LoggedDeliveries
 from podtrail.durable.state import PipelineStates
 from podtrail.otlp import MalformedRequest
 from podtrail.pipeline.chain import SLICE_SPANS, ProcessorChain
@@ -107,7 +107,7 @@ class PipelineRecovery:
         start, state, replayed = found or (0, None, self._as_configured())
         await self._learn_deliveries(start)
         if state is not None:
-            self._restore_owed(state, replayed)
+            self._restore_owed(state, self._owing(state, replayed))
         await self._replay(start, replayed)
         await self._catch_up(replayed)
         if state is not None and state.generation != self._generation:
@@ -140,12 +140,15 @@ class PipelineRecovery:
     def _restore(self, state: PipelineStates) -> Mapping[str, _Replayed]:
         settings = state.generation.settings()
         replayed: dict[str, _Replayed] = {}
+        checkpointers: dict[str, Checkpointer] = {}
         for pipeline in settings.pipelines:
             driver = self._drivers.get(pipeline.id) or self._retire(pipeline)
-            chain = self._made(pipeline, settings, driver.chain.ledger)
-            self._checkpointers[pipeline.id].restore(b"".join(state.chains[pipeline.id]))
+            chain = self._make(pipeline, settings, driver.chain.ledger)
+            checkpointer = checkpointers[pipeline.id] = Checkpointer(chain)
+            checkpointer.restore(b"".join(state.chains[pipeline.id]))
             replayed[pipeline.id] = _Replayed(driver, chain, pipeline.receivers, pipeline.exporters)
         self._recent.unpack(state.recent)
+        self._checkpointers.update(checkpointers)
         for id, past in replayed.items():
             past.driver.chain = past.chain
             past.driver.reached = state.reached[id]
@@ -153,11 +156,6 @@ class PipelineRecovery:
             self._recovered.spans += past.chain.held()
             self._came(past.chain.held_since())
         return replayed
-
-    def _made(self, pipeline: PipelineSettings, settings: Settings, ledger: Ledger) -> ProcessorChain:
-        chain = self._make(pipeline, settings, ledger)
-        self._checkpointers[pipeline.id] = Checkpointer(chain)
-        return chain
 
     async def _learn_deliveries(self, start: int) -> None:
         for at, (position, entry) in enumerate(self._journal.entries()):
@@ -172,6 +170,16 @@ class PipelineRecovery:
             else:
                 self._suppressed.learn(deliveries)
                 self._clock.not_before(deliveries.now)
+
+    def _owing(self, state: PipelineStates, replayed: Mapping[str, _Replayed]) -> Mapping[str, _Replayed]:
+        """Return the pipelines to which something is owed, those that are gone for longer included."""
+        owing = dict(replayed)
+        for id, _ in (way for way, _ in state.owed):
+            if id not in owing:
+                exporters = tuple(dict.fromkeys(exporter for (of, exporter), _ in state.owed if of == id))
+                driver = self._drivers.get(id) or self._retire(PipelineSettings(id, (), (), exporters))
+                owing[id] = _Replayed(driver, driver.chain, (), exporters)
+        return owing
 
     def _restore_owed(self, state: PipelineStates, replayed: Mapping[str, _Replayed]) -> None:
         """Put what exporters owed into their queues again; every exporter of a pipeline counts the same spans."""
@@ -230,7 +238,7 @@ class PipelineRecovery:
             if position.segment < start:
                 continue
             self._came(arrival.batch.arrived)
-            self._recent.learn(key_of(arrival.batch), arrival.now)
+            self._recent.learn(request_key(arrival.receiver, arrival.batch), arrival.now)
             self._recovered.spans += arrival.batch.span_count
             for pipeline in replayed.values():
                 if arrival.receiver in pipeline.receivers:
@@ -258,26 +266,29 @@ class PipelineRecovery:
         while outbox:
             batch = outbox.popleft()
             driver.show(batch)
+            left = {outlet.exporter for outlet in driver.outlets}
+            self._recovered.abandoned += sum(batch.span_count for id in pipeline.exporters if id not in left)
             for outlet in driver.outlets:
                 if outlet.exporter not in pipeline.exporters:
                     outlet.missed += batch.span_count
-                elif (wanted := outlet.wanted(batch)) is None:
                     continue
-                elif self._suppressed.keeps_back(driver.id, outlet.exporter, wanted):
-                    outlet.ledger.delivered += batch.span_count
-                else:
-                    outlet.offer(batch, at_any_rate=True)
+                for piece in outlet.wanted(batch):
+                    if self._suppressed.keeps_back(driver.id, outlet.exporter, piece):
+                        outlet.ledger.delivered += piece.span_count
+                    else:
+                        outlet.offer(piece, at_any_rate=True)
 
     def _hand_to_successors(self, before: Settings, replayed: Mapping[str, _Replayed]) -> None:
         """Have the processors as they are configured now take over, as on a reload; let go of what has none."""
         for id, pipeline in replayed.items():
             driver = pipeline.driver
-            ours = next((p for p in self._settings.pipelines if p.id == id and p.durable), None)
+            ours = next((p for p in self._settings.pipelines if p.id == id and id in self._drivers), None)
             if ours is None:
                 pipeline.chain.drain(driver.reached)
                 self._carry(pipeline)
                 continue
-            driver.chain = self._made(ours, self._settings, pipeline.chain.ledger)
+            driver.chain = self._make(ours, self._settings, pipeline.chain.ledger)
+            self._checkpointers[id] = Checkpointer(driver.chain)
             theirs = next(p.processors for p in before.pipelines if p.id == id)
             pairs = matching(ours.processors, theirs, self._settings, before)
             driver.chain.take_over(pipeline.chain, pairs, driver.reached)

@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Final
 
 from podtrail.component import Metrics, StartError
@@ -58,6 +59,8 @@ class DurableStore:
         self._arrivals: ArrivalLog | None = None
         assert predecessor is None or isinstance(predecessor, DurableStore), "all stores are made here"
         self._goes_on = predecessor is not None
+        self._folder: Path | None = predecessor._folder if predecessor else None
+        """Where the journal is that has what the pipelines hold."""
         self._owed: Owed = predecessor._owed if predecessor else Owed()
         self._recent: RecentRequests = predecessor._recent if predecessor else RecentRequests()
         self._drivers: Sequence[Driver] = ()
@@ -138,13 +141,16 @@ class DurableStore:
         """
         journal = self._journal = await provider.open(JOURNAL)
         self._owed.written_by(self._write_soon)
-        if self._goes_on:
+        if journal.folder == self._folder:
             return
         if running and _holds_something(journal):
             raise StartError(
                 f"extensions::{self.id}: it holds what an earlier podtrail has left, which pipelines that run already "
                 "can't take up: restart podtrail"
             )
+        self._folder = journal.folder
+        if self._goes_on:
+            return
         began = time.monotonic()
         generation = Generation.of(settings, self._of(settings))
         recovery = PipelineRecovery(

@@ -6,7 +6,7 @@ in slices, with the event loop served between them.
 
 import asyncio
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -15,9 +15,14 @@ from podtrail.otlp import Batch
 from podtrail.pipeline.chain import SLICE_SPANS, ProcessorChain
 from podtrail.pipeline.clock import PipelineClock
 from podtrail.pipeline.sending import PATIENCE, SendingQueue
+from podtrail.pipeline.sending.batching import cut
 
 _LOOK_AGAIN = 1.0
 _NANOSECONDS = 1_000_000_000
+
+
+Owe = Callable[[str, Batch], Callable[[], None]]
+"""Told of a batch that an exporter is to deliver, returns what is to be called at its end."""
 
 
 class Outlet:
@@ -29,7 +34,7 @@ class Outlet:
         exporter: str,
         *,
         patient: bool = False,
-        owe: Callable[[str, Batch], Callable[[], None]] | None = None,
+        owe: Owe | None = None,
     ) -> None:
         """Lead to `queue`.
 
@@ -69,15 +74,20 @@ class Outlet:
 
     def offer(self, batch: Batch, *, at_any_rate: bool) -> None:
         """Put what is wanted of a batch into the queue."""
-        if (wanted := self.wanted(batch)) is not None:
-            done = self._owe(self.exporter, wanted) if self._owe else None
-            self.queue.offer(wanted, self.ledger, at_any_rate=at_any_rate, done=done)
+        for piece in self.wanted(batch):
+            done = self._owe(self.exporter, piece) if self._owe else None
+            self.queue.offer(piece, self.ledger, at_any_rate=at_any_rate, done=done)
 
-    def wanted(self, batch: Batch) -> Batch | None:
-        """Return what the exporter wants of a batch, None when that is nothing."""
+    def wanted(self, batch: Batch) -> Iterable[Batch]:
+        """Return what the exporter wants of a batch: where it is owed in the pieces in which it is sent.
+
+        What is noted is a piece, so that a crash in the middle of a large batch has no more than that sent again.
+        """
         if batch.verdicts and not self.queue.wants_verdicts:
             batch = replace(batch, verdicts=())
-        return batch if batch.groups or batch.verdicts else None
+        if not batch.groups and not batch.verdicts:
+            return ()
+        return (batch,) if self._owe is None or self.queue.wants_arrivals else cut(batch)
 
     def refuse(self, spans: int) -> Refused:
         """Count spans that are not taken because of this exporter; return what to tell their sender."""

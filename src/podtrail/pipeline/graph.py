@@ -27,7 +27,7 @@ from podtrail.config.types import DeliverySettings
 from podtrail.pipeline.chain import ProcessorChain
 from podtrail.pipeline.clock import PipelineClock
 from podtrail.pipeline.containment import ContainedObserver, contained
-from podtrail.pipeline.driver import Driver, Lag, Outlet
+from podtrail.pipeline.driver import Driver, Lag, Outlet, Owe
 from podtrail.pipeline.fan_out import DEADLINE, FanOutConsumer
 from podtrail.pipeline.host import Host, make_chain, matching
 from podtrail.pipeline.ledger import Balance, balance, left_so_far
@@ -231,9 +231,9 @@ class Graph:
         for failures, watcher in self._watchers():
             failures.attempt("ready", watcher.ready, None)
 
-    def _retire(self, pipeline: PipelineSettings) -> Driver:
+    def _retire(self, pipeline: PipelineSettings, owe: Owe) -> Driver:
         """Return a driver for a pipeline that a predecessor had: it leads to those of its exporters that are left."""
-        outlets = [Outlet(self.queues[id].component, id) for id in pipeline.exporters if id in self.queues]
+        outlets = [Outlet(self.queues[id].component, id, owe=owe) for id in pipeline.exporters if id in self.queues]
         driver = Driver(pipeline.id, ProcessorChain((), Ledger()), outlets, (), self._clock)
         self._retired.append(driver)
         return driver

@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from podtrail.component import Extension, StartError
 from podtrail.pipeline.clock import PipelineClock
-from podtrail.pipeline.driver import Driver
+from podtrail.pipeline.driver import Driver, Owe
 from podtrail.pipeline.host import Host
 from podtrail.pipeline.running import LONGEST_STOP, Running
 from podtrail.pipeline.settings import PipelineSettings, Settings
@@ -57,7 +58,7 @@ class Stores:
         drivers: Sequence[Driver],
         *,
         make: MakeChain,
-        retire: Callable[[PipelineSettings], Driver],
+        retire: Callable[[PipelineSettings, Owe], Driver],
         running: bool,
     ) -> None:
         """Open those that are not, and have them log what goes to these pipelines.
@@ -65,7 +66,7 @@ class Stores:
         Args:
             drivers: of all pipelines.
             make: makes chains of durable ones.
-            retire: makes the driver of a pipeline that is no longer configured.
+            retire: makes the driver of a pipeline that is no longer configured, given who keeps what it delivers.
             running: the pipelines run already, this is a reload.
 
         Raises:
@@ -78,7 +79,14 @@ class Stores:
                 provider = self._extensions[store.id].component
                 assert isinstance(provider, StorageProvider), "the settings name storages only"
                 try:
-                    await store.open(provider, self._settings, durable, make=make, retire=retire, running=running)
+                    await store.open(
+                        provider,
+                        self._settings,
+                        durable,
+                        make=make,
+                        retire=partial(_retired, store, retire),
+                        running=running,
+                    )
                 except StorageError as error:
                     raise StartError(f"extensions::{store.id}: {error.reason}") from error
             fed = {id for pipeline, _ in wired if pipeline.id in durable for id in pipeline.receivers}
@@ -112,3 +120,7 @@ class Stores:
                     await store.discard()
         except TimeoutError as error:
             self._host.failures(id).report("stop", error, "the disk hangs; what is in the store is left as it is")
+
+
+def _retired(store: Store, retire: Callable[[PipelineSettings, Owe], Driver], pipeline: PipelineSettings) -> Driver:
+    return retire(pipeline, store.owe(pipeline.id))

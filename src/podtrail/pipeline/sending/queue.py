@@ -68,7 +68,8 @@ class SendingQueue:
         self._ledger = DeliveryLedger(exporter_id, metrics, log, plan.remedy)
         self.wants_verdicts = isinstance(exporter, WantsVerdicts) and exporter.wants_verdicts
         """Whether a sampler's decisions are taken; otherwise they are left out."""
-        self._wants_arrivals = isinstance(exporter, WantsArrivals) and exporter.wants_arrivals
+        self.wants_arrivals = isinstance(exporter, WantsArrivals) and exporter.wants_arrivals
+        """Whether batches are to leave as they came, neither put together nor cut."""
         hurry = asyncio.Event()
         retrying = RetrySender(
             TimeoutSender(exporter, plan.timeout, FailureReporter(exporter_id, metrics, log)).send,
@@ -83,9 +84,9 @@ class SendingQueue:
         self._predecessor = predecessor
         self.recovered: Ledger = Ledger() if predecessor is None else predecessor.recovered
         """What became of the spans that were on disk at the start: `received`, and how they ended."""
-        self._backlog = Backlog(plan, joins=not self._wants_arrivals)
+        self._backlog = Backlog(plan, joins=not self.wants_arrivals)
         self._consumers = Consumers(
-            plan.consumers, self._backlog, retrying, self._ledger, hurry, as_they_came=self._wants_arrivals
+            plan.consumers, self._backlog, retrying, self._ledger, hurry, as_they_came=self.wants_arrivals
         )
         self._entered = False
         self._closed = False
@@ -268,7 +269,7 @@ class SendingQueue:
             raise StartError(f"sending_queue::storage: {error.reason}") from error
         found = await find_batches(journal)
         self._journal = self._consumers.journal = QueueJournal(journal, found)
-        for pending in in_line(found, self.recovered, joins=not self._wants_arrivals):
+        for pending in in_line(found, self.recovered, joins=not self.wants_arrivals):
             self._backlog.restore(pending)
         self.recovered.received += self._backlog.held
         self._consumers.got_on = _now()
