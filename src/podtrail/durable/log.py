@@ -47,6 +47,7 @@ class ArrivalLog:
         recent: RecentRequests,
         repeated: Callable[[int], None],
         after: Callable[[], None],
+        failed: Callable[[], None],
     ) -> None:
         """Log what goes to these pipelines.
 
@@ -58,6 +59,7 @@ class ArrivalLog:
             recent: the requests that came lately.
             repeated: told the spans of a request that had been taken before.
             after: called with all drivers locked, when something was written and handed over.
+            failed: called with all drivers locked, when the disk took nothing.
         """
         self._journal = journal
         self._drivers = tuple(drivers)
@@ -66,6 +68,7 @@ class ArrivalLog:
         self._recent = recent
         self._repeated = repeated
         self._after = after
+        self._failed = failed
         self._line: list[_Waiting] = []
         self._leader: asyncio.Task[None] | None = None
 
@@ -169,6 +172,7 @@ class ArrivalLog:
         try:
             await self._journal.commit([arrival.entry() for arrival in arrivals])
         except StorageError as error:
+            self._failed()
             for waiting in group:
                 _fail(waiting, Refused(f"it can't be stored: {error.reason}"))
             return False

@@ -9,11 +9,11 @@ from typing import Final
 from podtrail.component import StartError
 from podtrail.config import ConfigError
 from podtrail.durable.generation import Generation
-from podtrail.durable.owed import Suppressed
+from podtrail.durable.owed import Suppressed, Way
 from podtrail.durable.recent import RecentRequests, request_key
 from podtrail.durable.records import ARRIVAL, DONE, LoggedArrival, LoggedDeliveries
 from podtrail.durable.state import PipelineStates
-from podtrail.otlp import MalformedRequest
+from podtrail.otlp import Batch, MalformedRequest
 from podtrail.pipeline.chain import SLICE_SPANS, ProcessorChain
 from podtrail.pipeline.checkpoint import Checkpointer, CheckpointError
 from podtrail.pipeline.clock import PipelineClock
@@ -39,7 +39,7 @@ class RecoveredPipelines:
     unreadable: int = 0
     """Entries of the log and checkpoints that could not be used."""
     abandoned: int = 0
-    """Spans owed to exporters that are no longer configured."""
+    """Spans for exporters, or from receivers, that are no longer configured."""
     since: int | None = None
     """When the oldest of it arrived, Unix nanoseconds."""
     segments: list[tuple[int, int]] = field(default_factory=list)
@@ -99,6 +99,7 @@ class PipelineRecovery:
         self._clock = clock
         self._log = log
         self._suppressed = Suppressed()
+        self._elsewhere: dict[Way, Driver] = {}
         self._recovered = RecoveredPipelines()
 
     async def run(self) -> RecoveredPipelines:
@@ -188,11 +189,11 @@ class PipelineRecovery:
             pipeline = replayed[id]
             outlet = next((outlet for outlet in pipeline.driver.outlets if outlet.exporter == exporter), None)
             owed = spans[id]
+            self._came(batch.arrived)
             if outlet is None:
-                self._recovered.abandoned += batch.span_count
+                self._deliver_elsewhere(id, exporter, batch)
                 continue
             owed[exporter] = owed.get(exporter, 0) + batch.span_count
-            self._came(batch.arrived)
             if self._suppressed.keeps_back(id, exporter, batch):
                 outlet.ledger.delivered += batch.span_count
             else:
@@ -238,11 +239,17 @@ class PipelineRecovery:
             if position.segment < start:
                 continue
             self._came(arrival.batch.arrived)
-            self._recent.learn(request_key(arrival.receiver, arrival.batch), arrival.now)
-            self._recovered.spans += arrival.batch.span_count
-            for pipeline in replayed.values():
-                if arrival.receiver in pipeline.receivers:
-                    self._add(pipeline, arrival)
+            key = request_key(arrival.receiver, arrival.batch)
+            if self._recent.knows(key, arrival.now):
+                continue  # it was refused when the disk failed, and yet is there, and came again
+            self._recent.learn(key, arrival.now)
+            taking = [pipeline for pipeline in replayed.values() if arrival.receiver in pipeline.receivers]
+            if taking:
+                self._recovered.spans += arrival.batch.span_count
+            else:
+                self._recovered.abandoned += arrival.batch.span_count
+            for pipeline in taking:
+                self._add(pipeline, arrival)
             await asyncio.sleep(0)
 
     def _add(self, pipeline: _Replayed, arrival: LoggedArrival) -> None:
@@ -267,7 +274,9 @@ class PipelineRecovery:
             batch = outbox.popleft()
             driver.show(batch)
             left = {outlet.exporter for outlet in driver.outlets}
-            self._recovered.abandoned += sum(batch.span_count for id in pipeline.exporters if id not in left)
+            for exporter in pipeline.exporters:
+                if exporter not in left:
+                    self._deliver_elsewhere(driver.id, exporter, batch)
             for outlet in driver.outlets:
                 if outlet.exporter not in pipeline.exporters:
                     outlet.missed += batch.span_count
@@ -277,6 +286,23 @@ class PipelineRecovery:
                         outlet.ledger.delivered += piece.span_count
                     else:
                         outlet.offer(piece, at_any_rate=True)
+
+    def _deliver_elsewhere(self, pipeline: str, exporter: str, batch: Batch) -> None:
+        """Deliver what left a pipeline to an exporter that it no longer has, if that is still there for another."""
+        way = (pipeline, exporter)
+        driver = self._elsewhere.get(way)
+        if driver is None:
+            driver = self._elsewhere[way] = self._retire(PipelineSettings(pipeline, (), (), (exporter,)))
+        if not driver.outlets:
+            self._recovered.abandoned += batch.span_count
+            return
+        (outlet,) = driver.outlets
+        driver.chain.ledger.received += batch.span_count
+        for piece in outlet.wanted(batch):
+            if self._suppressed.keeps_back(pipeline, exporter, piece):
+                outlet.ledger.delivered += piece.span_count
+            else:
+                outlet.offer(piece, at_any_rate=True)
 
     def _hand_to_successors(self, before: Settings, replayed: Mapping[str, _Replayed]) -> None:
         """Have the processors as they are configured now take over, as on a reload; let go of what has none."""

@@ -75,6 +75,8 @@ class PipelineStates:
                     owed.append(((what["pipeline"], what["exporter"]), _batch(what, content)))
         except (struct.error, AttributeError, LookupError, RecursionError, TypeError, MalformedRequest) as error:
             raise ValueError(f"it is no state of pipelines: {error}") from error
+        if not set(generation.pipelines) <= set(chains) & set(reached):
+            raise ValueError("it lacks a pipeline of its own")
         return cls(generation, reached, chains, owed, recent)
 
 

@@ -1,6 +1,7 @@
 """The durable pipelines of one store: opened and recovered, logged, kept in checkpoints, closed."""
 
 import asyncio
+import errno
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +29,8 @@ from podtrail.storage import Journal, StorageError, StorageProvider
 
 JOURNAL: Final = "pipelines"
 """The name of the journal in its store."""
+_ROOM_AGAIN: Final = 1.0
+"""Seconds until room is looked for again on a disk that takes nothing."""
 _SECOND: Final = 1e9
 
 
@@ -70,6 +73,9 @@ class DurableStore:
         self._segments: list[tuple[int, int]] = []
         self._saving: asyncio.Task[bool] | None = None
         self._pace = CheckpointPace()
+        self._room_again = 0.0
+        self._has_failed = False
+        """Whether the last checkpoint could not be written, which was said."""
         labels = ("extension",)
         self._repeated = metrics.counter(
             "otelcol_extension_file_storage_repeated_spans",
@@ -89,7 +95,7 @@ class DurableStore:
         )
         self._abandoned = metrics.counter(
             "otelcol_extension_file_storage_abandoned_spans",
-            "Spans owed to exporters that are no longer configured.",
+            "Spans for exporters, or from receivers, that are no longer configured.",
             labels,
         )
         self._checkpoints = metrics.counter(
@@ -148,8 +154,13 @@ class DurableStore:
                 f"extensions::{self.id}: it holds what an earlier podtrail has left, which pipelines that run already "
                 "can't take up: restart podtrail"
             )
-        self._folder = journal.folder
+        before, self._folder = self._folder, journal.folder
         if self._goes_on:
+            self._log.warning(
+                "goes on in %s; %s is no longer needed, and a start on it would deliver again: remove it",
+                journal.folder,
+                before,
+            )
             return
         began = time.monotonic()
         generation = Generation.of(settings, self._of(settings))
@@ -179,7 +190,8 @@ class DurableStore:
         self._abandoned.add(recovered.abandoned, self.id)
         if recovered.abandoned:
             self._log.error(
-                "%d spans are owed to exporters that are no longer configured, and dropped", recovered.abandoned
+                "%d spans are for exporters, or from receivers, that are no longer configured, and dropped",
+                recovered.abandoned,
             )
         if not recovered.spans:
             self._log.info("nothing to recover")
@@ -209,7 +221,14 @@ class DurableStore:
         self._drivers = tuple(drivers)
         self._durable = durable
         self._arrivals = ArrivalLog(
-            self._journal, drivers, self._clock, self._owed, self._recent, self._count_repeated, self._see_to_checkpoint
+            self._journal,
+            drivers,
+            self._clock,
+            self._owed,
+            self._recent,
+            self._count_repeated,
+            self._see_to_checkpoint,
+            self._see_to_room,
         )
         await self.checkpoint()
 
@@ -258,7 +277,7 @@ class DurableStore:
         journal, self._journal = self._journal, None
         if journal is not None:
             nothing = PipelineStates(Generation({}, {}, ()), {}, {}, (), b"")
-            await self._save(journal, segment := journal.cut(), segment, list(nothing.pieces()))
+            await self._save(journal, segment := journal.cut(), segment, segment, list(nothing.pieces()))
             await journal.close()
 
     def _count_repeated(self, spans: int) -> None:
@@ -274,6 +293,13 @@ class DurableStore:
     def _see_to_checkpoint(self) -> None:
         assert self._journal is not None, "something was written"
         if self._saving is None and self._pace.due(self._journal.since_cut, self._inside(), self._came()):
+            self._begin_checkpoint()
+
+    def _see_to_room(self) -> None:
+        """What the log no longer needs is removed with a checkpoint, which without arrivals would never be due."""
+        now = asyncio.get_running_loop().time()
+        if self._saving is None and now >= self._room_again:
+            self._room_again = now + _ROOM_AGAIN
             self._begin_checkpoint()
 
     def _inside(self) -> int:
@@ -307,11 +333,11 @@ class DurableStore:
         if not self._segments or self._segments[-1][0] != segment:
             self._segments.append((segment, now))
         oldest = self._oldest() or now
-        before = max((number for number, begins in self._segments if begins <= oldest), default=0)
-        if journal.size > self._pace.most_kept:
-            before = segment  # what was recorded long ago, and replayed, would keep all of it for ever
+        needed = max((number for number, begins in self._segments if begins <= oldest), default=None)
+        # What was recorded long ago, and replayed, would keep all of it for ever.
+        before = segment if needed is None or journal.size > self._pace.most_kept else needed
         self._saving = asyncio.create_task(
-            self._save(journal, segment, before, list(state.pieces())), name="checkpoint"
+            self._save(journal, segment, before, needed, list(state.pieces())), name="checkpoint"
         )
         return self._saving
 
@@ -320,19 +346,40 @@ class DurableStore:
         sinces = [self._owed.since(), *(driver.chain.held_since() for driver in self._durable.values())]
         return min((since for since in sinces if since is not None), default=None)
 
-    async def _save(self, journal: Journal, segment: int, before: int, pieces: Sequence[bytes | memoryview]) -> bool:
+    async def _save(
+        self, journal: Journal, segment: int, before: int, needed: int | None, pieces: Sequence[bytes | memoryview]
+    ) -> bool:
+        """Save a state, and forget what is `before`; return whether that was done.
+
+        Where there is no room for it, what the log does not need (`needed` is the first that it does) goes first. Until
+        the state is saved after all, a crash would cost memories, such as numbers of attempts, but no span.
+        """
         try:
-            await journal.save(segment, pieces)
+            try:
+                await journal.save(segment, pieces)
+            except StorageError as error:
+                if needed is None or not _is_full(error):
+                    raise
+                await journal.make_room(needed)
+                await journal.save(segment, pieces)
         except StorageError as error:
-            self._log.warning("a checkpoint can't be written, the log is kept instead: %s", error.reason)
+            level = logging.DEBUG if self._has_failed else logging.WARNING
+            self._has_failed = True
+            self._log.log(level, "a checkpoint can't be written, the log is kept instead: %s", error.reason)
             return False
         finally:
             self._saving = None
+        self._has_failed = False
         self._pace.ended(sum(map(len, pieces)))
         self._checkpoints.add(1, self.id)
         journal.forget(min(segment, before))
         self._segments = [(number, begins) for number, begins in self._segments if number >= min(segment, before)]
         return True
+
+
+def _is_full(error: StorageError) -> bool:
+    cause = error.__cause__
+    return isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 def _holds_something(journal: Journal) -> bool:

@@ -263,7 +263,7 @@ class _Reading:
         for name in ("receivers", "exporters"):
             if not lists[name] and not self._given(path, name):
                 self._check.problem(path, f"must have at least one {_SECTIONS[name]}", f"list its {name}")
-        durable = storages.at((*path, "durable")) or storages.of_processors(lists["processors"])
+        durable = storages.of_pipeline((*path, "durable"), lists["processors"])
         return PipelineSettings(text, **lists, durable=durable)
 
     def _given(self, path: Path, name: str) -> bool:

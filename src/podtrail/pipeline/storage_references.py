@@ -57,13 +57,23 @@ class StorageReferences:
             return text
         return None
 
-    def of_processors(self, processors: Sequence[str]) -> str | None:
-        """Return the storage that a processor of a pipeline asks for: what it holds is what its pipeline was given."""
+    def of_pipeline(self, path: Path, processors: Sequence[str]) -> str | None:
+        """Return the storage of a pipeline, named at `path` or by a processor: what it holds is what came in."""
+        storage = self.at(path)
         for id in processors:
             found = self._sections["processors"].get(id)
-            if found is not None and isinstance(found.config, StoringConfig) and found.config.storage is not None:
-                return self.at(("processors", id, "storage"))
-        return None
+            if found is None or not isinstance(found.config, StoringConfig):
+                continue
+            asked = self.at(("processors", id, "storage"))
+            if storage and asked and asked != storage:
+                self._check.problem(
+                    ("processors", id, "storage"),
+                    f"a pipeline that it is in is durable by {storage}, not {asked}",
+                    "name one storage in both, or leave it out here",
+                    value=True,
+                )
+            storage = storage or asked
+        return storage
 
     def check_queues(self, exporters: Collection[str]) -> None:
         """Check the storages of persistent queues."""

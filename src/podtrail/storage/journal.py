@@ -14,7 +14,7 @@ from podtrail.storage.layout import segment_path
 from podtrail.storage.recovery import open_folder, read_entry, read_segment
 from podtrail.storage.segment import Position
 from podtrail.storage.segment_writer import PlacedEntry, SegmentWriter
-from podtrail.storage.states import save_state, saved_states
+from podtrail.storage.states import remove_states, save_state, saved_states
 from podtrail.storage.worker import ThreadWorker, Worker
 
 LARGEST_SEGMENT = 16 << 20
@@ -173,6 +173,20 @@ class Journal:
             task = asyncio.get_running_loop().create_task(self._forget(before, gone))
             self._background.add(task)
             task.add_done_callback(self._background.discard)
+
+    async def make_room(self, before: int) -> None:
+        """Remove all states, and then the segments with lower numbers: where there is no room to save another state.
+
+        Raises:
+            StorageError: that can't be done.
+        """
+        try:
+            await self._worker("saver").do(partial(remove_states, self.folder, self._disk))
+        except OSError as error:
+            self._instruments.failed("forget")
+            raise StorageError(f"can't remove from {self.folder}: {error.strerror}") from error
+        self.forget(before)
+        await asyncio.gather(*self._background)
 
     async def save(self, segment: int, pieces: Iterable[bytes | memoryview]) -> None:
         """Write the client's state as of the beginning of a segment, then remove older ones. Commits don't wait for it.

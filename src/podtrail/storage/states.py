@@ -45,6 +45,13 @@ def save_state(folder: Path, disk: Disk, segment: int, pieces: Iterable[bytes | 
             disk.unlink(state_path(folder, older))
 
 
+def remove_states(folder: Path, disk: Disk) -> None:
+    """Remove all states."""
+    for number in numbers(disk.names(folder), STATE):
+        disk.unlink(state_path(folder, number))
+    disk.sync_folder(folder)
+
+
 def saved_states(folder: Path, disk: Disk) -> Iterator[tuple[int, bytes]]:
     """Yield the states that are whole, the newest first.
 
