@@ -103,7 +103,7 @@ def test_a_full_disk_is_a_failure_not_a_mistake() -> None:
 def test_files_that_cannot_be_opened_are_named(tmp_path: Path) -> None:
     for arguments, says in {
         (tmp_path / "gone.jsonl",): "gone.jsonl: No such file or directory",
-        (tmp_path,): "Is a directory",
+        (tmp_path,): "there is no recording in this folder",
         (RECORDING, "--output", tmp_path / "no" / "kept.jsonl"): "kept.jsonl: No such file or directory",
         (RECORDING, "--output", tmp_path / "kept.txt"): "a recording ends in .jsonl or .otlp",
     }.items():

@@ -171,10 +171,12 @@ def refuse_overwriting(read: Sequence[Path], written: Path) -> None:
     """End with a usage error rather than write over what is being read.
 
     Raises:
-        UsageError: the file that is to be written is one of those that are read.
+        UsageError: the file that is to be written is one of those that are read, or would be in a folder that is.
     """
     if any(written.exists() and path.exists() and written.samefile(path) for path in read):
         raise click.UsageError(printable(f"{written} is read: write to another file"))
+    if any(path.is_dir() and path.resolve() == written.resolve().parent for path in read):
+        raise click.UsageError(printable(f"all of {written.parent} is read: write to another folder"))
 
 
 @contextmanager
