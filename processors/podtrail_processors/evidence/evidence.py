@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from itertools import islice
 from typing import Any, NamedTuple
 
-from podtrail.otlp import REFUSAL, Attempt, Group, SpanFields, attempts_in, span_reader, split
+from podtrail.otlp import REFUSAL, Attempt, Group, SpanFields, attempts_in, cluster_name, span_reader, split
 from podtrail.otlp.byte_search import spans_with
 from podtrail.otlp.columns import SpanColumns, column_reader
+from podtrail.otlp.native import Facts, attributes_of, trace_facts
 from podtrail_processors.evidence.sizes import Size
 from podtrail_processors.evidence.sought import Seeker, Sought
 from podtrail_processors.thresholds import MARK, randomness_in
@@ -14,7 +15,7 @@ from podtrail_processors.thresholds import MARK, randomness_in
 _SIGNED = 2**63
 _MOST_ATTEMPTS = 16
 _MOST_REFUSING = 64
-_NUMBERS = frozenset({"flags", "kind", "status"})
+_NUMBERS = frozenset({"flags", "kind"})
 """Columns from which a 0 is left out; from others an empty text is."""
 _UNIQUE = frozenset({"events"})
 """Columns whose values hardly ever repeat."""
@@ -105,6 +106,8 @@ class Evidence:
         "_counts",
         "_detailed",
         "_extent",
+        "_facts",
+        "_is_scanned",
         "_longest",
         "_met",
         "_readers",
@@ -153,8 +156,15 @@ class Evidence:
         self._columns: SpanColumns | None = None
         self._detailed: Sequence[SpanFields] | None = None
         self._extent: Extent | None = None
+        self._facts: Facts | None = None
+        self._is_scanned = False
         self._longest: int | None = None
         self._met: dict[str, Set[Sought]] = {}
+
+    @property
+    def cluster(self) -> str:
+        """The cluster that its spans' resources say they are of; "" where none does."""
+        return next((name for header in self.headers if (name := cluster_name(header.resource))), "")
 
     @staticmethod
     def of(groups: Sequence[Group], readers: Readers, now: int, size: Size, earlier: int = 0) -> "Evidence":
@@ -243,21 +253,48 @@ class Evidence:
         return found
 
     def _look_at(self, column: str) -> Set[Sought]:
-        met = self._met[column] = self._readers.seekers[column].met(self._values(column))
+        seeker = self._readers.seekers[column]
+        values: Sequence[Any] | None = None
+        if column == "attributes" and seeker.keys is not None:
+            values = attributes_of(self.raw, seeker.keys)
+        met = self._met[column] = seeker.met(self._values(column) if values is None else values)
         return met
 
     def _values(self, column: str) -> Sequence[Any]:
         if column in ("resource", "scope"):
             return [getattr(header, column) for header in self.headers]
-        values: Sequence[Any] = self.columns.status.code if column == "status" else getattr(self.columns, column)
+        if column == "status":
+            return self.statuses
+        values: Sequence[Any] = getattr(self.columns, column)
         if column not in _LISTS and len(values) < self.span_count:
             return [*values, 0 if column in _NUMBERS else b""]
         return values[:]
 
     @property
+    def facts(self) -> Facts | None:
+        """Times and statuses, where one pass tells them all; it spares the columns."""
+        if not self._is_scanned:
+            self._is_scanned = True
+            self._facts = trace_facts(self.raw)
+        return self._facts
+
+    @property
+    def statuses(self) -> Sequence[int]:
+        """The status codes of its spans, 0 where there is none; needs the column of status."""
+        facts = self.facts
+        if facts is not None:
+            return facts.statuses
+        codes = self.columns.status.code[:]
+        return codes if len(codes) == self.span_count else [*codes, 0]
+
+    @property
     def extent(self) -> Extent:
         """The time that it takes; needs the columns of start and end."""
         if self._extent is None:
+            facts = self.facts
+            if facts is not None:
+                self._extent = Extent(facts.first, facts.last, True)
+                return self._extent
             columns = self.columns
             starts, ends = columns.start_time_unix_nano[:], columns.end_time_unix_nano[:]
             sure = len(starts) == len(ends) == self.span_count
@@ -269,6 +306,9 @@ class Evidence:
         """Return nanoseconds than which no span is longer; needs the columns of start and end."""
         if self._longest is None:
             first, last, _ = self.extent
+            if self.facts is not None:
+                self._longest = last - first
+                return self._longest
             starts = self.columns.start_time_unix_nano
             if last >= _SIGNED or max(starts, default=0) >= _SIGNED:
                 # To those who compute with 63 bits such times are negative: nothing can be said.

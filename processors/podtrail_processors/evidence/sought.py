@@ -5,7 +5,7 @@ seeks. So each distinct value is looked at once for all who seek something, and 
 values are not known to be dull: a few operations on sets, however many are seeking.
 """
 
-from collections.abc import Callable, Collection, Iterable, Set
+from collections.abc import Callable, Collection, Iterable, Sequence, Set
 from typing import Any
 
 _REMEMBERED = 4096
@@ -16,18 +16,19 @@ _NOTHING: frozenset["Sought"] = frozenset()
 class Sought:
     """A question about single values of a field."""
 
-    __slots__ = ("_encoded", "_holds", "column")
+    __slots__ = ("_holds", "column", "key")
 
     def __init__(self, column: str, holds: Callable[[Any], bool], key: str | None = None) -> None:
         """`holds` is asked about values of `column`; of attributes, about KeyValue messages that may have this key."""
         self.column = column
         """A field of spans under OTLP's name, `resource` or `scope`."""
         self._holds = holds
-        self._encoded = None if key is None else key.encode("utf-8", "surrogateescape")
+        self.key = None if key is None else key.encode("utf-8", "surrogateescape")
+        """The attribute's key, encoded; None where it is about more than one."""
 
     def is_met_by(self, value: Any) -> bool:
         """Say whether a value is what is sought."""
-        return (self._encoded is None or self._encoded in value) and self._holds(value)
+        return (self.key is None or self.key in value) and self._holds(value)
 
 
 class Seeker:
@@ -40,6 +41,8 @@ class Seeker:
         """`repeats`: whether values are worth remembering."""
         self.asked: set[Sought] = set()
         """What is sought."""
+        self.keys: Sequence[bytes] | None = ()
+        """The keys of all that is sought; None where something has none."""
         self._repeats = repeats
         self._dull: set[Any] = set()
         self._telling: dict[Any, frozenset[Sought]] = {}
@@ -47,6 +50,8 @@ class Seeker:
     def seek(self, sought: Sought) -> None:
         """Seek this, too."""
         self.asked.add(sought)
+        keys = {one.key for one in self.asked}
+        self.keys = None if None in keys else sorted(key for key in keys if key is not None)
         self._forget()
 
     def met(self, values: Collection[Any]) -> Set[Sought]:

@@ -3,8 +3,8 @@
 from typing import Final
 
 from podtrail.lru import Lru
+from podtrail.pod_identity import CLOCK_SLACK, PodClues, SpanSource
 from podtrail_processors.link_stitching.numbering import NumberedAttempt
-from podtrail_processors.pod_identity import CLOCK_SLACK, PodClues, SpanSource
 
 _MOST_PAIRS: Final = 1024
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Final
 
+from podtrail.recent import Reason, Recent
 from podtrail_processors.link_stitching.neighbours import CreatingRequest, EtcdWrite, NamedCreation
-from podtrail_processors.recent import Reason, Recent
 
 _REFUSED: Final = 300
 

@@ -7,10 +7,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from podtrail.component import Context
-from podtrail_processors.link_stitching import links
-from podtrail_processors.link_stitching.memory import StitchingMemory
-from podtrail_processors.link_stitching.numbering import AttemptChain, NumberedAttempt
-from podtrail_processors.pod_identity import (
+from podtrail.pod_identity import (
     ACCOUNT,
     CLOCK_SLACK,
     CLOCKS_APART,
@@ -20,6 +17,9 @@ from podtrail_processors.pod_identity import (
     PodEvidence,
     SpanSource,
 )
+from podtrail_processors.link_stitching import links
+from podtrail_processors.link_stitching.memory import StitchingMemory
+from podtrail_processors.link_stitching.numbering import AttemptChain, NumberedAttempt
 
 _BINDING: Final = "binding"
 _STATUS: Final = "status"

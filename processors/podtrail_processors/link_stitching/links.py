@@ -7,8 +7,8 @@ A link's type names the relation of the two spans. The side that has the link by
 from typing import Final
 
 from podtrail.otlp import Link, SpanView, Value
+from podtrail.pod_identity import AUDIT_ID, PodClues, PodEvidence
 from podtrail_processors.link_stitching.trace_fate import TraceFate
-from podtrail_processors.pod_identity import AUDIT_ID, PodClues, PodEvidence
 
 TYPE: Final = "podtrail.link.type"
 RESOLVED: Final = "podtrail.link.resolved"

@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from podtrail.component import Counter as Metric
 from podtrail.otlp import Attempt, Link, Verdict, attempts_in
+from podtrail.pod_identity import PodDirectory, PodEvidence, SpanSource, in_cluster, sound_place, sound_uid
+from podtrail.recent import Reason, Recent
 from podtrail_processors.link_stitching.clocks import ClockPairs
 from podtrail_processors.link_stitching.config import Config
 from podtrail_processors.link_stitching.creations import CreationMemory
 from podtrail_processors.link_stitching.numbering import AttemptChain, NumberedAttempt
 from podtrail_processors.link_stitching.owners import OwnerMemory
 from podtrail_processors.link_stitching.trace_fate import TraceFate, fate_of
-from podtrail_processors.pod_identity import PodDirectory, PodEvidence, SpanSource, sound_place, sound_uid
-from podtrail_processors.recent import Reason, Recent
 
 _MOST_WAITING_PER_SPAN = 128
 
@@ -165,7 +165,7 @@ class StitchingMemory:
         uid = sound_uid(attempt.pod_uid)
         if not uid:
             return None
-        place = sound_place(attempt.namespace, attempt.name)
+        place = in_cluster(source.cluster, sound_place(attempt.namespace, attempt.name))
         self.directory.learn_attempt(uid, place, attempt.trace_id, attempt.start, source, now)
         chain = self._pods.get(uid) or AttemptChain(uid, place)
         self._pods.put(uid, chain, now)

@@ -8,7 +8,7 @@ import re
 from typing import Final, NamedTuple
 
 from podtrail.otlp import SpanView, Value
-from podtrail_processors.pod_identity import AUDIT_ID, sound_place
+from podtrail.pod_identity import AUDIT_ID, sound_place
 
 _CODE: Final = "http.response.status_code"
 _AGENT: Final = "user_agent.original"

@@ -13,8 +13,8 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from podtrail.otlp import Attempt
+from podtrail.pod_identity import PodEvidence
 from podtrail_processors.link_stitching.trace_fate import TraceFate
-from podtrail_processors.pod_identity import PodEvidence
 
 _MOST_HELD = 500
 

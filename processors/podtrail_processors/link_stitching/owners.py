@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from podtrail.recent import Reason, Recent
 from podtrail_processors.link_stitching.neighbours import NamedCreation
-from podtrail_processors.recent import Reason, Recent
 
 _GENERATED: Final = r"[bcdfghjklmnpqrstvwxz2456789]"
 

@@ -8,7 +8,8 @@ from typing import Final
 
 from podtrail.otlp import ROOT_NAME
 from podtrail.otlp.byte_search import LINK_MARK
-from podtrail_processors.pod_identity import CLUE_MARK
+from podtrail.otlp.native import has
+from podtrail.pod_identity import CLUE_MARK
 
 ATTEMPT_MARK: Final = ROOT_NAME.encode()
 _SYNC_MARK: Final = b"sync"
@@ -27,17 +28,17 @@ POST_MARK: Final = b"POST"
 
 def is_marked(spans: bytes) -> bool:
     """Say whether there may be an attempt, a span that tells of a Pod or one with links among these."""
-    if _COMMON_END in spans and (ATTEMPT_MARK in spans or _SYNC_MARK in spans):
+    if has(spans, _COMMON_END) and (has(spans, ATTEMPT_MARK) or has(spans, _SYNC_MARK)):
         return True
-    if _POD_PATH in spans or _EVENT_PATH in spans:
+    if has(spans, _POD_PATH) or has(spans, _EVENT_PATH):
         return True
-    if _ID_END in spans and CLUE_MARK.search(spans):
+    if has(spans, _ID_END) and CLUE_MARK.search(spans):
         return True
-    if (CREATION_MARK in spans or POST_MARK in spans) and COLLECTION_MARK.search(spans):
+    if (has(spans, CREATION_MARK) or has(spans, POST_MARK)) and COLLECTION_MARK.search(spans):
         return True
     return LINK_MARK.search(spans) is not None
 
 
 def may_link(spans: bytes) -> bool:
     """Say whether there may be a span with links, or an attempt, among these."""
-    return LINK_MARK.search(spans) is not None or ATTEMPT_MARK in spans
+    return LINK_MARK.search(spans) is not None or has(spans, ATTEMPT_MARK)

@@ -4,19 +4,20 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from podtrail.otlp import Group, SpanView, attempts_in, split
-from podtrail_processors.link_stitching.memory import StitchingMemory
-from podtrail_processors.link_stitching.neighbours import NamedCreation, creating_request, write_in
-from podtrail_processors.link_stitching.numbering import NumberedAttempt
-from podtrail_processors.link_stitching.prefilter import COLLECTION_MARK, CREATION_MARK, POST_MARK
-from podtrail_processors.link_stitching.trace_fate import TraceFate
-from podtrail_processors.pod_identity import (
+from podtrail.pod_identity import (
     CLUE_MARK,
     ClockTime,
     PodClues,
     PodCreation,
     SpanSource,
+    in_cluster,
     read_clues,
 )
+from podtrail_processors.link_stitching.memory import StitchingMemory
+from podtrail_processors.link_stitching.neighbours import NamedCreation, creating_request, write_in
+from podtrail_processors.link_stitching.numbering import NumberedAttempt
+from podtrail_processors.link_stitching.prefilter import COLLECTION_MARK, CREATION_MARK, POST_MARK
+from podtrail_processors.link_stitching.trace_fate import TraceFate
 
 
 class GroupTold(NamedTuple):
@@ -51,7 +52,7 @@ class GroupReader:
             if CLUE_MARK.search(raw):
                 view = SpanView(raw)
                 if (told := read_clues(view)) is not None:
-                    clues[told.span_id] = told
+                    clues[told.span_id] = told = told.within(source.cluster)
                     self._memory.directory.learn(told, source, now)
             if CREATION_MARK in raw:
                 self._wrote(view or SpanView(raw), source, now)
@@ -65,6 +66,8 @@ class GroupReader:
 
     def _wrote(self, view: SpanView, source: SpanSource, now: int) -> None:
         write = write_in(view)
+        if write:
+            write = write._replace(place=in_cluster(source.cluster, write.place))
         created = self._memory.creations.wrote(write, now) if write else None
         if created:
             self._created(created, source, now)

@@ -6,7 +6,7 @@ from heapq import heappop, heappush
 from typing import NamedTuple
 
 from podtrail.otlp import Group, span_reader
-from podtrail_processors.pod_identity import PodClues
+from podtrail.pod_identity import PodClues
 
 _SPAN_BYTES = 250
 _CLUES_BYTES = 900

@@ -3,8 +3,8 @@
 from typing import Final
 
 from podtrail.otlp import ROOT_NAME, Link, SpanView, Value, annotate_links, append_attributes, append_links
+from podtrail.pod_identity import PodClues
 from podtrail_processors.link_stitching import links
-from podtrail_processors.pod_identity import PodClues
 
 NUMBER: Final = "podtrail.attempt.number"
 

@@ -13,6 +13,7 @@ from podtrail.otlp import (
     span_reader,
     split,
 )
+from podtrail.pod_identity import PodClues, PodEvidence, SpanSource
 from podtrail_processors.link_stitching import links
 from podtrail_processors.link_stitching.amendment import Amendment
 from podtrail_processors.link_stitching.joining import (
@@ -30,7 +31,6 @@ from podtrail_processors.link_stitching.numbering import NumberedAttempt, Reques
 from podtrail_processors.link_stitching.prefilter import ATTEMPT_MARK
 from podtrail_processors.link_stitching.reorder_window import Held, ReorderWindow
 from podtrail_processors.link_stitching.span_writing import SpanWriting
-from podtrail_processors.pod_identity import PodClues, PodEvidence, SpanSource
 
 _METHOD: Final = "http.request.method"
 _REFUSED: Final = 300

@@ -42,7 +42,8 @@ class Correlator:
     def __init__(self, told_until: int = 0, pods: Iterable[Incarnation] = (), *, own_only: bool = False) -> None:
         """Attempts that ended until `told_until` are told already, as are those that `pods` say.
 
-        With `own_only`, what Events and Pods tell is another's while the log says that its scheduler is not the leader.
+        With `own_only`, what Events and Pods alone tell is another's where the log says that its scheduler is not the
+        leader, or that there are elections and of its own attempts it would tell.
         """
         self._own_only = own_only
         self.outcome = Outcome()
@@ -143,11 +144,20 @@ class Correlator:
 
     def _hold(self, draft: Draft) -> None:
         ended = self._claims.remember(draft)
-        if self._own_only and not draft.origin and self._log.leadership.elsewhere:
+        if self._own_only and not draft.origin and self._is_of_another():
             ended.draft = None
             self.outcome.notes["attempts of another scheduler, which was the leader"] += 1
         else:
             self._held.append((self._now, ended))
+
+    def _is_of_another(self) -> bool:
+        """Say whether an attempt of which no line tells is another replica's.
+
+        A leader that was killed does not say that it leads no more. But where each of its attempts would have a line,
+        what has none is the next leader's.
+        """
+        leadership = self._log.leadership
+        return leadership.elsewhere or (leadership.elected and self._log.tells_of_all)
 
     def _release(self, until: int) -> Iterator[Rebuilt]:
         while self._held and (self._held[0][0] <= until or len(self._held) > _MOST_HELD):

@@ -10,16 +10,19 @@ class Leadership:
 
     def __init__(self) -> None:
         self._leading: dict[str, bool] = {}
+        self.elected = False
+        """Whether one of them was ever heard to take part in an election: then there are others."""
         self.since = 0
         """Before this moment a replica whose log is not read may have been the leader."""
 
     @property
     def elsewhere(self) -> bool:
         """Whether the logs say that none of their schedulers is the leader."""
-        return bool(self._leading) and not any(self._leading.values())
+        return self.elected and not any(self._leading.values())
 
     def change(self, origin: str, time: int, *, leads: bool) -> None:
         """Take the word of a scheduler that it leads, or that it does not; `time` in Unix nanoseconds."""
+        self.elected = True
         self._leading.pop(origin, None)
         if leads and not self._leading:
             self.since = time

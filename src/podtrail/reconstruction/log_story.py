@@ -17,6 +17,8 @@ from podtrail.reconstruction.scheduling_queue import ObservedQueue
 from podtrail.reconstruction.vocabulary import Kind
 
 _LONGEST_NAME = 256
+_ENDS_FROM = 2
+"""The verbosity from which on each attempt has a line."""
 _PLUGINS = re.compile(r'([A-Za-z][\w.-]{0,127})"?:')
 _RESULTS: Final = {"Unschedulable": "Unschedulable", "SchedulerError": "Error"}
 
@@ -37,7 +39,13 @@ class LogStory:
         self.begins = 0
         """Lines of beginnings, which are logged from -v=3 on."""
         self.ends = 0
-        """Lines of ends that are logged from -v=2 on: without any, the log is a quieter one."""
+        """Lines of ends that are logged from -v=2 on: without any, the log may be a quieter one."""
+        self._verbosity = 0
+
+    @property
+    def tells_of_all(self) -> bool:
+        """Whether each attempt of its schedulers has a line, as is known from such lines or from what `-v` is."""
+        return bool(self.ends) or self._verbosity >= _ENDS_FROM
 
     @property
     def covered(self) -> int:
@@ -230,6 +238,9 @@ class LogStory:
         if len(self.profiles) < 1000 and (profile := _name(told, "profile")):
             self.profiles.add(profile)
 
+    def _verbose(self, told: LineMeaning) -> None:
+        self._verbosity = _count(told.values.get("level")) or 0
+
     def _started(self, told: LineMeaning) -> None:
         self._notes["starts of the scheduler"] += 1
         self.leadership.begin_anew()
@@ -272,6 +283,7 @@ _HANDLERS: Final[dict[Kind, Callable[[LogStory, LineMeaning], object]]] = {
     Kind.CONDITION: LogStory._condition,
     Kind.IDENTITY: LogStory._identity,
     Kind.PROFILE: LogStory._profile,
+    Kind.VERBOSITY: LogStory._verbose,
     Kind.STARTED: LogStory._started,
     Kind.LEADING: LogStory._leads,
     Kind.LED: LogStory._leads,

@@ -22,7 +22,7 @@ _UID = re.compile(
     rb'\{"name":"(?P<name>[a-z0-9.-]{1,253})","(?:generateName":"[^"]{0,253}","|)namespace":"(?P<namespace>[a-z0-9-]{1,63})",'
     rb'(?:"selfLink":"[^"]*",)?"uid":"(?P<uid>[0-9a-fA-F-]{1,64})"'
 )
-_OF_NO_POD = frozenset({Kind.PROFILE, Kind.STARTED, Kind.LEADING, Kind.LED, Kind.WAITING})
+_OF_NO_POD = frozenset({Kind.PROFILE, Kind.VERBOSITY, Kind.STARTED, Kind.LEADING, Kind.LED, Kind.WAITING})
 _BEGINS = frozenset((b"I", b"W", b"E", b"F", b"D"))
 _LONGEST_STEP = 4096
 _MOST_ORIGINS = 64

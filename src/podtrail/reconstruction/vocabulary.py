@@ -37,6 +37,7 @@ class Kind(StrEnum):
     CONDITION = "a condition is written"
     IDENTITY = "a Pod is written out"
     PROFILE = "a profile is set up"
+    VERBOSITY = "how much the scheduler logs"
     STARTED = "the scheduler starts"
     LEADING = "the scheduler becomes leader"
     LED = "the scheduler is no longer leader"
@@ -131,13 +132,14 @@ _WORDS: Final = (
             r"Reason=(?P<conditionReason>\w*)\)"
         ),
     ),
+    (Kind.VERBOSITY, re.compile(r'FLAG: --v="(?P<level>\d{1,3})"$')),
     (Kind.LEADING, re.compile(r"successfully acquired lease ")),
     (Kind.WAITING, re.compile(r"attempting to acquire leader lease ")),
     (Kind.LED, re.compile(r"leaderelection lost|failed to renew lease ")),
 )
-_FIRST: Final = frozenset(b"AESUapslf")
+_FIRST: Final = frozenset(b"AEFSUapslf")
 """What the messages above begin with."""
-MARKS: Final = (b"schedul", b"bind ", b"bound", b"lease", b"leaderelection", b"Updating pod")
+MARKS: Final = (b"schedul", b"bind ", b"bound", b"lease", b"leaderelection", b"Updating pod", b"FLAG: --v=")
 """One of these stands in each of them."""
 
 

@@ -289,9 +289,9 @@ def read_root(span: SpanView) -> tuple[Attempt, AttemptStory] | None:
     return attempt, story
 
 
-def read_roots(groups: Iterable[Group]) -> list[tuple[Attempt, AttemptStory]]:
-    """Return the attempts whose roots are among these groups of one trace, reading no other span."""
-    spans = [SpanView(raw) for group in groups if _ROOT in group.spans for raw in split(group.spans) if _ROOT in raw]
+def read_roots(group: Group) -> list[tuple[Attempt, AttemptStory]]:
+    """Return the attempts whose roots are in a group, reading no other span."""
+    spans = [SpanView(raw) for raw in split(group.spans) if _ROOT in raw] if _ROOT in group.spans else []
     return [root for span in spans if (root := read_root(span))]
 
 

@@ -1,13 +1,15 @@
 """Why a bind was refused, in the API server's words."""
 
 import re
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 _RUNNING = re.compile(r'running (?P<point>\w+) plugin "(?P<plugin>[^"]+)": (?P<why>.*)', re.DOTALL)
 _FORBIDDEN = re.compile(r'pods "[^"]*" is forbidden: (?P<why>.*)', re.DOTALL)
 _POLICY = re.compile(r"ValidatingAdmissionPolicy '(?P<name>[a-z0-9][a-z0-9.-]{0,252})' with binding")
 _WEBHOOK = re.compile(r'admission webhook "[^"]+" denied')
 _DENIED = re.compile(r"(?i)is forbidden|denied|admission|exceeded quota|conflict")
+BIND: Final = "Bind"
+"""Who refused where the error names no plugin."""
 
 
 class BindRefusal(NamedTuple):
@@ -21,6 +23,9 @@ class BindRefusal(NamedTuple):
     """The error is an answer of the API server."""
     look: str
     """A command that shows what refused; "" where that can't be told. It has no text that a shell would act on."""
+
+    def __str__(self) -> str:
+        return f"{self.plugin or BIND}: {self.why}"
 
 
 def read_bind_refusal(error: str) -> BindRefusal:

@@ -12,7 +12,17 @@ _SPAN_BYTES = 8
 _MOST_DIGITS = 20
 
 
-def read_decision(raw: bytes) -> tuple[Verdict, Attempt | None]:
+class WrittenDecision(NamedTuple):
+    """A decision that was written down."""
+
+    verdict: Verdict
+    attempt: Attempt | None
+    """That it was about."""
+    cluster: str
+    """Of the attempt; "" where nobody said it."""
+
+
+def read_decision(raw: bytes) -> WrittenDecision:
     """Return the decision on a line, and the attempt it was about.
 
     Raises:
@@ -40,8 +50,8 @@ def read_decision(raw: bytes) -> tuple[Verdict, Attempt | None]:
         verdict.explainer = _WrittenVotes(_shadow(shadow))
     root = _id(told, "rootSpanId", _SPAN_BYTES)
     if not root:
-        return verdict, None
-    return verdict, Attempt(
+        return WrittenDecision(verdict, None, "")
+    attempt = Attempt(
         trace_id=trace_id,
         span_id=root,
         start=_number(told, "startTimeUnixNano"),
@@ -53,6 +63,7 @@ def read_decision(raw: bytes) -> tuple[Verdict, Attempt | None]:
         profile=_text(told, "profile"),
         message=_text(told, "message"),
     )
+    return WrittenDecision(verdict, attempt, _text(told, "cluster"))
 
 
 class _WrittenVotes(NamedTuple):

@@ -5,7 +5,7 @@ which span and value. What leaves this tier for lack of room keeps its short for
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
@@ -35,6 +35,7 @@ class DecidedPod(NamedTuple):
     key: str
     namespace: str
     name: str
+    cluster: str = ""
 
 
 @dataclass(slots=True)
@@ -68,8 +69,9 @@ class DecisionEntry:
         """Return the name of the trace's root; "" where it is not known. Read once."""
         if self.owner is not None:
             return ROOT_NAME
-        if self.verdict is not None and not self.title:
-            self.title = title_of(self.verdict.groups)
+        verdict = self.verdict  # who searches in a thread may find it let go of meanwhile
+        if verdict is not None and not self.title:
+            self.title = title_of(verdict.groups)
         return self.title
 
 
@@ -144,6 +146,10 @@ class DecisionRing:
         """Return what was decided about a trace, the latest decision first."""
         return [self._entries[seq] for seq in reversed(self._of_trace.get(trace_id, ()))]
 
+    def beginning(self, digits: bytes) -> Iterator[bytes]:
+        """Yield the traces whose id begins so and whose decision is held."""
+        return (trace_id for trace_id in self._of_trace if trace_id.startswith(digits))
+
     def latest(self, before: int | None = None) -> Iterator[DecisionEntry]:
         """Yield decisions, the latest first, of those before place `before`. Nothing may be noted meanwhile."""
         if before is None:
@@ -152,6 +158,10 @@ class DecisionRing:
         first = next(iter(self._entries), 0)
         for seq in range(min(before, self.taken + 1) - 1, first - 1, -1):
             yield self._entries[seq]
+
+    def whole(self) -> list[DecisionEntry]:
+        """Return the decisions that may have their spans, the latest first."""
+        return list(islice(self.latest(), self.taken - self._first_whole + 1))
 
     def select(
         self, wanted: Callable[[DecisionEntry], bool] | None, limit: int, before: int | None = None
@@ -162,14 +172,7 @@ class DecisionRing:
         """
         if wanted is None:
             return list(islice(self.latest(before), limit)), len(self)
-        found: list[DecisionEntry] = []
-        matching = 0
-        for entry in self.latest():
-            if wanted(entry):
-                matching += 1
-                if len(found) < limit and (before is None or entry.seq < before):
-                    found.append(entry)
-        return found, matching
+        return select(self.latest(), wanted, limit, before)
 
     def _share(self, votes: Votes) -> Votes:
         if len(self._shared) >= _MAX_SHARED:
@@ -201,6 +204,20 @@ class DecisionRing:
             self._short_size += entry.size
         while (first := self._entries.get(self._first_whole)) is not None and first.verdict is None:
             self._first_whole = first.seq + 1
+
+
+def select(
+    entries: Iterable[DecisionEntry], wanted: Callable[[DecisionEntry], bool], limit: int, before: int | None = None
+) -> tuple[list[DecisionEntry], int]:
+    """Return at most `limit` of the entries that are wanted, and how many there are in all; a thread may do it."""
+    found: list[DecisionEntry] = []
+    matching = 0
+    for entry in entries:
+        if wanted(entry):
+            matching += 1
+            if len(found) < limit and (before is None or entry.seq < before):
+                found.append(entry)
+    return found, matching
 
 
 def short_size(entry: DecisionEntry) -> int:

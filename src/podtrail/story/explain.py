@@ -13,6 +13,7 @@ from podtrail.story.lines import MOST_LINES, Explanation, Line, Style, TextPiece
 from podtrail.story.linked_calls import call_words
 from podtrail.story.on_node import NodeStory
 from podtrail.story.pod import PodStory, slow_attempt
+from podtrail.story.pod_facts import pod_title
 from podtrail.story.pod_state import POD_STATES, SLOW, PodState
 from podtrail.story.time_spent import spent, time_table
 from podtrail.story.why_node import score_lines, why_node
@@ -125,7 +126,7 @@ def _node_lines(pod: PodStory, story: NodeStory, around: PodContext) -> list[Lin
 
 
 def _name(pod: PodStory) -> TextPiece:
-    return strong(safe(f"{pod.namespace}/{pod.name}" if pod.name else pod.key))
+    return strong(safe(pod_title(pod)))
 
 
 def _result_style(attempt: AttemptStory) -> Style:

@@ -10,10 +10,13 @@ from podtrail.story.folded_links import FoldedLinks, fold_links
 from podtrail.story.lines import MOST_LINES, Explanation, Line, Style, TextPiece, columns, dim, line, safe, strong
 from podtrail.story.link import LinkStory, SpanFate
 from podtrail.story.pod import PodStory
+from podtrail.story.pod_facts import pod_title
 from podtrail.story.words import VOTE_WORDS, clock, duration, several
 
 _VOTES = 5
 _REASON = 200
+_DIGITS = 8
+"""Of an id: as many as lead to its trace."""
 _WORDS: dict[Decision | None, tuple[str, Style]] = {
     "sampled": (VOTE_WORDS["sampled"], "good"),
     "not_sampled": (VOTE_WORDS["not_sampled"], ""),
@@ -84,7 +87,7 @@ def _what(facts: TraceFacts) -> Line:
     if facts.attempt:
         pod, attempt = facts.attempt
         result = safe(attempt.result, 60) or "no result"
-        name = safe(f"{pod.namespace}/{pod.name}" if pod.name else pod.key)
+        name = safe(pod_title(pod))
         what = f"Attempt {attempt.number} of {name}: {result}, took {duration(attempt.duration)}. "
     if not facts.decisions:
         return line(what.rstrip() or "Its spans: not in this source.")
@@ -139,7 +142,8 @@ def _link(link: LinkStory | FoldedLinks) -> tuple[str | TextPiece, ...]:
     fate = link.fate
     became = "here" if fate.held and not fate.words else safe(fate.words)
     inferred = " (inferred)" if link.inferred else ""
-    label = safe(fate.label, 100) or link.trace_id.hex()
+    trace_id = link.trace_id.hex()
+    label = f"{safe(fate.label, 100)} ({trace_id[:_DIGITS]})" if fate.label else trace_id
     return link.direction, safe(link.type, 60) or "link", label, f"{became}{inferred}"
 
 

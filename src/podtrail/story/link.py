@@ -21,10 +21,22 @@ class SpanFate(NamedTuple):
     """What it is, where that is known: `SchedulePod, attempt 6 of default/web-0`."""
     words: str
     """Why it can't be opened: `not kept (no policy said yes)`, `not received`, …; "" when it can."""
+    decided: bool = False
+    """A decision about its trace is held, of one that can't be opened."""
 
 
 Resolve = Callable[[bytes, bytes], SpanFate]
 """From trace id and span id to what became of that span."""
+
+
+def unresolved(_trace_id: bytes, _span_id: bytes) -> SpanFate:
+    """Say of a span that nothing is known of it: where a trace is told apart from what is held, in a thread."""
+    return SpanFate(held=False, label="", words=NOT_RECEIVED)
+
+
+def resolved(told: SpanFate, known: SpanFate) -> SpanFate:
+    """Return what became of a span; what the link itself `told` counts where nothing else is `known`."""
+    return known if known.held or known.words != NOT_RECEIVED else known._replace(words=told.words)
 
 
 @dataclass(frozen=True, slots=True)

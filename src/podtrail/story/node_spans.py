@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from podtrail.lru import Lru
-from podtrail.otlp import Group, SpanView, Value, resource_attributes, split
+from podtrail.otlp import Group, SpanView, Value, cluster_name, resource_attributes, split
 from podtrail.otlp.node_words import pod_of_container, pod_of_sandbox, start_failure_in
 from podtrail.otlp.pod_transition import ALL_IS_WELL, PodTransition, read_transition
 from podtrail.story.node_record import NodeRecord, NodeStep, StepKind
@@ -76,6 +76,7 @@ class PodOfTrace(NamedTuple):
     uid: str
     namespace: str
     name: str
+    cluster: str = ""
 
 
 class NodeFinding(NamedTuple):
@@ -96,6 +97,7 @@ class NodeSpans:
         """Return what groups of one trace tell; None where nothing, or nobody knows yet of which Pod."""
         record: NodeRecord | None = None
         pods = {self._pods[trace_id]} if trace_id in self._pods else set()
+        clusters = {pod.cluster for pod in pods}
         for group in groups:
             life = _OF_A_LIFE in group.scope
             if not life and _MARK.search(group.spans) is None:
@@ -104,6 +106,7 @@ class NodeSpans:
                 if life or _MARK.search(raw) is not None:
                     record = record or self._waiting.get(trace_id) or NodeRecord()
                     pods |= _read(SpanView(raw), group, record)
+                    clusters.add(cluster_name(group.resource))
         if record is None:
             return None
         if not pods:
@@ -111,7 +114,7 @@ class NodeSpans:
             return None
         uids = {each.uid for each in pods}
         # A trace of several Pods says of no call for which of them it was.
-        pod = max(pods) if len(uids) == 1 else _SEVERAL
+        pod = max(pods)._replace(cluster=max(clusters)) if len(uids) == 1 else _SEVERAL
         self._pods.put(trace_id, pod)
         self._waiting.pop(trace_id, None)
         return NodeFinding(pod, record) if record != NodeRecord() and pod is not _SEVERAL else None

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from podtrail.otlp import SpanView
 from podtrail.story.pace import plugin_time
+from podtrail.story.plugin_times import PluginCall
 from podtrail.story.values import text
 
 POINTS = frozenset(
@@ -46,6 +47,8 @@ class PhaseTimes:
     phases: dict[str, int] = field(default_factory=dict)
     plugins: dict[str, dict[str, int]] = field(default_factory=dict)
     """By phase, what each plugin took. A plugin told of twice counts once."""
+    news: list[PluginCall] = field(default_factory=list, compare=False)
+    """Calls told of for the first time, until somebody takes them."""
 
     @property
     def size(self) -> int:
@@ -64,7 +67,15 @@ class PhaseTimes:
             return
         asked = self.plugins.setdefault(point, {})
         if plugin in asked or len(asked) < _MOST_PLUGINS:
-            asked[plugin] = max(asked.get(plugin, 0), plugin_time(span))
+            took = plugin_time(span)
+            if plugin not in asked:
+                self.news.append(PluginCall(point, plugin, span.start, took))
+            asked[plugin] = max(asked.get(plugin, 0), took)
+
+    def take_news(self) -> list[PluginCall]:
+        """Return the calls that were told of since it was last asked."""
+        news, self.news = self.news, []
+        return news
 
     def longest(self) -> tuple[Phase, ...]:
         """Return the phases that took longest, the longest first."""

@@ -3,41 +3,30 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
 
 from podtrail.otlp import Rejection, Why
 from podtrail.story.attempt import AttemptStory
+from podtrail.story.bind import BIND, read_bind_refusal
 from podtrail.story.on_node import NodeStory
+from podtrail.story.pod_facts import PodFacts
 from podtrail.story.pod_state import POD_STATES, PodState
 from podtrail.story.words import duration, several
 
+GATES: Final = "SchedulingGates"
+"""The plugin that keeps a gated Pod from being tried."""
 _URGENCY = {state: at for at, state in enumerate(POD_STATES)}
 
 _MAY_BE_SLOW = frozenset({"scheduled", "starting", "running"})
 """States in which how long an attempt took is the worst that can be said."""
+_NO_NODE_FITS = frozenset({"unschedulable", "preempting"})
 _READY_WITHIN = 30_000_000_000
 """Nanoseconds from its last start that are left to a Pod to be ready, until it is to be looked at."""
 _STILL_PREEMPTING = "terminating pod on the nominated node"
 
 
-@dataclass(frozen=True, slots=True)
-class PodFacts:
-    """What is known of a Pod beside its attempts."""
-
-    key: str
-    """Its uid; `namespace/name` where its spans have none."""
-    uid: str
-    namespace: str
-    name: str
-    gates: tuple[str, ...] = ()
-    gated_since: int | None = None
-    """Unix nanoseconds."""
-    forgotten: int = 0
-    """Attempts that were known and are no longer held."""
-    life_trace_id: bytes = b""
-    """Of the trace of its life, as `link_stitching` writes it; b"" where none was seen."""
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PodStory:
     """What page, API and terminal say about one Pod."""
 
@@ -70,6 +59,12 @@ class PodStory:
     """What its node tells; None until a span of the kubelet or the container runtime does."""
     life_trace_id: bytes = b""
     """Of the trace of its life; b"" where none was seen."""
+    cluster: str = ""
+    """`k8s.cluster.name` of the resource of its spans; "" where none says it."""
+    several_clusters: bool = False
+    """Whether Pods of several clusters are known, so that a name alone may be that of several."""
+    gated_since_unix_nano: int | None = None
+    """Since when gates held it, where somebody told, also once they are gone."""
 
     def waiting(self, now: int) -> int | None:
         """Return for how many nanoseconds it has waited, at `now`; None where that is not known."""
@@ -98,7 +93,18 @@ class PodStory:
         """The latest attempt."""
         return self.attempts[-1] if self.attempts else None
 
-    @property
+    @cached_property
+    def plugins(self) -> frozenset[str]:
+        """Plugins that refused it or were the slowest of a phase."""
+        found = {no.plugin for attempt in self.attempts for no in attempt.why.rejections}
+        found.update(phase.plugin for attempt in self.attempts for phase in attempt.phases)
+        if self.gates and not self.attempts:
+            found.add(GATES)
+        if self.last and self.last.bind_error:
+            found.add(read_bind_refusal(self.last.bind_error).plugin or BIND)
+        return frozenset(found - {""})
+
+    @cached_property
     def explained(self) -> AttemptStory | None:
         """The latest attempt, or one with the same answer whose spans tell more about it."""
         return _explained(self.attempts)
@@ -108,9 +114,19 @@ class PodStory:
         """The refusal that stood on most nodes."""
         return max(self.explained.why.rejections, key=lambda r: r.nodes or 0, default=None) if self.explained else None
 
+    @property
+    def reason(self) -> str:
+        """What the plugin said that refused most nodes, where no node fits; "" elsewhere."""
+        return self.blocker.reason if self.state in _NO_NODE_FITS and self.blocker else ""
+
 
 def tell_pod(
-    facts: PodFacts, attempts: Sequence[AttemptStory], slow_after: int, on_node: NodeStory | None = None
+    facts: PodFacts,
+    attempts: Sequence[AttemptStory],
+    slow_after: int,
+    on_node: NodeStory | None = None,
+    *,
+    several_clusters: bool = False,
 ) -> PodStory:
     """Return the story of a Pod from its attempts in any order; `slow_after` is nanoseconds of one attempt."""
     told = _numbered(attempts, facts.forgotten)
@@ -137,6 +153,9 @@ def tell_pod(
         attempts=tuple(told),
         on_node=on_node,
         life_trace_id=facts.life_trace_id,
+        cluster=facts.cluster,
+        several_clusters=several_clusters,
+        gated_since_unix_nano=facts.gated_since,
     )
 
 
@@ -240,7 +259,7 @@ def _headline(facts: PodFacts, told: Sequence[AttemptStory], state: PodState, sl
             more = f", {len(facts.gates) - 1} more" if len(facts.gates) > 1 else ""
             return f"gates: {facts.gates[0]}{more}"
         case "bind refused":
-            return last.bind_error if last else ""
+            return str(read_bind_refusal(last.bind_error)).removeprefix(f"{BIND}: ") if last else ""
         case "preempting":
             node = _node(told, state)
             return f"nominated {node}" if node else "waits for Pods to go"

@@ -4,7 +4,8 @@ from collections.abc import Container, Iterable
 from typing import Final, NamedTuple
 
 from podtrail.lru import Lru
-from podtrail.otlp import Group, SpanView, split
+from podtrail.otlp import Group, SpanView, cluster_name, split
+from podtrail.story.pod_facts import in_cluster_of
 from podtrail.story.values import number, text
 
 _CREATED: Final = b"Create etcd3"
@@ -50,38 +51,36 @@ class PodRequests:
             if any(mark in group.spans for mark in _MARKS):
                 for raw in split(group.spans):
                     if any(mark in raw for mark in _MARKS):
-                        self._read(SpanView(raw))
+                        self._read(SpanView(raw), cluster_name(group.resource))
 
-    def _read(self, span: SpanView) -> None:
+    def _read(self, span: SpanView, cluster: str) -> None:
         attributes = span.attributes
         agent = text(attributes.get("user_agent.original"))[:_LONGEST]
         request = PodRequest("created", span.start, span.duration or 0, agent, span.trace_id)
         if span.name == _POSTED:
             self._posted.put(span.trace_id, request)
         elif span.name == _CREATED.decode() and attributes.get("resource") == "pods":
-            self._note(text(attributes.get("key")).rpartition("/pods/")[2], request)
+            self._note(text(attributes.get("key")).rpartition("/pods/")[2], cluster, request)
         elif span.name == _DELETED.decode() and number(attributes.get("http.response.status_code")) in (200, 202):
             namespace, _, name = text(attributes.get("url.path")).removeprefix(_PATH).partition("/pods/")
             if not agent.startswith("kubelet/"):  # the kubelet's takes away what is over already
-                self._note(f"{namespace}/{name}", request._replace(verb="deleted"))
+                self._note(f"{namespace}/{name}", cluster, request._replace(verb="deleted"))
 
-    def _note(self, pod: str, request: PodRequest) -> None:
-        known = self._of.get(pod) or ()
+    def _note(self, pod: str, cluster: str, request: PodRequest) -> None:
+        key = in_cluster_of(cluster, pod)
+        known = self._of.get(key) or ()
         if pod.count("/") == 1 and len(pod) < 2 * _LONGEST and request not in known:
             inorder = sorted((*known, request), key=lambda one: one.start_unix_nano)
-            self._of.put(pod, tuple(inorder[-_MOST_OF_ONE:]))
+            self._of.put(key, tuple(inorder[-_MOST_OF_ONE:]))
 
-    def of(
-        self, namespace: str, name: str, traces: Container[bytes] | None = None
-    ) -> tuple[PodRequest | None, PodRequest | None]:
+    def of(self, pod: str, traces: Container[bytes] | None = None) -> tuple[PodRequest | None, PodRequest | None]:
         """Return the creation and the deletion of the one Pod of a name; None for each that may be another one's.
 
         Args:
-            namespace: The Pod's.
-            name: The Pod's.
+            pod: Its namespace and name, in its cluster.
             traces: Where several Pods had the name: the traces that the Pod's own are linked with.
         """
-        known = self._of.get(f"{namespace}/{name}") or ()
+        known = self._of.get(pod) or ()
         known = tuple(one for one in known if traces is None or one.trace_id in traces)
         created = [one for one in known if one.verb == "created"]
         deleted = [one for one in known if one.verb == "deleted"]

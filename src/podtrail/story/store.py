@@ -3,13 +3,17 @@
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from podtrail.lru import Lru
 from podtrail.otlp import Group, SpanView, span_reader, split
+from podtrail.otlp.reader import SpanFields
 from podtrail.story.link import BackLink, is_back_link, link_type
+from podtrail.story.trace_outline import NOTHING_OF_IT, TraceOutline
 
-_links = span_reader(("links",))
+_read = span_reader(("parent_span_id", "name", "start_time_unix_nano", "end_time_unix_nano", "status", "links"))
 _GROUP_SIZE = 500
+_OUTLINE_SIZE = 400
 _LINK_SIZE = 300
 _MAX_EVICTED = 20_000
 _MAX_BACK_LINKS = 200
@@ -23,6 +27,7 @@ class _HeldTrace:
     targets: set[bytes] = field(default_factory=set)
     """Traces that its spans link to."""
     size: int = 0
+    outline: TraceOutline = NOTHING_OF_IT
 
 
 class TraceStore:
@@ -58,9 +63,21 @@ class TraceStore:
         held = self._held.get(trace_id)
         return held.groups if held else ()
 
+    def beginning(self, digits: bytes) -> Iterator[bytes]:
+        """Yield the traces held whose id begins so."""
+        return (trace_id for trace_id in self._held if trace_id.startswith(digits))
+
     def latest(self) -> Iterator[Sequence[Group]]:
         """Yield what is held, the latest trace first."""
         return (held.groups for held in reversed(self._held.values()))
+
+    def outlines(self) -> dict[bytes, TraceOutline]:
+        """Return what is known of each trace in a few words, the one whose first spans came latest at the end."""
+        return {trace_id: held.outline for trace_id, held in self._held.items()}
+
+    def latest_outlines(self, most: int) -> dict[bytes, TraceOutline]:
+        """Return what is known of so many traces, those whose first spans came latest."""
+        return {trace_id: self._held[trace_id].outline for trace_id in islice(reversed(self._held), most)}
 
     def arriving(self, trace_id: bytes) -> Sequence[BackLink]:
         """Return the links that point at a trace from others held."""
@@ -87,16 +104,19 @@ class TraceStore:
             return
         if held is None:
             held = self._held[group.trace_id] = _HeldTrace()
+            size += _OUTLINE_SIZE
             self._evicted.pop(group.trace_id, None)
         held.groups.append(group)
-        size += self._note_links(group, held)
+        fields = _read(group.spans)
+        held.outline = held.outline.grown(fields, group)
+        size += self._note_links(group, held, fields)
         held.size += size
         self.size += size
         self.spans += group.span_count
 
-    def _note_links(self, group: Group, held: _HeldTrace) -> int:
+    def _note_links(self, group: Group, held: _HeldTrace, fields: Sequence[SpanFields]) -> int:
         noted = 0
-        linking = [at for at, span in enumerate(_links(group.spans)) if span.links]
+        linking = [at for at, span in enumerate(fields) if span.links]
         spans = split(group.spans) if linking else ()
         for at in linking:
             span = SpanView(spans[at])

@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from podtrail.story.bind import read_bind_refusal
-from podtrail.story.pod import PodStory
+from podtrail.story.pending_question import WaitingPods, waiting_pods
 from podtrail.story.pod_state import POD_STATES
 from podtrail.story.stories import Stories
 
@@ -76,20 +75,6 @@ class Sums(Protocol):
         """Spans that wait to be sent."""
 
 
-class WaitingPods(NamedTuple):
-    """Pods that wait for the same thing."""
-
-    pods: int
-    reason: str
-    """`NodeResourcesFit: Insufficient cpu`."""
-    namespace: str
-    name: str
-    key: str
-    """One of them, as an example."""
-    gated: bool = False
-    """They have not been tried: no span tells of them."""
-
-
 @dataclass(frozen=True, slots=True)
 class RunSummary:
     """The summary of a run, as it is printed."""
@@ -140,7 +125,7 @@ def summarize(
     pods = stories.pods()
     tallies = stories.tallies
     states = Counter(pod.state for pod in pods)
-    waiting = _waiting(pods)
+    waiting = waiting_pods(pods)
     return RunSummary(
         took=took,
         pods=_by_count({state: states[state] for state in POD_STATES if states[state]}),
@@ -161,34 +146,3 @@ def summarize(
 
 def _by_count(counts: Mapping[str, int]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda item: -item[1]))
-
-
-def _waiting(pods: Sequence[PodStory]) -> list[WaitingPods]:
-    found: dict[str, WaitingPods] = {}
-    for pod in pods:
-        if not POD_STATES[pod.state].waits:
-            continue
-        reason = _reason(pod)
-        one = found.get(reason, WaitingPods(0, reason, pod.namespace, pod.name, pod.key, pod.state == "gated"))
-        found[reason] = one._replace(pods=one.pods + 1)
-    return sorted(found.values(), key=lambda one: -one.pods)
-
-
-def _refusal(error: str) -> str:
-    refusal = read_bind_refusal(error)
-    return f"{refusal.plugin or 'Bind'}: {refusal.why}"
-
-
-def _reason(pod: PodStory) -> str:
-    if pod.state == "gated":
-        return f"SchedulingGates: {', '.join(pod.gates)}"
-    if pod.state == "preempting":
-        return "Pods on their nominated node to go"
-    if pod.state == "bind refused" and pod.last:
-        return _refusal(pod.last.bind_error)
-    if pod.state == "error" and pod.last and pod.last.message:
-        return pod.last.message  # not what refused other nodes before it failed
-    blocker = pod.blocker
-    if not blocker:
-        return f"an attempt ({pod.state})"
-    return f"{blocker.plugin}: {blocker.reason}" if blocker.plugin else blocker.reason

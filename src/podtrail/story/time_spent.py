@@ -45,10 +45,13 @@ def _before(pod: PodStory) -> Iterable[Line]:
     """Yield what the attempts before the last one met with."""
     if len(pod.attempts) < 2:
         return
-    failed = pod.attempts[-2]
-    before = f"{several(pod.tries - 1, 'attempt')} before failed, the last of them"
-    result = safe(failed.result, 60) or "no result"
-    said = read_bind_refusal(failed.bind_error).why if failed.bind_error else who_said_no(failed.why, _ALL)
+    last = pod.attempts[-2]
+    bound = any(attempt.result == "Success" for attempt in pod.attempts[:-1])  # one uid, twice
+    before = f"{several(pod.tries - 1, 'attempt')} before{'' if bound else ' failed'}, the last of them"
+    result = safe(last.result, 60) or "no result"
+    said = read_bind_refusal(last.bind_error).why if last.bind_error else who_said_no(last.why, _ALL)
+    if last.result == "Success":
+        said = last.selected_node
     yield line(f"{before}: {result}{': ' if said else ''}{safe(said)}.")
 
 

@@ -1,16 +1,17 @@
 """A trace as a tree of rows with its links both ways: what a waterfall draws."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from podtrail.otlp import Group, Link, SpanView, span_reader, split
 from podtrail.otlp.reader import SpanFields
+from podtrail.story.critical_path import SpanTime, critical_path
 from podtrail.story.link import BackLink, LinkStory, Resolve, tell_links
 from podtrail.story.span import SpanStory, service_of, tell_span
 
 _read = span_reader(("span_id", "parent_span_id", "name", "start_time_unix_nano", "end_time_unix_nano", "links"))
-_AMENDMENT = b"podtrail.amendment"
+AMENDMENT = b"podtrail.amendment"
 """A span that only carries a link which its parent, gone by then, was told of."""
 _MAX_LINKS = 200
 
@@ -33,6 +34,8 @@ class SpanRow:
     hidden: int
     """Spans below it that are not shown."""
     links: int
+    critical: bool = False
+    """It is on the critical path of the trace's first root."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,16 @@ class TraceStory:
     """The span asked for, else the first row's."""
     links: tuple[LinkStory, ...]
     more_links: int
+    first_row: int = 0
+    """How many rows stand on pages before."""
+
+
+class TraceRows(NamedTuple):
+    """Rows of a trace, some of all; times in nanoseconds."""
+
+    span_count: int
+    duration: int
+    rows: tuple[SpanRow, ...]
 
 
 class _TreeNode(NamedTuple):
@@ -67,11 +80,20 @@ def tell_trace(
     *,
     span_id: bytes = b"",
     limit: int = 500,
+    first: int | None = None,
 ) -> TraceStory | None:
     """Return the story of one trace from its groups, at most `limit` rows; None when there is no span.
 
     Deeper levels are left out first, and counted on the row above them. A span whose parent is missing stands at the
     left; parents that form a ring are cut at the earliest span.
+
+    Args:
+        groups: Of the trace.
+        resolve: Tells what became of a span at the other end of a link.
+        arriving: Links of other traces to it.
+        span_id: The span to be told in full.
+        limit: The most rows.
+        first: The rows are those of one page, all levels: from this place on; at -1 the page with `span_id`.
     """
     nodes, amendments = _nodes(groups)
     if not nodes:
@@ -79,19 +101,23 @@ def tell_trace(
     start = min(node.fields.start_time_unix_nano for node in nodes.values())
     end = max(max(node.fields.end_time_unix_nano, node.fields.start_time_unix_nano) for node in nodes.values())
     order = _depth_first(nodes)
-    shown, hidden = _fold(order, limit)
+    page = 0 if first is None else _page(order, first, limit, span_id)
+    shown, hidden = _fold(order, limit) if first is None else (order[page : page + limit], {})
+    path = _critical(nodes, order)
     leaving = [(node.fields.span_id, link) for node in nodes.values() for link in _links(node)]
     leaving += [(node.fields.parent_span_id, link) for node in amendments for link in _links(node)]
     links = tell_links(leaving, arriving, resolve)
     at_row: dict[bytes, int] = {}
     for link in links:
         at_row[link.here] = at_row.get(link.here, 0) + 1
-    rows = [_row(nodes, where, start, hidden.get(where.span_id, 0), at_row.get(where.span_id, 0)) for where in shown]
+    rows = [
+        _row(nodes, where, start, path, hidden.get(where.span_id, 0), at_row.get(where.span_id, 0)) for where in shown
+    ]
     chosen = nodes.get(span_id) or nodes[order[0].span_id]
-    first = order[0].span_id
+    top = order[0].span_id
     return TraceStory(
-        trace_id=nodes[first].group.trace_id,
-        title=SpanView(nodes[first].raw).name,
+        trace_id=nodes[top].group.trace_id,
+        title=SpanView(nodes[top].raw).name,
         start_unix_nano=start,
         duration=end - start,
         span_count=len(nodes),
@@ -99,7 +125,42 @@ def tell_trace(
         chosen=tell_span(chosen.raw, chosen.group),
         links=tuple(links[:_MAX_LINKS]),
         more_links=max(0, len(links) - _MAX_LINKS),
+        first_row=page,
     )
+
+
+def trace_rows(groups: Iterable[Group], first: int, limit: int) -> TraceRows:
+    """Return the rows of a trace from place `first` on, at most `limit`; their links are not counted."""
+    nodes, _ = _nodes(groups)
+    if not nodes:
+        return TraceRows(0, 0, ())
+    start = min(node.fields.start_time_unix_nano for node in nodes.values())
+    end = max(max(node.fields.end_time_unix_nano, node.fields.start_time_unix_nano) for node in nodes.values())
+    order = _depth_first(nodes)
+    path = _critical(nodes, order)
+    some = order[first : first + limit]
+    rows = [_row(nodes, where, start, path, 0, len(_links(nodes[where.span_id]))) for where in some]
+    return TraceRows(len(nodes), end - start, tuple(rows))
+
+
+def _page(order: Sequence["_TreePlace"], first: int, limit: int, span_id: bytes) -> int:
+    """Return the place at which a page begins."""
+    if first >= 0:
+        return min(first, len(order) - 1)
+    at = next((at for at, place in enumerate(order) if place.span_id == span_id), 0)
+    return at // limit * limit
+
+
+def _critical(nodes: Mapping[bytes, _TreeNode], order: Sequence["_TreePlace"]) -> set[bytes]:
+    times = {
+        span_id: SpanTime(node.fields.start_time_unix_nano, node.fields.end_time_unix_nano)
+        for span_id, node in nodes.items()
+    }
+    below: dict[bytes, list[bytes]] = {}
+    for place in order:
+        if place.parent:
+            below.setdefault(place.parent, []).append(place.span_id)
+    return critical_path(order[0].span_id, times, below)
 
 
 def _nodes(groups: Iterable[Group]) -> tuple[dict[bytes, _TreeNode], list[_TreeNode]]:
@@ -111,7 +172,7 @@ def _nodes(groups: Iterable[Group]) -> tuple[dict[bytes, _TreeNode], list[_TreeN
     amending = [
         span_id
         for span_id, node in found.items()
-        if bytes(node.fields.name) == _AMENDMENT and node.fields.parent_span_id in found
+        if bytes(node.fields.name) == AMENDMENT and node.fields.parent_span_id in found
     ]
     amendments = [found.pop(span_id) for span_id in amending] if len(amending) < len(found) else []
     return dict(sorted(found.items(), key=lambda item: item[1].fields.start_time_unix_nano)), amendments
@@ -177,7 +238,14 @@ def _fold(order: Sequence[_TreePlace], limit: int) -> tuple[list[_TreePlace], di
     return shown, hidden
 
 
-def _row(nodes: Mapping[bytes, _TreeNode], place: _TreePlace, start: int, hidden: int, links: int) -> SpanRow:
+def _row(
+    nodes: Mapping[bytes, _TreeNode],
+    place: _TreePlace,
+    start: int,
+    path: Container[bytes],
+    hidden: int,
+    links: int,
+) -> SpanRow:
     node = nodes[place.span_id]
     span = SpanView(node.raw)
     return SpanRow(
@@ -192,6 +260,7 @@ def _row(nodes: Mapping[bytes, _TreeNode], place: _TreePlace, start: int, hidden
         children=place.children,
         hidden=hidden,
         links=links,
+        critical=place.span_id in path,
     )
 
 

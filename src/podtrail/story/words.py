@@ -15,7 +15,7 @@ _UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
 
 
 def duration(nanoseconds: int | None) -> str:
-    """Return a length of time in at most two units: `800 ns`, `8.1 ms`, `4.31 s`, `4m 12s`; `-` for None."""
+    """Return a length of time in at most two units: `800 ns`, `22.4 µs`, `8.1 ms`, `4.31 s`, `4m 12s`; `-` for None."""
     if nanoseconds is None:
         return "-"
     if nanoseconds == 0:
@@ -23,7 +23,7 @@ def duration(nanoseconds: int | None) -> str:
     if nanoseconds < 0:
         return "-" + duration(-nanoseconds)
     if nanoseconds < 60 * _SECOND:
-        for size, unit in ((_SECOND, "s"), (1_000_000, "ms"), (1_000, "us")):
+        for size, unit in ((_SECOND, "s"), (1_000_000, "ms"), (1_000, "µs")):
             # 0.9995 of a unit would be written as 1,000 of the smaller one.
             if nanoseconds >= size * 0.9995:
                 return f"{nanoseconds / size:.3g} {unit}"

@@ -7,7 +7,8 @@ from typing import Final
 
 from podtrail.component import Context
 from podtrail.lru import Lru
-from podtrail.otlp import Group, Value
+from podtrail.otlp import Group, Value, cluster_name
+from podtrail.recent import Recent
 from podtrail_processors.link_stitching.lifecycle.config import LifecycleSettings
 from podtrail_processors.link_stitching.lifecycle.ids import trace_id_of
 from podtrail_processors.link_stitching.lifecycle.part import ATTEMPT, FAILED_START, QUEUED, Part, bounded
@@ -15,7 +16,6 @@ from podtrail_processors.link_stitching.lifecycle.pod_lifecycle import PodLifecy
 from podtrail_processors.link_stitching.lifecycle.reading import Told, is_told, told_in
 from podtrail_processors.link_stitching.lifecycle.runtime_calls import RuntimeCalls
 from podtrail_processors.link_stitching.lifecycle.writing import NAME, STATE, Known, life_group
-from podtrail_processors.recent import Recent
 
 _TIMEOUT: Final = "timeout"
 _LONGEST_NAME: Final = 253
@@ -62,7 +62,7 @@ class Lifecycles:
             "otelcol_processor_link_stitching_lifecycle_remembered",
             "Entries that lifecycles remember.",
             ("processor", "pipeline", "what"),
-        ).read_all_from(partial(self._remembered, context.id, context.pipeline))
+        ).read_all_from(partial(self._remembered, context.id, context.pipeline), context.id, context.pipeline)
 
     def _remembered(self, processor: str, pipeline: str) -> dict[tuple[str, ...], float]:
         sizes = {"pod": len(self._lives), "call": len(self._calls), "due": len(self._dues)}
@@ -80,10 +80,11 @@ class Lifecycles:
         """Learn from spans, whether they pass or were dropped."""
         for group in groups:
             if is_told(group.spans):
+                cluster = cluster_name(group.resource)
                 for told in told_in(group):
-                    self._learn(told, group.trace_id, now)
+                    self._learn(told, group.trace_id, cluster, now)
 
-    def _learn(self, told: Told, trace_id: bytes, now: int) -> None:
+    def _learn(self, told: Told, trace_id: bytes, cluster: str, now: int) -> None:
         uid = told.uid or self._calls.pod_of(trace_id)
         if not uid:
             if told.part:
@@ -99,6 +100,7 @@ class Lifecycles:
         life.namespace = life.namespace or told.namespace[:_LONGEST_NAME]
         life.name = life.name or told.name[:_LONGEST_NAME]
         life.node = life.node or told.node[:_LONGEST_NAME]
+        life.cluster = life.cluster or cluster
         life.watched = life.watched or told.watched
         for part in (bounded(told.part) if told.part else None, *waited):
             if part is not None:

@@ -13,9 +13,9 @@ from podtrail.component import Context
 from podtrail.otlp import Group, SpanFields, Value, frame, span_reader, split
 from podtrail.otlp.byte_search import LINK_MARK
 from podtrail.otlp.moving import move_span, relink_span
+from podtrail.pod_identity import PodClues, PodDirectory, SpanSource
+from podtrail.recent import Reason, Recent
 from podtrail_processors.link_stitching.lifecycle.ids import root_id_of, trace_id_of
-from podtrail_processors.pod_identity import PodClues, PodDirectory, SpanSource
-from podtrail_processors.recent import Reason, Recent
 
 TRACE: Final = "podtrail.original.trace_id"
 SPAN: Final = "podtrail.original.span_id"

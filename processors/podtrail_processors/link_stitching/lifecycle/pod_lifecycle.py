@@ -45,6 +45,7 @@ class PodLifecycle:
     namespace: str = ""
     name: str = ""
     node: str = ""
+    cluster: str = ""
     parts: dict[tuple[str, bytes], Part] = field(default_factory=dict)
     """Not told yet."""
     told: set[bytes] = field(default_factory=set)

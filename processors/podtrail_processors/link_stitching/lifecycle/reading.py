@@ -7,6 +7,7 @@ from typing import NamedTuple
 from podtrail.otlp import ROOT_NAME, Group, SpanView, attempts_in, read_attempt, split
 from podtrail.otlp.node_words import pod_of_sandbox
 from podtrail.otlp.pod_transition import TRANSITION_MARK, read_transition
+from podtrail.pod_identity import sound_uid
 from podtrail_processors.link_stitching.lifecycle.part import Part
 from podtrail_processors.link_stitching.lifecycle.told_by_kubelet import (
     CALL_MARKS,
@@ -17,7 +18,6 @@ from podtrail_processors.link_stitching.lifecycle.told_by_kubelet import (
 )
 from podtrail_processors.link_stitching.lifecycle.told_by_scheduler import parts_of
 from podtrail_processors.link_stitching.lifecycle.told_by_watch import part_of
-from podtrail_processors.pod_identity import sound_uid
 
 _ATTEMPT_MARK = ROOT_NAME.encode()
 _SYNC, _TERMINATE = SYNC_MARKS

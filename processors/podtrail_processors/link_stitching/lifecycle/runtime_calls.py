@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Final
 
+from podtrail.recent import Reason, Recent
 from podtrail_processors.link_stitching.lifecycle.part import Part
-from podtrail_processors.recent import Reason, Recent
 
 _MOST_OF_A_TRACE: Final = 64
 _DISPUTED: Final = "?"

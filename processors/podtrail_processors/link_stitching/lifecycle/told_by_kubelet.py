@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from podtrail.otlp import SpanView, Value
 from podtrail.otlp.node_words import pod_of_container, start_failure_in
+from podtrail.pod_identity import POD_UID, PodEvidence, sound_uid
 from podtrail_processors.link_stitching.lifecycle.part import (
     BY_CALLED,
     BY_CALLER,
@@ -22,7 +23,6 @@ from podtrail_processors.link_stitching.lifecycle.part import (
     TERMINATING,
     Part,
 )
-from podtrail_processors.pod_identity import POD_UID, PodEvidence, sound_uid
 
 SYNC_MARKS: Final = (b"syncPod", b"syncTerminat")
 _CALLS: Final = {

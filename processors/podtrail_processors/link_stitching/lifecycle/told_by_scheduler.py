@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from podtrail.otlp import Attempt, Rejection, Value, read_message, read_rejections, split
+from podtrail.pod_identity import PodEvidence
 from podtrail_processors.link_stitching.lifecycle.part import ATTEMPT, BOUND, BY_ATTEMPT, BY_CALLER, Part
-from podtrail_processors.pod_identity import PodEvidence
 
 _MOST_REASONS: Final = 16
 _LONGEST: Final = 500

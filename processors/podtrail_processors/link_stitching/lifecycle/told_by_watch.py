@@ -4,6 +4,7 @@ from typing import Final
 
 from podtrail.otlp import SpanView, Value
 from podtrail.otlp.pod_transition import ALL_IS_WELL, PodTransition
+from podtrail.pod_identity import PodEvidence
 from podtrail_processors.link_stitching.lifecycle.part import (
     BOUND,
     BY_WATCH,
@@ -19,7 +20,6 @@ from podtrail_processors.link_stitching.lifecycle.part import (
     Part,
 )
 from podtrail_processors.link_stitching.lifecycle.told_by_kubelet import start_failure
-from podtrail_processors.pod_identity import PodEvidence
 
 _ONCE: Final = {
     "created": CREATED,

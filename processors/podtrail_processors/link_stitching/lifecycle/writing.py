@@ -1,16 +1,26 @@
 """Parts of a life as spans: a root `PodLifecycle`, its parts as its children, each linked to what it stands for."""
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Final, Protocol
 
-from podtrail.otlp import Group, Link, Status, Value, encode_span, frame, resource_header, scope_header
+from podtrail.otlp import (
+    CLUSTER_NAME,
+    Group,
+    Link,
+    Status,
+    Value,
+    encode_span,
+    frame,
+    resource_header,
+    scope_header,
+)
 from podtrail_processors.link_stitching.lifecycle.ids import part_id_of, root_id_of, trace_id_of
 from podtrail_processors.link_stitching.lifecycle.part import ATTEMPT, Part
 from podtrail_processors.link_stitching.lifecycle.pod_lifecycle import PodLifecycle
 
 NAME: Final = "PodLifecycle"
 STATE: Final = "podtrail.lifecycle.state"
-_RESOURCE: Final = resource_header({"service.name": "podtrail"})
 _SCOPE: Final = scope_header("podtrail.link_stitching")
 _INTERNAL: Final = 1
 _FAILED: Final = 2
@@ -40,7 +50,13 @@ def life_group(life: PodLifecycle, parts: Sequence[Part], known: Known, root: Pa
     spans = [_span(life, part, known) for part in parts]
     if root is not None:
         spans.append(_root(life, root))
-    return Group(_RESOURCE, _SCOPE, trace_id_of(life.uid), frame(spans), len(spans))
+    return Group(_resource(life.cluster), _SCOPE, trace_id_of(life.uid), frame(spans), len(spans))
+
+
+@lru_cache
+def _resource(cluster: str) -> bytes:
+    """Return the resource of what is told of a cluster's Pods, which does not say one where their own spans don't."""
+    return resource_header({"service.name": "podtrail", **({CLUSTER_NAME: cluster} if cluster else {})})
 
 
 def _span(life: PodLifecycle, part: Part, known: Known) -> bytes:

@@ -6,7 +6,8 @@ from typing import Final, NamedTuple
 
 from podtrail.otlp import SpanView, Value
 from podtrail.otlp.node_words import SYNCS, NamedPod, pod_of_container, pod_of_sandbox
-from podtrail_processors.pod_identity.sighting import AUDIT_ID, READ_KEYS, Sighting, sighting_in, sound_place
+from podtrail.pod_identity.clusters import in_cluster
+from podtrail.pod_identity.sighting import AUDIT_ID, READ_KEYS, Sighting, sighting_in, sound_place
 
 EVENT: Final = "event"
 """The action of a request that writes an Event about a Pod, or about something else of that name."""
@@ -54,7 +55,7 @@ class PodClues(NamedTuple):
     end: int
     uid: str = ""
     place: str = ""
-    """`namespace/name`."""
+    """`namespace/name`, behind that of its cluster where its resource says which it is of."""
     action: str = ""
     """As a `Sighting` has it, or `EVENT`."""
     audit_id: str = ""
@@ -79,6 +80,13 @@ class PodClues(NamedTuple):
     def span(self) -> bytes:
         """Trace and span id, 24 bytes."""
         return self.trace_id + self.span_id
+
+    def within(self, cluster: str) -> "PodClues":
+        """Return the same with names that are those of a cluster, given as `cluster_of` does."""
+        if not cluster or not (self.place or self.named):
+            return self
+        named = self.named and self.named._replace(namespace=in_cluster(cluster, self.named.namespace))
+        return self._replace(place=in_cluster(cluster, self.place), named=named)
 
     @property
     def stands_for_all(self) -> bool:

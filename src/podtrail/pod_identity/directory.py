@@ -6,11 +6,12 @@ from typing import Final, NamedTuple
 
 from podtrail.lru import Lru
 from podtrail.otlp import resource_attributes
-from podtrail_processors.pod_identity.clues import EVENT, UNNAMED, PodClues
-from podtrail_processors.pod_identity.identity import IdentifiedPod, PodEvidence
-from podtrail_processors.pod_identity.lives import ClockTime, PlaceHistory, PodCreation
-from podtrail_processors.pod_identity.sighting import CREATE
-from podtrail_processors.recent import Reason, Recent
+from podtrail.pod_identity.clues import EVENT, UNNAMED, PodClues
+from podtrail.pod_identity.clusters import cluster_of, in_cluster, may_be_same
+from podtrail.pod_identity.identity import IdentifiedPod, PodEvidence
+from podtrail.pod_identity.lives import ClockTime, PlaceHistory, PodCreation
+from podtrail.pod_identity.sighting import CREATE
+from podtrail.recent import Reason, Recent
 
 Forgotten = Callable[[str, Reason], None]
 """Told of each entry that is no longer remembered: its kind, and why."""
@@ -36,6 +37,8 @@ class SpanSource(NamedTuple):
     service: str
     node: str
     """The kubelet's `host.name`; "" for others."""
+    cluster: str = ""
+    """As `cluster_of` has it."""
 
 
 class PodDirectory:
@@ -103,9 +106,10 @@ class PodDirectory:
             service, host = told.get("service.name"), told.get("host.name")
             kubelet = service == "kubelet" and isinstance(host, str)
             self._clocks += 1
-            known = SpanSource(self._clocks, str(service)[:100], str(host)[:253] if kubelet else "")
-            if known.node:
-                self._nodes.put(known.node, None)
+            node = str(host)[:253] if kubelet else ""
+            known = SpanSource(self._clocks, str(service)[:100], node, cluster_of(told))
+            if node:
+                self._nodes.put(in_cluster(known.cluster, node), None)
         self._sources.put(key, known)
         return known
 
@@ -168,8 +172,8 @@ class PodDirectory:
 
     def _name(self, uid: str, place: str, now: int) -> None:
         known = self._names.get(uid) or ""
-        if known and place and known != place:
-            place = _DISPUTED
+        if known and place:
+            place = max(known, place, key=len) if may_be_same(known, place) else _DISPUTED
         self._names.put(uid, known if known == _DISPUTED else place or known, now)
 
     def _seen(self, uid: str, at: int, source: SpanSource, now: int) -> None:
@@ -224,7 +228,7 @@ class PodDirectory:
         """By a uid, or an id that was made for the Pod."""
         if clues.uid:
             known = self._names.get(clues.uid)
-            disputed = known is not None and bool(known) and bool(clues.place) and known != clues.place
+            disputed = bool(known) and bool(clues.place) and not may_be_same(known or "", clues.place)
             return self._told(_DISPUTED if disputed or known == _DISPUTED else clues.uid, PodEvidence.POD_UID)
         known_ids = [self._ids.get(one) for one in (clues.container_id, clues.sandbox_id) if one]
         told = [one for one in known_ids if one is not None]
@@ -247,12 +251,12 @@ class PodDirectory:
         if uids:
             return self._told(uids.pop() if len(uids) == 1 else _DISPUTED, PodEvidence.TRACE_CONTEXT)
         client = self._partners.get(clues.links[0]) if len(clues.links) == 1 else None
-        return self._through(client) if client and client[0].place == clues.place else None
+        return self._through(client) if client and may_be_same(client[0].place, clues.place) else None
 
     def _names_another(self, clues: PodClues, uid: str) -> bool:
         """Say whether a span names another Pod than this: attempts delete those in their way, contexts are forged."""
         place = self.place_of(uid) if clues.place else ""
-        return bool(place) and place != clues.place
+        return bool(place) and not may_be_same(place, clues.place)
 
     def _through(self, partner: tuple[PodClues, SpanSource]) -> IdentifiedPod | None:
         told = self._by_name(*partner)
@@ -263,7 +267,8 @@ class PodDirectory:
         history = self._places.get(place) if place else None
         if history is None:
             return None
-        if action == EVENT and (place.partition("/")[2] in self._nodes or not _writes_of_pods(clues, source)):
+        node = in_cluster(source.cluster, place.partition("/")[2])
+        if action == EVENT and (node in self._nodes or not _writes_of_pods(clues, source)):
             # An Event has the name of what it is about, be it a Job, a Deployment or a Node.
             return IdentifiedPod("", PodEvidence.NAME, 2)
         ask = history.created_by if action == CREATE else history.meant

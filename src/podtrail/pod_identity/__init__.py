@@ -1,4 +1,4 @@
-"""Which Pod a span is about: the one extractor of all processors that bring together what belongs to a Pod.
+"""Which Pod a span is about: the one extractor of all components that bring together what belongs to a Pod.
 
 Schedulers, kubelets and applications say a Pod's uid. The API server's spans never do: they have its namespace and
 name in the path of the request or in the key in etcd, and an audit id by which the spans of one request go together.
@@ -7,7 +7,7 @@ few spans only whose they are. `read_clues` reads off a span what it says. A `Po
 of any span which Pod it is about and by which evidence, or how many Pods can be meant.
 """
 
-from podtrail_processors.pod_identity.clues import (
+from podtrail.pod_identity.clues import (
     ACCOUNT,
     CLUE_MARK,
     EVENT,
@@ -17,11 +17,13 @@ from podtrail_processors.pod_identity.clues import (
     read_clues,
     sighting_of_request,
 )
-from podtrail_processors.pod_identity.directory import PodDirectory, SpanSource
-from podtrail_processors.pod_identity.identity import IdentifiedPod, PodEvidence
-from podtrail_processors.pod_identity.lives import CLOCKS_APART, ClockTime, PodCreation
-from podtrail_processors.pod_identity.places import CLOCK_SLACK, Places
-from podtrail_processors.pod_identity.sighting import (
+from podtrail.pod_identity.clusters import cluster_of, in_cluster
+from podtrail.pod_identity.directory import PodDirectory, SpanSource
+from podtrail.pod_identity.identity import IdentifiedPod, PodEvidence
+from podtrail.pod_identity.keys import PodKeys
+from podtrail.pod_identity.lives import CLOCKS_APART, ClockTime, PodCreation
+from podtrail.pod_identity.places import CLOCK_SLACK, Places
+from podtrail.pod_identity.sighting import (
     AUDIT_ID,
     CREATE,
     PLACE_MARK,
@@ -56,8 +58,11 @@ __all__ = [
     "PodCreation",
     "PodDirectory",
     "PodEvidence",
+    "PodKeys",
     "Sighting",
     "SpanSource",
+    "cluster_of",
+    "in_cluster",
     "read_clues",
     "sighting_in",
     "sighting_of",

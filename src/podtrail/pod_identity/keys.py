@@ -1,0 +1,103 @@
+"""A key for each trace by the Pod that it is about, so that what concerns one Pod goes one way.
+
+The key is the Pod's `namespace/name`, told apart by cluster, for that is what all say: schedulers and kubelets name it
+beside its uid, the API server in paths, and a runtime's ids lead to it once a sandbox or container was seen made. Pods
+that come back under their name (StatefulSets) share it, which joins more than it must and parts nothing.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from podtrail.lru import Lru
+from podtrail.otlp import Group, SpanView, split
+from podtrail.pod_identity.clues import CLUE_MARK, PodClues, read_clues
+from podtrail.pod_identity.directory import PodDirectory, SpanSource
+
+_MOST_PODS: Final = 16_384
+_MOST_TRACES: Final = 65_536
+_TTL: Final = 3_600_000_000_000
+"""An hour, nanoseconds."""
+
+_Told = list[tuple[PodClues, SpanSource]]
+
+
+class PodKeys:
+    """The keys of traces, batch by batch. Bounded; told the time.
+
+    A trace keeps the key that it first left with, be it none, as long as it is remembered: what comes later of it
+    follows, also where only that names the Pod.
+    """
+
+    def __init__(
+        self, *, with_root: bool = False, most_pods: int = _MOST_PODS, most_traces: int = _MOST_TRACES
+    ) -> None:
+        """Make it without knowledge.
+
+        Args:
+            with_root: whether a trace goes by its Pod only if its root is among the first that come of it. Of others
+                a part may be elsewhere, with somebody who can't know the Pod.
+            most_pods: of how many Pods ids and names are remembered.
+            most_traces: of how many traces the key is remembered.
+        """
+        self._with_root = with_root
+        self._directory = PodDirectory(most_pods, _TTL, lambda _what, _why: None)
+        self._keys: Lru[bytes, bytes | None] = Lru(most_traces)
+        self._now = 0
+        self.known_too_late = 0
+        """How many traces had left without a key before something came of them that names a Pod."""
+
+    def keys(self, groups: Sequence[Group], now: int) -> Mapping[bytes, bytes | None]:
+        """Return the key of each trace of a batch that came at `now` (Unix nanoseconds); None where no Pod is known."""
+        self._now = max(self._now, now)
+        self._directory.expire(self._now)
+        told = self._learn(groups)
+        found: dict[bytes, bytes | None] = {}
+        for trace_id in dict.fromkeys(group.trace_id for group in groups):
+            clues = told.get(trace_id)
+            key = self._key(clues) if clues else None
+            if trace_id in self._keys:
+                before = self._keys[trace_id]
+                self.known_too_late += key is not None and before is None
+                key = before
+            elif key is not None and self._with_root and not _has_root(groups, trace_id, clues or ()):
+                key = None
+            self._keys.put(trace_id, key)
+            found[trace_id] = key
+        return found
+
+    def _learn(self, groups: Iterable[Group]) -> Mapping[bytes, _Told]:
+        told: defaultdict[bytes, _Told] = defaultdict(list)
+        for group in groups:
+            if not CLUE_MARK.search(group.spans):
+                continue
+            source = self._directory.source(group.resource)
+            for raw in split(group.spans):
+                clues = read_clues(SpanView(raw)) if CLUE_MARK.search(raw) else None
+                if clues is not None:
+                    clues = clues.within(source.cluster)
+                    self._directory.learn(clues, source, self._now)
+                    told[group.trace_id].append((clues, source))
+        return told
+
+    def _key(self, told: _Told) -> bytes | None:
+        """Return the key of a trace by the best that its spans tell: a uid, an id made for a Pod, a name."""
+        directory = self._directory
+        for clues, _ in told:
+            if clues.uid:
+                return (clues.place or directory.place_of(clues.uid) or clues.uid).encode()
+        for clues, source in told:
+            identity = directory.identify(clues, source) if clues.container_id or clues.sandbox_id else None
+            if identity is not None and identity.uid:
+                return (directory.place_of(identity.uid) or identity.uid).encode()
+        for clues, _ in told:
+            place, _action = directory.place_named(clues)
+            if place:
+                return place.encode()
+        return None
+
+
+def _has_root(groups: Iterable[Group], trace_id: bytes, told: Iterable[tuple[PodClues, SpanSource]]) -> bool:
+    return any(clues.root for clues, _ in told) or any(
+        not SpanView(raw).parent_span_id for group in groups if group.trace_id == trace_id for raw in split(group.spans)
+    )
