@@ -110,8 +110,8 @@ class BatchProcessor:
         return self._spans
 
     def held_since(self) -> int | None:
-        """Return the arrival of the oldest span that waits."""
-        return min((part.arrived for part in self._parts if part.groups), default=None)
+        """Return the arrival of the oldest span that waits, or whose verdict does."""
+        return min((part.arrived for part in self._parts if part.groups or part.verdicts), default=None)
 
     def take_over(self, predecessor: "BatchProcessor", now: int) -> None:
         """Take what waits, no later due than it was; what is too much for this configuration leaves at `now`."""

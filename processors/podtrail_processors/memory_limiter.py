@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 
 from podtrail.component import Context, Factory, Refused, StartError, Taken
 from podtrail.component.passing import PassingProcessor
+from podtrail.config.model import WarningPath
 from podtrail.config.types import SECOND, Model, NonNegativeDuration
 from podtrail.otlp import Batch
 
@@ -88,6 +89,13 @@ class Config(Model):
             raise ValueError("max_gc_interval_when_soft_limited must not be shorter than ..._when_hard_limited")
         if 0 < most_soft < soft or 0 < most_hard < hard:
             raise ValueError("a max_gc_interval_... must not be shorter than its min_gc_interval_..., unless 0s")
+
+    def warnings_in_partitions(self) -> list[tuple[WarningPath, str]]:
+        """Return why it had better not stand there."""
+        text = (
+            "a partition's time waits with what is refused; where what is held is due only after that, it stands still"
+        )
+        return [((), f"{text}: remove it, and bound tail_sampling by num_traces and maximum_held_mib")]
 
     def hard_limit(self, total: int) -> int:
         """Return the bytes that may be used, given the bytes of memory there are."""

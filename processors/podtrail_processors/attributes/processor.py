@@ -3,7 +3,7 @@
 from podtrail.component import Context, Taken
 from podtrail.component.passing import PassingProcessor
 from podtrail.otlp import Batch, Group, SpanFields, Value, change_attributes, frame, read_key_value, span_reader, split
-from podtrail_processors.attributes.actions import Edited, edit_of, key_needed
+from podtrail_processors.attribute_actions import edit_of, edited, key_needed
 from podtrail_processors.attributes.config import Config
 from podtrail_processors.attributes.matching import Matcher
 
@@ -50,9 +50,5 @@ class Attributes(PassingProcessor):
             return None
         if excludes and excludes.matches(span, attributes):
             return None
-        edited = Edited(attributes)
-        for edit in self._edits:
-            edit(edited)
-        if not edited.changed and not edited.removed:
-            return None
-        return change_attributes(raw, edited.changed, edited.removed)
+        after = edited(attributes, self._edits)
+        return change_attributes(raw, after.changed, after.removed) if after else None

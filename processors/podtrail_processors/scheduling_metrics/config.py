@@ -4,7 +4,7 @@ from itertools import pairwise
 
 from pydantic import Field, field_validator
 
-from podtrail.config.types import MILLISECOND, Model, PositiveDuration
+from podtrail.config.types import MILLISECOND, SECOND, Model, PositiveDuration
 
 _ATTEMPT_BUCKETS = tuple(MILLISECOND * 2**power for power in range(15))
 _WAIT_BUCKETS = tuple(10 * MILLISECOND * 2**power for power in range(20))
@@ -36,6 +36,14 @@ class Config(Model):
         ge=0,
         description="Attempts that are remembered, to count what comes twice once, and to put plugins that come in "
         "another request than the root under the attempt's profile.",
+    )
+    max_pending_pods: int = Field(
+        10_000, ge=0, description="Pods that are remembered as waiting; those tried longest ago are forgotten first."
+    )
+    pending_forgotten_after: PositiveDuration = Field(
+        600 * SECOND,
+        description="How long a Pod whose last attempt failed counts as waiting, unless it is tried again. "
+        "kube-scheduler tries each again after 5m at the latest.",
     )
 
     @field_validator("attempt_duration_buckets", "queue_wait_buckets")

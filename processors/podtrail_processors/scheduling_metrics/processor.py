@@ -1,7 +1,9 @@
 """Counting attempts as they pass by. Groups that tell of none are only searched for a word."""
 
-from collections.abc import Hashable, Mapping, Sequence
+import re
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
+from operator import add
 
 from podtrail.component import Context, PassingProcessor, Taken
 from podtrail.config.types import SECOND
@@ -18,7 +20,8 @@ from podtrail.otlp import (
     split,
 )
 from podtrail_processors.scheduling_metrics.config import Config
-from podtrail_processors.scheduling_metrics.tally import AttemptTally
+from podtrail_processors.scheduling_metrics.pending import PendingPods
+from podtrail_processors.scheduling_metrics.tally import AttemptTally, SaidNo
 
 _OTHER = "other"
 _LONGEST = 128
@@ -26,6 +29,10 @@ _LONGEST = 128
 _ROOT = ROOT_NAME.encode()
 _ATTEMPT_LABELS = ("profile", "result")
 _PLUGIN_LABELS = ("plugin", "profile")
+_OF_NODES = frozenset({"preFilter", "filter", ""})
+"""The extension points at which a plugin says no to nodes; a message, which has none, counts nodes."""
+_RUNNING = re.compile(r'running \w+ plugin "(?P<plugin>[^"]+)": ')
+"""How the message of an attempt begins that ended with a plugin's error."""
 
 
 class Series:
@@ -59,16 +66,16 @@ class SchedulingMetrics(PassingProcessor):
     def __init__(self, config: Config, context: Context) -> None:
         metrics = context.metrics
         self._attempts = metrics.counter(
-            "podtrail_scheduling_attempts", "Scheduling attempts, each counted once.", _ATTEMPT_LABELS
+            "podtrail_scheduling_attempts_total", "Scheduling attempts, each counted once.", _ATTEMPT_LABELS
         )
         self._rejections = metrics.counter(
-            "podtrail_scheduling_rejections",
-            "Attempts in which a plugin said no; an attempt counts under each plugin that did.",
+            "podtrail_scheduling_rejections_total",
+            "Attempts that failed for a plugin's no, to nodes or to the bind; one counts under each such plugin.",
             _PLUGIN_LABELS,
         )
         self._rejected_nodes = metrics.counter(
-            "podtrail_scheduling_rejected_nodes",
-            "Nodes that a plugin said no to, summed over attempts.",
+            "podtrail_scheduling_rejected_nodes_total",
+            "Nodes that a plugin said no to, summed over all attempts, also those that found another.",
             _PLUGIN_LABELS,
         )
         self._duration = metrics.histogram(
@@ -83,60 +90,111 @@ class SchedulingMetrics(PassingProcessor):
             _seconds(config.queue_wait_buckets),
             _ATTEMPT_LABELS,
         )
+        self._pending = PendingPods(config.max_pending_pods, config.pending_forgotten_after)
+        # Each pipeline's is an instance of its own: what waits in one doesn't hide what waits in another.
+        self._gauges = metrics.part()
+        self._gauges.gauge(
+            "podtrail_scheduling_pending_pods",
+            "Pods whose latest attempt failed; a Pod counts under each plugin whose no it failed for.",
+            _PLUGIN_LABELS,
+        ).read_all_from(self._waiting)
+        self._gauges.gauge(
+            "podtrail_scheduling_pending_since_timestamp_seconds",
+            "When the attempt ended since which the first of these Pods waits, in Unix seconds.",
+            _PLUGIN_LABELS,
+            combine=min,
+        ).read_all_from(self._waiting_since)
         self._by_result = Series(config.max_series)
         self._by_plugin = Series(config.max_series)
         self._tally = AttemptTally(config.remembered_attempts, self._count_rejection)
 
-    def add(self, batch: Batch, now: int) -> Taken:  # noqa: ARG002 - nothing here depends on the time
+    def add(self, batch: Batch, now: int) -> Taken:
         """Count, and pass the batch on."""
+        self._pending.expire(now)
         for group in batch.groups:
             if REFUSAL in group.spans or _ROOT in group.spans:
-                self._look_at(group)
+                self._look_at(group, now)
         return Taken((batch,))
+
+    def expire(self, now: int, limit: int) -> Sequence[Batch]:  # noqa: ARG002 - as every processor
+        """Forget Pods that were not tried for long; nothing leaves."""
+        self._pending.expire(now)
+        return ()
+
+    def deadline(self) -> int | None:
+        """Return when the next Pod is forgotten."""
+        return self._pending.deadline()
 
     def drain(self, now: int) -> Sequence[Batch]:  # noqa: ARG002
         """Count what still awaits its root."""
         self._tally.forget_all()
+        self._gauges.close()
         return ()
 
     def take_over(self, predecessor: "SchedulingMetrics", now: int) -> None:  # noqa: ARG002
         """Take what the other one remembers of attempts."""
         self._tally.take_over(predecessor._tally)
+        self._pending.take_over(predecessor._pending)
+        predecessor._gauges.close()
 
-    def _look_at(self, group: Group) -> None:
+    def _look_at(self, group: Group, now: int) -> None:
         refused = [rejection for raw in split(group.spans) for rejection in read_rejections(raw)]
         if refused:
             self._tally.note_refusals(group.trace_id, _by_plugin(refused))
         for attempt in attempts_in(group.spans):
-            self._note_root(attempt)
+            self._note_root(attempt, now)
 
-    def _note_root(self, attempt: Attempt) -> None:
-        if not self._tally.note_root(attempt.trace_id, attempt.profile, partial(_in_message, attempt)):
+    def _note_root(self, attempt: Attempt, now: int) -> None:
+        self._pending.attempted(attempt, now)
+        if not self._tally.note_root(attempt, partial(_in_message, attempt)):
             return
         labels = self._by_result.labels(attempt.profile, attempt.result)
         self._attempts.add(1, *labels)
         if attempt.start and attempt.end >= attempt.start:
-            self._duration.observe((attempt.end - attempt.start) / SECOND, *labels)
+            seconds = (attempt.end - attempt.start) / SECOND
+            self._duration.observe(seconds, *labels, trace_id=attempt.trace_id, moment=attempt.end)
         if attempt.queue_wait is not None:
-            self._waited.observe(attempt.queue_wait / SECOND, *labels)
+            seconds = attempt.queue_wait / SECOND
+            self._waited.observe(seconds, *labels, trace_id=attempt.trace_id, moment=attempt.end or attempt.start)
 
-    def _count_rejection(self, profile: str, plugin: str, nodes: int) -> None:
+    def _count_rejection(self, trace_id: bytes, profile: str, plugin: str, nodes: int, failed_for_it: bool) -> None:
         labels = self._by_plugin.labels(plugin, profile)
-        self._rejections.add(1, *labels)
+        if failed_for_it:
+            self._pending.refused(trace_id, plugin)
+            self._rejections.add(1, *labels)
         self._rejected_nodes.add(nodes, *labels)
 
+    def _waiting(self) -> Mapping[tuple[str, ...], float]:
+        return self._told(self._pending.counts(), add)
 
-def _in_message(attempt: Attempt) -> Mapping[str, int]:
+    def _waiting_since(self) -> Mapping[tuple[str, ...], float]:
+        return self._told(self._pending.since(), min)
+
+    def _told(
+        self, values: Mapping[tuple[str, str], float], combine: Callable[[float, float], float]
+    ) -> Mapping[tuple[str, ...], float]:
+        found: dict[tuple[str, ...], float] = {}
+        for key, value in values.items():
+            labels = self._by_plugin.labels(*key)
+            found[labels] = combine(found[labels], value) if labels in found else value
+        return found
+
+
+def _in_message(attempt: Attempt) -> Mapping[str, SaidNo]:
+    if running := _RUNNING.match(attempt.message):
+        return {running["plugin"]: SaidNo(0, to_nodes_only=False)}
     return _by_plugin(read_message(attempt.message).rejections)
 
 
-def _by_plugin(rejections: Sequence[Rejection]) -> Mapping[str, int]:
-    """Return the nodes that each plugin said no to; rejections that name no plugin are left out."""
-    nodes: dict[str, int] = {}
+def _by_plugin(rejections: Sequence[Rejection]) -> Mapping[str, SaidNo]:
+    """Return what each plugin said no to; rejections that name no plugin are left out."""
+    found: dict[str, SaidNo] = {}
     for rejection in rejections:
         if rejection.plugin:
-            nodes[rejection.plugin] = nodes.get(rejection.plugin, 0) + max(0, rejection.nodes or 0)
-    return nodes
+            nodes, only = found.get(rejection.plugin, SaidNo(0, to_nodes_only=True))
+            only = only and rejection.point in _OF_NODES
+            found[rejection.plugin] = SaidNo(nodes + max(0, rejection.nodes or 0), only)
+    return found
 
 
 def _seconds(bounds: Sequence[int]) -> list[float]:

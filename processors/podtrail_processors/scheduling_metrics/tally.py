@@ -2,20 +2,48 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from podtrail.otlp import Attempt
+
+
+class SaidNo(NamedTuple):
+    """What a plugin said no to in an attempt."""
+
+    nodes: int
+    to_nodes_only: bool
+    """And to nothing else, such as the bind."""
+
+
+class EndedAttempt(NamedTuple):
+    """How an attempt ended, as its root tells."""
+
+    profile: str
+    failed: bool
+    with_error: bool
 
 
 @dataclass(slots=True)
 class SeenAttempt:
     """An attempt of which something has been seen."""
 
-    profile: str | None = None
+    ended: EndedAttempt | None = None
     """None while its root is awaited."""
-    refused: dict[str, int] = field(default_factory=dict)
-    """The nodes that a plugin said no to, by plugin; a plugin is told once."""
+    refused: dict[str, SaidNo] = field(default_factory=dict)
+    """By plugin; a plugin is told once."""
+
+    def kept_from_it(self, no: SaidNo) -> bool:
+        """Return whether a plugin's no is why the attempt failed; so it is where nobody knows how it ended.
+
+        One that succeeded found another node, and one that ends with an error had found one.
+        """
+        if self.ended is None:
+            return True
+        return self.ended.failed and not (no.to_nodes_only and self.ended.with_error)
 
 
-Tell = Callable[[str, str, int], None]
-"""Takes profile, plugin and number of nodes."""
+Tell = Callable[[bytes, str, str, int, bool], None]
+"""Takes trace id, profile, plugin, number of nodes, and whether that is why the attempt failed."""
 
 
 class AttemptTally:
@@ -29,26 +57,26 @@ class AttemptTally:
         self._tell = tell
         self._attempts: dict[bytes, SeenAttempt] = {}
 
-    def note_refusals(self, trace_id: bytes, refused: Mapping[str, int]) -> None:
-        """Take the plugins that said no in an attempt, with their numbers of nodes."""
+    def note_refusals(self, trace_id: bytes, refused: Mapping[str, SaidNo]) -> None:
+        """Take the plugins that said no in an attempt."""
         known = self._known(trace_id)
-        for plugin, nodes in refused.items():
+        for plugin, no in refused.items():
             if plugin not in known.refused:
-                known.refused[plugin] = nodes
-                if known.profile is not None:
-                    self._tell(known.profile, plugin, nodes)
+                known.refused[plugin] = no
+                if known.ended is not None:
+                    self._tell(trace_id, known.ended.profile, plugin, no.nodes, known.kept_from_it(no))
         self._forget_surplus()
 
-    def note_root(self, trace_id: bytes, profile: str, read: Callable[[], Mapping[str, int]]) -> bool:
+    def note_root(self, root: Attempt, read: Callable[[], Mapping[str, SaidNo]]) -> bool:
         """Take the root of an attempt; `read` what it says itself of plugins for want of better. Is it the first?"""
-        known = self._known(trace_id)
-        if known.profile is not None:
+        known = self._known(root.trace_id)
+        if known.ended is not None:
             return False
-        known.profile = profile
+        known.ended = EndedAttempt(root.profile, root.failed, root.result == "Error")
         if not known.refused:
             known.refused.update(read())
-        for plugin, nodes in known.refused.items():
-            self._tell(profile, plugin, nodes)
+        for plugin, no in known.refused.items():
+            self._tell(root.trace_id, root.profile, plugin, no.nodes, known.kept_from_it(no))
         self._forget_surplus()
         return True
 
@@ -60,17 +88,19 @@ class AttemptTally:
 
     def _forget_surplus(self) -> None:
         while len(self._attempts) > self._most:
-            self._forget(self._attempts.pop(next(iter(self._attempts))))
+            self._forget_first()
 
     def forget_all(self) -> None:
         """Tell what still awaits its root."""
         while self._attempts:
-            self._forget(self._attempts.pop(next(iter(self._attempts))))
+            self._forget_first()
 
-    def _forget(self, known: SeenAttempt) -> None:
-        if known.profile is None:
-            for plugin, nodes in known.refused.items():
-                self._tell("", plugin, nodes)
+    def _forget_first(self) -> None:
+        trace_id = next(iter(self._attempts))
+        known = self._attempts.pop(trace_id)
+        if known.ended is None:
+            for plugin, no in known.refused.items():
+                self._tell(trace_id, "", plugin, no.nodes, known.kept_from_it(no))
 
     def take_over(self, other: "AttemptTally") -> None:
         """Take what another one remembers."""

@@ -8,6 +8,7 @@ from podtrail.component import Context, Taken
 from podtrail.config.types import SECOND
 from podtrail.otlp import Batch, Group
 from podtrail.otlp.columns import column_reader
+from podtrail.otlp.native import has_root
 from podtrail_processors.evidence.evidence import Evidence, Header
 from podtrail_processors.evidence.sizes import Meter
 from podtrail_processors.tail_sampling.config.sampler import Config
@@ -102,6 +103,7 @@ class TailSampling:
             self._instruments.new_traces.add(filing.opened)
         if self._bounds.exceeded(memory):
             self._decide_to_fit(now, out)
+        self.releaser.report()
         return Taken(out.batches(arrived), Batch(filing.rest, arrived) if filing.rest else None)
 
     def _file(self, filing: "_Filing") -> None:
@@ -174,7 +176,8 @@ class TailSampling:
         arrived, work = now, self._weighing.weigh_by(due, now, limit)
         while work < limit and (trace := self.memory.waiting.due_by(due)) is not None:
             work += trace.span_count + TRACE_COST
-            arrived = min(arrived, trace.arrived)
+            if trace.arrived < arrived:
+                arrived = trace.arrived
             self._decide(trace, now, out)
         departing = self.releaser.deadline()
         if work < limit and departing is not None and departing <= now:
@@ -183,6 +186,7 @@ class TailSampling:
         if not work:
             return () if counted is None else (Batch((), now),)
         self._judge.report()
+        self.releaser.report()
         self._timer.end(began, now)
         return out.batches(arrived) or (Batch((), now),)
 
@@ -251,6 +255,7 @@ class TailSampling:
         if evicted and not pending:
             self._instruments.too_early.add(evicted)
         self._judge.report()
+        self.releaser.report()
         return batches
 
     def _make_room(self, now: int, out: Released) -> bool:
@@ -289,8 +294,11 @@ class TailSampling:
 
     def _advance_at_root(self, trace: HeldTrace, group: Group, now: int) -> None:
         """Bring a trace's decision nearer if its root is among these spans."""
-        parents = self._parents(group.spans).parent_span_id
-        if len(parents) < group.span_count or _NO_PARENT in parents:
+        found = has_root(group.spans)
+        if found is None:
+            parents = self._parents(group.spans).parent_span_id
+            found = len(parents) < group.span_count or _NO_PARENT in parents
+        if found:
             self.memory.waiting.advance(trace, now + self._wait_after_root)
 
     def _is_too_large(self, trace: HeldTrace) -> bool:

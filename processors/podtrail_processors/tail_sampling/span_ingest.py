@@ -42,6 +42,7 @@ class SpanIngest(TailSampling):
         self._judge.report()
         if self._bounds.exceeded(memory):
             self._decide_to_fit(now, out)
+        self.releaser.report()
         return Taken(out.batches(batch.arrived), rest)
 
     def _take(self, ingest: Ingest, arrived: int, now: int, out: Released) -> bool:

@@ -5,7 +5,7 @@ from typing import Final
 from pydantic import Field, field_validator
 
 from podtrail.config.types import SECOND, Model, PositiveDuration
-from podtrail_processors.pod_identity import POD_UID
+from podtrail.pod_identity import POD_UID
 
 _MIB = 1 << 20
 _MOST_HOPS: Final = 8

@@ -15,7 +15,7 @@ from pydantic import (
 from podtrail.config.feature_gates import TAIL_STORAGE
 from podtrail.config.ids import parse_id
 from podtrail.config.mistakes import Mistake, Mistakes
-from podtrail.config.types import SECOND, Duration, Model, WarningPath
+from podtrail.config.types import SECOND, Model, NonNegativeDuration, WarningPath
 from podtrail_processors.tail_sampling.config.linked_traces import LinkedTracesConfig
 from podtrail_processors.tail_sampling.config.stress_relief import StressReliefConfig
 from podtrail_processors.tail_sampling.policies import conjunction, negation
@@ -26,6 +26,7 @@ from podtrail_processors.tail_sampling.policies.lenient import Int64, Uint64
 _MOST_SHARDS = 256
 _MOST_REMEMBERED = 1_000_000_000
 _OTHER_CHANCE = ("probabilistic", "rate_limiting", "bytes_limiting")
+_STORAGE = "here it is the key that keeps undecided traces on disk, and needs no gate"
 _ZERO_WHEN_NULL = ("decision_wait", "num_traces")
 
 
@@ -86,13 +87,13 @@ class DecisionCacheConfig(Model):
 class Config(Model):
     """Settings of `tail_sampling`."""
 
-    decision_wait: Duration = Field(
+    decision_wait: NonNegativeDuration = Field(
         30 * SECOND, description="A trace is decided so long after its first span; whole seconds count, at least one."
     )
-    decision_wait_after_root_received: Duration = Field(
+    decision_wait_after_root_received: NonNegativeDuration = Field(
         0, description="Or so long after its root arrived, if that is earlier; 0: off. Above a second whole ones count."
     )
-    decision_idle: Duration = Field(
+    decision_idle: NonNegativeDuration = Field(
         0,
         description="Or when no span of the trace has come for so long, if that is earlier; 0: off. Of "
         "`decision_wait`, the time after the root and this the earliest counts.",
@@ -163,7 +164,9 @@ class Config(Model):
         "the pipelines that this sampler is in.",
     )
     tail_storage: str | None = Field(
-        None, description="Accepted from the Collector; traces are held in memory, which `maximum_held_mib` bounds."
+        None,
+        description="Accepted from the Collector; traces are held in memory, which `maximum_held_mib` bounds; on "
+        "disk, too, with `storage`.",
     )
 
     @model_validator(mode="before")
@@ -248,7 +251,8 @@ class Config(Model):
             parse_id(storage)
             if TAIL_STORAGE not in (info.context or {}).get("gates", ()):
                 raise ValueError(
-                    f'requires the "{TAIL_STORAGE}" feature gate to be enabled, use --feature-gates=+{TAIL_STORAGE}'
+                    f'requires the "{TAIL_STORAGE}" feature gate to be enabled, use --feature-gates=+{TAIL_STORAGE}; '
+                    f"did you mean storage? {_STORAGE}"
                 )
         return storage
 
@@ -264,7 +268,8 @@ class Config(Model):
         if self.expected_new_traces_per_sec:
             found.append((("expected_new_traces_per_sec",), "has no effect: nothing is allocated in advance"))
         if self.tail_storage:
-            found.append((("tail_storage",), "has no effect: traces are held in memory, up to maximum_held_mib"))
+            text = f"has no effect: traces are held in memory, up to maximum_held_mib; did you mean storage? {_STORAGE}"
+            found.append((("tail_storage",), text))
         if self.num_shards > 1:
             text = "makes nothing faster here; num_traces, caches and rates are divided among the shards"
             found.append((("num_shards",), text))
@@ -291,6 +296,15 @@ class Config(Model):
                 if policy.type == "drop":
                     text = "with span-ingest no trace is kept: it may still match, and holds every yes back till then"
                     found.append((("policies", at), text))
+        return found
+
+    def warnings_in_partitions(self) -> list[tuple[WarningPath, str]]:
+        """Return what has no effect in a partition."""
+        stress = self.stress_relief.warnings_in_partitions(bounded=bool(self.maximum_held_mib))
+        found: list[tuple[WarningPath, str]] = [(("stress_relief", *below), text) for below, text in stress]
+        if self.drop_pending_traces_on_shutdown:
+            text = "has no effect: what is undecided when podtrail stops is decided by the partition's next owner"
+            found.append((("drop_pending_traces_on_shutdown",), text))
         return found
 
     def _hardly_meant(self, policy: TopPolicy) -> Iterator[str]:

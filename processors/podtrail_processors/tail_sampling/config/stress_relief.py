@@ -58,6 +58,32 @@ class StressReliefConfig(Model):
             return [(("mode",), "without memory_limit_mib and maximum_lag only maximum_held_mib can bring relief")]
         return []
 
+    def warnings_in_partitions(self, *, bounded: bool) -> list[tuple[WarningPath, str]]:
+        """Return what has no effect in a partition.
+
+        Args:
+            bounded: whether there is a `maximum_held_mib`.
+        """
+        if self.mode != "auto":
+            return []
+        found: list[tuple[WarningPath, str]] = []
+        if self.memory_limit_mib:
+            found.append(
+                (
+                    ("memory_limit_mib",),
+                    "has no effect: whoever reads a partition again decides the same, in any process",
+                )
+            )
+        if self.maximum_lag and "maximum_lag" in self.model_fields_set:
+            found.append(
+                (("maximum_lag",), "has no effect: a partition has the time of its records, in which nothing is late")
+            )
+        if not bounded:
+            found.append(
+                (("mode",), "has no effect: only maximum_held_mib can bring relief in a partition, and it is not set")
+            )
+        return found
+
     def shared_among(self, shards: int) -> "StressReliefConfig":
         """Return the settings of one of so many samplers."""
         return self.model_copy(update={"errors_per_second": self.errors_per_second / shards})

@@ -80,6 +80,8 @@ class Releaser:
         self._rescued = _rescued_counter(context.metrics) if config.rescue_late_errors else None
         self._left_over: list[Resting] = []
         self._left_over_due = 0
+        self._ages: dict[int, int] = {}
+        """How many traces were forgotten since the last report, by their age in seconds."""
 
     def decided(
         self,
@@ -175,7 +177,7 @@ class Releaser:
             return None
         groups = self.inscribed([group], rescue)
         out.groups.extend(groups)
-        self._tell(group.trace_id, rescue, groups, group.span_count, now, now, out)
+        self._tell(group.trace_id, rescue, groups, group.span_count, now, now, out, late=True)
         self.remembered.rescue(group.trace_id, rescue.policy)
         trace = self.memory.traces.get(group.trace_id)
         if trace is not None and trace.state is not None:
@@ -202,20 +204,28 @@ class Releaser:
         else:
             self.ledger.sampled_out += group.span_count
         if _ROOT in group.spans:
-            self._tell(group.trace_id, late, [group], group.span_count, now, now, out)
+            self._tell(group.trace_id, late, [group], group.span_count, now, now, out, late=True)
 
     def conclude(
         self, trace: HeldTrace, judgement: Judgement, groups: Sequence[Group], at: int | None, now: int, out: Released
     ) -> None:
         """Let a trace go for good: book it, pass it on if it is kept, tell of it, and remember the decision."""
-        if judgement.decision == "sampled":
+        decision, policy, _, _, threshold, _ = judgement
+        trace_id, spans = trace.trace_id, trace.span_count
+        if decision == "sampled":
             out.groups.extend(groups)
         elif self._passes_all:
             out.groups.extend(spared(groups, judgement))
         else:
-            self.ledger.sampled_out += trace.span_count
-        self._tell(trace.trace_id, judgement, groups, trace.span_count, trace.arrived, now, out)
-        self._remember(trace, judgement, at, now)
+            self.ledger.sampled_out += spans
+        self._tell(trace_id, judgement, groups, spans, trace.arrived, now, out)
+        cached = self.remembered.active and self.remembered.put(trace_id, decision, policy, threshold)
+        if trace.state is FORGOTTEN:
+            return
+        if cached:
+            self.forget(trace, now)
+        else:  # remembered by the emptied trace
+            trace.close(FinalDecision(decision, at, threshold))
 
     def _tell(
         self,
@@ -226,29 +236,26 @@ class Releaser:
         arrived: int,
         now: int,
         out: Released,
+        *,
+        late: bool = False,
     ) -> None:
         decision, policy, reason, votes, _, explainer = judgement
         dry = self._passes_all
         out.verdicts.append(
-            Verdict(trace_id, decision, policy, reason, now, arrived, spans, votes, groups, explainer, dry)
+            Verdict(trace_id, decision, policy, reason, now, arrived, spans, votes, groups, explainer, dry, late)
         )
-
-    def _remember(self, trace: HeldTrace, judgement: Judgement, at: int | None, now: int) -> None:
-        """Remember a decision: in a cache if there is one, else by keeping the emptied trace in memory."""
-        remembered = self.remembered
-        decision, policy, threshold = judgement.decision, judgement.policy, judgement.threshold
-        cached = remembered.active and remembered.put(trace.trace_id, decision, policy, threshold)
-        if trace.state is FORGOTTEN:
-            return
-        if cached:
-            self.forget(trace, now)
-        else:
-            trace.close(FinalDecision(decision, at, threshold))
 
     def forget(self, trace: HeldTrace, now: int) -> None:
         """Forget a trace that is in memory."""
         self.memory.forget(trace)
-        self.instruments.removal_age.observe((now - trace.arrived) // SECOND)
+        age = (now - trace.arrived) // SECOND
+        self._ages[age] = self._ages.get(age, 0) + 1
+
+    def report(self) -> None:
+        """Count what was forgotten since the last report: most traces of a tick are of one age."""
+        for age, times in self._ages.items():
+            self.instruments.removal_age.observe(age, times=times)
+        self._ages.clear()
 
     def inscribed(
         self, groups: Sequence[Group], judgement: Judgement, composite_policy: str | None = None

@@ -109,9 +109,11 @@ class StressRelief:
         self._times = [0, 0]
         """How many traces were decided in this time of stress, and how many of them kept."""
         metrics = context.metrics
-        active = metrics.gauge(_PREFIX + "stress_relief_active", "Whether new traces are decided at once: 1 or 0.")
+        active = metrics.gauge(
+            _PREFIX + "stress_relief_active", "Whether new traces are decided at once: 1 or 0.", combine=max
+        )
         active.read_from(lambda: float(self._stress.since is not None))
-        level = metrics.gauge(_PREFIX + "stress_level", "The level of stress, in percent.")
+        level = metrics.gauge(_PREFIX + "stress_level", "The level of stress, in percent.", combine=max)
         level.read_from(lambda: self._level.percentage)
         self._decided = metrics.counter(
             _PREFIX + "traces_decided_under_stress", "Traces decided at once by stress_relief.", ("decision",)

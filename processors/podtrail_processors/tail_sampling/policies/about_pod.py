@@ -3,6 +3,7 @@
 from typing import Final
 
 from podtrail.otlp import Decision
+from podtrail.otlp.native import has
 from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig
 
@@ -28,7 +29,7 @@ class AboutPod(Evaluator):
         """Look for a sign."""
         raw = trace.raw
         for sign in _SIGNS:
-            if sign in raw:
+            if has(raw, sign):
                 return "sampled"
         return "not_sampled"
 

@@ -38,7 +38,7 @@ class Attempts(Learner[Tried]):
 
     def learn(self, attempt: Attempt, trace: Evidence) -> Tried:
         """Count it."""
-        number = self._tries.count(attempt, trace.now)
+        number = self._tries.count(attempt, trace.cluster, trace.now)
         return Tried(attempt.span_id, number >= self._at_least, pod_of(attempt), number)
 
     def told(self, finding: Tried) -> str:

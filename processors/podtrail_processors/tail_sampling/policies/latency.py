@@ -49,10 +49,10 @@ class Latency(Evaluator):
 
     def because(self, trace: Evidence) -> str:
         """Tell how long the trace took."""
-        starts, ends = trace.columns.start_time_unix_nano, trace.columns.end_time_unix_nano
-        if self._beyond is not None or not starts or not ends:
+        first, last, _ = trace.extent
+        if self._beyond is not None or not first or not last:
             return self.reason
-        return f"it took {(max(ends) - min(starts)) // MILLISECOND} ms, longer than {self._threshold_ms} ms"
+        return f"it took {(last - first) // MILLISECOND} ms, longer than {self._threshold_ms} ms"
 
     def why_not(self, trace: Evidence) -> str:
         """Tell how long the trace took, and its longest span."""

@@ -13,8 +13,8 @@ from pydantic import Field
 
 from podtrail.config.types import MINUTE, PositiveDuration, WarningPath, format_duration
 from podtrail.otlp import Attempt
+from podtrail.recent import Recent
 from podtrail_processors.evidence.evidence import Evidence
-from podtrail_processors.recent import Recent
 from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig
 from podtrail_processors.tail_sampling.voting.learner import Learner
 from podtrail_processors.tail_sampling.voting.recent_quantile import RecentQuantile

@@ -16,9 +16,9 @@ from pydantic import Field
 
 from podtrail.config.types import HOUR, PositiveDuration, format_duration
 from podtrail.otlp import Attempt, Rejection
+from podtrail.recent import Recent
 from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.evidence.refusals import refusals_in
-from podtrail_processors.recent import Recent
 from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig
 from podtrail_processors.tail_sampling.voting.learner import Learner
 from podtrail_processors.tail_sampling.voting.words import cut, lasting, refusals

@@ -4,13 +4,12 @@ FNV-1a (64 bits) over salt and trace id, so that samplers with the same salt cho
 """
 
 import math
-from collections.abc import Iterable
 from fractions import Fraction
 
 from pydantic import Field
 
 from podtrail.config.types import WarningPath
-from podtrail.otlp import Decision
+from podtrail.otlp import Decision, native
 from podtrail_processors.evidence.evidence import Evidence
 from podtrail_processors.probability import ALWAYS, NEVER, threshold_for
 from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig
@@ -20,11 +19,14 @@ _OFFSET, _PRIME, _MASK = 0xCBF29CE484222325, 0x100000001B3, 2**64 - 1
 _MANTISSA = 64
 
 
-def fnv1a(data: Iterable[int], state: int = _OFFSET) -> int:
+def fnv1a(data: bytes, state: int = _OFFSET) -> int:
     """Return the FNV-1a hash of bytes; `state` is the hash of what stands before them."""
+    known = native.fnv1a(data, state)
+    if known is not None:
+        return known
     for byte in data:
-        state = ((state ^ byte) * _PRIME) & _MASK
-    return state
+        state = (state ^ byte) * _PRIME  # what is beyond 64 bits changes nothing below, and is cut off once
+    return state & _MASK
 
 
 def threshold(percentage: float) -> int:

@@ -6,10 +6,10 @@ which means yes and is the reason; a class is made once with `args` and has a me
 With `num_shards` one is made for each shard; checking a configuration makes one, too, and a reload makes a new one.
 A reload does not read the code of a module anew that is already imported: start again for that.
 
-An exception leaves the policy without a vote on the trace; it is counted in `podtrail_python_policy_errors` and logged
-at most once a minute. A policy that keeps taking longer than its `budget` is switched off with a line in the log, shows
-in `podtrail_python_policy_switched_off`, and has no vote until the configuration is loaded anew. (In a replay no time
-is measured.) A vote that never ends can't be interrupted.
+An exception leaves the policy without a vote on the trace; it is counted in `podtrail_python_policy_errors_total` and
+logged at most once a minute. A policy that keeps taking longer than its `budget` is switched off with a line in the
+log, shows in `podtrail_python_policy_switched_off`, and has no vote until the configuration is loaded anew. (In a
+replay no time is measured.) A vote that never ends can't be interrupted.
 """
 
 from typing import Any

@@ -40,12 +40,13 @@ class PythonEvaluator(Evaluator):
         self._stopwatch = context.stopwatch
         self._label = label_of(context.id, name)
         self._errors = context.metrics.counter(
-            "podtrail_python_policy_errors", "Votes of a Python policy that raised an exception.", ("policy",)
+            "podtrail_python_policy_errors_total", "Votes of a Python policy that raised an exception.", ("policy",)
         )
         context.metrics.gauge(
             "podtrail_python_policy_switched_off",
             "1 for a Python policy that was switched off because it kept exceeding its budget.",
             ("policy",),
+            combine=max,
         ).read_from(lambda: int(self._off), self._label)
 
     def vote(self, trace: Evidence) -> Decision:

@@ -39,7 +39,7 @@ class Recovered(Learner[Recovery]):
 
     def learn(self, attempt: Attempt, trace: Evidence) -> Recovery:
         """Count it, if it failed."""
-        failures = self._tries.count(attempt, trace.now) - 1
+        failures = self._tries.count(attempt, trace.cluster, trace.now) - 1
         yes = attempt.result == "Success" and failures >= self._min_failures
         return Recovery(attempt.span_id, yes, pod_of(attempt), cut(attempt.result), failures)
 

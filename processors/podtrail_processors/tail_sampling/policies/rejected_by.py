@@ -28,7 +28,7 @@ class RejectedBy(Evaluator):
 
     def __init__(self, plugins: frozenset[str], min_nodes: int, points: frozenset[str], reason: str) -> None:
         self._plugins = plugins
-        self._encoded = [plugin.encode() for plugin in plugins]
+        self._encoded = [plugin.encode() for plugin in sorted(plugins)]
         self._min_nodes = min_nodes
         self._points = points
         self._text = reason

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from podtrail.otlp import ROOT_NAME, Decision, read_key_value
+from podtrail.otlp.native import has
 from podtrail_processors.evidence.evidence import Evidence, Reads
 from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig
 from podtrail_processors.tail_sampling.voting.words import shown, some
@@ -23,7 +24,7 @@ class SchedulingResult(Evaluator):
         self.reason = f"the attempt ended {' or '.join(sorted(results))}"
         self._results = results
         # With its length before it, as texts stand in a message: a plugin is called NodeUnschedulable.
-        self._encoded = [bytes([len(result)]) + result.encode() for result in results]
+        self._encoded = [bytes([len(result)]) + result.encode() for result in sorted(results)]
 
     def vote(self, trace: Evidence) -> Decision:
         """Look at the roots; phases and plugins have results of their own, which do not count here."""
@@ -46,11 +47,11 @@ class SchedulingResult(Evaluator):
     def _found_in(self, trace: Evidence) -> str:
         raw = trace.raw
         for result in self._encoded:
-            if result in raw:
+            if has(raw, result):
                 break
         else:
             return ""
-        if _KEY_BYTES not in raw or _ROOT not in raw:
+        if not (has(raw, _KEY_BYTES) and has(raw, _ROOT)):
             return ""
         for span in trace.detailed:
             if span.name == _ROOT:

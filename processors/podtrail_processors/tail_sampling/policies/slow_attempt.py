@@ -59,9 +59,9 @@ class SlowAttempt(Evaluator):
 
     def slow_span(self, trace: Evidence) -> SpanFields | None:
         """Return the first span that took too long."""
-        starts, ends = trace.columns.start_time_unix_nano, trace.columns.end_time_unix_nano
+        first, last, _ = trace.extent
         # No span is longer than its trace, which is soon measured.
-        if not starts or not ends or max(ends) - min(starts) <= self._shortest or _ROOT not in trace.raw:
+        if last - first <= self._shortest or _ROOT not in trace.raw:
             return None
         limit_of = self._limits.get
         for span in trace.detailed:

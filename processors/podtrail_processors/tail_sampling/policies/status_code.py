@@ -12,8 +12,7 @@ from podtrail_processors.tail_sampling.policies.lenient import Texts
 from podtrail_processors.tail_sampling.voting.evaluator import Evaluator, PolicyConfig
 from podtrail_processors.tail_sampling.voting.words import cut, name_of
 
-_UNSET = 0
-_CODES = {"UNSET": _UNSET, "OK": 1, "ERROR": 2}
+_CODES = {"UNSET": 0, "OK": 1, "ERROR": 2}
 _NAMES = {code: name for name, code in _CODES.items()}
 
 
@@ -26,13 +25,10 @@ class StatusCode(Evaluator):
         self.reason = f"a span has status {' or '.join(names)}"
         self._names = " or ".join(names)
         self._codes = tuple({_CODES[name] for name in names})
-        self._unset = _UNSET in self._codes
 
     def vote(self, trace: Evidence) -> Decision:
-        """Look at the codes of all spans; those that have none are unset."""
-        codes = trace.columns.status.code
-        if self._unset and len(codes) < trace.span_count:
-            return "sampled"
+        """Look at the codes of all spans."""
+        codes = trace.statuses
         for code in self._codes:
             if code in codes:
                 return "sampled"

@@ -35,11 +35,12 @@ def publish(throughput: Throughput, unit: str, metrics: Metrics, policy: str) ->
         (f"seen_{unit}_per_second", "What comes of a key, smoothed.", _seen, _sum),
         (f"kept_{unit}_per_second", "What is kept of a key, smoothed.", _kept, _sum),
     ):
-        gauge = metrics.gauge(_PREFIX + name, help, ("policy", "key"))
-        if not isinstance(gauge.source, _Shown):
+        gauge = metrics.gauge(_PREFIX + name, help, ("policy", "key"), combine)
+        if not gauge.sources:
             gauge.read_all_from(_Shown(figure, combine))
-        assert isinstance(gauge.source, _Shown)
-        gauge.source.of[throughput] = policy
+        (shown,) = gauge.sources.values()
+        assert isinstance(shown, _Shown)
+        shown.of[throughput] = policy
     folded = metrics.counter(
         _PREFIX + "keys_folded", "Traces that share a probability with others, for there are max_keys.", ("policy",)
     )

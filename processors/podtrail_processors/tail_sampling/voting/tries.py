@@ -4,7 +4,7 @@ from collections.abc import Callable
 from hashlib import blake2b
 
 from podtrail.otlp import Attempt
-from podtrail_processors.recent import Reason, Recent
+from podtrail.recent import Reason, Recent
 
 _LONGEST_KEY = 128
 
@@ -20,10 +20,10 @@ class Tries:
         """Remember so many Pods, each as long as the last attempt is not older than `forget_after` nanoseconds."""
         self._of: Recent[str, int] = Recent(limit, forget_after, forgotten)
 
-    def count(self, attempt: Attempt, now: int) -> int:
-        """Count an attempt decided at `now`; return its number, 1 for a Pod's first."""
+    def count(self, attempt: Attempt, cluster: str, now: int) -> int:
+        """Count an attempt in a cluster ("": not said), decided at `now`; return its number, 1 for a Pod's first."""
         self._of.expire(now)
-        key = _key(attempt)
+        key = _key(attempt, cluster)
         if not key:
             return max(1, attempt.declared)
         number = max((self._of.get(key) or 0) + 1, attempt.declared)
@@ -38,7 +38,7 @@ class Tries:
         self._of.move_in(other._of)
 
 
-def _key(attempt: Attempt) -> str:
+def _key(attempt: Attempt, cluster: str) -> str:
     """Return what tells a Pod from others: its uid, else its place; "" when the root says neither."""
-    key = attempt.pod_uid or (f"{attempt.namespace}/{attempt.name}" if attempt.name else "")
+    key = attempt.pod_uid or (f"{cluster}:{attempt.namespace}/{attempt.name}" if attempt.name else "")
     return key if len(key) <= _LONGEST_KEY else blake2b(key.encode(), digest_size=16).hexdigest()

@@ -1,9 +1,9 @@
 """What links a trace with others, read off its spans: links, values that they share, the Pods that they are about."""
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
-from podtrail.otlp import Value, read_key_value, resource_attributes, span_reader
+from podtrail.otlp import CLUSTER_NAME, Value, read_key_value, resource_attributes, span_reader
 from podtrail.otlp.byte_search import (
     AttributeSearch,
     attributes_among,
@@ -12,8 +12,8 @@ from podtrail.otlp.byte_search import (
     linked_traces,
     spans_with,
 )
-from podtrail_processors.evidence.evidence import Header
-from podtrail_processors.pod_identity import (
+from podtrail.otlp.native import has
+from podtrail.pod_identity import (
     AUDIT_ID,
     PLACE_MARK,
     POD_UID,
@@ -21,8 +21,11 @@ from podtrail_processors.pod_identity import (
     REQUEST_KEYS,
     RUNTIME_KEYS,
     Sighting,
+    cluster_of,
+    in_cluster,
     sighting_of_request,
 )
+from podtrail_processors.evidence.evidence import Header
 
 Key = bytes | tuple[str, str]
 """What traces share: a trace id, an attribute as its KeyValue message, or what the API server says of a Pod."""
@@ -38,6 +41,7 @@ _NO_TRACE: Final = bytes(_TRACE_ID_BYTES)
 _CONFIGURATION: Final = key_value("podtrail.link.type", "configuration")
 _UID_MARK: Final = POD_UID.encode()
 _AUDIT_MARK: Final = AUDIT_ID.encode()
+_CLUSTER_MARK: Final = CLUSTER_NAME.encode()
 _EVENTS_MARK: Final = b"/events/"
 _RUNTIME_MARK: Final = b".id"
 _IDS_OF_ONE: Final = 2
@@ -54,9 +58,22 @@ _EMPTY: Final = frozenset(key_value("k", value)[len(b"\n\1k") :] for value in _E
 """What stands behind the key where an attribute is empty, which is nothing to share."""
 
 
-Joins = tuple[dict[Key, None], Sequence[Sighting]]
-"""What links a trace with others: its own id, those it links to and values of attributes; and the Pods of which it says
-the place without the uid."""
+class Joins(NamedTuple):
+    """What links a trace with others."""
+
+    keys: dict[Key, None]
+    """Its own id, those it links to and values of attributes."""
+    nameless: Sequence[Sighting]
+    """The Pods of which it says the place without the uid."""
+    cluster: str
+    """Which it is of, as `cluster_of` has it."""
+
+
+class _OfResource(NamedTuple):
+    """What a resource adds."""
+
+    pairs: Sequence[bytes]
+    cluster: str
 
 
 class JoinReader:
@@ -68,7 +85,7 @@ class JoinReader:
         self._runtime = [AttributeSearch(key) for key in RUNTIME_KEYS]
         self._others = [AttributeSearch(key) for key in keys if key != POD_UID]
         self._keys = keys
-        self._resources: dict[bytes, Sequence[bytes]] = {}
+        self._resources: dict[bytes, _OfResource] = {}
         self._read_links = span_reader(("links",))
         self._read = span_reader(("attributes", "kind", "name", "start_time_unix_nano"))
 
@@ -79,38 +96,44 @@ class JoinReader:
         keys: dict[Key, None] = {trace_id: None}
         for target in linked_traces(spans, _MOST_LINKS) if links is None else link_targets(links, _MOST_LINKS):
             keys[target] = None
-        if _CONFIGURATION in spans:
+        if has(spans, _CONFIGURATION):
             for target in self._configurations(trace_id, spans):
                 if target != trace_id:
                     keys.pop(target, None)
         keys.pop(_NO_TRACE, None)
-        resources = self._resources
-        for header in headers:
-            pairs = resources.get(header[0])
-            if pairs is None:
-                pairs = self._of_resource(header[0])
-            for pair in pairs:
-                keys[pair] = None
+        cluster = self._resource_keys(headers, keys)
         for search in self._others:
             for pair in search.in_spans(spans, _MOST_VALUES):
                 if not _is_empty(pair):
                     keys[_unlike_ids(pair)] = None
         if self._uid_search is None:
-            return keys, ()
+            return Joins(keys, (), cluster)
         named = False
         for pair in self._uid_search.in_spans(spans, _MOST_VALUES):
             if not _is_empty(pair):
                 keys[pair] = None
                 named = True
-        if _RUNTIME_MARK in spans:
+        if has(spans, _RUNTIME_MARK):
             self._runtime_ids(spans, keys)
+        nameless: Sequence[Sighting] = ()
         if named:
-            return keys, ()
-        if PODS_MARK in spans and (PLACE_MARK in spans or _AUDIT_MARK in spans):
-            return keys, self._requests(trace_id, spans, keys)
-        if _EVENTS_MARK in spans:
-            return keys, [one for one in self._sightings(trace_id, spans, _EVENTS_MARK, 1) if one.place]
-        return keys, ()
+            pass
+        elif has(spans, PODS_MARK) and (has(spans, PLACE_MARK) or has(spans, _AUDIT_MARK)):
+            nameless = self._requests(trace_id, spans, cluster, keys)
+        elif has(spans, _EVENTS_MARK):
+            nameless = [one for one in self._sightings(trace_id, spans, cluster, _EVENTS_MARK, 1) if one.place]
+        return Joins(keys, nameless, cluster)
+
+    def _resource_keys(self, headers: Iterable[Header], keys: dict[Key, None]) -> str:
+        """Put what resources share among the keys; return the cluster that the first which says one is of."""
+        resources = self._resources
+        cluster = ""
+        for header in headers:
+            known = resources.get(header[0]) or self._of_resource(header[0])
+            cluster = cluster or known.cluster
+            for pair in known.pairs:
+                keys[pair] = None
+        return cluster
 
     def _configurations(self, trace_id: bytes, spans: bytes) -> Iterable[bytes]:
         """Return the traces that a trace links to as the change that made the scheduler's configuration.
@@ -128,38 +151,39 @@ class JoinReader:
                 if isinstance(value, str) and value:
                     keys[RUNTIME, value] = None
 
-    def _requests(self, trace_id: bytes, spans: bytes, keys: dict[Key, None]) -> Sequence[Sighting]:
+    def _requests(self, trace_id: bytes, spans: bytes, cluster: str, keys: dict[Key, None]) -> Sequence[Sighting]:
         """Return the places of Pods that requests to the API server are about; put audit ids among the keys."""
-        told = list(self._sightings(trace_id, spans, PLACE_MARK, _MOST_REQUESTS))
-        for one in told or self._sightings(trace_id, spans, PODS_MARK, _MOST_REQUESTS):
+        told = list(self._sightings(trace_id, spans, cluster, PLACE_MARK, _MOST_REQUESTS))
+        for one in told or self._sightings(trace_id, spans, cluster, PODS_MARK, _MOST_REQUESTS):
             if one.audit_id:
                 keys[AUDIT_ID, one.audit_id] = None
         return list({one.place: one for one in reversed(told) if one.place}.values())
 
-    def pods(self, trace_id: bytes, spans: bytes) -> Sequence[Sighting]:
-        """Return the Pods of which a trace says both place and uid."""
-        sightings = self._sightings(trace_id, spans, _UID_MARK, _MOST_VALUES)
+    def pods(self, trace_id: bytes, spans: bytes, cluster: str) -> Sequence[Sighting]:
+        """Return the Pods of which a trace of a cluster says both place and uid."""
+        sightings = self._sightings(trace_id, spans, cluster, _UID_MARK, _MOST_VALUES)
         return [one for one in sightings if one.uid and one.place]
 
-    def _sightings(self, trace_id: bytes, spans: bytes, mark: bytes, most: int) -> Iterable[Sighting]:
+    def _sightings(self, trace_id: bytes, spans: bytes, cluster: str, mark: bytes, most: int) -> Iterable[Sighting]:
         for span in self._read(b"".join(spans_with(mark, spans, trace_id, most))):
             attributes = attributes_among(span.attributes, REQUEST_KEYS)
             if attributes:
                 name = span.name.decode()
                 sighting = sighting_of_request(attributes, name, span.kind, span.start_time_unix_nano)
                 if sighting is not None:
-                    yield sighting
+                    yield sighting._replace(place=in_cluster(cluster, sighting.place)) if cluster else sighting
 
-    def _of_resource(self, resource: bytes) -> Sequence[bytes]:
+    def _of_resource(self, resource: bytes) -> _OfResource:
         found: list[bytes] = []
+        cluster = cluster_of(resource_attributes(resource)) if _CLUSTER_MARK in resource else ""
         if any(key.encode() in resource for key in self._keys):
             attributes = resource_attributes(resource)
             pairs = [key_value(key, attributes[key]) for key in self._keys if key in attributes]
             found = [_unlike_ids(pair) for pair in pairs if len(pair) <= _LONGEST_PAIR and not _is_empty(pair)]
         if len(self._resources) >= _MOST_RESOURCES:
             self._resources.clear()
-        self._resources[resource] = found
-        return found
+        known = self._resources[resource] = _OfResource(found, cluster)
+        return known
 
 
 def _is_empty(pair: bytes) -> bool:

@@ -7,7 +7,7 @@ from typing import Final
 
 from podtrail.component import Counter
 from podtrail.otlp import Group
-from podtrail_processors.pod_identity import CREATE, Places, Sighting
+from podtrail.pod_identity import CREATE, Places, Sighting
 from podtrail_processors.tail_sampling.leaving.linked.joins import PLACE, JoinReader, Joins, Key, uid_key
 from podtrail_processors.tail_sampling.leaving.linked.web import Founder, LinkedTrace, Tie, Web
 
@@ -60,9 +60,9 @@ class Kin:
         """Take in what late spans of a trace say; return who is kept as it is now known."""
         before = len(node.keys)
         was_kept = node.founder is not None
-        keys, nameless = joins
-        self.web.tie(node, keys)
-        ties = self._settle(node, nameless, spans)
+        node.cluster = node.cluster or joins.cluster
+        self.web.tie(node, joins.keys)
+        ties = self._settle(node, joins.nameless, spans)
         if was_kept:
             self.kept_keys += len(node.keys) - before
             self._bound()
@@ -85,7 +85,7 @@ class Kin:
     def _learn(self, node: LinkedTrace, spans: bytes) -> Sequence[LinkedTrace]:
         """Learn which Pods were where; return the traces that this gave a Pod's uid."""
         named: list[LinkedTrace] = []
-        for pod in self._reader.pods(node.trace_id, spans):
+        for pod in self._reader.pods(node.trace_id, spans, node.cluster):
             if self._places.note(pod.place, pod.uid, pod.at):
                 sharing = self.web.sharing((PLACE, pod.place), _MOST_NAMED)
                 named += [one for one in sharing if self._name(one)]

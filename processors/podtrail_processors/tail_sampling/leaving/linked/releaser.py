@@ -82,14 +82,14 @@ class LinkedReleaser(Releaser):
         kin, raw, trace_id = self._kin, evidence.raw, trace.trace_id
         if kin.due <= now:
             kin.forget_until(now)
-        keys, nameless = self._reader.read(trace_id, raw, evidence.headers, evidence.links)
+        joins = self._reader.read(trace_id, raw, evidence.headers, evidence.links)
         if decision == "sampled":
             founder = Founder(judgement.policy, trace_id, self._quota)
-            node = LinkedTrace(trace_id, keys, 0, founder, now + self._remembered)
+            node = LinkedTrace(trace_id, joins, 0, founder, now + self._remembered)
         else:
             until = now + self._period
-            node = LinkedTrace(trace_id, keys, self._unkept, None, until - until % -self._together)
-        ties = kin.enter(node, nameless, raw)
+            node = LinkedTrace(trace_id, joins, self._unkept, None, until - until % -self._together)
+        ties = kin.enter(node, joins.nameless, raw)
         if ties:
             own = next((tie for tie in ties if tie.node is node), None)
             self._rescue([tie for tie in ties if tie is not own], now, out)
@@ -159,10 +159,10 @@ class LinkedReleaser(Releaser):
     def kept_unheld(self, trace_id: bytes, policy: str, groups: Sequence[Group], now: int, out: Released) -> None:
         """Let go what rests and is linked with a trace that was kept of which no more than this is known."""
         spans = b"".join([group.spans for group in groups])
-        keys, nameless = self._reader.read(trace_id, spans, headers_of(groups))
-        node = LinkedTrace(trace_id, keys, 0, Founder(policy, trace_id, self._quota), now + self._remembered)
+        joins = self._reader.read(trace_id, spans, headers_of(groups))
+        node = LinkedTrace(trace_id, joins, 0, Founder(policy, trace_id, self._quota), now + self._remembered)
         self._kin.forget_until(now)
-        self._rescue(self._kin.enter(node, nameless, spans), now, out)
+        self._rescue(self._kin.enter(node, joins.nameless, spans), now, out)
         self._kin.remember(node, groups)
 
     def claims(self, group: Group, now: int, out: Released) -> bool:

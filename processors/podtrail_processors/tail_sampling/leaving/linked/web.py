@@ -6,10 +6,10 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from podtrail.otlp import Group
-from podtrail_processors.pod_identity import Sighting
+from podtrail.pod_identity import Sighting
 from podtrail_processors.tail_sampling.holding.held_trace import HeldTrace
 from podtrail_processors.tail_sampling.judging.judge import Judgement
-from podtrail_processors.tail_sampling.leaving.linked.joins import LINK, Key, is_of_one_pod, is_of_pod, join_of
+from podtrail_processors.tail_sampling.leaving.linked.joins import LINK, Joins, Key, is_of_one_pod, is_of_pod, join_of
 
 _LOOKED_AT = 8
 """So many kept traces of one key and distance are asked whether they may keep another, the latest first."""
@@ -31,6 +31,7 @@ class LinkedTrace:
 
     __slots__ = (
         "at",
+        "cluster",
         "founder",
         "groups",
         "hop",
@@ -53,10 +54,12 @@ class LinkedTrace:
     size: int
     """The bytes that it takes while it rests."""
 
-    def __init__(self, trace_id: bytes, keys: dict[Key, None], hop: int, founder: Founder | None, until: int) -> None:
+    def __init__(self, trace_id: bytes, joins: Joins, hop: int, founder: Founder | None, until: int) -> None:
         self.trace_id = trace_id
-        self.keys = keys
+        self.keys = joins.keys
         """What it can share with others; its own id is one."""
+        self.cluster = joins.cluster
+        """The cluster that it is of, as `cluster_of` has it."""
         self.hop = hop
         """How many links away from one that a policy kept, 0 for that one itself; more than there may be: unkept."""
         self.founder = founder

@@ -1,4 +1,4 @@
-"""What is done with the attributes of a span, as the Collector does it."""
+"""What is done with attributes, as the Collector does it."""
 
 import hashlib
 import struct
@@ -6,13 +6,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from podtrail.config.re2 import NamedGroups, finder
 from podtrail.otlp import Value
-from podtrail_processors.attributes.config import AttributeAction
+from podtrail_processors.attribute_actions.action import AttributeAction
 from podtrail_processors.ottl import EvaluationError
 from podtrail_processors.ottl.functions.parameters import double_like, element_text, integer_like
 
 
 class Edited:
-    """The attributes of a span, and what was changed of them."""
+    """The attributes of a span or a resource, and what was changed of them."""
 
     def __init__(self, attributes: Mapping[str, Value]) -> None:
         self.now = dict(attributes)
@@ -41,17 +41,25 @@ def edit_of(action: AttributeAction) -> Edit:
     match action.action:
         case "delete":
             meant = _meant(action)
-            return lambda span: _delete(span, meant)
+            return lambda one: _delete(one, meant)
         case "hash":
             meant = _meant(action)
-            return lambda span: _hash(span, meant)
+            return lambda one: _hash(one, meant)
         case "extract":
             groups = NamedGroups(action.pattern)
-            return lambda span: _extract(span, action.key, groups)
+            return lambda one: _extract(one, action.key, groups)
         case "convert":
             convert = _CONVERSIONS[action.converted_type or "string"]
-            return lambda span: _convert(span, action.key, convert)
-    return lambda span: _put(span, action)
+            return lambda one: _convert(one, action.key, convert)
+    return lambda one: _put(one, action)
+
+
+def edited(attributes: Mapping[str, Value], edits: Iterable[Edit]) -> Edited | None:
+    """Return attributes with all that is done to them, in this order; None where nothing changes."""
+    result = Edited(attributes)
+    for edit in edits:
+        edit(result)
+    return result if result.changed or result.removed else None
 
 
 def key_needed(action: AttributeAction) -> str:
@@ -63,30 +71,30 @@ def key_needed(action: AttributeAction) -> str:
     return action.key
 
 
-def _put(span: Edited, action: AttributeAction) -> None:
+def _put(one: Edited, action: AttributeAction) -> None:
     value = action.value
     if action.from_attribute:
-        value = span.now.get(action.from_attribute)
-        if action.from_attribute not in span.now:
+        value = one.now.get(action.from_attribute)
+        if action.from_attribute not in one.now:
             if action.default_value is None:
                 return
             value = action.default_value
     elif value is None:
         value = action.default_value
-    there = action.key in span.now
+    there = action.key in one.now
     if action.action == "upsert" or there == (action.action == "update"):
-        span.set(action.key, value)
+        one.set(action.key, value)
 
 
-def _delete(span: Edited, meant: _Names) -> None:
-    for name in meant(span.now):
-        span.remove(name)
+def _delete(one: Edited, meant: _Names) -> None:
+    for name in meant(one.now):
+        one.remove(name)
 
 
-def _hash(span: Edited, meant: _Names) -> None:
+def _hash(one: Edited, meant: _Names) -> None:
     # The key first and then all that the pattern finds: one that is meant by both is hashed twice, as there.
-    for name in meant(span.now):
-        span.set(name, _hashed(span.now[name]))
+    for name in meant(one.now):
+        one.set(name, _hashed(one.now[name]))
 
 
 def _meant(action: AttributeAction) -> _Names:
@@ -110,22 +118,22 @@ def _hashed(value: Value) -> str:
     return hashlib.sha256(raw).hexdigest() if raw else ""
 
 
-def _extract(span: Edited, key: str, groups: NamedGroups) -> None:
-    value = span.now.get(key)
+def _extract(one: Edited, key: str, groups: NamedGroups) -> None:
+    value = one.now.get(key)
     found = groups.find(value) if isinstance(value, str) else None
     for name, text in (found or {}).items():
-        span.set(name, text)
+        one.set(name, text)
 
 
-def _convert(span: Edited, key: str, convert: Callable[[Value], Value]) -> None:
-    if key in span.now:
-        before = span.now[key]
+def _convert(one: Edited, key: str, convert: Callable[[Value], Value]) -> None:
+    if key in one.now:
+        before = one.now[key]
         try:
             after = convert(before)
         except EvaluationError:
             return
         if type(after) is not type(before):
-            span.set(key, after)
+            one.set(key, after)
 
 
 def _to_int(value: Value) -> Value:
