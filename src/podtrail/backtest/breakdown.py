@@ -94,7 +94,7 @@ class PolicyTable:
 
     def add(self, verdict: Verdict) -> None:
         """Count a decision."""
-        self.traces += 1
+        self.traces += not verdict.late
         self.spans += verdict.spans
         yes = [policy for policy, vote in verdict.votes.items() if vote == "sampled"]
         for policy in yes:

@@ -9,6 +9,7 @@ from podtrail.component import DecidingConfig
 from podtrail.otlp import Batch, Group, Intake, Link, SpanView, Verdict, span_reader, split
 from podtrail.pipeline.settings import Settings
 from podtrail.replay.replayer import Replayer
+from podtrail.replay.rootless import Rootless
 
 _read_links = span_reader({"links"})
 
@@ -61,6 +62,7 @@ class Side:
         """Run a configuration; None is the recording itself."""
         self.contender = contender
         self.output = SideOutput()
+        self.rootless = Rootless()
         self._told = told
         self._linked = linked
         settings = contender.settings if contender is not None else None
@@ -98,6 +100,7 @@ class Side:
         for verdict in batch.verdicts:
             self.output.dry_runs += verdict.dry_run
             self.policies.add(verdict)
+            self.rootless.add(verdict)
             self._told(verdict)
         for group in batch.groups:
             for link in links_of(group):

@@ -178,6 +178,8 @@ def _notes(done: Backtest, came: RecordingFigures) -> list[str]:
         if undecided:
             never = f"{several(undecided, 'attempt')} never reached the sampler of the {side.name}"
             notes.append(f"{never}: a processor ahead of it took them, or they came too late. They count as not kept.")
+        if told := side.rootless.told:
+            notes.append(f"The {side.name}: {told}.")
         if side.contender is not None and not side.decides:
             notes.append(f"The {side.name} has no tail sampler in every pipeline: each trace counts as kept by it.")
         if side.output.dry_runs:

@@ -1,0 +1,72 @@
+"""The checkpoint of a partition: its processors, what exporters owe, when what they hold arrived."""
+
+import json
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from podtrail.durable.state import PipelineStates
+from podtrail.partitioned.arrivals import Arrival
+from podtrail.partitioned.delivered import PartitionStep
+
+_SIZE = struct.Struct("<Q")
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSnapshot:
+    """The state of one partition at one moment."""
+
+    topic: str
+    partition: int
+    step: PartitionStep
+    """How many records were taken, and how late it was."""
+    states: PipelineStates
+    owed: Sequence[PartitionStep]
+    """When what is owed had left, in the order of `states.owed`."""
+    leaving: Mapping[str, Sequence[PartitionStep]]
+    """When what waits at the end of a chain had left it, by pipeline."""
+    arrivals: Sequence[Arrival]
+
+    def pieces(self) -> Iterator[bytes | memoryview]:
+        """Yield it in bytes."""
+        head = {
+            "format": _FORMAT,
+            "topic": self.topic,
+            "partition": self.partition,
+            "step": self.step,
+            "owed": self.owed,
+            "leaving": self.leaving,
+            "arrivals": self.arrivals,
+        }
+        written = json.dumps(head).encode()
+        yield _SIZE.pack(len(written)) + written
+        yield from self.states.pieces()
+
+    @classmethod
+    def read(cls, data: bytes) -> "PartitionSnapshot":
+        """Return what was written.
+
+        Raises:
+            ValueError: it is no such state, or one of another version.
+        """
+        try:
+            (size,) = _SIZE.unpack_from(data)
+            head = json.loads(data[_SIZE.size : _SIZE.size + size])
+            if head["format"] != _FORMAT:
+                raise ValueError(f"its format is {head['format']}, not {_FORMAT}")
+            step, owed = PartitionStep(*head["step"]), _steps(head["owed"])
+            leaving = {str(id): _steps(steps) for id, steps in head["leaving"].items()}
+            arrivals = [(int(arrival), int(offset)) for arrival, offset in head["arrivals"]]
+            topic, partition = head["topic"], head["partition"]
+        except (struct.error, AttributeError, LookupError, RecursionError, TypeError) as error:
+            raise ValueError(f"it is no state of a partition: {error}") from error
+        states = PipelineStates.read(data[_SIZE.size + size :])
+        if len(owed) != len(states.owed):
+            raise ValueError("it does not say when all of what is owed has left")
+        return cls(topic, partition, step, states, owed, leaving, arrivals)
+
+
+def _steps(told: Sequence[Any]) -> Sequence[PartitionStep]:
+    return [PartitionStep(int(position), int(time)) for position, time in told]
