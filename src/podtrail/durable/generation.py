@@ -36,15 +36,24 @@ class Generation:
             ValueError: it did not.
         """
         try:
-            return cls(content["pipelines"], content["processors"], content["gates"])
-        except (KeyError, TypeError) as error:
+            pipelines, processors, gates = content["pipelines"], content["processors"], content["gates"]
+            parts = [(part["receivers"], part["processors"], part["exporters"]) for part in pipelines.values()]
+            if not isinstance(processors, dict) or not all(
+                map(_are_names, (gates, *(p for part in parts for p in part)))
+            ):
+                raise ValueError("ids stand elsewhere in it")
+            if missing := {id for part in parts for id in part[1]} - processors.keys():
+                raise ValueError(f"it says nothing of {', '.join(sorted(missing))}")
+        except (AttributeError, KeyError, TypeError) as error:
             raise ValueError(f"it says nothing of {error}") from error
+        return cls(pipelines, processors, gates)
 
     def settings(self) -> Settings:
         """Return the settings of these processors in these pipelines, and of nothing else.
 
         Raises:
             ConfigError: this podtrail can't read one of them.
+            ValueError: one has a name that is no id.
         """
         gates = frozenset(self.gates)
         processors = {id: written_processor(id, written, gates) for id, written in self.processors.items()}
@@ -53,3 +62,7 @@ class Generation:
             for id, part in self.pipelines.items()
         )
         return Settings({}, processors, {}, {}, pipelines, ServiceSettings(), gates)
+
+
+def _are_names(told: Any) -> bool:
+    return isinstance(told, list) and all(isinstance(name, str) for name in told)

@@ -46,6 +46,7 @@ class ArrivalLog:
         owed: Owed,
         recent: RecentRequests,
         repeated: Callable[[int], None],
+        not_ready: Callable[[], str | None],
         after: Callable[[], None],
         failed: Callable[[], None],
     ) -> None:
@@ -58,6 +59,7 @@ class ArrivalLog:
             owed: what exporters owe.
             recent: the requests that came lately.
             repeated: told the spans of a request that had been taken before.
+            not_ready: asked with all drivers locked why nothing may be written now; None: it may.
             after: called with all drivers locked, when something was written and handed over.
             failed: called with all drivers locked, when the disk took nothing.
         """
@@ -67,10 +69,17 @@ class ArrivalLog:
         self._owed = owed
         self._recent = recent
         self._repeated = repeated
+        self._not_ready = not_ready
         self._after = after
         self._failed = failed
         self._line: list[_Waiting] = []
         self._leader: asyncio.Task[None] | None = None
+        self._writing = False
+
+    @property
+    def writing(self) -> bool:
+        """Whether it waits for the disk."""
+        return self._writing
 
     async def take(self, receiver: str, batch: Batch, came: int, drivers: Sequence[Driver]) -> Outlet | Driver | None:
         """Write a batch and hand it to these pipelines; return None, or what it has to wait for before it is tried.
@@ -169,14 +178,21 @@ class ArrivalLog:
         if not arrivals:
             return False
         self._owed.note(self._journal, self._clock.now())
-        try:
-            await self._journal.commit([arrival.entry() for arrival in arrivals])
-        except StorageError as error:
-            self._failed()
-            for waiting in group:
-                _fail(waiting, Refused(f"it can't be stored: {error.reason}"))
-            return False
-        return True
+        reason = self._not_ready()
+        if reason is None:
+            self._writing = True
+            try:
+                await self._journal.commit([arrival.entry() for arrival in arrivals])
+            except StorageError as error:
+                reason = error.reason
+            finally:
+                self._writing = False
+        if reason is None:
+            return True
+        self._failed()
+        for waiting in group:
+            _fail(waiting, Refused(f"it can't be stored: {reason}"))
+        return False
 
     async def _hand_over(self, waiting: _Waiting, arrival: LoggedArrival) -> None:
         """Hand over what is on disk: there is no way back. What has no room waits as it does in a replay."""

@@ -27,8 +27,10 @@ class Owed:
         self._number = 0
 
     def written_by(self, write: Callable[[], None]) -> None:
-        """Call `write` when there is something to be noted and there was nothing before."""
+        """Call `write` when there is something to be noted and there was nothing before, and now if there is."""
         self._write = write
+        if self._ended:
+            write()
 
     def begin(self, pipeline: str, exporter: str, batch: Batch) -> Callable[[], None]:
         """Owe a batch to an exporter; return what is to be called when it is done with it."""

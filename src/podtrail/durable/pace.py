@@ -14,8 +14,11 @@ _MOST_KEPT: Final = 8
 class CheckpointPace:
     """Says when the next checkpoint is due, by what it will take rather than by what the last one took."""
 
-    def __init__(self) -> None:
+    def __init__(self, least: int | None = None) -> None:
+        """Take `least` bytes of log to be worth a checkpoint, however small; None: 16 MiB."""
+        self._least = _LEAST_LOG if least is None else least
         self._size = 0
+        """What the last checkpoint took, bytes."""
         self._inside = 0
         self._came = 0
 
@@ -27,7 +30,7 @@ class CheckpointPace:
             inside: spans that are undecided or owed.
             came: spans that have ever come.
         """
-        if logged < _LEAST_LOG:
+        if logged < self._least:
             return False
         a_span = logged / max(1, came - self._came)
         return logged >= _LOG_TO_CHECKPOINT * (self._size + a_span * (inside - self._inside))
@@ -35,7 +38,11 @@ class CheckpointPace:
     @property
     def most_kept(self) -> int:
         """The bytes of log from which on what is older than a checkpoint goes, whatever is undecided."""
-        return _MOST_KEPT * max(_LEAST_LOG, self._size)
+        return _MOST_KEPT * max(self._least, self._size)
+
+    def has_room_by(self, removed: int, size: int) -> bool:
+        """Say whether a checkpoint of `size` bytes may find room where the last one and `removed` bytes of log go."""
+        return self._size + removed >= size
 
     def begun(self, inside: int, came: int) -> None:
         """Take note of what a checkpoint is taken of."""

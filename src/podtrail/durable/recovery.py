@@ -44,6 +44,10 @@ class RecoveredPipelines:
     """When the oldest of it arrived, Unix nanoseconds."""
     segments: list[tuple[int, int]] = field(default_factory=list)
     """Segments of the log, and the time at which each begins."""
+    generation: Generation | None = None
+    """The configuration of the checkpoint, None where there is none that can be used."""
+    forgets: bool = False
+    """Whether it has neither a checkpoint nor the log from its beginning: what was remembered is lost."""
 
 
 @dataclass(slots=True)
@@ -106,6 +110,8 @@ class PipelineRecovery:
         """Bring the pipelines to where the log ends; what no exporter is done with is in the queues afterwards."""
         found = self._checkpoint()
         start, state, replayed = found or (0, None, self._as_configured())
+        self._recovered.generation = state.generation if state is not None else None
+        self._recovered.forgets = state is None and not self._journal.is_whole
         await self._learn_deliveries(start)
         if state is not None:
             self._restore_owed(state, self._owing(state, replayed))

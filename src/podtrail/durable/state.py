@@ -72,12 +72,21 @@ class PipelineStates:
                 elif "chain" in what:
                     chains[what["chain"]] = [content]
                 else:
-                    owed.append(((what["pipeline"], what["exporter"]), _batch(what, content)))
+                    owed.append((_way(what), _batch(what, content)))
+            if any(type(now) is not int for now in reached.values()):
+                raise ValueError("a time in it is no number")
+            if not generation.pipelines.keys() <= chains.keys() & reached.keys():
+                raise ValueError("it lacks a pipeline of its own")
         except (struct.error, AttributeError, LookupError, RecursionError, TypeError, MalformedRequest) as error:
             raise ValueError(f"it is no state of pipelines: {error}") from error
-        if not set(generation.pipelines) <= set(chains) & set(reached):
-            raise ValueError("it lacks a pipeline of its own")
         return cls(generation, reached, chains, owed, recent)
+
+
+def _way(what: Mapping[str, Any]) -> Way:
+    pipeline, exporter = what["pipeline"], what["exporter"]
+    if not isinstance(pipeline, str) or not isinstance(exporter, str):
+        raise ValueError("something in it is owed by nobody")
+    return pipeline, exporter
 
 
 def _batch(what: Mapping[str, Any], content: bytes) -> Batch:

@@ -1,22 +1,22 @@
 """The durable pipelines of one store: opened and recovered, logged, kept in checkpoints, closed."""
 
 import asyncio
-import errno
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from podtrail.component import Metrics, StartError
+from podtrail.durable.checkpoints import Amounts, CheckpointWriter
 from podtrail.durable.generation import Generation
+from podtrail.durable.instruments import DurableInstruments
 from podtrail.durable.log import ArrivalLog
 from podtrail.durable.owed import Owed
-from podtrail.durable.pace import CheckpointPace
 from podtrail.durable.recent import RecentRequests
 from podtrail.durable.records import ARRIVAL
-from podtrail.durable.recovery import PipelineRecovery, RecoveredPipelines
+from podtrail.durable.recovery import PipelineRecovery
 from podtrail.durable.state import PipelineStates
 from podtrail.otlp import Batch
 from podtrail.pipeline.chain import ProcessorChain
@@ -27,11 +27,11 @@ from podtrail.pipeline.settings import PipelineSettings, Settings
 from podtrail.pipeline.storing import MakeChain, Store
 from podtrail.storage import Journal, StorageError, StorageProvider
 
+if TYPE_CHECKING:
+    from opentelemetry.trace import Tracer
+
 JOURNAL: Final = "pipelines"
 """The name of the journal in its store."""
-_ROOM_AGAIN: Final = 1.0
-"""Seconds until room is looked for again on a disk that takes nothing."""
-_SECOND: Final = 1e9
 
 
 class DurableStore:
@@ -44,6 +44,7 @@ class DurableStore:
         metrics: Metrics,
         log: logging.LoggerAdapter[logging.Logger],
         predecessor: Store | None = None,
+        tracer: "Tracer | None" = None,
     ) -> None:
         """Make the store that lives in the extension `id`.
 
@@ -54,11 +55,14 @@ class DurableStore:
             log: its log.
             predecessor: on a reload that changes the extension, the store that this one goes on for: what that holds
                 is in memory.
+            tracer: makes podtrail's own spans of checkpoints; None for none.
         """
         self.id = id
         self._clock = clock
         self._log = log
         self._journal: Journal | None = None
+        self._left: Journal | None = None
+        """That which was closed, and may be emptied still."""
         self._arrivals: ArrivalLog | None = None
         assert predecessor is None or isinstance(predecessor, DurableStore), "all stores are made here"
         self._goes_on = predecessor is not None
@@ -70,39 +74,8 @@ class DurableStore:
         self._durable: Mapping[str, Driver] = {}
         self._checkpointers: dict[str, Checkpointer] = {}
         self._generation: Generation | None = None
-        self._segments: list[tuple[int, int]] = []
-        self._saving: asyncio.Task[bool] | None = None
-        self._pace = CheckpointPace()
-        self._room_again = 0.0
-        self._has_failed = False
-        """Whether the last checkpoint could not be written, which was said."""
-        labels = ("extension",)
-        self._repeated = metrics.counter(
-            "otelcol_extension_file_storage_repeated_spans",
-            "Spans of requests that had been taken already and came again: acknowledged, not taken.",
-            labels,
-        )
-        self._restored = metrics.counter(
-            "otelcol_extension_file_storage_recovered_spans", "Spans replayed or restored at start.", labels
-        )
-        self._kept_back = metrics.counter(
-            "otelcol_extension_file_storage_kept_back_batches",
-            "Batches that were not delivered again at a recovery.",
-            labels,
-        )
-        self._unreadable = metrics.counter(
-            "otelcol_extension_file_storage_unreadable_entries", "What a recovery could not use.", labels
-        )
-        self._abandoned = metrics.counter(
-            "otelcol_extension_file_storage_abandoned_spans",
-            "Spans for exporters, or from receivers, that are no longer configured.",
-            labels,
-        )
-        self._checkpoints = metrics.counter(
-            "otelcol_extension_file_storage_checkpoints", "Checkpoints written.", labels
-        )
-        for counter in (self._repeated, self._restored, self._kept_back, self._abandoned, self._checkpoints):
-            counter.add(0, id)
+        self._instruments = DurableInstruments(id, metrics, log)
+        self._checkpoints = CheckpointWriter(log, self._instruments.checkpointed, tracer)
 
     def owe(self, pipeline: str) -> Callable[[str, Batch], Callable[[], None]]:
         """Return what the outlets of a pipeline ask for each batch: exporter and batch to what is called at its end."""
@@ -147,20 +120,16 @@ class DurableStore:
         """
         journal = self._journal = await provider.open(JOURNAL)
         self._owed.written_by(self._write_soon)
-        if journal.folder == self._folder:
+        folder = journal.folder.resolve()
+        if folder == self._folder:
             return
         if running and _holds_something(journal):
             raise StartError(
                 f"extensions::{self.id}: it holds what an earlier podtrail has left, which pipelines that run already "
                 "can't take up: restart podtrail"
             )
-        before, self._folder = self._folder, journal.folder
-        if self._goes_on:
-            self._log.warning(
-                "goes on in %s; %s is no longer needed, and a start on it would deliver again: remove it",
-                journal.folder,
-                before,
-            )
+        self._folder = folder
+        if self._goes_on:  # in a storage of others, which may have changed its place
             return
         began = time.monotonic()
         generation = Generation.of(settings, self._of(settings))
@@ -177,31 +146,11 @@ class DurableStore:
             log=self._log,
         )
         recovered = await recovery.run()
-        self._segments = recovered.segments
-        self._tell(recovered, time.monotonic() - began)
+        self._checkpoints.segments, self._checkpoints.saved = recovered.segments, recovered.generation
+        self._instruments.recovered(recovered, time.monotonic() - began)
 
     def _of(self, settings: Settings) -> Sequence[PipelineSettings]:
         return [pipeline for pipeline in settings.pipelines if pipeline.durable == self.id]
-
-    def _tell(self, recovered: RecoveredPipelines, seconds: float) -> None:
-        self._restored.add(recovered.spans, self.id)
-        self._kept_back.add(recovered.kept_back, self.id)
-        self._unreadable.add(recovered.unreadable, self.id)
-        self._abandoned.add(recovered.abandoned, self.id)
-        if recovered.abandoned:
-            self._log.error(
-                "%d spans are for exporters, or from receivers, that are no longer configured, and dropped",
-                recovered.abandoned,
-            )
-        if not recovered.spans:
-            self._log.info("nothing to recover")
-            return
-        since = ""
-        if recovered.since is not None:
-            moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(recovered.since / _SECOND))
-            since = f" that came since {moment}"
-        kept_back = f", {recovered.kept_back} batches of which were delivered before" if recovered.kept_back else ""
-        self._log.info("recovered %d spans%s in %.1f s%s", recovered.spans, since, seconds, kept_back)
 
     async def lead(
         self,
@@ -226,7 +175,8 @@ class DurableStore:
             self._clock,
             self._owed,
             self._recent,
-            self._count_repeated,
+            self._instruments.repeated,
+            self._not_ready,
             self._see_to_checkpoint,
             self._see_to_room,
         )
@@ -240,8 +190,7 @@ class DurableStore:
 
     async def checkpoint(self) -> None:
         """Write a checkpoint now."""
-        if self._saving is not None:
-            await asyncio.wait({self._saving})
+        await self._checkpoints.idle()
         async with AsyncExitStack() as locks:
             for driver in self._drivers:
                 await locks.enter_async_context(driver.lock)
@@ -258,6 +207,8 @@ class DurableStore:
             await self._arrivals.idle()
             if checkpoint:
                 await self.checkpoint()
+                if self._checkpoints.saved is None and not journal.is_whole:
+                    self._log.error("no checkpoint could be written: what is remembered of decisions is lost")
                 undecided = sum(driver.chain.held() for driver in self._durable.values())
                 owed = sum(batch.span_count for _, batch in self._owed.batches())
                 if undecided or owed:
@@ -266,22 +217,32 @@ class DurableStore:
                         undecided,
                         owed,
                     )
-        if self._saving is not None:
-            await asyncio.wait({self._saving})
+        await self._checkpoints.idle()
         self._owed.note(journal, self._clock.now())
-        self._journal = None
+        self._journal, self._left = None, journal
         await journal.close()
 
     async def discard(self) -> None:
         """Forget everything: the pipelines are no longer durable, what they hold is in memory only."""
-        journal, self._journal = self._journal, None
-        if journal is not None:
-            nothing = PipelineStates(Generation({}, {}, ()), {}, {}, (), b"")
-            await self._save(journal, segment := journal.cut(), segment, segment, list(nothing.pieces()))
-            await journal.close()
-
-    def _count_repeated(self, spans: int) -> None:
-        self._repeated.add(spans, self.id)
+        journal = self._journal or self._left
+        self._journal = self._left = None
+        if journal is None:
+            return
+        nothing = PipelineStates(Generation({}, {}, ()), {}, {}, (), b"")
+        try:
+            if journal.closed:
+                await journal.open()
+            segment = journal.cut()
+            await journal.save(segment, nothing.pieces())
+            await journal.clear()
+        except StorageError as error:
+            self._log.error(
+                "%s can't be emptied (%s), and a start with durable would deliver again: remove the folder once "
+                "podtrail is down",
+                journal.folder,
+                error.reason,
+            )
+        await journal.close()
 
     def _write_soon(self) -> None:
         asyncio.get_running_loop().call_soon(self._write)
@@ -290,25 +251,27 @@ class DurableStore:
         if self._journal is not None:
             self._owed.note(self._journal, self._clock.now())
 
+    def _not_ready(self) -> str | None:
+        """Say why nothing may be written: what a recovery would decide otherwise than it is decided now."""
+        if self._checkpoints.saved == self._generation:
+            return None
+        assert self._journal is not None, "it is open"
+        return f"{self._journal.folder} takes no checkpoint of this configuration"
+
     def _see_to_checkpoint(self) -> None:
         assert self._journal is not None, "something was written"
-        if self._saving is None and self._pace.due(self._journal.since_cut, self._inside(), self._came()):
+        if self._checkpoints.is_due(self._journal, self._amounts()):
             self._begin_checkpoint()
 
     def _see_to_room(self) -> None:
         """What the log no longer needs is removed with a checkpoint, which without arrivals would never be due."""
-        now = asyncio.get_running_loop().time()
-        if self._saving is None and now >= self._room_again:
-            self._room_again = now + _ROOM_AGAIN
+        if self._checkpoints.makes_room():
             self._begin_checkpoint()
 
-    def _inside(self) -> int:
-        """Return how many spans are undecided or owed."""
-        return sum(driver.chain.held() for driver in self._durable.values()) + self._owed.spans
-
-    def _came(self) -> int:
-        """Return how many spans have come, where pipelines get the same not twice."""
-        return max((driver.chain.ledger.received for driver in self._durable.values()), default=0)
+    def _amounts(self) -> Amounts:
+        drivers = self._durable.values()
+        inside = sum(driver.chain.held() for driver in drivers) + self._owed.spans
+        return Amounts(inside, came=max((driver.chain.ledger.received for driver in drivers), default=0))
 
     def _begin_checkpoint(self) -> "asyncio.Task[bool] | None":
         """Take the state as it is, with all drivers locked, and have it saved; None when it can't be taken."""
@@ -319,6 +282,8 @@ class DurableStore:
             chains = {id: self._checkpointers[id].take() for id in self._durable}
         except CheckpointError as error:
             self._log.error("a checkpoint can't be taken, the log is kept instead: %s", error)
+            # Nor will another: recovery has the log and what is configured then.
+            self._checkpoints.saved = self._generation
             return None
         state = PipelineStates(
             generation=self._generation,
@@ -327,59 +292,13 @@ class DurableStore:
             owed=self._owed.batches(),
             recent=self._recent.pack(),
         )
-        self._pace.begun(self._inside(), self._came())
-        segment = journal.cut()
         now = not_before(self._drivers, 0)
-        if not self._segments or self._segments[-1][0] != segment:
-            self._segments.append((segment, now))
-        oldest = self._oldest() or now
-        needed = max((number for number, begins in self._segments if begins <= oldest), default=None)
-        # What was recorded long ago, and replayed, would keep all of it for ever.
-        before = segment if needed is None or journal.size > self._pace.most_kept else needed
-        self._saving = asyncio.create_task(
-            self._save(journal, segment, before, needed, list(state.pieces())), name="checkpoint"
-        )
-        return self._saving
+        return self._checkpoints.begin(journal, state, now, self._oldest(), self._amounts())
 
     def _oldest(self) -> int | None:
         """Return the arrival of the oldest span that is undecided or owed, Unix nanoseconds."""
         sinces = [self._owed.since(), *(driver.chain.held_since() for driver in self._durable.values())]
         return min((since for since in sinces if since is not None), default=None)
-
-    async def _save(
-        self, journal: Journal, segment: int, before: int, needed: int | None, pieces: Sequence[bytes | memoryview]
-    ) -> bool:
-        """Save a state, and forget what is `before`; return whether that was done.
-
-        Where there is no room for it, what the log does not need (`needed` is the first that it does) goes first. Until
-        the state is saved after all, a crash would cost memories, such as numbers of attempts, but no span.
-        """
-        try:
-            try:
-                await journal.save(segment, pieces)
-            except StorageError as error:
-                if needed is None or not _is_full(error):
-                    raise
-                await journal.make_room(needed)
-                await journal.save(segment, pieces)
-        except StorageError as error:
-            level = logging.DEBUG if self._has_failed else logging.WARNING
-            self._has_failed = True
-            self._log.log(level, "a checkpoint can't be written, the log is kept instead: %s", error.reason)
-            return False
-        finally:
-            self._saving = None
-        self._has_failed = False
-        self._pace.ended(sum(map(len, pieces)))
-        self._checkpoints.add(1, self.id)
-        journal.forget(min(segment, before))
-        self._segments = [(number, begins) for number, begins in self._segments if number >= min(segment, before)]
-        return True
-
-
-def _is_full(error: StorageError) -> bool:
-    cause = error.__cause__
-    return isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 def _holds_something(journal: Journal) -> bool:

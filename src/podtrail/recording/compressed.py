@@ -129,7 +129,7 @@ class _Gzip:
                 piece = member.decompress(rest, _PIECE)
                 if not piece and not rest and not member.eof:
                     raise _Damaged("the gzip data is cut off")
-                rest = member.unconsumed_tail
+                rest = b"" if member.eof else member.unconsumed_tail  # behind its end that is in unused_data as well
                 yield piece, consumed - len(rest) - len(member.unused_data)
         except zlib.error as error:
             raise _Damaged(f"the gzip data is damaged: {error}") from error

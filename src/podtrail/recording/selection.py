@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from podtrail.otlp import Attempt, Group, SpanView, Value, attempts_in, split
+from podtrail.otlp import Attempt, Group, SpanView, Value, attempts_in, cluster_name, split
 from podtrail.recording.record import Record
 
 FAILED: Final = "failed"
@@ -28,12 +28,22 @@ class Criteria:
     namespaces: frozenset[str] = frozenset()
     results: frozenset[str] = frozenset()
     """Of a scheduling attempt, in lower case; `FAILED` stands for several."""
+    clusters: frozenset[str] = frozenset()
+    """As resources name them; "" where one does not."""
 
     def __bool__(self) -> bool:
+        return bool(self.clusters or self._of_span)
+
+    @property
+    def _of_span(self) -> bool:
         return bool(self.pods or self.namespaces or self.results)
 
     def meets(self, group: Group) -> bool:
         """Say whether a span in a group meets all of it."""
+        if self.clusters and cluster_name(group.resource) not in self.clusters:
+            return False
+        if not self._of_span:
+            return True
         if any(map(self._is_attempt, attempts_in(group.spans))):
             return True
         if self.results:

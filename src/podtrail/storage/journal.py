@@ -10,7 +10,7 @@ from podtrail.storage.disk import Disk, largest_file
 from podtrail.storage.errors import StorageError, UnreadableEntry
 from podtrail.storage.group_commit import GroupCommit
 from podtrail.storage.instruments import StorageDamage, StorageInstruments
-from podtrail.storage.layout import segment_path
+from podtrail.storage.layout import FIRST_SEGMENT, segment_path
 from podtrail.storage.recovery import open_folder, read_entry, read_segment
 from podtrail.storage.segment import Position
 from podtrail.storage.segment_writer import PlacedEntry, SegmentWriter
@@ -94,6 +94,15 @@ class Journal:
     def size(self) -> int:
         """Bytes of all segments."""
         return sum(self._sizes.values())
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the log begins where it began: nothing of it was forgotten."""
+        return min(self._sizes, default=self._group.tail.segment) == FIRST_SEGMENT
+
+    def size_before(self, number: int) -> int:
+        """Return the bytes of the segments with lower numbers."""
+        return sum(size for segment, size in self._sizes.items() if segment < number)
 
     def entries(self) -> Iterator[tuple[Position, Entry]]:
         """Yield all that is on the disk and can be read, in order. Blocks: to be called off the loop, or in slices.
@@ -180,13 +189,21 @@ class Journal:
         Raises:
             StorageError: that can't be done.
         """
-        try:
-            await self._worker("saver").do(partial(remove_states, self.folder, self._disk))
-        except OSError as error:
-            self._instruments.failed("forget")
-            raise StorageError(f"can't remove from {self.folder}: {error.strerror}") from error
+        await self._remove_states()
         self.forget(before)
         await asyncio.gather(*self._background)
+
+    async def clear(self) -> None:
+        """Remove everything, segments first: until they are gone the state says that nothing of them is needed.
+
+        Raises:
+            StorageError: that can't be done.
+        """
+        self.forget(self.cut())
+        await asyncio.gather(*self._background)
+        if self._sizes:
+            raise StorageError(f"can't remove segments of {self.folder}")
+        await self._remove_states()
 
     async def save(self, segment: int, pieces: Iterable[bytes | memoryview]) -> None:
         """Write the client's state as of the beginning of a segment, then remove older ones. Commits don't wait for it.
@@ -228,6 +245,13 @@ class Journal:
             self._instruments.failed("close")
             self._instruments.log.error("closing %s: %s", self.folder, error.strerror)
         self._end_workers()
+
+    async def _remove_states(self) -> None:
+        try:
+            await self._worker("saver").do(partial(remove_states, self.folder, self._disk))
+        except OSError as error:
+            self._instruments.failed("forget")
+            raise StorageError(f"can't remove from {self.folder}: {error.strerror}") from error
 
     def _worker(self, name: str) -> Worker:
         if name not in self._workers:

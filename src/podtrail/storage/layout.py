@@ -8,6 +8,7 @@ SEGMENT = ".otlp"
 STATE = ".state"
 TEMPORARY = ".tmp"
 ASIDE = ".damaged"
+FIRST_SEGMENT = 1
 LEFT_ALONE = (TEMPORARY, ASIDE)
 """Endings of what is known, and neither segment nor state."""
 _NUMBER = re.compile(r"([0-9]{8,18})(\.otlp|\.state)")

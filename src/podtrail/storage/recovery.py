@@ -9,7 +9,17 @@ from podtrail.otlp.stored import Entry
 from podtrail.storage.aside import set_aside
 from podtrail.storage.disk import Disk
 from podtrail.storage.instruments import StorageDamage
-from podtrail.storage.layout import LEFT_ALONE, SEGMENT, STATE, TEMPORARY, number_of, numbers, segment_path, state_path
+from podtrail.storage.layout import (
+    FIRST_SEGMENT,
+    LEFT_ALONE,
+    SEGMENT,
+    STATE,
+    TEMPORARY,
+    number_of,
+    numbers,
+    segment_path,
+    state_path,
+)
 from podtrail.storage.mending import mend_segment
 from podtrail.storage.segment import VERSION, Frame, Position, SegmentContent
 from podtrail.storage.states import wrong_in_state
@@ -61,7 +71,7 @@ def open_folder(folder: Path, disk: Disk, mode: int, *, fsync: bool) -> Opened:
         if name.endswith(TEMPORARY):
             with suppress(OSError):
                 disk.unlink(folder / name)
-    return Opened(sizes, max([*(number + 1 for number in segments), *states, 1]), damages)
+    return Opened(sizes, max([*(number + 1 for number in segments), *states, FIRST_SEGMENT]), damages)
 
 
 def read_segment(folder: Path, disk: Disk, number: int) -> Iterator[tuple[Position, Entry]]:
