@@ -1,5 +1,12 @@
 """The contracts between podtrail and its components, and the registry that finds them."""
 
+from podtrail.component.authentication import (
+    AuthenticatorConfig,
+    ClientAuthenticator,
+    ServerAuthenticator,
+    Unauthenticated,
+    WantsAuthenticators,
+)
 from podtrail.component.contracts import (
     AdmitsBatches,
     AdmitsRequests,
@@ -10,10 +17,12 @@ from podtrail.component.contracts import (
     Exporter,
     Extension,
     ImmediateConsumer,
+    PartitionAwareConfig,
     PassesOn,
     PipelineWatcher,
     Processor,
     Receiver,
+    ServesPage,
     StoringConfig,
     Taken,
     WantsArrivals,
@@ -25,21 +34,36 @@ from podtrail.component.errors import (
     DeliveryError,
     Lost,
     Permanent,
+    ReadAgain,
     Refused,
     Retryable,
     StartError,
 )
 from podtrail.component.factory import Context, Factory, IncomingBytes, Kind
-from podtrail.component.facts import FactListener, GatedPod
+from podtrail.component.facts import Fact, FactListener, GatedPod, SimulatedTime
 from podtrail.component.ledger import Ledger
+from podtrail.component.log_lines import LogLines
 from podtrail.component.metrics import Counter, Gauge, Histogram, Metrics
+from podtrail.component.partitions import (
+    Commit,
+    Partition,
+    PartitionedReceiver,
+    PartitionRecord,
+    Partitions,
+    TransactionalConfig,
+    TransactionalExporter,
+    TransactionalReceiver,
+)
 from podtrail.component.passing import PassingProcessor
 
 __all__ = [
     "AdmitsBatches",
     "AdmitsRequests",
     "AdmittingConsumer",
+    "AuthenticatorConfig",
     "BatchObserver",
+    "ClientAuthenticator",
+    "Commit",
     "ComponentError",
     "Consumer",
     "Context",
@@ -48,6 +72,7 @@ __all__ = [
     "DeliveryError",
     "Exporter",
     "Extension",
+    "Fact",
     "FactListener",
     "Factory",
     "GatedPod",
@@ -57,20 +82,35 @@ __all__ = [
     "IncomingBytes",
     "Kind",
     "Ledger",
+    "LogLines",
     "Lost",
     "Metrics",
+    "Partition",
+    "PartitionAwareConfig",
+    "PartitionRecord",
+    "PartitionedReceiver",
+    "Partitions",
     "PassesOn",
     "PassingProcessor",
     "Permanent",
     "PipelineWatcher",
     "Processor",
+    "ReadAgain",
     "Receiver",
     "Refused",
     "Retryable",
+    "ServerAuthenticator",
+    "ServesPage",
+    "SimulatedTime",
     "StartError",
     "StoringConfig",
     "Taken",
+    "TransactionalConfig",
+    "TransactionalExporter",
+    "TransactionalReceiver",
+    "Unauthenticated",
     "WantsArrivals",
+    "WantsAuthenticators",
     "WantsStorage",
     "WantsVerdicts",
 ]

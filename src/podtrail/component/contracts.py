@@ -109,7 +109,10 @@ class Processor(Protocol):
         """Return the number of spans inside."""
 
     def held_since(self) -> int | None:
-        """Return the arrival of the oldest span inside: what a log in front of the pipeline must still keep."""
+        """Return the arrival of the oldest span inside, or told of by a verdict that has not left.
+
+        A log in front of the pipeline must still keep what arrived since.
+        """
 
     def take_over(self, predecessor: Self, now: int) -> None:
         """On reload: take what `predecessor` (same type, perhaps another configuration) holds, arrivals and all.
@@ -187,6 +190,18 @@ class StoringConfig(Protocol):
 
 
 @runtime_checkable
+class PartitionAwareConfig(Protocol):
+    """The `Config` of a processor that does some things otherwise in a partition (`podtrail.component.partitions`).
+
+    There nothing is decided by the memory of the process or by how late it is, and what is undecided at a stop is left
+    to the next owner.
+    """
+
+    def warnings_in_partitions(self) -> Sequence[tuple[tuple[str | int, ...], str]]:
+        """Return what has no effect there, or harms: where in the configuration (`()`: all of it), and why."""
+
+
+@runtime_checkable
 class WantsStorage(Protocol):
     """A receiver that remembers across restarts how far it has come; its `Config` is a `StoringConfig`."""
 
@@ -221,6 +236,15 @@ class PipelineWatcher(Protocol):
 
     def not_ready(self) -> None:
         """The pipelines are about to stop."""
+
+
+@runtime_checkable
+class ServesPage(Protocol):
+    """An extension with a page that people look at."""
+
+    @property
+    def page(self) -> str:
+        """Its address with the port that was bound; "" before it is entered."""
 
 
 @runtime_checkable

@@ -2,13 +2,13 @@
 
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel
 
-from podtrail.component.facts import GatedPod
+from podtrail.component.facts import Fact
 from podtrail.component.ledger import Ledger
 from podtrail.component.metrics import Metrics
 
@@ -29,7 +29,7 @@ def _no_time() -> int:
     return 0
 
 
-def _nobody_listens(_: GatedPod) -> None:
+def _nobody_listens(_: Fact) -> None:
     return
 
 
@@ -79,8 +79,10 @@ class Context:
     """Nanoseconds since any moment, to measure what work takes; always 0 in a replay. Nothing may be decided by it."""
     lag: Callable[[], int] = _no_time
     """How many nanoseconds late the deadline is that the processor's pipeline is serving; always 0 in a replay."""
-    tell: Callable[[GatedPod], None] = _nobody_listens
+    tell: Callable[[Fact], None] = _nobody_listens
     """Tells every `FactListener` what no span tells."""
+    support_files: Callable[[], Mapping[str, str]] = dict
+    """What the process tells of itself for a support bundle: text without secrets, by the name of its file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,8 @@ class Factory:
     """`create(config, context)`; imports what is heavy, opens nothing."""
     finite: bool = False
     """Of a receiver type: whether its source may come to an end."""
+    partitioned: bool = False
+    """Of a receiver type: whether it is a `PartitionedReceiver`."""
     stores: bool = False
     """Of an extension type: whether it is a storage, which `durable` and `storage` may name."""
     aliases: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Facts that no span carries, handed from receivers to extensions: Pods held back by PreEnqueue plugins."""
+"""Facts that no span carries, handed from receivers to extensions: Pods held back, and time that is simulated."""
 
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -17,9 +17,20 @@ class GatedPod:
     """Unix nanoseconds."""
 
 
+@dataclass(frozen=True, slots=True)
+class SimulatedTime:
+    """A receiver's spans are of a simulation: its clock is not ours, and stands still once it has ended."""
+
+    until: int
+    """Unix nanoseconds: nothing simulated is later, and what comes with a later time is not simulated."""
+
+
+Fact = GatedPod | SimulatedTime
+
+
 @runtime_checkable
 class FactListener(Protocol):
     """An extension (or another observer) that takes facts besides spans."""
 
-    def note(self, fact: GatedPod) -> None:
+    def note(self, fact: Fact) -> None:
         """Take note; must be quick and must not raise."""

@@ -26,7 +26,7 @@ class FailureReporter:
         self._labels = (component, pipeline)
         self._log = log
         self._count = metrics.counter(
-            "podtrail_component_failures",
+            "podtrail_component_failures_total",
             "Exceptions that a component raised where it must not.",
             ("component", "pipeline"),
         )

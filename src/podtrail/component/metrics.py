@@ -1,11 +1,15 @@
 """A pipeline's own metrics: plain numbers, read by whoever serves or asserts them.
 
-Names are the Collector's, exact (`otelcol_receiver_accepted_spans`, no suffix added). Label values are given in the
-order in which the labels were declared. Everything is touched on one event loop: no locks.
+Names that begin with `otelcol_` are the Collector's, or formed as it forms them (`otelcol_receiver_accepted_spans`, no
+suffix); all others are as Prometheus wants them: base units, `_total` at the end of what only grows. Label values are
+given in the order in which the labels were declared. Everything is touched on one event loop: no locks.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import add
+from typing import NamedTuple
 
 LabelValues = tuple[str, ...]
 
@@ -26,26 +30,46 @@ class Counter:
 
 @dataclass(slots=True)
 class Gauge:
-    """A value read when somebody asks."""
+    """A value read when somebody asks; a name that ends in `_total` says that it only grows."""
 
     name: str
     help: str
     labels: tuple[str, ...]
     readers: dict[LabelValues, Callable[[], float]] = field(default_factory=dict)
-    source: Callable[[], Mapping[LabelValues, float]] | None = None
+    sources: dict[LabelValues, Callable[[], Mapping[LabelValues, float]]] = field(default_factory=dict)
+    combine: Callable[[float, float], float] = add
+    """Makes one value of those of several parts (`Metrics.part`) that have the same label values."""
+    parts: "dict[int, Gauge]" = field(default_factory=dict)
 
     def read_from(self, reader: Callable[[], float], *labels: str) -> None:
         """Have `reader` asked for the value of these label values."""
         self.readers[labels] = reader
 
-    def read_all_from(self, source: Callable[[], Mapping[LabelValues, float]]) -> None:
-        """Have `source` asked for label values and their values, where they are not known beforehand."""
-        self.source = source
+    def read_all_from(self, source: Callable[[], Mapping[LabelValues, float]], *whose: str) -> None:
+        """Have `source` asked for label values and their values, where they are not known beforehand.
+
+        `whose`: the label values that all of these begin with; another source with the same takes its place.
+        """
+        self.sources[whose] = source
 
     def values(self) -> dict[LabelValues, float]:
         """Return the value of each combination of label values now."""
         values = {labels: read() for labels, read in self.readers.items()}
-        return values | dict(self.source()) if self.source else values
+        for source in self.sources.values():
+            values |= source()
+        for part in self.parts.values():
+            for labels, value in part.values().items():
+                values[labels] = self.combine(values[labels], value) if labels in values else value
+        return values
+
+
+class Exemplar(NamedTuple):
+    """One observation of many, with the trace that it was made on."""
+
+    trace_id: bytes
+    value: float
+    moment: int
+    """When it was, in nanoseconds since the epoch."""
 
 
 @dataclass(slots=True)
@@ -58,18 +82,19 @@ class Histogram:
     bounds: tuple[float, ...]
     counts: dict[LabelValues, list[int]] = field(default_factory=dict)
     sums: dict[LabelValues, float] = field(default_factory=dict)
+    exemplars: dict[LabelValues, list[Exemplar | None]] = field(default_factory=dict)
+    """The last one of each bucket."""
 
-    def observe(self, value: float, *labels: str, times: int = 1) -> None:
-        """Count `times` observations of `value`."""
+    def observe(self, value: float, *labels: str, times: int = 1, trace_id: bytes = b"", moment: int = 0) -> None:
+        """Count `times` observations of `value`; with a `trace_id` it is the bucket's exemplar, from `moment` (ns)."""
         counts = self.counts.get(labels)
         if counts is None:
             counts = self.counts[labels] = [0] * (len(self.bounds) + 1)
-        at = 0
-        for bound in self.bounds:
-            if value <= bound:
-                break
-            at += 1
+        at = bisect_left(self.bounds, value)
         counts[at] += times
+        if trace_id:
+            latest = self.exemplars.setdefault(labels, [None] * len(counts))
+            latest[at] = Exemplar(trace_id, value, moment)
         self.sums[labels] = self.sums.get(labels, 0.0) + value * times
 
 
@@ -88,9 +113,11 @@ class Metrics:
         assert isinstance(found, Counter)
         return found
 
-    def gauge(self, name: str, help: str, labels: Sequence[str] = ()) -> Gauge:
-        """Return the gauge of that name, made on first use."""
-        found = self._instruments.setdefault(name, Gauge(name, help, tuple(labels)))
+    def gauge(
+        self, name: str, help: str, labels: Sequence[str] = (), combine: Callable[[float, float], float] = add
+    ) -> Gauge:
+        """Return the gauge of that name, made on first use; `combine`: two parts' values make this one (`part`)."""
+        found = self._instruments.setdefault(name, Gauge(name, help, tuple(labels), combine=combine))
         assert isinstance(found, Gauge)
         return found
 
@@ -105,6 +132,10 @@ class Metrics:
         found = self._instruments.setdefault(name, Histogram(name, help, tuple(labels), tuple(bounds)))
         assert isinstance(found, Histogram)
         return found
+
+    def part(self) -> "MetricsPart":
+        """Return metrics for one of several instances of a component: their gauges make one value."""
+        return MetricsPart(self)
 
     def __iter__(self) -> Iterator[Instrument]:
         return iter(self._instruments.values())
@@ -126,3 +157,33 @@ class Metrics:
                 for labels, value in values.items():
                     shown[",".join(sorted(f"{k}={v}" for k, v in zip(instrument.labels, labels, strict=True)))] = value
         return out
+
+
+class MetricsPart(Metrics):
+    """Metrics of one of several instances: counters and histograms are everybody's, gauges go with it."""
+
+    def __init__(self, whole: Metrics) -> None:
+        """Be a part of `whole`."""
+        super().__init__()
+        self._whole = whole
+
+    def counter(self, name: str, help: str, labels: Sequence[str] = ()) -> Counter:
+        """Return the counter of that name, the whole's."""
+        return self._whole.counter(name, help, labels)
+
+    def gauge(
+        self, name: str, help: str, labels: Sequence[str] = (), combine: Callable[[float, float], float] = add
+    ) -> Gauge:
+        """Return the part's gauge of that name, which the whole's shows with those of other parts."""
+        gauge = super().gauge(name, help, labels, combine)
+        self._whole.gauge(name, help, labels, combine).parts[id(self)] = gauge
+        return gauge
+
+    def histogram(self, name: str, help: str, bounds: Sequence[float], labels: Sequence[str] = ()) -> Histogram:
+        """Return the histogram of that name, the whole's."""
+        return self._whole.histogram(name, help, bounds, labels)
+
+    def close(self) -> None:
+        """Be gone: what its gauges show is shown no more."""
+        for gauge in self:
+            self._whole.gauge(gauge.name, gauge.help, gauge.labels).parts.pop(id(self), None)

@@ -14,6 +14,7 @@ from podtrail.component.factory import Factory, Kind
 _BUILT_IN: dict[Kind, dict[str, str]] = {
     "receiver": {
         "k8s_pods": "podtrail_receivers.k8s_pods",
+        "kafka": "podtrail_receivers.kafka",
         "otlp": "podtrail_receivers.otlp",
         "otlp_json_file": "podtrail_receivers.otlp_json_file",
         "scheduler": "podtrail_receivers.scheduler",
@@ -25,17 +26,22 @@ _BUILT_IN: dict[Kind, dict[str, str]] = {
         "link_stitching": "podtrail_processors.link_stitching",
         "memory_limiter": "podtrail_processors.memory_limiter",
         "probabilistic_sampler": "podtrail_processors.probabilistic_sampler",
+        "resource": "podtrail_processors.resource",
         "scheduling_metrics": "podtrail_processors.scheduling_metrics",
         "tail_sampling": "podtrail_processors.tail_sampling",
     },
     "exporter": {
         "debug": "podtrail_exporters.debug",
         "file": "podtrail_exporters.file",
+        "kafka": "podtrail_exporters.kafka",
+        "load_balancing": "podtrail_exporters.load_balancing",
         "otlp_grpc": "podtrail_exporters.otlp_grpc",
         "otlp_http": "podtrail_exporters.otlp_http",
         "recording": "podtrail_exporters.recording",
     },
     "extension": {
+        "basicauth": "podtrail_extensions.basicauth",
+        "bearertokenauth": "podtrail_extensions.bearertokenauth",
         "file_storage": "podtrail_extensions.file_storage",
         "health_check": "podtrail_extensions.health_check",
         "viewer": "podtrail_extensions.viewer",
@@ -44,8 +50,12 @@ _BUILT_IN: dict[Kind, dict[str, str]] = {
 _ALIASES: dict[Kind, dict[str, str]] = {
     "receiver": {"otlpjsonfile": "otlp_json_file"},
     "processor": {},
-    "exporter": {"otlp": "otlp_grpc", "otlphttp": "otlp_http"},
-    "extension": {"healthcheck": "health_check"},
+    "exporter": {"loadbalancing": "load_balancing", "otlp": "otlp_grpc", "otlphttp": "otlp_http"},
+    "extension": {
+        "basic_auth": "basicauth",
+        "bearer_token_auth": "bearertokenauth",
+        "healthcheck": "health_check",
+    },
 }
 
 

@@ -28,7 +28,7 @@ _THERE: Final[Mapping[str, frozenset[str]]] = {
         cloudflare cloudfoundry collectd collector couchdb datadog dockerstats elasticsearch envoyals expvar
         faro filelog filestats flinkmetrics fluentforward github gitlab googlecloudmonitoring googlecloudpubsub
         googlecloudspanner haproxy hostmetrics httpcheck icmpcheck iis influxdb jaeger journald k8scluster
-        k8sevents k8sobjects kafka kafkametrics kubeletstats libhoney loki macosunifiedlogging memcached mongodb
+        k8sevents k8sobjects kafkametrics kubeletstats libhoney loki macosunifiedlogging memcached mongodb
         mongodbatlas mysql namedpipe netflow nginx nop nsxt ntp obi oracledb otelarrow podman postgresql pprof
         prometheus prometheusremotewrite pulsar purefa purefb rabbitmq receivercreator redis riak saphana
         simpleprometheus skywalking snmp snowflake solace splunkenterprise splunkhec sqlquery sqlserver sshcheck
@@ -40,7 +40,7 @@ _THERE: Final[Mapping[str, frozenset[str]]] = {
         """
         cardinalityguardian coralogix cumulativetodelta deltatocumulative deltatorate drain
         experimentalmetricsgeneration genainormalizer geoip groupbyattrs groupbytrace interval isolationforest
-        k8sattributes logdedup metricsgeneration metricstarttime metricstransform redaction remotetap resource
+        k8sattributes logdedup metricsgeneration metricstarttime metricstransform redaction remotetap
         resourcedetection schema span sumologic transform unroll
         """
     ),
@@ -48,15 +48,15 @@ _THERE: Final[Mapping[str, frozenset[str]]] = {
         """
         alibabacloudlogservice awscloudwatchlogs awsemf awskinesis awss3 awsxray azureblob azuredataexplorer
         azuremonitor bmchelix cassandra clickhouse coralogix datadog dataset doris elasticsearch faro
-        googlecloud googlecloudpubsub googlecloudstorage googlemanagedprometheus honeycombmarker influxdb kafka
-        loadbalancing logicmonitor logzio mezmo nop opensearch otelarrow prometheus prometheusremotewrite pulsar
+        googlecloud googlecloudpubsub googlecloudstorage googlemanagedprometheus honeycombmarker influxdb
+        logicmonitor logzio mezmo nop opensearch otelarrow prometheus prometheusremotewrite pulsar
         rabbitmq sentry signalfx splunkhec stef sumologic syslog tencentcloudlogservice tinybird zipkin
         """
     ),
     "extension": _words(
         """
         ack asapauth asapclient awscloudwatchmetricstreamsencoding awsiamdbauth awslogsencoding awsproxy
-        azureauth azureencoding basicauth bearertokenauth cgroupruntime datadog dbstorage dockerobserver
+        azureauth azureencoding cgroupruntime datadog dbstorage dockerobserver
         ecsobserver googleclientauth googlecloudlogentryencoding headerssetter healthcheckv2
         hostobserver httpforwarder jaegerencoding jaegerremotesampling jsonlogencoding k8sleaderelector
         k8sobserver oauth2client oauth2clientauth oidc oidcauth opamp otlpencoding pebbletailstorage pprof
@@ -108,8 +108,6 @@ _BETTER: Final[Mapping[tuple[str, str], str]] = {
     ("exporter", "jaeger"): "Jaeger takes OTLP: use otlp_grpc",
     ("exporter", "logging"): "debug took its place: its verbosity is basic, normal or detailed",
     ("exporter", "nop"): "leave it out, or use debug with verbosity: basic",
-    ("extension", "basicauth"): "give an exporter its credentials as headers: {authorization: ...}",
-    ("extension", "bearertokenauth"): "give an exporter its token as headers: {authorization: ...}",
     **dict.fromkeys(
         (("extension", "dbstorage"), ("extension", "redisstorage")), "use file_storage: what is kept is kept in files"
     ),
@@ -124,8 +122,8 @@ _BETTER: Final[Mapping[tuple[str, str], str]] = {
     ),
     **dict.fromkeys(
         (("processor", "span"), ("processor", "transform")),
-        "attributes and filter do some of it; let a Collector do the rest: in front of podtrail where policies need "
-        "what it sets, else behind",
+        "attributes, resource and filter do some of it; let a Collector do the rest: in front of podtrail where "
+        "policies need what it sets, else behind",
     ),
     ("receiver", "jaeger"): "have its clients send OTLP, or let a Collector take it in and send OTLP to podtrail",
     ("receiver", "zipkin"): "have its clients send OTLP, or let a Collector take it in and send OTLP to podtrail",

@@ -1,6 +1,7 @@
 """Endpoints: where a server listens and where a client connects to."""
 
 import re
+from ipaddress import ip_address
 from typing import Annotated, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -44,6 +45,16 @@ def _port(port: str, text: str) -> int:
     if not (port.isascii() and port.isdigit()) or int(port) > _HIGHEST_PORT:
         raise ValueError(f"{text!r} has no port from 0 to {_HIGHEST_PORT}: {_EXAMPLE}")
     return int(port)
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether a host, as `host_port` gives it, is beyond doubt this machine itself."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return False
 
 
 class Target(NamedTuple):

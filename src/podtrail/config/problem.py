@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import NamedTuple
 
+from podtrail.config.excerpt import shown
 from podtrail.config.printable import printable
 
 Path = tuple[str | int, ...]
@@ -55,7 +56,7 @@ class Problem:
 
     @property
     def details(self) -> tuple[str, ...]:
-        """The line in question with a caret under it, then the hint."""
+        """The line in question, without secrets, with a caret under it, then the hint."""
         hint = (f"  {printable(self.hint)}",) if self.hint else ()
         return (*self._excerpt(), *hint)
 
@@ -63,14 +64,16 @@ class Problem:
         _, line, column, width = self.position
         if self.secret or not 0 < line <= len(self.position.source.lines):
             return ()
-        text = self.position.source.lines[line - 1]
-        before = printable(text[: column - 1])
-        shown = printable(text)
-        if len(shown) > _WIDEST_EXCERPT:
+        told = shown(self.position.source.lines, line, column)
+        if told is None:
+            return ()
+        before = printable(told[0][: told[1] - 1])
+        text = printable(told[0])
+        if len(text) > _WIDEST_EXCERPT:
             return ()
         number = f"{line:5d}"
-        carets = "^" * max(1, min(width, len(shown) - len(before)))
-        return (f"{number} | {shown}", f"{'':5s} | {' ' * len(before)}{carets}")
+        carets = "^" * max(1, min(width, len(text) - len(before)))
+        return (f"{number} | {text}", f"{'':5s} | {' ' * len(before)}{carets}")
 
     def __str__(self) -> str:
         return "\n".join((self.headline, *self.details))

@@ -100,7 +100,9 @@ def unknown_key(model: type[BaseModel], path: Path) -> Complaint:
         if shape.model is not None and issubclass(shape.model, Model) and key in shape.model.of_the_collector:
             hint = shape.model.of_the_collector[key]
             return Complaint(path, f"the Collector has {key!r} here, podtrail does not", hint, False)
-    hint = did_you_mean(key, known_keys(model, path[:-1]), "keys here")
+    known = known_keys(model, path[:-1])
+    below = [name for name in known if key in known_keys(model, (*path[:-1], name))]
+    hint = f"it stands under {below[0]}" if len(below) == 1 else did_you_mean(key, known, "keys here")
     return Complaint(path, f"unknown key {key!r}", hint, False)
 
 

@@ -5,15 +5,15 @@ from typing import Any, ClassVar, Final, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from podtrail.config.endpoint import Endpoint, host_port
+from podtrail.config.endpoint import Endpoint, host_port, is_loopback
 from podtrail.config.model import Model, WarningPath
+from podtrail.config.own_traces import OwnTracesConfig
 
 _PORT: Final = 8888
-_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class PrometheusReader(Model):
-    """A page in Prometheus' text format. Names are the Collector's own, no suffix is ever added."""
+    """A page in Prometheus' text format. Names are as docs/metrics.md has them, no suffix is added."""
 
     of_the_collector: ClassVar[Mapping[str, str]] = {
         "with_resource_constant_labels": "remove it: have Prometheus add labels when it scrapes"
@@ -21,15 +21,15 @@ class PrometheusReader(Model):
 
     host: str = Field("localhost", description="Host or address to listen on.")
     port: int = Field(_PORT, ge=0, le=65_535, description="Port to listen on; 0: any free one.")
-    without_type_suffix: bool = Field(True, description="Only `true`: names carry no `_total`.")
-    without_units: bool = Field(True, description="Only `true`: names carry no unit.")
+    without_type_suffix: bool = Field(True, description="Only `true`: no `_total` is added to names.")
+    without_units: bool = Field(True, description="Only `true`: no unit is added to names.")
     without_scope_info: bool = Field(True, description="Only `true`: no scope labels.")
 
     @field_validator("without_type_suffix", "without_units", "without_scope_info")
     @classmethod
     def _only_true(cls, value: bool) -> bool:
         if not value:
-            raise ValueError("can only be true: podtrail's metric names carry no suffixes or scope labels")
+            raise ValueError("can only be true: podtrail adds no suffixes or scope labels to the names of its metrics")
         return value
 
 
@@ -101,7 +101,7 @@ class OwnMetricsConfig(Model):
 
     def warnings(self) -> list[tuple[WarningPath, str]]:
         """Warn of a page that is open to the network."""
-        if self.endpoint is None or self.endpoint[0] in _LOOPBACK:
+        if self.endpoint is None or is_loopback(self.endpoint[0]):
             return []
         path: WarningPath = ("address",) if self.address is not None else ("readers",)
         return [(path, f"the metrics page listens on {self.endpoint[0] or 'every interface'}, not only on this host")]
@@ -134,8 +134,7 @@ class LogsConfig(Model):
 class TelemetryConfig(Model):
     """What podtrail says about itself."""
 
-    of_the_collector: ClassVar[Mapping[str, str]] = {"traces": "remove it: podtrail makes no traces of its own work"}
-
     metrics: OwnMetricsConfig = Field(default_factory=OwnMetricsConfig, description="Own metrics.")
     logs: LogsConfig = Field(default_factory=LogsConfig, description="Own log on standard error.")
+    traces: OwnTracesConfig = Field(default_factory=OwnTracesConfig, description="Own traces.")
     resource: dict[str, str | None] = Field(default_factory=dict, description="Attributes that describe this process.")

@@ -68,15 +68,27 @@ class TlsClientSettings(TlsSettings):
 class TlsServerSettings(TlsSettings):
     """TLS of a server (`tls:` of a receiver); `cert` and `key` are required."""
 
-    of_the_collector: ClassVar[Mapping[str, str]] = {
-        **TlsSettings.of_the_collector,
-        "client_ca_file_reload": "remove it: reload_interval reads certificate and key anew",
-    }
-
     client_ca_file: str | None = Field(
         None,
         description="Path of the authorities (PEM) that sign clients' certificates; absent: clients need none.",
     )
+    client_ca_file_reload: bool = Field(
+        False, description="Read `client_ca_file` anew when it changes; otherwise with the rest, at `reload_interval`."
+    )
+    client_allowed_names: tuple[str, ...] = Field(
+        (),
+        description="Names that may send: one of a certificate's alternative names (DNS, URI, IP, email), or its "
+        "common name where it has none, must be among these; `*` stands for anything. Empty: whoever has one may.",
+    )
+
+    @model_validator(mode="after")
+    def _check_clients(self) -> Self:
+        for key in ("client_ca_file_reload", "client_allowed_names"):
+            if getattr(self, key) and self.client_ca_file is None:
+                raise ValueError(f"{key} needs client_ca_file: without it no client shows a certificate")
+        if not all(name.strip("*") for name in self.client_allowed_names):
+            raise ValueError("client_allowed_names has a name that allows everybody; leave it out for that")
+        return self
 
     @model_validator(mode="after")
     def _check_certificate(self) -> Self:

@@ -13,7 +13,7 @@ from podtrail.config.duration import (
     format_duration,
     parse_duration,
 )
-from podtrail.config.endpoint import ClientEndpoint, Endpoint, Target, client_target, host_port
+from podtrail.config.endpoint import ClientEndpoint, Endpoint, Target, client_target, host_port, is_loopback
 from podtrail.config.keepalive import EnforcementPolicy, KeepaliveServerSettings, KeepaliveSettings, ServerParameters
 from podtrail.config.model import Headers, Model, Secret, WarningPath
 from podtrail.config.tls import TlsClientSettings, TlsServerSettings, TlsVersion
@@ -48,5 +48,6 @@ __all__ = [
     "client_target",
     "format_duration",
     "host_port",
+    "is_loopback",
     "parse_duration",
 ]

@@ -9,8 +9,10 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Final
 
+from podtrail.otlp import native
 from podtrail.otlp.edit import append_attributes, append_links, encode_span
 from podtrail.otlp.framing import frame, split
+from podtrail.otlp.native import find
 from podtrail.otlp.span import Link
 from podtrail.otlp.values import Value, read_key_value, to_key_values
 
@@ -30,29 +32,14 @@ LINK_MARK: Final = re.compile(re.escape(_LINK[:1]) + rb".{1,3}" + re.escape(_LIN
 LINKED_TRACE: Final = re.compile(LINK_MARK.pattern + rb"(.{16})" + re.escape(_LINK[20:22]), re.DOTALL)
 """A link as far as its span's id; the group is the id of the trace that it links to."""
 
-_LINK_TAG: Final = _LINK[0]
-_ID_TAG: Final = _LINK[2]
 _TARGET_HEAD: Final = _LINK[2:4]
 _TARGET_END: Final = len(_TARGET_HEAD) + len(_ID)
-_MOST_LOOKS: Final = 32
-"""So often the first byte of a link is looked for, which takes a tenth of the time that a search for the whole does."""
 
 
 def linked_traces(spans: bytes, most: int) -> Sequence[bytes]:
     """Return the ids of at most `most` traces that framed spans link to, as `LINKED_TRACE` finds them."""
-    find, end = spans.find, len(spans) - len(_LINK) + 1
-    at = find(_LINK_TAG, 0, end)
-    if at < 0:
-        return ()
-    found: list[bytes] = []
-    for _ in range(_MOST_LOOKS):
-        if (spans[at + 2] == _ID_TAG or spans[at + 1] >= _ONE_BYTE) and (link := LINKED_TRACE.match(spans, at)):
-            found.append(link[1])
-            at = link.end() - 1
-        at = find(_LINK_TAG, at + 1, end)
-        if at < 0:
-            return found[:most]
-    return (found + LINKED_TRACE.findall(spans, at))[:most]
+    found = native.linked_traces(spans, most)
+    return LINKED_TRACE.findall(spans)[:most] if found is None else found
 
 
 def link_targets(links: Sequence[bytes], most: int) -> Sequence[bytes]:
@@ -75,7 +62,7 @@ class AttributeSearch:
     def in_spans(self, spans: bytes, most: int) -> Sequence[bytes]:
         """Return at most `most` of these attributes, which may be equal, of framed spans in their order."""
         start = self._start
-        at = spans.find(start)
+        at = find(spans, start)
         if at < 0:
             return ()
         found: list[bytes] = []
@@ -83,7 +70,7 @@ class AttributeSearch:
             length = spans[at - 1]
             if length < _ONE_BYTE and spans[at - 2] == _ATTRIBUTE_TAG and at > 1:
                 found.append(spans[at : at + length])
-            at = spans.find(start, at + (length or 1))
+            at = find(spans, start, at + (length or 1))
         return found
 
 
@@ -91,13 +78,13 @@ def spans_with(mark: bytes, spans: bytes, trace_id: bytes, most: int) -> Sequenc
     """Return at most `most` spans of a trace in which a mark stands; framed, in order."""
     found: list[bytes] = []
     head = _HEAD + trace_id
-    position = spans.find(mark)
+    position = find(spans, mark)
     while position >= 0 and len(found) < most:
         begin, end = _frame_around(spans, head, position)
         if not end:
             return [frame([raw]) for raw in split(spans) if mark in raw][:most]
         found.append(spans[begin:end])
-        position = spans.find(mark, end)
+        position = find(spans, mark, end)
     return found
 
 

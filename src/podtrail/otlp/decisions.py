@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from podtrail.otlp.attempt import attempt_of
+from podtrail.otlp.cluster import cluster_name
 from podtrail.otlp.verdict import Shadow, Verdict
 
 
@@ -19,7 +20,7 @@ def decision_line(verdict: Verdict) -> dict[str, Any]:
     Always `traceId`, `decision`, `policy`, `reason`, `decidedAtUnixNano`, `arrivedAtUnixNano`, `spans` and `votes`;
     `dryRun` (true) where the spans passed whatever was decided; of a scheduling attempt also `rootSpanId`,
     `startTimeUnixNano`, `endTimeUnixNano`, `podUid`, `podNamespace`, `podName`, `result`, `profile` and `message`, each
-    where the attempt says it.
+    where the attempt says it, and `cluster` where its resource does.
     """
     line: dict[str, Any] = {
         "traceId": verdict.trace_id.hex(),
@@ -35,8 +36,10 @@ def decision_line(verdict: Verdict) -> dict[str, Any]:
         line["dryRun"] = True
     if verdict.shadow is not None:
         line["shadow"] = _shadow_line(verdict.shadow)
-    attempt = attempt_of(verdict.groups)
-    if attempt is not None:
+    group, attempt = next(
+        ((group, attempt) for group in verdict.groups if (attempt := attempt_of([group]))), (None, None)
+    )
+    if group is not None and attempt is not None:
         told = {
             "rootSpanId": attempt.span_id.hex(),
             "startTimeUnixNano": str(attempt.start),
@@ -47,6 +50,7 @@ def decision_line(verdict: Verdict) -> dict[str, Any]:
             "result": attempt.result,
             "profile": attempt.profile,
             "message": attempt.message,
+            "cluster": cluster_name(group.resource),
         }
         line.update({key: value for key, value in told.items() if value})
     return line

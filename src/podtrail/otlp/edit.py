@@ -4,9 +4,9 @@ Concatenation is merge: a serialized field put behind a message adds to it. Noth
 attribute of the same key exists, which is then replaced.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from opentelemetry.proto.common.v1 import common_pb2
 from opentelemetry.proto.resource.v1 import resource_pb2
@@ -21,6 +21,7 @@ _TRACE_STATE = cast("Any", lite_type(SPAN, dict.fromkeys(("trace_id", "span_id",
 _ATTRIBUTES = cast("Any", lite_type(SPAN, dict.fromkeys(("trace_id", "span_id", "attributes"))))
 _EVENTS = cast("Any", lite_type(SPAN, dict.fromkeys(("trace_id", "span_id", "events"))))
 _SHORT = 128
+_Pair = TypeVar("_Pair")
 
 
 def _links(links: Sequence[Link]) -> list[trace_pb2.Span.Link]:
@@ -55,18 +56,30 @@ def change_attributes(span: bytes, changed: Mapping[str, Value], removed: Collec
     """
     message = _ATTRIBUTES.FromString(span)
     encoded = {key: _encoded(key, value) for key, value in changed.items()}
-    pairs: list[bytes] = []
-    for pair in message.attributes:
-        key, _ = read_key_value(pair)
-        if key in changed:
-            new = encoded.pop(key, None)
-            if new is not None:
-                pairs.append(new)
-        elif key not in removed:
-            pairs.append(pair)
-    message.attributes[:] = [*pairs, *encoded.values()]
+    message.attributes[:] = _changed([(read_key_value(raw)[0], raw) for raw in message.attributes], encoded, removed)
     written: bytes = message.SerializeToString()
     return written
+
+
+def change_resource(header: bytes, changed: Mapping[str, Value], removed: Collection[str]) -> bytes:
+    """Return a group's `resource` with attributes of the resource set and others removed, as `change_attributes`."""
+    message = trace_pb2.ResourceSpans.FromString(header)
+    new = dict(zip(changed, to_key_values(changed), strict=True))
+    pairs = _changed([(pair.key, pair) for pair in message.resource.attributes], new, removed)
+    attributes = resource_pb2.Resource(attributes=pairs).attributes
+    del message.resource.attributes[:]
+    message.resource.attributes.extend(attributes)
+    return message.SerializeToString()
+
+
+def _changed(pairs: Iterable[tuple[str, _Pair]], new: Mapping[str, _Pair], removed: Collection[str]) -> list[_Pair]:
+    left = dict(new)
+    result = [
+        left.pop(key, pair) if key in new else pair
+        for key, pair in pairs
+        if key not in removed and (key in left or key not in new)
+    ]
+    return [*result, *left.values()]
 
 
 def _encoded(key: str, value: Value) -> bytes:

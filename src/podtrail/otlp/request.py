@@ -1,23 +1,22 @@
 """Requests: an ExportTraceServiceRequest to groups of undecoded spans, and back.
 
-The whole request is checked once, strictly, in C (`podtrail.otlp.strict`). Then spans are told apart, and runs of one
-trace are cut from the request's own bytes. Only a request that does not decode, or that repeats a resource, a scope, an
-id or a status (legal, and merged by parsers), is looked at span by span (`podtrail.otlp.scrutiny`).
+What is valid:
 
-Every step of the interpreter costs, so what has to be done for each span is done in C (`map`, `struct`, one search by
-a regular expression), the rest once a run of spans of one trace. Spans of traces A A B C C:
+1. Upstream's parser takes the request (`podtrail.otlp.strict`): wire types, UTF-8 and nesting, everywhere in it.
+2. It has not more borders of resources, scopes and spans than anybody sends in good faith (`refuse_hollow`).
+3. Nothing stands twice that stands once: resource, scope, and of a span its ids and status. Parsers merge such
+   repeats, so it is legal, but could not be cut from the bytes.
+4. Each span begins with its trace id and its span id, as every SDK writes them, and neither is of zeros.
 
-    heads   a a b c c       the first 20 bytes of each: both ids' tags and lengths, and the trace id
-    runs    0 2 3           where another head begins than stood before
-    groups  A=0:2 B=2:3 C=3:5, each cut from the request at the sum of the lengths before it
+A request that 1 or 3 does not hold of is first brought into that form, without the spans that can't be
+(`podtrail.otlp.scrutiny`). In a scope with a span that 4 does not hold of, each span is looked at, and rejected or
+rewritten alone. Then spans of one trace that stand side by side become a group, their bytes as they came.
 """
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import chain, compress, groupby, pairwise
-from operator import gt, itemgetter, ne
-from struct import unpack
+from itertools import chain, groupby
+from operator import gt, itemgetter
 from typing import Any, NamedTuple, cast
 
 from google.protobuf.message import DecodeError
@@ -25,13 +24,13 @@ from google.protobuf.message import DecodeError
 from podtrail.otlp.framing import frame
 from podtrail.otlp.group import Group
 from podtrail.otlp.lite import REQUEST, RESOURCE_SPANS, SCOPE_SPANS, field_number, lite_type
+from podtrail.otlp.native import check_and_cut
 from podtrail.otlp.reader import span_reader
 from podtrail.otlp.scrutiny import Rejections, scrutinize
-from podtrail.otlp.strict import NO_SPAN_ID, RequestFacts, check
+from podtrail.otlp.strict import Times, check
 
 _REQUEST = cast("Any", lite_type(REQUEST, {"resource_spans": {"resource": None, "scope_spans": None}}))
 _SCOPE_SPANS = cast("Any", lite_type(SCOPE_SPANS, {"scope": None, "spans": None}))
-# What is read where it stands and has to stand once: written again, a repeat makes the request shorter.
 _SINGULAR = cast(
     "Any",
     lite_type(
@@ -44,6 +43,7 @@ _SINGULAR = cast(
         },
     ),
 )
+"""What has to stand once."""
 _read_times = span_reader({"start_time_unix_nano", "end_time_unix_nano"})
 _RESOURCE_ONLY = cast("Any", lite_type(RESOURCE_SPANS, {"resource": None}))
 _SCOPE_ONLY = cast("Any", lite_type(SCOPE_SPANS, {"scope": None}))
@@ -52,13 +52,13 @@ _LENGTH_DELIMITED = 2
 _REQUEST_TAG = bytes([field_number(REQUEST, "resource_spans") << 3 | _LENGTH_DELIMITED])
 _RESOURCE_SPANS_TAG = bytes([field_number(RESOURCE_SPANS, "scope_spans") << 3 | _LENGTH_DELIMITED])
 
-# What every SDK writes first: the trace id's tag, length and 16 bytes, the span id's tag and length.
-_HEAD = 20
-_head_of = itemgetter(slice(_HEAD))
-_are_heads = re.compile(rb"(?:\x0a\x10.{16}\x12\x08)*", re.DOTALL).fullmatch
-_NO_TRACE = b"\x0a\x10" + bytes(16) + b"\x12\x08"
-_TIME = 8
-"""Bytes of a time on the wire."""
+# How a span begins: the trace id's tag and length, 16 bytes, the span id's tag and length, 8 bytes.
+_head_of = itemgetter(slice(20))
+_TRACE_ID = slice(2, 18)
+_TRACE_ID_BEGINS, _SPAN_ID_BEGINS = b"\x0a\x10", b"\x12\x08"
+_NO_TRACE_ID = bytes(16)
+_span_id_of = itemgetter(slice(18, 28))
+_NO_SPAN_ID = _SPAN_ID_BEGINS + bytes(8)
 
 _FEW_ELEMENTS = 10_000
 _MOST_ELEMENTS = 2_000_000
@@ -88,6 +88,22 @@ class Intake(NamedTuple):
     """Spans whose times tell no duration: the start or the end is 0, or the end comes first. They pass as they are."""
 
 
+class _Scope(NamedTuple):
+    """A ScopeSpans message whose spans were told apart and not looked at."""
+
+    resource: bytes
+    header: bytes
+    """The message without its spans."""
+    spans: Sequence[bytes]
+
+
+class _Sound(NamedTuple):
+    """A request of which 1 to 3 hold."""
+
+    scopes: Sequence[_Scope]
+    times: Times
+
+
 def read_request(raw: bytes, *, zero_ids: bool = False) -> Intake:
     """Return the groups of a serialized ExportTraceServiceRequest, invalid spans left out and counted.
 
@@ -96,27 +112,69 @@ def read_request(raw: bytes, *, zero_ids: bool = False) -> Intake:
     Raises:
         MalformedRequest: the bytes can't be told apart into spans, or hold hardly anything but borders of spans.
     """
+    return read_natively(raw) or read_in_python(raw, zero_ids=zero_ids)
+
+
+def read_natively(raw: bytes) -> Intake | None:
+    """Return what `read_request` does; None where that is for Python to find out."""
+    cut = check_and_cut(raw)
+    return None if cut is None else Intake(cut[0], 0, "", cut[1])
+
+
+def read_in_python(raw: bytes, *, zero_ids: bool = False) -> Intake:
+    """Return what `read_request` does, found out in Python: the reference.
+
+    Raises:
+        MalformedRequest: as there.
+    """
     rejections = Rejections(zero_ids=zero_ids)
-    cut = _cut(raw, rejections)
-    if cut is None:
-        rejections = Rejections(zero_ids=zero_ids)
+    sound = _sound(raw)
+    if sound is None:
         try:
             canonical = scrutinize(raw, rejections)
         except DecodeError as error:
             raise MalformedRequest(f"not an ExportTraceServiceRequest: {error}") from error
-        cut = _cut(canonical, rejections)
-        assert cut is not None, "a scrutinized request is canonical"
-    groups, told = cut
-    return Intake(groups, rejections.count, rejections.reason(), _count_odd(told, groups))
+        sound = _sound(canonical)
+        assert sound is not None, "a scrutinized request is canonical"
+    groups = [group for scope in sound.scopes for group in _groups(scope, rejections)]
+    return Intake(groups, rejections.count, rejections.reason(), _count_odd(sound.times, groups))
 
 
-def _count_odd(told: RequestFacts, groups: Sequence[Group]) -> int:
-    spans = sum([group.span_count for group in groups])
-    if len(told.starts) == len(told.ends) == _TIME * spans:  # a time of 0 is not on the wire: here none is
-        times = f"<{spans}Q"
-        return sum(map(gt, unpack(times, told.starts), unpack(times, told.ends)))
-    each = chain.from_iterable(_read_times(group.spans) for group in groups)
-    return sum(not 0 < span.start_time_unix_nano <= span.end_time_unix_nano for span in each)
+def _sound(raw: bytes) -> _Sound | None:
+    """Return a request in parts; None when it does not decode or repeats what has to stand once."""
+    try:
+        scopes = _part(raw)
+        times = check(raw)
+        written_again = _SINGULAR.FromString(raw).ByteSize()
+    except DecodeError:
+        return None
+    # A repeat makes it shorter, and so does a number in more bytes than it takes.
+    return _Sound(scopes, times) if written_again == len(raw) else None
+
+
+def _part(raw: bytes) -> list[_Scope]:
+    """Return the scopes of a request that have spans.
+
+    Raises:
+        DecodeError: it can't be parted.
+        MalformedRequest: it is hollow.
+    """
+    resources = _REQUEST.FromString(raw).resource_spans
+    elements = len(resources)
+    refuse_hollow(elements, len(raw))
+    elements += sum([len(resource_spans.scope_spans) for resource_spans in resources])
+    refuse_hollow(elements, len(raw))
+    scopes: list[_Scope] = []
+    for resource_spans in resources:
+        messages = [_SCOPE_SPANS.FromString(scope_spans) for scope_spans in resource_spans.scope_spans]
+        resource_spans.ClearField("scope_spans")
+        resource = resource_spans.SerializeToString() or _Bare()
+        for message in messages:
+            spans = message.spans[:]
+            message.ClearField("spans")
+            scopes.append(_Scope(resource, message.SerializeToString(), spans))
+    refuse_hollow(elements + sum([len(scope.spans) for scope in scopes]), len(raw))
+    return scopes
 
 
 def refuse_hollow(elements: int, size: int) -> None:
@@ -131,139 +189,41 @@ def refuse_hollow(elements: int, size: int) -> None:
         raise MalformedRequest(f"{elements:,} resources, scopes and spans in {size:,} bytes: too many to look at")
 
 
-class _Scope(NamedTuple):
-    """A ScopeSpans message whose spans were told apart and not looked at."""
-
-    resource: bytes
-    header: bytes
-    """The message without its spans."""
-    raw: bytes
-    spans: Sequence[bytes]
-    heads: Sequence[bytes]
-    """The beginnings of the spans."""
-    runs: Sequence[int]
-    """The first span of each run of equal heads."""
-
-
-def _part(raw: bytes) -> list[_Scope] | None:
-    """Return the scopes of a request that have spans; None when one repeats a field that has to stand once.
-
-    DecodeError when it can't be parted, MalformedRequest when it is hollow.
-    """
-    request = _REQUEST.FromString(raw)
-    resources = request.resource_spans
-    elements = len(resources)
-    refuse_hollow(elements, len(raw))
-    elements += sum([len(resource_spans.scope_spans) for resource_spans in resources])
-    refuse_hollow(elements, len(raw))
-    scopes: list[tuple[bytes, bytes, Any]] = []
-    size = 0
-    for resource_spans in resources:
-        parts = resource_spans.scope_spans[:]
-        resource_spans.ClearField("scope_spans")
-        resource = resource_spans.SerializeToString() or _Bare()
-        size += _framed(len(resource) + sum([_framed(len(part)) for part in parts]))
-        scopes += [(resource, part, _SCOPE_SPANS.FromString(part)) for part in parts]
-    refuse_hollow(elements + sum([len(message.spans) for _, _, message in scopes]), len(raw))
-    request.ClearField("resource_spans")
-    # Written again, a repeat (and a padded number) makes it shorter.
-    if size + request.ByteSize() != len(raw):
-        return None
-    return [_scope(*scope) for scope in scopes if scope[2].spans]
-
-
-def _scope(resource: bytes, raw: bytes, message: Any) -> _Scope:
-    spans: list[bytes] = message.spans[:]
-    message.ClearField("spans")
-    heads = list(map(_head_of, spans))
-    return _Scope(resource, message.SerializeToString(), raw, spans, heads, _runs(heads))
-
-
-def _runs(heads: Sequence[bytes]) -> Sequence[int]:
-    """Return where in a list something else begins than what stood before."""
-    return [0, *compress(range(1, len(heads)), map(ne, heads, heads[1:]))]
-
-
-def _cut(raw: bytes, rejections: Rejections) -> tuple[list[Group], RequestFacts] | None:
-    """Return groups of a request and what it tells; None when it does not decode or repeats what has to stand once."""
-    try:
-        scopes = _part(raw)
-        told = check(raw)
-    except DecodeError:
-        return None
-    if scopes is None:
-        return None
-    regular = [_are_regular(scope) for scope in scopes]
-    count = sum([len(scope.spans) for scope in scopes])
-    # Where every span begins with its ids, and there are as many as spans, none has two: that spares the parse that
-    # would find out (1,900 instructions a span).
-    surely_once = all(regular) and told.trace_ids == told.span_ids == count and not told.statuses_differ
-    if not surely_once and _SINGULAR.FromString(raw).ByteSize() != len(raw):
-        return None
-    groups: list[Group] = []
-    for scope, is_regular in zip(scopes, regular, strict=True):
-        admits_all = is_regular and not (
-            told.no_span_id and any(span.startswith(NO_SPAN_ID, _HEAD - 2) for span in scope.spans)
-        )
-        if not _cut_scope(scope, groups, rejections, admits_all=admits_all):
-            return None
-    return groups, told
-
-
-def _cut_scope(of: _Scope, groups: list[Group], rejections: Rejections, *, admits_all: bool) -> bool:
-    resource, scope, raw, spans, heads, runs = of
-    lengths, frame_size = _lengths(spans)
-    base = len(scope)
-    if base + sum(lengths) + len(spans) * frame_size != len(raw):
-        return False
-    if not admits_all:
+def _groups(scope: _Scope, rejections: Rejections) -> Iterator[Group]:
+    """Yield the groups of a scope, in order; spans that are refused are left out and counted."""
+    spans = scope.spans
+    if not _begin_with_ids(spans):
         spans = [rejections.regular(span) for span in spans if rejections.admits(span)]
-        heads = list(map(_head_of, spans))
-        runs = _runs(heads) if spans else ()
-        raw, base = frame(spans), 0
-        lengths, frame_size = _lengths(spans)
-    elif not raw.startswith(scope) or _insertion(scope, scope_spans=True) != base:
-        raw, base = frame(spans), 0
-    at = base
-    for first, last in pairwise([*runs, len(spans)]):
-        count = last - first
-        end = at + sum(lengths[first:last]) + count * frame_size
-        groups.append(Group(resource, scope, heads[first][2:18], raw[at:end], count))
+    framed, at = frame(spans), 0
+    for head, run in groupby(spans, _head_of):
+        lengths = [_framed(len(span)) for span in run]
+        end = at + sum(lengths)
+        yield Group(scope.resource, scope.header, head[_TRACE_ID], framed[at:end], len(lengths))
         at = end
-    return True
 
 
-def _lengths(spans: Sequence[bytes]) -> tuple[Sequence[int], int]:
-    """Return how long spans are when they stand side by side, and what to add to that for each.
-
-    Tag and length of a span are left out of its length, and are what is to be added, if they are as long for all.
-    """
-    lengths = list(map(len, spans))
-    if not lengths:
-        return (), 0
-    distinct = set(lengths)
-    frame_size = 1 + _varint_size(min(distinct))
-    if frame_size == 1 + _varint_size(max(distinct)):
-        return lengths, frame_size
-    return list(map(_framed, lengths)), 0
+def _begin_with_ids(spans: Sequence[bytes]) -> bool:
+    """Say whether all spans begin with two ids of the right size, neither of zeros."""
+    return _NO_SPAN_ID not in map(_span_id_of, spans) and all(map(_is_head, set(map(_head_of, spans))))
 
 
-def _are_regular(scope: _Scope) -> bool:
-    """Say whether all spans begin with two ids of the right size, the trace's not of zeros."""
-    distinct = {scope.heads[first] for first in scope.runs}
-    if _NO_TRACE in distinct:
-        return False
-    joined = b"".join(distinct)  # so that one search sees all: a call for each would take ten times as long
-    return len(joined) == _HEAD * len(distinct) and _are_heads(joined) is not None
+def _is_head(head: bytes) -> bool:
+    """Say whether the first bytes of a span are those of a trace id, not of zeros, and of a span id."""
+    return head[:2] == _TRACE_ID_BEGINS and head[18:] == _SPAN_ID_BEGINS and head[_TRACE_ID] != _NO_TRACE_ID
+
+
+def _count_odd(times: Times, groups: Sequence[Group]) -> int:
+    spans = sum([group.span_count for group in groups])
+    if len(times.starts) == len(times.ends) == spans:  # one that is not there is in no list: here all are
+        reversed_times: int = sum(map(gt, times.starts, times.ends))
+        return reversed_times + times.starts.count(0)
+    each = chain.from_iterable(_read_times(group.spans) for group in groups)
+    return sum(not 0 < span.start_time_unix_nano <= span.end_time_unix_nano for span in each)
 
 
 def _framed(length: int) -> int:
     """Return how long a message is with its tag and its length before it."""
-    return length + 1 + _varint_size(length)
-
-
-def _varint_size(number: int) -> int:
-    return max(1, -(-number.bit_length() // 7))
+    return length + 2 if length < 1 << 7 else length + 3 if length < 1 << 14 else length + 1 + len(_varint(length))
 
 
 def _varint(number: int) -> bytes:

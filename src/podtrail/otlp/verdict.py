@@ -74,6 +74,8 @@ class Verdict:
     explainer: Explainer | None = field(default=None, repr=False, compare=False)
     dry_run: bool = False
     """Whether the spans pass all the same, whatever was decided."""
+    late: bool = False
+    """Whether it is about late spans alone, of a trace that was decided, and told of, before."""
 
     @property
     def shadow(self) -> Shadow | None:

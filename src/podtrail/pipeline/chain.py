@@ -20,9 +20,18 @@ PROCESSOR_ERROR = "processor_error"
 class ProcessorChain:
     """Drives processors. What comes out at the end gathers in `outbox`, for the caller to take."""
 
-    def __init__(self, processors: Sequence[Processor], ledger: Ledger) -> None:
+    def __init__(self, processors: Sequence[Processor], ledger: Ledger, tick: int = 1) -> None:
+        """Drive processors.
+
+        Args:
+            processors: in their order.
+            ledger: what came and went is entered there.
+            tick: what falls due is done at the next multiple of so many nanoseconds. A longer one has more done at a
+                time, which costs less, a little later.
+        """
         self.processors = tuple(processors)
         self.ledger = ledger
+        self.tick = tick
         self.outbox: deque[Batch] = deque()
         self.serving: int | None = None
         """The deadline that is being served."""
@@ -63,25 +72,25 @@ class ProcessorChain:
 
     def advance(self, now: int, limit: int) -> bool:
         """Do what is due by `now`, about `limit` spans' worth of it; return whether there is more to do."""
-        due = self.deadline()
-        if due is None or due > now:
+        due = self._due()
+        if due is None or (tick := self._tick_of(due)) > now:
             return False
         for at, processor in enumerate(self.processors):
             if processor.deadline() == due:
-                self.serving = due
+                self.serving = tick
                 self._expire(at, processor, due, limit)
                 self.serving = None
                 break
-        due = self.deadline()
-        return due is not None and due <= now
+        next_due = self.deadline()
+        return next_due is not None and next_due <= now
 
     def _expire(self, at: int, processor: Processor, due: int, limit: int) -> None:
-        held = processor.held()
-        out = processor.expire(due, limit)
+        held, tick = processor.held(), self._tick_of(due)
+        out = processor.expire(tick, limit)
         for batch in out:
-            self._feed(at + 1, batch, due)
+            self._feed(at + 1, batch, tick)
         if self._waiting[at]:
-            self._retry(at, due)
+            self._retry(at, tick)
         elif not out and processor.deadline() == due and processor.held() == held:
             raise RuntimeError(f"{type(processor).__name__} says it has work due at {due} and does none")
 
@@ -111,7 +120,14 @@ class ProcessorChain:
 
     def deadline(self) -> int | None:
         """Return when there is next something to do."""
-        return min((due for processor in self.processors if (due := processor.deadline()) is not None), default=None)
+        due = self._due()
+        return due if due is None else self._tick_of(due)
+
+    def _due(self) -> int | None:
+        return min([due for processor in self.processors if (due := processor.deadline()) is not None], default=None)
+
+    def _tick_of(self, due: int) -> int:
+        return -(-due // self.tick) * self.tick
 
     @property
     def blocked(self) -> bool:

@@ -11,8 +11,8 @@ from podtrail.component import (
     BatchObserver,
     ComponentError,
     Context,
+    Fact,
     FactListener,
-    GatedPod,
     Lost,
     PassesOn,
     Processor,
@@ -149,12 +149,24 @@ class ContainedProcessor:
 
     def deadline(self) -> int | None:
         """Return when it has work to do, while it pauses when the pause is over: Unix nanoseconds."""
-        due = None if self._is_over else self._failures.attempt("deadline", lambda: _time(self.inner.deadline()), None)
+        if self._is_over:
+            return None
+        try:  # without a function around it: this is asked more often than anything is done
+            due = _time(self.inner.deadline())
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is reported
+            self._failures.report("deadline", error)
+            return None
         return due if due is None or due > self._resting_until else self._resting_until
 
     def held(self) -> int:
         """Return the spans inside; 0 when it fails to say."""
-        return 0 if self._is_over else self._failures.attempt("held", lambda: index(self.inner.held()), 0)
+        if self._is_over:
+            return 0
+        try:  # as in `deadline`
+            return index(self.inner.held())
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is reported
+            self._failures.report("held", error)
+            return 0
 
     def held_since(self) -> int | None:
         """Return the arrival of the oldest span inside, Unix nanoseconds."""
@@ -210,7 +222,7 @@ class ContainedObserver:
         """Show a batch that leaves a pipeline."""
         self._failures.attempt("observe", lambda: self._component.observe(pipeline, batch), None)
 
-    def note(self, fact: GatedPod) -> None:
+    def note(self, fact: Fact) -> None:
         """Tell a fact."""
         self._failures.attempt("note", lambda: self._component.note(fact), None)
 

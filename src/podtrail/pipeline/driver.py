@@ -35,6 +35,7 @@ class Outlet:
         *,
         patient: bool = False,
         owe: Owe | None = None,
+        of_partitions: bool = False,
     ) -> None:
         """Lead to `queue`.
 
@@ -44,10 +45,13 @@ class Outlet:
             patient: all sources of the pipeline are in no hurry, and wait rather than lose.
             owe: of a durable pipeline, which loses nothing for want of room: told of each batch that the exporter is
                 to deliver, returns what is to be called at its end.
+            of_partitions: of a pipeline whose spans can be read again until they are delivered. What leaves each of its
+                partitions is put into the queue by who keeps account of that.
         """
         self.queue = queue
         self.exporter = exporter
         self._owe = owe
+        self._of_partitions = of_partitions
         self.ledger = Ledger()
         self.missed = 0
         """Spans that left the pipeline before this exporter joined it (on reload)."""
@@ -58,13 +62,17 @@ class Outlet:
     @property
     def to_be_written(self) -> bool:
         """Whether what its queue is offered must be on disk before a sender is told so: no log of arrivals has it."""
-        return self.queue.persistent and self._owe is None
+        return self.queue.persistent and self._owe is None and not self._of_partitions
 
     def holds_up(self) -> bool:
         """Say whether what it has no room for is to wait. It never is for a stuck exporter while others take."""
         if self._patience is None:
             return False
         return self.queue.idle < self._patience or all(queue.full for queue in self.beside)
+
+    def holds_up_what_left(self) -> bool:
+        """Say the same of what has left the processors: where it is to outlive the process it is never lost."""
+        return self.to_be_written or self.holds_up()
 
     async def room(self) -> None:
         """Return when something has left, or when it is time to look again whether it is still to be waited for."""
@@ -87,7 +95,8 @@ class Outlet:
             batch = replace(batch, verdicts=())
         if not batch.groups and not batch.verdicts:
             return ()
-        return (batch,) if self._owe is None or self.queue.wants_arrivals else cut(batch)
+        is_owed = self._owe is not None or self._of_partitions
+        return cut(batch) if is_owed and not self.queue.wants_arrivals else (batch,)
 
     def refuse(self, spans: int) -> Refused:
         """Count spans that are not taken because of this exporter; return what to tell their sender."""
@@ -137,12 +146,23 @@ class Driver:
         self.chain = chain
         self.outlets = tuple(outlets)
         self.lock = asyncio.Lock()
+        self.partitions: dict[int, ProcessorChain] = {}
+        """Where partitions feed the pipeline, each has a chain of its own, and nothing goes through `chain`."""
         self.reached = 0
         """The latest time that the chain was told: nothing comes before it, even if its timer was early."""
         self._observers = tuple(observers)
         self._clock = clock
         self._earlier = asyncio.Event()
         self._armed: int | None = None
+
+    @property
+    def chains(self) -> Sequence[ProcessorChain]:
+        """All of the pipeline."""
+        return (self.chain, *self.partitions.values())
+
+    def held(self) -> int:
+        """Return the number of spans inside."""
+        return sum(chain.held() for chain in self.chains)
 
     async def run(self) -> None:
         """Serve deadlines until cancelled. One timer is armed, and re-armed only when an earlier deadline appears."""
@@ -154,7 +174,8 @@ class Driver:
             else:
                 wait = None if due is None else max(0, due - self._clock.now()) / _NANOSECONDS
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._earlier.wait(), wait)
+                    async with asyncio.timeout(wait):  # wait_for would make a task of it, once a tick, before 3.12
+                        await self._earlier.wait()
                     due = None
             if due is not None or self.chain.outbox:
                 await self._serve(due or 0)
@@ -221,8 +242,10 @@ class Driver:
         outbox = self.chain.outbox
         while outbox:
             batch = outbox[0]
-            if full is None and (outlet := held_up_by(self.full(batch))) is not None:
-                return outlet
+            if full is None:
+                for outlet in self.full(batch):
+                    if outlet.holds_up_what_left():
+                        return outlet
             self.show(batch)
             for outlet in self.outlets:
                 outlet.offer(batch, at_any_rate=full is not None and outlet not in full)

@@ -23,6 +23,10 @@ _MOST_WAITING = 64 << 20
 class Log(Protocol):
     """A log of arrivals: it hands over what it has written."""
 
+    @property
+    def writing(self) -> bool:
+        """Whether it waits for the disk."""
+
     async def take(self, receiver: str, batch: Batch, came: int, drivers: Sequence[Driver]) -> Outlet | Driver | None:
         """Write a batch and hand it to these pipelines; return None, or what it has to wait for before it is tried.
 
@@ -116,17 +120,23 @@ class FanOutConsumer:
         """
         came = self._now()
         self._admit(batch, came)  # what waits takes memory: it is not let into the line without being asked
-        in_the_way: Outlet | Driver = self._drivers[0]
+        in_the_way: Outlet | Driver | None = None
         try:
             with self._in_line(batch):
                 async with asyncio.timeout(self._deadline):
-                    while (found := await self._try(batch, came)) is not None:
-                        in_the_way = found
-                        await found.room()
+                    while (in_the_way := await self._try(batch, came)) is not None:
+                        await in_the_way.room()
                         came = self._now()
         except TimeoutError:
-            raise in_the_way.refuse(batch.span_count) from None
+            raise self._too_late(in_the_way, batch.span_count) from None
         await self._written(batch.span_count)
+
+    def _too_late(self, in_the_way: Outlet | Driver | None, spans: int) -> Refused:
+        if not self._open.is_set():
+            return Refused("the pipelines are being swapped")
+        if self._log is not None and self._log.writing:
+            return Refused("the log of arrivals could not be written in time: its disk hangs")
+        return (in_the_way or self._drivers[0]).refuse(spans)
 
     async def _written(self, spans: int) -> None:
         """Return when what persistent queues were offered is on disk.
@@ -218,8 +228,8 @@ class FanOutConsumer:
         at_once = passing(self._drivers)
         full = [outlet for driver in at_once for outlet in driver.full(batch)]
         self._admit(batch, now)
-        if failing := [outlet for outlet in full if outlet.queue.failing]:
-            raise refusal(failing, batch.span_count)
+        if keeping := [outlet for outlet in full if outlet.to_be_written]:
+            raise refusal(keeping, batch.span_count)
         if full and len(full) == sum([len(driver.outlets) for driver in self._drivers]):
             raise refusal(full, batch.span_count)
         if not batch.arrived:

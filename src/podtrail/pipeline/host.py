@@ -2,15 +2,18 @@
 
 import logging
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from podtrail.component import Context, FactListener, GatedPod, IncomingBytes, Ledger, Metrics, Processor, StartError
+from podtrail.component import Context, Fact, FactListener, IncomingBytes, Ledger, Metrics, Processor, StartError
 from podtrail.component.factory import Reclaim, nothing_reclaimed
 from podtrail.component.failures import FailureReporter
 from podtrail.pipeline.chain import ProcessorChain
 from podtrail.pipeline.settings import ComponentSettings, PipelineSettings, Settings
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Tracer
 
 _LOG = logging.getLogger("podtrail")
 
@@ -30,12 +33,16 @@ class Host:
     arriving: IncomingBytes = field(default_factory=IncomingBytes)
     stopwatch: Callable[[], int] = _unmeasured
     """Measures what work takes, in nanoseconds."""
-    seed: int | None = None
+    seed: int | str | None = None
     """Of all randomness; None draws one."""
+    support_files: Callable[[], Mapping[str, str]] = dict
+    """What the process tells of itself for a support bundle."""
+    tracer: "Tracer | None" = None
+    """Makes podtrail's own spans; None where nobody wants any."""
     listeners: list[FactListener] = field(default_factory=list)
     """Who takes the facts that receivers tell; the running graph's."""
 
-    def tell(self, fact: GatedPod) -> None:
+    def tell(self, fact: Fact) -> None:
         """Tell every listener."""
         for listener in self.listeners:
             listener.note(fact)
@@ -66,6 +73,7 @@ class Host:
             stopwatch=self.stopwatch,
             lag=lag,
             tell=self.tell,
+            support_files=self.support_files,
         )
 
     def failures(self, id: str, pipeline: str = "") -> FailureReporter:
@@ -102,6 +110,7 @@ def make_chain(
     ledger: Ledger,
     lag: Callable[[], int] = _unmeasured,
     around: Callable[[Processor, Context], Processor] = _bare,
+    tick: int = 1,
 ) -> ProcessorChain:
     """Return the processors of one pipeline, an instance of each for it alone.
 
@@ -112,6 +121,7 @@ def make_chain(
         ledger: the pipeline's.
         lag: by how many nanoseconds the pipeline is late.
         around: given each processor and its context, returns what takes its place in the chain.
+        tick: what falls due is done at the next multiple of so many nanoseconds.
 
     Raises:
         StartError: a processor can't be made; it names which.
@@ -120,7 +130,7 @@ def make_chain(
     for id in pipeline.processors:
         context = host.context(id, pipeline.id, ledger, lag=lag)
         processors.append(around(host.make(settings.processors[id], context), context))
-    return ProcessorChain(processors, ledger)
+    return ProcessorChain(processors, ledger, tick)
 
 
 def matching(ours: Sequence[str], theirs: Sequence[str], new: Settings, old: Settings) -> list[tuple[int, int]]:

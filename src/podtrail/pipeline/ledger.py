@@ -27,10 +27,17 @@ class Balance:
     in_memory: int
     in_queue: int
     dropped: Mapping[str, int] = field(default_factory=Counter)
-    stored: int = 0
-    """Of those in memory and in the queue: what is on disk as well, for the next start."""
+    undecided_stored: int = 0
+    """Of those in memory: what is on disk as well, or can be read again, for the next start to decide."""
+    queued_stored: int = 0
+    """Of those in the queue: what is on disk as well, for the next start to deliver."""
     undelivered: int = 0
     """Of those dropped: what was to be delivered. Processors drop for reasons of their own, as configured."""
+
+    @property
+    def stored(self) -> int:
+        """Of those in memory and in the queue: what outlives the process."""
+        return self.undecided_stored + self.queued_stored
 
     @property
     def missing(self) -> int:
@@ -48,7 +55,7 @@ def balance(
         exporter: its id.
         feeding: the pipelines that feed it.
         queue: its queue.
-        durable: the pipelines whose spans are on disk while they are undecided.
+        durable: the pipelines whose spans are on disk, or can be read again, while they are undecided.
     """
     pipelines = [driver.chain.ledger for driver, _ in feeding]
     outlets = [*[outlet.ledger for _, outlet in feeding], queue.recovered]
@@ -66,10 +73,11 @@ def balance(
         delivered=sum(ledger.delivered for ledger in outlets),
         sampled_out=sum(ledger.sampled_out for ledger in pipelines),
         rejected=sum(ledger.rejected for ledger in (*pipelines, *outlets)),
-        in_memory=sum(driver.chain.held() for driver, _ in feeding),
+        in_memory=sum(driver.held() for driver, _ in feeding),
         in_queue=queue.held(),
         dropped=dropped,
-        stored=queue.kept() + sum(driver.chain.held() for driver, _ in feeding if driver.id in durable),
+        undecided_stored=sum(driver.held() for driver, _ in feeding if driver.id in durable),
+        queued_stored=queue.kept(),
         undelivered=sum(ledger.dropped.total() for ledger in outlets),
     )
 

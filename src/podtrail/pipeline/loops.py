@@ -1,11 +1,10 @@
 """A configuration that sends or writes to what it reads would feed itself for ever, or destroy a recording."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from ipaddress import ip_address
 from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 from podtrail.config.problem import Path
-from podtrail.config.types import host_port
+from podtrail.config.types import host_port, is_loopback
 
 _EVERY_INTERFACE: Final = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - recognised, not bound
 
@@ -51,17 +50,8 @@ def loops(receivers: Mapping[str, Any], exporters: Mapping[str, Any]) -> Iterato
 def _reaches(host: str, port: int, listening: str, on: int) -> bool:
     if port != on:
         return False
-    here = _is_loopback(host) or host in _EVERY_INTERFACE
-    return host == listening or (here and (_is_loopback(listening) or listening in _EVERY_INTERFACE))
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
+    here = is_loopback(host) or host in _EVERY_INTERFACE
+    return host == listening or (here and (is_loopback(listening) or listening in _EVERY_INTERFACE))
 
 
 @runtime_checkable

@@ -23,6 +23,11 @@ class Running(Generic[T]):
         self.failures = failures
         self._stack: AsyncExitStack | None = None
 
+    @property
+    def started(self) -> bool:
+        """Whether it was entered, and not left since."""
+        return self._stack is not None
+
     async def start(self) -> None:
         """Enter it, unless it was.
 

@@ -2,27 +2,39 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final
 
-from podtrail.component import Factory, Kind, registry
+from podtrail.component import Factory, registry
 from podtrail.config import ConfigError, Document, Problem
-from podtrail.config.collector_components import collector_component
 from podtrail.config.config_folder import configured_in
 from podtrail.config.ids import parse_id
-from podtrail.config.nodes import ListNode, MapNode, ScalarNode, child, descend, place_of, plain
+from podtrail.config.nodes import MapNode, ScalarNode, child, descend, place_of, plain
 from podtrail.config.problem import Path, did_you_mean, in_order
 from podtrail.config.telemetry import TelemetryConfig
 from podtrail.config.validation import Validator
+from podtrail.pipeline.authenticator_references import check_authenticators
+from podtrail.pipeline.begun_anew import HINT, LastingPipeline, begun_anew
+from podtrail.pipeline.component_lists import ComponentLists
+from podtrail.pipeline.component_types import SECTIONS, find_type
+from podtrail.pipeline.exactly_once import ExactlyOnceReferences, WiredPipeline
 from podtrail.pipeline.loops import loops, overwritten
+from podtrail.pipeline.partitioned_sources import PartitionedSources
 from podtrail.pipeline.storage_references import StorageReferences
+from podtrail.pipeline.telemetry_settings import TelemetrySettings, telemetry_settings
 
-_SECTIONS: Final[Mapping[str, Kind]] = {
-    "receivers": "receiver",
-    "processors": "processor",
-    "exporters": "exporter",
-    "extensions": "extension",
+_TOP: Final = (*SECTIONS, "service")
+_SERVICE: Final = ("extensions", "pipelines", "telemetry")
+_LISTS: Final = ("receivers", "processors", "exporters")
+PIPELINE_KEYS: Final[Mapping[str, tuple[str, str]]] = {
+    "receivers": ("list of ids", "Who feeds it; a receiver may feed several pipelines."),
+    "processors": ("list of ids", "What is done with spans on their way, in this order; each pipeline has its own."),
+    "exporters": ("list of ids", "Who gets what leaves it, each of them all of it."),
+    "durable": (
+        "id",
+        "A `file_storage` extension under `service::extensions`: arrivals are on disk before they are acknowledged.",
+    ),
 }
-_TOP: Final = (*_SECTIONS, "service")
+"""The keys of a pipeline: what stands there, and what it means."""
 _LOOP: Final = "send to a backend; is OTEL_EXPORTER_OTLP_ENDPOINT meant for what sends to podtrail?"
 _OTHER_SIGNALS: Final = frozenset({"metrics", "logs", "profiles"})
 
@@ -50,33 +62,14 @@ class PipelineSettings:
     exporters: tuple[str, ...]
     durable: str | None = None
     """The extension that stores what arrives until it is decided and delivered; None: it is in memory only."""
+    partitioned: bool = False
+    """Whether a partitioned receiver feeds it, where what arrived can be read again until it is decided and delivered.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class MetricsSettings:
-    """podtrail's own metrics."""
-
-    level: Literal["none", "basic", "normal", "detailed"] = "normal"
-    address: tuple[str, int] | None = ("localhost", 8888)
-    """Host and port of the metrics page, None when there is none."""
-
-
-@dataclass(frozen=True, slots=True)
-class LogsSettings:
-    """podtrail's own log."""
-
-    level: Literal["debug", "info", "warn", "error"] = "info"
-    encoding: Literal["console", "json"] | None = None
-    """None: console on a terminal, else json."""
-
-
-@dataclass(frozen=True, slots=True)
-class TelemetrySettings:
-    """What podtrail says about itself."""
-
-    metrics: MetricsSettings = field(default_factory=MetricsSettings)
-    logs: LogsSettings = field(default_factory=LogsSettings)
-    resource: Mapping[str, str] = field(default_factory=dict)
+    @property
+    def outlives(self) -> bool:
+        """Whether what is in it is not lost with the process."""
+        return self.partitioned or self.durable is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +116,7 @@ class _Reading:
         self._root = document.root
         self._unset = document.warnings
         self._check = Validator(document.root, gates)
+        self._lists = ComponentLists(self._check, document.root)
 
     def settings(self) -> Settings:
         for key in self._root.entries:
@@ -134,15 +128,22 @@ class _Reading:
                     "all spans, behind for those kept",
                 )
             elif key not in _TOP:
-                self._check.problem((key,), f"unknown key {key!r}", did_you_mean(key, _TOP, "keys here"))
-        sections = {section: self._components(section) for section in _SECTIONS}
+                hint = "it stands under service" if key in _SERVICE else did_you_mean(key, _TOP, "keys here")
+                self._check.problem((key,), f"unknown key {key!r}", hint)
+        sections = {section: self._components(section) for section in SECTIONS}
         service, pipelines = self._service(sections)
         if not {"receivers", "exporters"} & set(self._idle):
             self._refuse_overwriting(sections, pipelines)
             self._refuse_loops(sections, pipelines)
-        storages = StorageReferences(self._check, self._root, sections, service.extensions)
-        storages.check_queues({id for pipeline in pipelines for id in pipeline.exporters})
-        storages.check_receivers({id for pipeline in pipelines for id in pipeline.receivers})
+            lasting = [LastingPipeline(p.id, p.receivers, p.exporters, p.durable) for p in pipelines]
+            for path, message in begun_anew(lasting, sections["receivers"], sections["exporters"]):
+                self._check.warn(path, message, HINT)
+        used = {
+            "receivers": {id for pipeline in pipelines for id in pipeline.receivers},
+            "exporters": {id for pipeline in pipelines for id in pipeline.exporters},
+            "extensions": set(service.extensions),
+        }
+        check_authenticators(self._check, sections, used, service.extensions)
         if self._check.problems:
             raise ConfigError(self._check.problems, (*self._unset, *self._check.warnings))
         self._warn_of_unused(sections, service, pipelines)
@@ -177,24 +178,8 @@ class _Reading:
 
     def _component(self, section: str, text: str) -> ComponentSettings | None:
         path = (section, text)
-        kind = _SECTIONS[section]
-        try:
-            type_name = parse_id(text).type
-        except ValueError as error:
-            self._check.problem(path, str(error))
-            return None
-        factory = registry.find(kind, type_name)
-        if factory is None and (known := collector_component(kind, type_name)) is not None:
-            self._check.problem(path, known.message, known.hint)
-            return None
+        factory = find_type(self._check, section, text)
         if factory is None:
-            hint = did_you_mean(type_name, registry.types(kind), f"{section} there are")
-            section_of = next((of for of, other in _SECTIONS.items() if type_name in registry.types(other)), None)
-            if section_of is not None:
-                hint = f"{type_name} belongs under {section_of}"
-            elif registry.broken():
-                hint += "; those of other distributions can't all be used: podtrail components says why"
-            self._check.problem(path, f"unknown {kind} type {type_name!r}", hint)
             return None
         before = len(self._check.problems)
         config = self._check.read(factory.Config, path)
@@ -209,18 +194,19 @@ class _Reading:
     def _service(
         self, sections: Mapping[str, Mapping[str, Any]]
     ) -> tuple[ServiceSettings, tuple[PipelineSettings, ...]]:
-        known = ("extensions", "pipelines", "telemetry")
         if child(self._root, "service") is None:
             self._check.problem(("service",), "is required", "service::pipelines::traces says what runs")
             return ServiceSettings(), ()
         node = self._map(("service",))
         for key in node.entries if node is not None else ():
-            if key not in known:
-                self._check.problem(("service", key), f"unknown key {key!r}", did_you_mean(key, known, "keys here"))
+            if key not in _SERVICE:
+                below = key in TelemetryConfig.model_fields
+                hint = "it stands under telemetry" if below else did_you_mean(key, _SERVICE, "keys here")
+                self._check.problem(("service", key), f"unknown key {key!r}", hint)
         path = ("service", "extensions")
-        extensions = self._references(path, "extension", path, sections["extensions"])
+        extensions = self._lists.read(path, "extension", path, sections["extensions"])
         telemetry = self._check.read(TelemetryConfig, ("service", "telemetry")) or TelemetryConfig()
-        return ServiceSettings(extensions, _telemetry(telemetry)), self._pipelines(
+        return ServiceSettings(extensions, telemetry_settings(telemetry)), self._pipelines(
             sections, StorageReferences(self._check, self._root, sections, extensions)
         )
 
@@ -234,7 +220,15 @@ class _Reading:
             return ()
         found = (self._pipeline((*above, text), text, sections, storages) for text in node.entries)
         pipelines = tuple(pipeline for pipeline in found if pipeline is not None)
+        ExactlyOnceReferences(self._check, self._root, sections).look_at(
+            [WiredPipeline(pipeline.id, pipeline.receivers, pipeline.exporters) for pipeline in pipelines]
+        )
         storages.refuse_two_logs([(p.id, p.receivers, p.durable) for p in pipelines if p.durable is not None])
+        storages.check_queues({id for pipeline in pipelines for id in pipeline.exporters})
+        storages.check_receivers({id for pipeline in pipelines for id in pipeline.receivers})
+        storages.refuse_shared_folders()
+        if not self._check.problems:
+            storages.warn_of_unused()
         return pipelines
 
     def _pipeline(
@@ -254,47 +248,19 @@ class _Reading:
             self._check.problem(path, f"unknown signal {signal!r}", "a pipeline is called traces or traces/name")
             return None
         node = self._map(path)
-        known = ("receivers", "processors", "exporters")
-        keys = (*known, "durable")
         for key in node.entries if node is not None else ():
-            if key not in keys:
-                self._check.problem((*path, key), f"unknown key {key!r}", did_you_mean(key, keys, "keys here"))
-        lists = {name: self._references((*path, name), _SECTIONS[name], path, sections[name]) for name in known}
+            if key not in PIPELINE_KEYS:
+                hint = did_you_mean(key, tuple(PIPELINE_KEYS), "keys here")
+                self._check.problem((*path, key), f"unknown key {key!r}", hint)
+        lists = {name: self._lists.read((*path, name), SECTIONS[name], path, sections[name]) for name in _LISTS}
         for name in ("receivers", "exporters"):
-            if not lists[name] and not self._given(path, name):
-                self._check.problem(path, f"must have at least one {_SECTIONS[name]}", f"list its {name}")
+            if not lists[name] and not self._lists.given(path, name):
+                self._check.problem(path, f"must have at least one {SECTIONS[name]}", f"list its {name}")
         durable = storages.of_pipeline((*path, "durable"), lists["processors"])
-        return PipelineSettings(text, **lists, durable=durable)
-
-    def _given(self, path: Path, name: str) -> bool:
-        """Tell whether something stands in a list, right or wrong."""
-        node = descend(self._root, (*path, name))
-        if isinstance(node, ListNode):
-            return bool(node.items)
-        return not (node is None or (isinstance(node, ScalarNode) and node.value is None))
-
-    def _references(self, path: Path, kind: str, shown: Path, configured: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the ids in a list of references, each checked; reports name `shown`, as the Collector does."""
-        node = descend(self._root, path)
-        if node is None or (isinstance(node, ScalarNode) and node.value is None):
-            return ()
-        if not isinstance(node, ListNode):
-            self._check.problem(path, "must be a list of ids", "write for example [otlp, batch]", value=True)
-            return ()
-        found: list[str] = []
-        for at, item in enumerate(node.items):
-            text = item.value if isinstance(item, ScalarNode) else None
-            if not isinstance(text, str):
-                self._check.problem((*path, at), "must be an id", "write type or type/name", value=True)
-            elif text in found:
-                self._check.problem((*path, at), f'references {kind} "{text}" more than once', "keep one", shown=shown)
-            else:
-                found.append(text)
-                if text not in configured and descend(self._root, ("connectors", text)) is None:
-                    hint = did_you_mean(text, tuple(configured), f"{kind}s configured")
-                    message = f'references {kind} "{text}" which is not configured'
-                    self._check.problem((*path, at), message, hint or f"configure it under {kind}s", shown=shown)
-        return tuple(found)
+        partitioned = PartitionedSources(self._check, self._root, sections).feed(
+            path, lists["receivers"], lists["processors"], durable
+        )
+        return PipelineSettings(text, **lists, durable=durable, partitioned=partitioned)
 
     def _refuse_overwriting(
         self, sections: Mapping[str, Mapping[str, Any]], pipelines: tuple[PipelineSettings, ...]
@@ -351,11 +317,3 @@ def written_processor(id: str, written: Any, gates: frozenset[str]) -> Component
 def _configs(section: Mapping[str, ComponentSettings | None], ids: Collection[str]) -> dict[str, Any]:
     """Return the configurations of those of a section's components that are right and among `ids`."""
     return {id: found.config for id, found in section.items() if id in ids and found is not None}
-
-
-def _telemetry(config: TelemetryConfig) -> TelemetrySettings:
-    return TelemetrySettings(
-        MetricsSettings(config.metrics.level, config.metrics.endpoint),
-        LogsSettings(config.logs.level, config.logs.encoding),
-        {key: value for key, value in config.resource.items() if value is not None},
-    )

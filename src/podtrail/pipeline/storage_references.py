@@ -1,13 +1,23 @@
 """Keys that name a storage: each must be an extension that is configured, is a storage, and is started."""
 
+import os
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from podtrail.component import StoringConfig
 from podtrail.config.nodes import MapNode, ScalarNode, descend
 from podtrail.config.problem import Path, did_you_mean
 from podtrail.config.types import DeliverySettings
 from podtrail.config.validation import Validator
+
+
+@runtime_checkable
+class KeepsFolder(Protocol):
+    """The configuration of a storage that keeps everything in one folder."""
+
+    @property
+    def directory(self) -> str:
+        """The folder."""
 
 
 class StorageReferences:
@@ -32,6 +42,8 @@ class StorageReferences:
         self._root = root
         self._sections = sections
         self._extensions = extensions
+        self._named: set[str] = set()
+        """Those that something is kept in."""
 
     def at(self, path: Path) -> str | None:
         """Return the id of the storage that is named at a path; None when none is, or what is named is none."""
@@ -54,6 +66,7 @@ class StorageReferences:
             message = f'references extension "{text}" which is not started'
             self._check.problem(path, message, "list it in service::extensions", value=True)
         else:
+            self._named.add(text)
             return text
         return None
 
@@ -73,6 +86,9 @@ class StorageReferences:
                     value=True,
                 )
             storage = storage or asked
+        node = descend(self._root, path)
+        if storage is None and isinstance(node, ScalarNode) and node.value is None:
+            self._check.warn(path, "is empty: nothing is durable", "name a file_storage, or remove it")
         return storage
 
     def check_queues(self, exporters: Collection[str]) -> None:
@@ -106,3 +122,28 @@ class StorageReferences:
                         "use one storage for both",
                         value=True,
                     )
+
+    def refuse_shared_folders(self) -> None:
+        """A folder has one owner: the second would not start."""
+        first: dict[str, str] = {}
+        for id in self._started_storages():
+            config = self._sections["extensions"][id].config
+            if not isinstance(config, KeepsFolder):
+                continue
+            other = first.setdefault(os.path.realpath(config.directory), id)
+            if other != id:
+                path = ("extensions", id, "directory")
+                message = f"is the folder of extension {other!r} already"
+                self._check.problem(path, message, "give each its own directory", value=True)
+
+    def warn_of_unused(self) -> None:
+        """Warn of storages that are started and keep nothing; to be called when all references were looked at."""
+        for id in self._started_storages():
+            if id not in self._named:
+                at = list(self._extensions).index(id)
+                hint = "name it as durable of a pipeline or sending_queue::storage of an exporter, or leave it out"
+                self._check.warn(("service", "extensions", at), f"{id} is started, but nothing is kept in it", hint)
+
+    def _started_storages(self) -> Sequence[str]:
+        found = ((id, self._sections["extensions"].get(id)) for id in self._extensions)
+        return [id for id, extension in found if extension is not None and extension.factory.stores]

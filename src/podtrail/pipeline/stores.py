@@ -1,7 +1,7 @@
 """The stores of a graph's durable pipelines: made, opened, led to, left."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence, Set
 from functools import partial
 
 from podtrail.component import Extension, StartError
@@ -33,10 +33,20 @@ class Stores:
         self._extensions = extensions
         self._make = make
         ids = dict.fromkeys(pipeline.durable for pipeline in settings.pipelines if pipeline.durable is not None)
-        self._stores = {id: self._store(id, before) for id in ids}
+        theirs = before._all() if before else {}
+        self._stores = {id: self._store(id, before, theirs.get(id)) for id in ids}
+        self._former = {id: store for id, store in theirs.items() if id not in self._stores}
+        """Those of `before` that no pipeline is durable by any more: until this has started, it may be gone back."""
+        self._added: Set[str] = self._stores.keys() - theirs.keys()
+        """Those that are new, until this has started."""
+        self._begun: list[Store] = []
+        """Those that this reload has added and opened: what is in them is in memory as well."""
 
-    def _store(self, id: str, before: "Stores | None") -> Store:
-        predecessor = before._stores.get(id) if before else None
+    def _all(self) -> Mapping[str, Store]:
+        """Return those that what the pipelines hold was written to; not what a start that failed has added."""
+        return self._former | {id: store for id, store in self._stores.items() if id not in self._added}
+
+    def _store(self, id: str, before: "Stores | None", predecessor: Store | None) -> Store:
         if before and predecessor and before._extensions.get(id) is self._extensions[id]:
             return predecessor
         assert self._make is not None, "who runs durable pipelines says how they are stored"
@@ -89,15 +99,30 @@ class Stores:
                     )
                 except StorageError as error:
                     raise StartError(f"extensions::{store.id}: {error.reason}") from error
+                if running and store.id in self._added:
+                    self._begun.append(store)
             fed = {id for pipeline, _ in wired if pipeline.id in durable for id in pipeline.receivers}
             reached = [driver for pipeline, driver in wired if fed & set(pipeline.receivers)]
             await store.lead(self._settings, reached, durable)
+
+    async def started(self) -> None:
+        """Empty those that no pipeline is durable by any more: all has started, what is in them is in memory."""
+        for id, store in self._former.items():
+            await self._limited(id, store.discard())
+        self._former.clear()
+        self._added = set()
+
+    async def undo(self) -> None:
+        """Empty what a reload that fails has begun: its predecessor delivers that, and a start on it would again."""
+        for store in self._begun:
+            await self._limited(store.id, store.discard())
+        self._begun.clear()
 
     async def leave(self, owner: "Stores | None", successor: "Stores | None", *, checkpoint: bool) -> None:
         """Let go of them, but for those that belong to `owner`.
 
         Args:
-            owner: of another graph that runs.
+            owner: of another graph that runs, or is about to.
             successor: on reload, holds in memory what is in them.
             checkpoint: whether a last one is taken where nobody follows.
         """
@@ -108,16 +133,18 @@ class Stores:
     async def _leave(
         self, id: str, store: Store, owner: "Stores | None", successor: "Stores | None", checkpoint: bool
     ) -> None:
-        if owner is not None and owner._stores.get(id) is store:
+        if owner and owner._all().get(id) is store and owner._extensions.get(id) is self._extensions[id]:
             return
+        if successor is None:
+            await self._limited(id, store.close(checkpoint=checkpoint))
+        else:  # which goes on with it, or empties it once all has started
+            await self._limited(id, store.close(checkpoint=False))
+
+    async def _limited(self, id: str, leaving: Coroutine[None, None, None]) -> None:
+        """Have a store be left, as long as its disk does not hang."""
         try:
             async with asyncio.timeout(LONGEST_STOP):
-                if successor is None:
-                    await store.close(checkpoint=checkpoint)
-                elif id in successor._stores:
-                    await store.close(checkpoint=False)
-                else:
-                    await store.discard()
+                await leaving
         except TimeoutError as error:
             self._host.failures(id).report("stop", error, "the disk hangs; what is in the store is left as it is")
 

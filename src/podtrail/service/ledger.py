@@ -17,7 +17,7 @@ _HINT = (
 
 
 def publish_ledger(metrics: Metrics, balances: Callable[[], Sequence[Balance]]) -> None:
-    """Publish `podtrail_ledger_spans{exporter,term}` and `podtrail_dropped_spans{exporter,reason}`.
+    """Publish `podtrail_ledger_spans{exporter,term}` and `podtrail_dropped_spans_total{exporter,reason}`.
 
     received + created = delivered + sampled_out + rejected + dropped + in_memory + in_queue; `missing` is what the
     equation lacks and always 0 in a sound pipeline.
@@ -33,19 +33,24 @@ def publish_ledger(metrics: Metrics, balances: Callable[[], Sequence[Balance]]) 
         "podtrail_ledger_spans", "Spans by what became of them, per exporter.", ("exporter", "term")
     ).read_all_from(terms)
     metrics.gauge(
-        "podtrail_dropped_spans", "Spans lost, by reason, per exporter.", ("exporter", "reason")
+        "podtrail_dropped_spans_total", "Spans lost, by reason, per exporter.", ("exporter", "reason")
     ).read_all_from(dropped)
 
 
-def equation(balance: Balance) -> str:
-    """Return the equation of one exporter in words, terms that are 0 left out: `7 received = 5 delivered + …`."""
+def equation(balance: Balance, *, ended: bool = False) -> str:
+    """Return the equation of one exporter in words, terms that are 0 left out: `7 received = 5 delivered + …`.
+
+    Once all has `ended` nothing is in memory: what is to be decided by the next start is told as that.
+    """
+    kept = balance.undecided_stored if ended else 0
     dropped = ", ".join(f"{reason} {spans}" for reason, spans in balance.dropped.items() if spans)
     terms = {
         "delivered": balance.delivered,
         "sampled out": balance.sampled_out,
         "rejected": balance.rejected,
         f"dropped ({dropped})": sum(balance.dropped.values()),
-        "in memory": balance.in_memory,
+        "kept for the next start": kept,
+        "in memory": balance.in_memory - kept,
         "in queue": balance.in_queue,
         "missing": balance.missing,
     }

@@ -15,6 +15,8 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Literal, TextIO
 
+from podtrail.component import LogLines
+
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
 _BIDI = (*range(0x200E, 0x2010), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
@@ -49,7 +51,9 @@ class ConsoleFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, with the traceback behind it if there is one."""
         component = getattr(record, "component", "") or _library(record)
-        message = record.getMessage().translate(_CONTROL)
+        several = record.args[0] if isinstance(record.args, tuple) and record.args else None
+        lines = several.lines if isinstance(several, LogLines) else (record.getMessage(),)
+        message = "\n".join(line.translate(_CONTROL) for line in lines)
         line = f"{_moment(record)[11:-1]} {_level(record):5} {f'{component}: ' if component else ''}{message}"
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 

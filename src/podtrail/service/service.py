@@ -7,17 +7,23 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 
-from podtrail.component import BatchObserver, Metrics, StartError
+from podtrail.component import BatchObserver, Metrics, ServesPage, StartError
+from podtrail.component.own_spans import own_span
 from podtrail.config import ConfigError
 from podtrail.durable.store import DurableStore
+from podtrail.otlp import native
+from podtrail.partitioned.consumer import ReceiverPartitions
 from podtrail.pipeline.clock import PipelineClock
 from podtrail.pipeline.graph import Graph
 from podtrail.pipeline.host import Host
 from podtrail.pipeline.ledger import Balance
 from podtrail.pipeline.settings import PipelineSettings, Settings
 from podtrail.service.ledger import Auditor, equation, publish_ledger
+from podtrail.service.log_ring import LogRing
 from podtrail.service.logs import LoopErrors, configure_logs
+from podtrail.service.own_traces import OwnTraces
 from podtrail.service.process import (
     ResidentMemory,
     allow_many_files,
@@ -25,12 +31,16 @@ from podtrail.service.process import (
     settle_allocator,
     settle_garbage_collector,
 )
+from podtrail.service.support import SupportFacts
 
 SHUTDOWN_SECONDS = 10.0
 """For deciding and delivering what is inside when podtrail is told to stop; what remains then is counted as lost."""
 
 _SETTLE_SECONDS = 0.05
 _AUDIT_SECONDS = 1.0
+_SILENT_SECONDS = 1.0
+"""How long a stop may take until it says what it waits for."""
+_START_AGAIN_SECONDS = 1.0
 _LOG = logging.getLogger("podtrail")
 
 
@@ -63,20 +73,28 @@ class Service:
         self._observers = observers
         memory = ResidentMemory()
         self.metrics = Metrics()
+        self._ring = LogRing()
+        self._support = SupportFacts(self._running_settings, self.metrics, self.balances, self._ring)
+        self._own_traces = OwnTraces(settings.service.telemetry, _LOG)
         self._host = Host(
             metrics=self.metrics,
             gates=gates,
             memory_used=memory,
             reclaim_memory=memory.reclaim,
             stopwatch=time.perf_counter_ns,
+            support_files=self._support.files,
+            tracer=self._own_traces.tracer,
         )
         self._clock = PipelineClock()
         self._signals: asyncio.Queue[signal.Signals] = asyncio.Queue()
         self._told_to_stop: float | None = None
         """When the first signal to stop came, in the loop's time."""
+        self._why_stop = ""
+        """What `stop` was told; "" where a signal came."""
         self._graph: Graph | None = None
         self._auditor = Auditor(_LOG)
-        self._reloading = False
+        self._before_swap: Sequence[Balance] | None = None
+        """The ledger as it stood, while graphs are swapped: spans are on their way from one to the other."""
         publish(self.metrics, memory)
         publish_ledger(self.metrics, self.balances)
 
@@ -87,12 +105,23 @@ class Service:
             self._clock,
             observers=self._observers,
             predecessor=predecessor,
-            make_store=DurableStore,
+            make_store=partial(DurableStore, tracer=self._host.tracer),
+            make_partitions=ReceiverPartitions,
         )
 
+    def _running_settings(self) -> Settings:
+        return self._graph.settings if self._graph else self._settings
+
     def balances(self) -> Sequence[Balance]:
-        """Return the ledger as it stands."""
+        """Return the ledger as it stands, or stood before a reload that is under way."""
+        if self._before_swap is not None:
+            return self._before_swap
         return self._graph.balances() if self._graph else ()
+
+    def page(self) -> str:
+        """Return the address of the page as it was bound, "" where there is none."""
+        running = self._graph.extensions.values() if self._graph else ()
+        return next((one.component.page for one in running if isinstance(one.component, ServesPage)), "")
 
     async def run(self, *, exit_when_done: bool = False, when_done: Callable[[], None] | None = None) -> ServiceEnd:
         """Run; return when all is stopped.
@@ -113,15 +142,18 @@ class Service:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(number, self._tell, number)
         async with AsyncExitStack() as stack:
+            stack.enter_context(self._ring.listening())
             if telemetry.metrics.address is not None:
                 from podtrail.service.telemetry import MetricsServer
 
                 await stack.enter_async_context(MetricsServer(self.metrics, *telemetry.metrics.address))
+            stack.push_async_callback(self._own_traces.close)
             self._graph = self._wired(settings, None)
             await self._graph.start()
             settle_garbage_collector()
             settle_allocator()
             _LOG.info("ready: %s", _described(settings))
+            _LOG.info("native: %s", native.RUNS)
             at_once = False
             try:
                 exhausted = await self._serve(exit_when_done, when_done)
@@ -129,12 +161,14 @@ class Service:
                 at_once = await self._stop()
                 self._auditor.look(self._graph.balances(), at_last=True)
                 for balance in self._graph.balances():
-                    _LOG.info("stopped: %s: %s", balance.exporter, equation(balance))
+                    _LOG.info("stopped: %s: %s", balance.exporter, equation(balance, ended=True))
             return ServiceEnd(self._graph.balances(), exhausted, at_once)
 
-    def stop(self) -> None:
-        """Stop as at SIGTERM. To be called in the event loop, while `run` is under way."""
-        self._tell(signal.SIGTERM)
+    def stop(self, why: str) -> None:
+        """Stop as at SIGTERM, unless told to already. To be called in the event loop, while `run` is under way."""
+        if self._told_to_stop is None:
+            self._why_stop = why
+            self._tell(signal.SIGTERM)
 
     def _tell(self, number: signal.Signals) -> None:
         if number != signal.SIGHUP and self._told_to_stop is None:
@@ -161,19 +195,23 @@ class Service:
                 if told.done():
                     number = told.result()
                     if number != signal.SIGHUP:
-                        _LOG.info("%s: stopping", number.name)
+                        _LOG.info("%s: stopping", self._why_stop or number.name)
                         return exhausted
                     told = asyncio.create_task(self._signals.get())
                     if self._told_to_stop is not None:  # what was asked for first is of no use any more
                         continue
-                    self._reloading = True
-                    reloaded = await self._reload()
-                    self._reloading = False
+                    self._before_swap = self._graph.balances()
+                    with own_span(self._host.tracer, "reload") as span:
+                        reloaded = await self._reload()
+                        if span is not None:
+                            span.set_attribute("reloaded", reloaded)
+                    self._before_swap = None
                     if reloaded:
                         if work:
                             work.cancel()
                         exhausted = False
                         work = asyncio.create_task(self._graph.run(finite_only=True))
+                        settle_garbage_collector()
         finally:
             told.cancel()
             audit.cancel()
@@ -182,11 +220,10 @@ class Service:
                 await asyncio.gather(work, return_exceptions=True)
 
     async def _audit(self) -> None:
-        """Look at the ledger every second; while graphs are swapped spans are on their way from one to the other."""
+        """Look at the ledger every second."""
         while True:
             await asyncio.sleep(_AUDIT_SECONDS)
-            if not self._reloading:
-                self._auditor.look(self.balances())
+            self._auditor.look(self.balances())
 
     async def _go_on(self, when_done: Callable[[], None] | None) -> None:
         """The finite sources are exhausted: wait until what they brought is decided and delivered, then serve on."""
@@ -223,16 +260,40 @@ class Service:
             await graph.start()
         except StartError as error:
             _LOG.error("SIGHUP: the new configuration can't start, going back: %s", error)
-            self._graph = self._wired(before.settings, graph)
-            self._graph.take_over()
-            await self._graph.start()
+            await self._go_back(before.settings, graph)
             return True
         logs = settings.service.telemetry.logs
         configure_logs(logs.level, logs.encoding)
         if settings.service.telemetry.metrics != before.settings.service.telemetry.metrics:
             _LOG.warning("SIGHUP: service::telemetry::metrics takes effect at the next start")
+        if settings.service.telemetry.traces != before.settings.service.telemetry.traces:
+            _LOG.warning("SIGHUP: service::telemetry::traces takes effect at the next start")
         _LOG.info("SIGHUP: reloaded: %s", _described(settings))
         return True
+
+    async def _go_back(self, settings: Settings, graph: Graph) -> None:
+        """Start what ran before: what keeps it from starting now, such as a disk that fails, may pass.
+
+        Raises:
+            StartError: it can't, and podtrail was told to stop meanwhile.
+        """
+        said = ""
+        while True:
+            self._graph = graph = self._wired(settings, graph)
+            graph.take_over()
+            try:
+                await graph.start()
+            except StartError as error:
+                if self._told_to_stop is not None:
+                    graph.inherit()
+                    raise
+                if str(error) != said:
+                    said = str(error)
+                    _LOG.error("SIGHUP: the old configuration can't start either, senders wait meanwhile: %s", error)
+                await asyncio.sleep(_START_AGAIN_SECONDS)
+            else:
+                _LOG.info("SIGHUP: the old configuration runs on")
+                return
 
     async def _stop(self) -> bool:
         """Shut down; return whether a further signal cut it short."""
@@ -244,9 +305,13 @@ class Service:
         # Who ends because all is done is not in a hurry: a backend that takes its time gets everything.
         stop = asyncio.create_task(self._graph.stop(max(0.0, SHUTDOWN_SECONDS - waited), patient=told_to is None))
         told = asyncio.create_task(self._signals.get())
+        silent: float | None = _SILENT_SECONDS
         try:
             while not stop.done():
-                await asyncio.wait([stop, told], return_when=asyncio.FIRST_COMPLETED)
+                done, _ = await asyncio.wait([stop, told], timeout=silent, return_when=asyncio.FIRST_COMPLETED)
+                if not done:
+                    silent = None
+                    self._say_what_waits(until=None if told_to is None else SHUTDOWN_SECONDS - waited)
                 if told.done() and not stop.done():
                     if told.result() != signal.SIGHUP:
                         stop.cancel()
@@ -258,6 +323,13 @@ class Service:
         finally:
             told.cancel()
         return False
+
+    def _say_what_waits(self, until: float | None) -> None:
+        """Say why it has not ended yet; `until`: after how many seconds it does at any rate."""
+        inside = [(each.exporter, each.in_memory + each.in_queue) for each in self.balances()]
+        waits = ", ".join(f"{spans} spans for {exporter}" for exporter, spans in inside if spans)
+        most = "until that is delivered" if until is None else f"at most {until:.0f} s in all"
+        _LOG.info("stopping: %s; waiting %s, another signal ends it at once", waits or "components take long", most)
 
 
 def _described(settings: Settings) -> str:

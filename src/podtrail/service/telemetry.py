@@ -1,23 +1,35 @@
-"""The service's own metrics for Prometheus: the Collector's names, exact (no `_total` is added)."""
+"""The service's own metrics for Prometheus: names as they are, nothing added, in the format that is asked for."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
+from typing import Final
 
-from aiohttp import web
+from aiohttp import hdrs, web
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import HistogramMetricFamily, Metric, UnknownMetricFamily
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+    UnknownMetricFamily,
+)
+from prometheus_client.openmetrics.exposition import UNDERSCORES
+from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 from prometheus_client.registry import Collector
+from prometheus_client.samples import Exemplar
 
 from podtrail.component import Counter, Gauge, Histogram, Metrics, StartError
 from podtrail.transport.plain_http import served
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
+OPENMETRICS: Final = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 _GRACE = 0.5
 """Seconds that whoever is reading gets at the end."""
+_SECOND = 1e9
 
 
 class _Exposed(Collector):
-    """Shows `Metrics` as Prometheus families; of type unknown, the only one whose names get no suffix."""
+    """Shows `Metrics` as Prometheus families."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
@@ -26,15 +38,32 @@ class _Exposed(Collector):
         for instrument in self._metrics:
             match instrument:
                 case Counter():
-                    yield _family(instrument, instrument.values)
+                    # What has no labels counts from 0: what is counted first would be no increase of what isn't there.
+                    yield _family(instrument, instrument.values or ({} if instrument.labels else {(): 0}))
                 case Gauge():
                     yield _family(instrument, instrument.values())
                 case Histogram():
                     yield _histogram(instrument)
 
 
+def kind_of(instrument: Counter | Gauge | Histogram) -> str:
+    """Return the type that is shown: a counter without `_total`, as the Collector has them, is of none ("unknown")."""
+    if isinstance(instrument, Histogram):
+        return "histogram"
+    if instrument.name.endswith("_total"):
+        return "counter"
+    return "unknown" if isinstance(instrument, Counter) else "gauge"
+
+
+_FAMILIES: Final[Mapping[str, type[CounterMetricFamily | GaugeMetricFamily | UnknownMetricFamily]]] = {
+    "counter": CounterMetricFamily,
+    "gauge": GaugeMetricFamily,
+    "unknown": UnknownMetricFamily,
+}
+
+
 def _family(instrument: Counter | Gauge, values: dict[tuple[str, ...], float]) -> Metric:
-    family = UnknownMetricFamily(instrument.name, instrument.help, labels=instrument.labels)
+    family = _FAMILIES[kind_of(instrument)](instrument.name, instrument.help, labels=instrument.labels)
     for labels, value in values.items():
         family.add_metric(labels, value)
     return family
@@ -44,19 +73,30 @@ def _histogram(instrument: Histogram) -> Metric:
     family = HistogramMetricFamily(instrument.name, instrument.help, labels=instrument.labels)
     bounds = [*map(str, instrument.bounds), "+Inf"]
     for labels, counts in instrument.counts.items():
-        total, buckets = 0, []
-        for bound, count in zip(bounds, counts, strict=True):
+        total = 0
+        buckets: list[tuple[str, float] | tuple[str, float, Exemplar]] = []
+        exemplars = instrument.exemplars.get(labels) or [None] * len(bounds)
+        for bound, count, exemplar in zip(bounds, counts, exemplars, strict=True):
             total += count
-            buckets.append((bound, float(total)))
+            if exemplar is None:
+                buckets.append((bound, float(total)))
+            else:
+                of_trace = {"trace_id": exemplar.trace_id.hex()}
+                told = Exemplar(of_trace, exemplar.value, exemplar.moment / _SECOND)
+                buckets.append((bound, float(total), told))
         family.add_metric(labels, buckets, instrument.sums[labels])
     return family
 
 
-def exposition(metrics: Metrics) -> bytes:
-    """Return all metrics in Prometheus' text format."""
+def exposition(metrics: Metrics, accept: str = "") -> tuple[bytes, str]:
+    """Return all metrics, and their content type: OpenMetrics for whoever accepts it, who gets exemplars then."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Exposed(metrics))
-    return generate_latest(registry)
+    if "application/openmetrics-text" in accept:
+        # Names are the same in both formats, whatever escaping is asked for: one series, not two.
+        body: bytes = generate_openmetrics(registry, escaping=UNDERSCORES)  # type: ignore[no-untyped-call]
+        return body, OPENMETRICS
+    return generate_latest(registry), TEXT
 
 
 class MetricsServer:
@@ -81,5 +121,6 @@ class MetricsServer:
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
 
-    async def _answer(self, _: web.Request) -> web.Response:
-        return web.Response(body=exposition(self._metrics), headers={"Content-Type": CONTENT_TYPE})
+    async def _answer(self, request: web.Request) -> web.Response:
+        body, content_type = exposition(self._metrics, request.headers.get(hdrs.ACCEPT, ""))
+        return web.Response(body=body, headers={hdrs.CONTENT_TYPE: content_type})

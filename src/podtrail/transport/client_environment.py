@@ -42,11 +42,12 @@ def merged_with_environment(data: Any, environ: Mapping[str, str]) -> Any:
     if not isinstance(data, Mapping):
         return data
     given = {key: value for key, value in data.items() if value is not None}
+    empty = {key: None for key, value in data.items() if value is None}
     defaults = from_environment(environ)
     if "endpoint" in given or "traces_endpoint" in given:
         defaults.pop("endpoint", None)
         defaults.pop("traces_endpoint", None)
-    return {**defaults, **given}
+    return {**empty, **defaults, **given}
 
 
 def _lookup(environ: Mapping[str, str], name: str) -> tuple[str, str]:

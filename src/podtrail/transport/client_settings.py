@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from podtrail.config.authentication import ClientAuthSettings
 from podtrail.config.types import (
     SECOND,
     ClientEndpoint,
@@ -16,7 +17,9 @@ from podtrail.config.types import (
     NonNegativeDuration,
     Target,
     TlsClientSettings,
+    WarningPath,
     client_target,
+    is_loopback,
 )
 from podtrail.transport.client_environment import merged_with_environment
 
@@ -35,13 +38,15 @@ class ClientSettings(DeliverySettings):
     """What both kinds of client have in common."""
 
     of_the_collector: ClassVar[Mapping[str, str]] = {
-        "auth": "give credentials as headers: {authorization: ...}, or send to a Collector that adds them",
         "middlewares": "send to a Collector that has them",
         **dict.fromkeys(("read_buffer_size", "write_buffer_size"), _TUNING),
     }
 
     tls: TlsClientSettings | None = Field(None, description="TLS; absent: verified against the system's authorities.")
     headers: Headers = Field(default_factory=dict, description="Headers sent with every request; values are secrets.")
+    auth: ClientAuthSettings | None = Field(
+        None, description="Show with every request what an authenticator gives, for example a token from a file."
+    )
 
     @field_validator("headers")
     @classmethod
@@ -60,21 +65,24 @@ class ClientSettings(DeliverySettings):
             raise ValueError(_NO_RELOAD)
         return tls
 
+    def _exposes(self, target: Target, *, plain: bool) -> list[tuple[WarningPath, str]]:
+        """Return what is to be said of credentials that others can read on their way."""
+        if self.auth is None or not plain or target.scheme == "unix" or is_loopback(target.host):
+            return []
+        text = f"credentials travel to {target.host} in plain text: whoever can listen in has them"
+        return [(("auth",), text)]
 
-class GrpcClientSettings(ClientSettings):
-    """A gRPC client. What it leaves out may come from `OTEL_EXPORTER_OTLP_…`."""
+
+class GrpcChannelSettings(ClientSettings):
+    """How a gRPC client talks, wherever it connects to. What it leaves out may come from `OTEL_EXPORTER_OTLP_…`."""
 
     of_the_collector: ClassVar[Mapping[str, str]] = {
         **ClientSettings.of_the_collector,
         "authority": "use tls::server_name_override",
-        "balancer_name": "remove it: one connection is used; to spread load, send to a Collector or a proxy",
+        "balancer_name": "remove it: one connection is used; to spread load use load_balancing",
         "user_agent": "remove it: podtrail says who it is",
     }
 
-    endpoint: ClientEndpoint = Field(
-        description="Where to send: host:port, http://host:port (plain text), https://host:port or unix:///path. "
-        "Without it OTEL_EXPORTER_OTLP_ENDPOINT must be set."
-    )
     compression: Literal["gzip", "none", ""] = Field("gzip", description="`gzip` or `none`.")
     keepalive: KeepaliveSettings | None = Field(None, description="Keepalive of the connection.")
     wait_for_ready: bool = Field(
@@ -85,9 +93,10 @@ class GrpcClientSettings(ClientSettings):
     @classmethod
     def _from_environment(cls, data: Any) -> Any:
         merged = merged_with_environment(data, os.environ)
-        if isinstance(merged, dict) and "traces_endpoint" in merged and "traces_endpoint" not in data:
-            merged["endpoint"] = merged.pop("traces_endpoint")
-        return merged
+        if not isinstance(merged, dict):
+            return merged
+        anywhere = {"endpoint", "traces_endpoint"} - set(data)
+        return {key: value for key, value in merged.items() if key not in anywhere}
 
     @field_validator("compression", mode="before")
     @classmethod
@@ -116,6 +125,33 @@ class GrpcClientSettings(ClientSettings):
             )
         return tls
 
+
+class GrpcClientSettings(GrpcChannelSettings):
+    """A gRPC client. What it leaves out may come from `OTEL_EXPORTER_OTLP_…`."""
+
+    endpoint: ClientEndpoint = Field(
+        description="Where to send: host:port, http://host:port (plain text), https://host:port or unix:///path. "
+        "Without it OTEL_EXPORTER_OTLP_ENDPOINT must be set."
+    )
+
+    @classmethod
+    def to(cls, endpoint: str, settings: GrpcChannelSettings) -> Self:
+        """Return the settings of a client that talks so, to an endpoint.
+
+        Raises:
+            ValidationError: there can be no such endpoint.
+        """
+        shared = {key: getattr(settings, key) for key in GrpcChannelSettings.model_fields}
+        return cls(endpoint=endpoint, **{key: value for key, value in shared.items() if value is not None})
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_environment(cls, data: Any) -> Any:
+        merged = merged_with_environment(data, os.environ)
+        if isinstance(merged, dict) and "traces_endpoint" in merged and "traces_endpoint" not in data:
+            merged["endpoint"] = merged.pop("traces_endpoint")
+        return merged
+
     @model_validator(mode="after")
     def _check_target(self) -> Self:
         if self.target.scheme in ("http", "https") and self.target.path not in ("", "/"):
@@ -137,6 +173,10 @@ class GrpcClientSettings(ClientSettings):
         if self.target.scheme in ("http", "https", "unix"):
             return self.target.scheme != "https"
         return self.tls is not None and self.tls.insecure
+
+    def warnings(self) -> list[tuple[WarningPath, str]]:
+        """Warn of credentials that others can read."""
+        return [*super().warnings(), *self._exposes(self.target, plain=self.plain)]
 
 
 class HttpClientSettings(ClientSettings):
@@ -213,3 +253,8 @@ class HttpClientSettings(ClientSettings):
         """Return the key that names where it sends, host and port."""
         target = client_target(self.url)
         return "endpoint" if self.traces_endpoint is None else "traces_endpoint", target.host, target.port
+
+    def warnings(self) -> list[tuple[WarningPath, str]]:
+        """Warn of credentials that others can read."""
+        target = client_target(self.url)
+        return [*super().warnings(), *self._exposes(target, plain=target.scheme == "http")]

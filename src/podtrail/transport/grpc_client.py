@@ -1,15 +1,17 @@
 """A gRPC client of OTLP's trace service, for raw bytes."""
 
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
 import grpc
 import grpc.aio
 
-from podtrail.component import Permanent, Retryable, StartError
+from podtrail.component import ClientAuthenticator, Permanent, Retryable, StartError
 from podtrail.config.types import MILLISECOND, SECOND
 from podtrail.otlp.response_reading import MalformedAnswer, retry_delay, retry_delay_of_status
 from podtrail.transport.client_settings import GrpcClientSettings
+from podtrail.transport.credentials import withheld
 from podtrail.transport.tls_client import read_pems, system_authorities
 
 EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
@@ -37,12 +39,17 @@ class GrpcClient:
 
     def __init__(self, settings: GrpcClientSettings, user_agent: str) -> None:
         """Make a client; it is used between entering and leaving it, on one event loop."""
+        self._authenticator: ClientAuthenticator | None = None
         self._settings = settings
         self._user_agent = user_agent
         self._timeout = settings.timeout / SECOND or None
         self._metadata = tuple((name.lower(), value.get_secret_value()) for name, value in settings.headers.items())
         self._channel: grpc.aio.Channel | None = None
         self._export: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] | None = None
+
+    def authenticate_by(self, authenticator: ClientAuthenticator) -> None:
+        """Show with every request what this authenticator gives."""
+        self._authenticator = authenticator
 
     async def __aenter__(self) -> Self:
         credentials = None if self._settings.plain else self._credentials()
@@ -62,23 +69,34 @@ class GrpcClient:
             await self._channel.close()
             self._channel = None
 
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection now: otherwise what went wrong was not the server's answer."""
+        return self._channel is not None and self._channel.get_state() is grpc.ChannelConnectivity.READY
+
     async def export(self, request: bytes) -> bytes:
         """Send a serialized ExportTraceServiceRequest, return the serialized response.
 
         Raises:
-            Retryable: as the OTLP specification says, with the wait that a RetryInfo asked for.
+            Retryable: as the OTLP specification says, with the wait that a RetryInfo asked for; besides, credentials
+                were refused that may be others at the next try.
             Permanent: any other status.
         """
         assert self._export is not None, "not entered"
+        authenticator, metadata = self._authenticator, self._metadata
+        shown: Mapping[str, str] = {} if authenticator is None else authenticator.credentials()
+        if shown:
+            metadata = (*(pair for pair in metadata if pair[0] not in shown), *shown.items())
         try:
             return await self._export(
                 request,
                 timeout=self._timeout,
-                metadata=self._metadata,
+                metadata=metadata,
                 wait_for_ready=self._settings.wait_for_ready,
             )
         except grpc.aio.AioRpcError as error:
-            raise _translated(error) from error
+            renews = authenticator is not None and authenticator.renews
+            raise _translated(error, shown, renews=renews) from error
 
     def _target(self) -> str:
         target = self._settings.target
@@ -117,10 +135,13 @@ class GrpcClient:
         return grpc.ssl_channel_credentials(pems.authorities or system_authorities(), pems.key, pems.certificate)
 
 
-def _translated(error: grpc.aio.AioRpcError) -> Retryable | Permanent:
+def _translated(error: grpc.aio.AioRpcError, shown: Mapping[str, str], *, renews: bool) -> Retryable | Permanent:
     code = error.code()
-    text = f"{code.name}: {(error.details() or 'no details')[:_LONGEST_TEXT]}"
+    details = withheld((error.details() or "no details").encode(), shown).decode(errors="replace")
+    text = f"{code.name}: {details[:_LONGEST_TEXT]}"
     after = _retry_after(error)
+    if renews and code is grpc.StatusCode.UNAUTHENTICATED:
+        return Retryable(text, after)
     if code in _RETRYABLE or (code is grpc.StatusCode.RESOURCE_EXHAUSTED and after is not None):
         return Retryable(text, after)
     return Permanent(text)

@@ -7,7 +7,6 @@ can't begin like a gzip header (wire type 7 does not exist).
 
 import asyncio
 import logging
-import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import nullcontext
 from types import TracebackType
@@ -17,14 +16,16 @@ import grpc
 import grpc.aio
 
 from podtrail.component import StartError
-from podtrail.config.types import MILLISECOND, KeepaliveServerSettings, TlsServerSettings, host_port
+from podtrail.config.types import MILLISECOND, MINUTE, KeepaliveServerSettings, TlsServerSettings, host_port
 from podtrail.otlp.response_writing import retry_info, status
+from podtrail.transport.admission import Admission
+from podtrail.transport.caller import grpc_caller
 from podtrail.transport.incoming_request import IncomingRequest
 from podtrail.transport.inflate import inflate
 from podtrail.transport.listen import bind
 from podtrail.transport.settings import GrpcServerSettings
 from podtrail.transport.status import Encoding, Export, Failed, RequestError, RpcCode
-from podtrail.transport.tls_server import ServerPems, read_pems, ssl_context
+from podtrail.transport.tls_server import ServerCertificates, ServerPems
 
 SERVICE = "opentelemetry.proto.collector.trace.v1.TraceService"
 METHOD = "Export"
@@ -37,6 +38,9 @@ _ZLIB_CMF = 0x78
 _TRIES, _PAUSE = 100, 0.01
 _MESSAGE_SECONDS = 60.0
 """For the message of a call to arrive."""
+_HANDSHAKE_MS = 20_000
+"""For TLS and the first frames of a connection; gRPC's own default is two minutes."""
+_LONGEST_TRUST = 5 * MINUTE
 _CANCELLATION_SECONDS = 0.1
 """In which a cancellation follows a message that will not come, if there is one."""
 
@@ -50,8 +54,10 @@ class GrpcServer:
         export: Export,
         failed: Failed,
         receiving: Callable[[], IncomingRequest] = IncomingRequest,
+        admission: Admission | None = None,
     ) -> None:
         self._settings = settings
+        self._admission = admission if admission is not None and admission.asks else None
         self._export = export
         self._failed = failed
         self._receiving = receiving
@@ -99,6 +105,10 @@ class GrpcServer:
     async def _answer(self, context: grpc.aio.ServicerContext[Any, Any]) -> bytes | RequestError:
         try:
             with self._receiving() as receiving:
+                if self._admission is not None:
+                    _, receiving.charge = await self._admission.admit(
+                        grpc_caller(context, certified=self._settings.demands_certificates)
+                    )
                 return await self._export(await self._received(context, receiving), Encoding.PROTOBUF, nullcontext)
         except RequestError as error:
             self._failed(error)
@@ -161,12 +171,30 @@ def _options(settings: GrpcServerSettings) -> Sequence[tuple[str, Any]]:
         ("grpc.per_message_decompression", 0),
         # Otherwise a second server would share the port in silence, and every other connection would go there.
         ("grpc.so_reuseport", 0),
+        ("grpc.server_handshake_timeout_ms", _HANDSHAKE_MS),
     ]
+    if settings.max_connections:
+        options.append(("grpc.max_allowed_incoming_connections", settings.max_connections))
     if settings.max_concurrent_streams:
         options.append(("grpc.max_concurrent_streams", settings.max_concurrent_streams))
     if settings.keepalive is not None:
         options += _keepalive(settings.keepalive)
+    if (age := _longest_trust(settings)) and "grpc.max_connection_age_ms" not in dict(options):
+        options.append(("grpc.max_connection_age_ms", age // MILLISECOND))
     return options
+
+
+def _longest_trust(settings: GrpcServerSettings) -> int:
+    """Return how long a connection may last, so that its client is checked by authorities that have changed; 0: ever.
+
+    gRPC's library ends no single connection.
+    """
+    tls = settings.tls
+    if tls is None or tls.client_ca_file is None:
+        return 0
+    if tls.client_ca_file_reload:
+        return _LONGEST_TRUST
+    return min(tls.reload_interval, _LONGEST_TRUST)
 
 
 def _keepalive(settings: KeepaliveServerSettings) -> list[tuple[str, Any]]:
@@ -218,26 +246,18 @@ async def _freed(endpoint: str) -> None:
 
 
 def _credentials(settings: TlsServerSettings) -> grpc.ServerCredentials:
-    ssl_context(settings)  # says what is wrong with a certificate, which grpcio keeps to itself
-    pems = read_pems(settings)
-    if not settings.reload_interval:
+    certificates = ServerCertificates(settings)
+    pems = certificates.pems
+    if not settings.reload_interval and not settings.client_ca_file_reload:
         return grpc.ssl_server_credentials(
             [(pems.key, pems.certificate)],
             pems.client_authorities,
             require_client_auth=pems.client_authorities is not None,
         )
-    due = time.monotonic_ns() + settings.reload_interval
 
     def renewed() -> grpc.ServerCertificateConfiguration | None:
         """Return what new connections are to be served with; None: the same as before."""
-        nonlocal due
-        if time.monotonic_ns() < due:
-            return None
-        due = time.monotonic_ns() + settings.reload_interval
-        try:
-            return _configuration(read_pems(settings))
-        except StartError:
-            return None  # a certificate that is just being replaced: the old one still serves
+        return _configuration(certificates.pems) if certificates.look() else None
 
     return grpc.dynamic_ssl_server_credentials(
         _configuration(pems),

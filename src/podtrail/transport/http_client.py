@@ -12,10 +12,11 @@ from typing import NamedTuple, Self
 import aiohttp
 import zstandard
 
-from podtrail.component import Permanent, Retryable
+from podtrail.component import ClientAuthenticator, Permanent, Retryable
 from podtrail.config.types import SECOND, client_target
 from podtrail.otlp.response_reading import MalformedAnswer, status_message, status_message_json
 from podtrail.transport.client_settings import HttpClientSettings
+from podtrail.transport.credentials import withheld
 from podtrail.transport.tls_client import ssl_context
 
 PROTOBUF, JSON = "application/x-protobuf", "application/json"
@@ -26,6 +27,7 @@ _WORTH_A_THREAD = 1 << 17
 _FAST = 1
 _RETRYABLE = frozenset({429, 502, 503, 504})
 """OTLP specification, Retryable Response Codes of OTLP/HTTP."""
+_UNAUTHENTICATED = 401
 
 
 class Answer(NamedTuple):
@@ -42,6 +44,7 @@ class HttpClient:
     def __init__(self, settings: HttpClientSettings, user_agent: str) -> None:
         """Make a client; it is used between entering and leaving it, on one event loop."""
         self._settings = settings
+        self._authenticator: ClientAuthenticator | None = None
         self._headers = {
             "accept-encoding": "identity",  # so that the limit of an answer is a limit of what it holds
             "user-agent": user_agent,
@@ -53,6 +56,10 @@ class HttpClient:
         self._session: aiohttp.ClientSession | None = None
         self._ssl: ssl.SSLContext | bool = True
         self._server_name = settings.tls.server_name_override if settings.tls is not None else None
+
+    def authenticate_by(self, authenticator: ClientAuthenticator) -> None:
+        """Show with every request what this authenticator gives."""
+        self._authenticator = authenticator
 
     async def __aenter__(self) -> Self:
         if client_target(self._settings.url).scheme == "https" and self._settings.tls is not None:
@@ -78,15 +85,19 @@ class HttpClient:
         """Post a serialized ExportTraceServiceRequest, return what the success says.
 
         Raises:
-            Retryable: status 429, 502, 503 or 504, with the wait that Retry-After asked for; or no answer at all.
+            Retryable: status 429, 502, 503 or 504, with the wait that Retry-After asked for; no answer at all; 401 for
+                credentials that may be others at the next try.
             Permanent: any other status, a redirect too.
         """
         assert self._session is not None, "not entered"
         body = await self._compressed(request)
+        authenticator = self._authenticator
+        shown = {} if authenticator is None else authenticator.credentials()
         try:
             async with self._session.post(
                 self._settings.url,
                 data=body,
+                headers=shown,
                 allow_redirects=False,
                 proxy=self._settings.proxy_url,
                 ssl=self._ssl,
@@ -95,7 +106,8 @@ class HttpClient:
                 content = await _read_bounded(response.content)
                 if response.status // 100 == 2:
                     return Answer(response.content_type, content)
-                raise _failure(response, content)
+                renews = authenticator is not None and authenticator.renews
+                raise _failure(response, withheld(content, shown), renews=renews)
         except TimeoutError as error:
             raise Retryable("no answer in time") from error
         except aiohttp.ClientError as error:
@@ -134,9 +146,9 @@ async def _read_bounded(content: aiohttp.StreamReader) -> bytes:
     return b"".join(pieces)
 
 
-def _failure(response: aiohttp.ClientResponse, content: bytes) -> Retryable | Permanent:
+def _failure(response: aiohttp.ClientResponse, content: bytes, *, renews: bool) -> Retryable | Permanent:
     text = f"HTTP {response.status}: {_reason(response, content)}"
-    if response.status in _RETRYABLE:
+    if response.status in _RETRYABLE or (renews and response.status == _UNAUTHENTICATED):
         return Retryable(text, _retry_after(response.headers.get("Retry-After", "")))
     return Permanent(text)
 

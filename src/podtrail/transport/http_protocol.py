@@ -2,9 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 from aiohttp import web
 
@@ -33,6 +33,8 @@ def error_response(request: web.BaseRequest, error: RequestError) -> web.Respons
         body=encode(error.code, error.message, error.retry_after),
         content_type=encoding.value,
     )
+    if error.challenge is not None:
+        response.headers["WWW-Authenticate"] = error.challenge
     if error.retry_after is not None:
         response.headers["Retry-After"] = str(max(1, -int(-error.retry_after // 1)))
     return response
@@ -44,12 +46,31 @@ class Protocol(HalfClosing):
     Who closes half of it is refused rather than kept waiting, for who is gone has perhaps sent it again elsewhere.
     """
 
-    __slots__ = ("_failed", "_waiting")
+    __slots__ = ("_failed", "_leave", "_room", "_waiting")
 
-    def __init__(self, manager: web.Server, failed: Failed, **settings: Any) -> None:
+    def __init__(self, manager: web.Server, failed: Failed, room: Callable[[], bool], **settings: Any) -> None:
         super().__init__(manager, **settings)
         self._failed = failed
+        self._room = room
+        self._leave: Callable[[], None] | None = None
         self._waiting: asyncio.Timeout | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A client has connected: it stays if there is room for it."""
+        super().connection_made(transport)
+        if not self._room():
+            _log.debug("one connection too many was closed")
+            cast("asyncio.Transport", transport).abort()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """The connection has ended."""
+        super().connection_lost(exc)
+        if self._leave is not None:
+            self._leave()
+
+    def ended_by(self, leave: Callable[[], None]) -> None:
+        """Have this called when the connection ends, in place of what was to be called before."""
+        self._leave = leave
 
     def eof_received(self) -> bool:  # type: ignore[override]  # as its base
         """The client sends no more: return whether there is something left to answer."""

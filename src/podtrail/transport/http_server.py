@@ -5,13 +5,16 @@ import logging
 import socket
 import ssl
 from collections.abc import Callable
+from functools import partial
 from types import TracebackType
 from typing import Self, cast
 
 from aiohttp import hdrs, web
 
-from podtrail.component import StartError
-from podtrail.config.types import SECOND
+from podtrail.config.types import SECOND, TlsServerSettings
+from podtrail.transport.admission import Admission
+from podtrail.transport.caller import http_caller
+from podtrail.transport.client_limits import Charge
 from podtrail.transport.cors import cors_headers, preflight_headers
 from podtrail.transport.http_protocol import Protocol, error_response, request_encoding
 from podtrail.transport.incoming_request import IncomingRequest
@@ -19,7 +22,8 @@ from podtrail.transport.inflate import inflate
 from podtrail.transport.listen import AT_ONCE, bind, widen
 from podtrail.transport.settings import HttpServerSettings
 from podtrail.transport.status import Export, Failed, RequestError, RpcCode
-from podtrail.transport.tls_server import load_certificate, read_pems, ssl_context
+from podtrail.transport.tls_handshake import FailedHandshake, Handshakes
+from podtrail.transport.tls_server import ServerCertificates, ServerContext, ssl_context
 
 _CODINGS = {
     "": "",
@@ -47,22 +51,27 @@ class HttpServer:
         export: Export,
         failed: Failed,
         receiving: Callable[[], IncomingRequest] = IncomingRequest,
+        admission: Admission | None = None,
+        failed_handshake: FailedHandshake = lambda _peer, _failure: None,
     ) -> None:
         self._settings = settings
+        self._failed_handshake = failed_handshake
+        self._handshakes: Handshakes | None = None
+        self._admission = admission if admission is not None and admission.asks else None
         self._export = export
         self._failed = failed
         self._receiving = receiving
         self._codings = {_CODINGS[name] for name in settings.compression_algorithms}
         self._listeners: list[tuple[socket.socket, asyncio.Server]] = []
         self._connections: web.Server | None = None
-        self._renewal: asyncio.Task[None] | None = None
+        self._certificates: ServerCertificates | None = None
         self.endpoint = settings.endpoint
         """Where it listens; with the port that the system chose when that of the settings is 0."""
 
     async def __aenter__(self) -> Self:
         """Bind. StartError when that is not possible."""
         tls = self._settings.tls
-        context = ssl_context(tls) if tls is not None else None
+        context = self._certified(tls) if tls is not None else None
         loop = asyncio.get_running_loop()
         connections = web.Server(self._handle, handler_cancellation=True)
         idle_timeout = self._settings.idle_timeout / SECOND
@@ -71,6 +80,7 @@ class HttpServer:
             return Protocol(
                 connections,
                 self._failed,
+                room=self._room,
                 loop=loop,
                 keepalive_timeout=idle_timeout,
                 lingering_time=_LINGER,
@@ -78,16 +88,19 @@ class HttpServer:
                 access_log=_no_access_log,
             )
 
+        if context is not None:
+            self._handshakes = Handshakes(context, protocol, self._failed_handshake, self._room_beside)
         for listener in bind(self._settings.endpoint):
             port = listener.getsockname()[1]
             server = await loop.create_server(
-                protocol, sock=listener, ssl=context, backlog=AT_ONCE, start_serving=False
+                self._handshakes or protocol,
+                sock=listener,
+                backlog=AT_ONCE,
+                start_serving=False,
             )
             self._listeners.append((listener, server))
         self.endpoint = f"{self._settings.endpoint.rpartition(':')[0]}:{port}"
         self._connections = connections
-        if context is not None and tls is not None and tls.reload_interval:
-            self._renewal = asyncio.create_task(self._renew(context))
         return self
 
     async def __aexit__(
@@ -106,24 +119,51 @@ class HttpServer:
         for _, server in self._listeners:
             server.close()
         self._listeners.clear()
-        if self._renewal is not None:
-            self._renewal.cancel()
-            self._renewal = None
+        if self._handshakes is not None:
+            await self._handshakes.close()
         if self._connections is not None:
             self._connections.pre_shutdown()
             await self._connections.shutdown(max(grace, _AT_LEAST))
             self._connections = None
 
-    async def _renew(self, context: ssl.SSLContext) -> None:
-        """Read the certificate anew at each interval; new connections get it."""
-        tls = self._settings.tls
-        assert tls is not None
-        while True:
-            await asyncio.sleep(tls.reload_interval / SECOND)
-            try:
-                load_certificate(context, read_pems(tls))
-            except StartError:
-                continue  # a certificate that is just being replaced: the old one still serves
+    def _room(self) -> bool:
+        """Tell whether a connection that has just been made may stay."""
+        assert self._connections is not None
+        most = self._settings.max_connections
+        return not most or len(self._connections.connections) <= most
+
+    def _room_beside(self, handshakes: int) -> bool:
+        """Tell whether so many connections may be at their handshake."""
+        assert self._connections is not None
+        most = self._settings.max_connections
+        return not most or len(self._connections.connections) + handshakes <= most
+
+    def _certified(self, tls: TlsServerSettings) -> ServerContext:
+        """Return the context of new connections, each of which gets the certificates and authorities of its time."""
+        certificates = self._certificates = ServerCertificates(tls)
+
+        def choose(connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
+            certificates.look()
+            connection.context = certificates.context
+
+        # A context that has served forgets no authority: a new one takes its place, which TLS allows for the sake of
+        # several names on one address.
+        first = ssl_context(tls)
+        first.sni_callback = choose
+        return first
+
+    def _is_outdated(self, request: web.BaseRequest) -> bool:
+        """Tell whether the client was checked by authorities that have changed since."""
+        certificates = self._certificates
+        if certificates is None or not self._settings.demands_certificates or request.transport is None:
+            return False
+        certificates.look()
+        connection = request.transport.get_extra_info("ssl_object")
+        made_by = connection.context
+        assert isinstance(made_by, ServerContext)
+        return made_by.generation != certificates.generation or (
+            certificates.generation > 0 and connection.session_reused
+        )
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         response: web.Response
@@ -132,6 +172,8 @@ class HttpServer:
         except RequestError as error:
             self._failed(error)
             response = error_response(request, error)
+            if error.closes:
+                response.force_close()
             if error.http_status == 405:
                 response.headers[hdrs.ALLOW] = "POST, OPTIONS"
             elif error.http_status == 415:
@@ -152,15 +194,26 @@ class HttpServer:
         if request.method != hdrs.METH_POST:
             message = f"{request.method} is not served; send traces with POST"
             raise RequestError(RpcCode.UNIMPLEMENTED, 405, message, reason="method")
+        if self._is_outdated(request):
+            raise RequestError.outdated()
+        protocol = cast("Protocol", request.protocol)
+        charge = await self._admitted(request, protocol) if self._admission is not None else None
         encoding = request_encoding(request)
         if encoding is None:
             raise RequestError.unsupported(
                 f"content type {request.content_type} is not read; application/x-protobuf and application/json are"
             )
-        there = cast("Protocol", request.protocol).while_there
         with self._receiving() as receiving:
-            answer = await self._export(await self._body(request, receiving), encoding, there)
+            receiving.charge = charge
+            answer = await self._export(await self._body(request, receiving), encoding, protocol.while_there)
         return web.Response(body=answer, content_type=encoding.value)
+
+    async def _admitted(self, request: web.BaseRequest, protocol: Protocol) -> Charge:
+        assert self._admission is not None
+        caller = http_caller(request)
+        client, charge = await self._admission.admit(caller)
+        protocol.ended_by(partial(self._admission.left, (caller.host, caller.port), client))
+        return charge
 
     async def _body(self, request: web.BaseRequest, receiving: IncomingRequest) -> bytes:
         coding = self._coding(request)

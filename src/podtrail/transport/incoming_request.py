@@ -22,6 +22,8 @@ class IncomingRequest:
         self._arriving = arriving or IncomingBytes()
         self._ask = ask
         self._bytes = 0
+        self.charge: Callable[[int], None] | None = None
+        """Told of every piece: the bytes that its client may send."""
 
     def add(self, size: int) -> None:
         """So many bytes came, or came out of the decompressor.
@@ -32,6 +34,8 @@ class IncomingRequest:
         self._bytes += size
         self._arriving.bytes += size
         self._arriving.ever += size
+        if self.charge is not None:
+            self.charge(size)
         if self._arriving.bytes > _UNASKED:
             self._ask()
 

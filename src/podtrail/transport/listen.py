@@ -16,13 +16,22 @@ Without file descriptors left it tries that often and plans as many tries for la
 """
 
 
+class AddressInUse(StartError):
+    """Somebody else listens there."""
+
+    def __init__(self, endpoint: str, why: str) -> None:
+        super().__init__(f"can't listen on {endpoint}: {why}")
+        self.endpoint = endpoint
+
+
 def bind(endpoint: str) -> list[socket.socket]:
     """Return a listening socket for each address of `host:port`, all on one port.
 
     Connections wait in the system until somebody accepts them.
 
     Raises:
-        StartError: no such host, the port is in use or not permitted; the text names the endpoint.
+        AddressInUse: somebody else listens there.
+        StartError: no such host, the port is not permitted; the text names the endpoint.
     """
     host, port = host_port(endpoint)
     bound: list[socket.socket] = []
@@ -43,7 +52,10 @@ def bind(endpoint: str) -> list[socket.socket]:
     except OSError as error:
         for listener in bound:
             listener.close()
-        raise StartError(f"can't listen on {endpoint}: {error.strerror or error}") from error
+        why = error.strerror or str(error)
+        if error.errno == errno.EADDRINUSE:
+            raise AddressInUse(endpoint, why) from error
+        raise StartError(f"can't listen on {endpoint}: {why}") from error
     return bound
 
 

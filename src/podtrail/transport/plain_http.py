@@ -1,13 +1,63 @@
 """The server behind pages, probes and metrics: plain HTTP, without OTLP."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Final, cast
 
 from aiohttp import web
+from aiohttp.http_exceptions import LineTooLong
 
 from podtrail.transport.half_close import HalfClosing
 from podtrail.transport.listen import AT_ONCE, bind, widen
+
+_HEAD_SECONDS: Final = 75.0
+"""For the head of a request to come, and between two of them; aiohttp would wait for an hour."""
+_LONGEST_LINE: Final = 32_768
+"""Bytes of an address: with fewer, as aiohttp has them, the page could not say what is wrong with a long one."""
+_MOST, _MOST_OF_ONE = 1_000, 100
+"""Connections at once, in all and of one address: who opens more takes no room from the kubelet's probes."""
+
+
+class _Visit(HalfClosing):
+    """A connection, if there is room for it."""
+
+    __slots__ = ("_address", "_open")
+
+    def __init__(self, manager: web.Server, loop: asyncio.AbstractEventLoop, counted: Counter[str]) -> None:
+        super().__init__(
+            manager, loop=loop, keepalive_timeout=_HEAD_SECONDS, access_log=None, max_line_size=_LONGEST_LINE
+        )
+        self._open = counted
+        self._address = ""
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """Answer what can't be served; of what is too long in words of ours, and without it."""
+        if isinstance(exc, LineTooLong):
+            message = f"The address or a header is too long: {_LONGEST_LINE:,} bytes are the most."
+        return super().handle_error(request, status, exc, message)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """It stays if there is room for it."""
+        super().connection_made(transport)
+        self._address = str((transport.get_extra_info("peername") or ("",))[0])
+        self._open[self._address] += 1
+        if self._open[self._address] > _MOST_OF_ONE or self._open.total() > _MOST:
+            cast("asyncio.Transport", transport).abort()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """It makes room."""
+        super().connection_lost(exc)
+        self._open[self._address] -= 1
+        if not self._open[self._address]:
+            del self._open[self._address]
 
 
 @asynccontextmanager
@@ -21,6 +71,7 @@ async def served(runner: web.BaseRunner, endpoint: str) -> AsyncIterator[int]:
     """
     listeners = bind(endpoint)
     loop = asyncio.get_running_loop()
+    counted: Counter[str] = Counter()
     async with AsyncExitStack() as stack:
         stack.push_async_callback(runner.cleanup)
         await runner.setup()
@@ -28,7 +79,7 @@ async def served(runner: web.BaseRunner, endpoint: str) -> AsyncIterator[int]:
         assert connections is not None
 
         def connection() -> HalfClosing:
-            return HalfClosing(connections, loop=loop, access_log=None)
+            return _Visit(connections, loop, counted)
 
         for listener in listeners:
             server = await loop.create_server(connection, sock=listener, backlog=AT_ONCE)

@@ -5,6 +5,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from podtrail.config.authentication import ServerAuthSettings
 from podtrail.config.types import (
     MINUTE,
     Endpoint,
@@ -12,7 +13,9 @@ from podtrail.config.types import (
     Model,
     NonNegativeDuration,
     TlsServerSettings,
+    WarningPath,
     host_port,
+    is_loopback,
 )
 
 MIB = 1 << 20
@@ -20,7 +23,6 @@ MIB = 1 << 20
 
 _TUNING = "remove it: the library's own choice holds"
 _OF_A_SERVER: Mapping[str, str] = {
-    "auth": "demand certificates of clients (tls::client_ca_file), or put a Collector in front",
     "include_metadata": "remove it: nothing here goes by the headers of a request",
     "middlewares": "put a Collector in front for them",
     "dialer": "remove it: a server dials nobody",
@@ -28,7 +30,62 @@ _OF_A_SERVER: Mapping[str, str] = {
 """What servers of the Collector have besides."""
 
 
-class GrpcServerSettings(Model):
+class ServerSettings(Model):
+    """What servers of spans have in common: who may send to them, and how many at once."""
+
+    endpoint: str = Field("", description="Where to listen.")
+    tls: TlsServerSettings | None = Field(None, description="Serve TLS; absent: plain text.")
+    auth: ServerAuthSettings | None = Field(
+        None, description="Take only requests with credentials that an authenticator finds right; absent: all."
+    )
+    allow_unauthenticated: bool = Field(
+        False,
+        description="Let whoever reaches an endpoint beyond loopback send: without it such an endpoint needs "
+        "`tls::client_ca_file` or `auth`.",
+    )
+    max_connections: int = Field(
+        0, ge=0, description="Most connections at once; more are closed as soon as they come. 0: no limit."
+    )
+
+    @model_validator(mode="after")
+    def _check_exposure(self) -> Self:
+        if self._is_open and not self.allow_unauthenticated:
+            raise ValueError(
+                f"endpoint {self.at} can be reached from other machines, and whoever reaches it may send; demand "
+                "certificates of clients (tls::client_ca_file) or credentials (auth::authenticator), or say that it is "
+                "meant so: allow_unauthenticated: true"
+            )
+        return self
+
+    @property
+    def at(self) -> str | None:
+        """The address to listen on, `host:port`; None for one that only this machine can have."""
+        raise NotImplementedError
+
+    @property
+    def demands_certificates(self) -> bool:
+        """Whether clients must show a certificate."""
+        return self.tls is not None and self.tls.client_ca_file is not None
+
+    @property
+    def _is_exposed(self) -> bool:
+        return self.at is not None and not is_loopback(host_port(self.at)[0])
+
+    @property
+    def _is_open(self) -> bool:
+        return self._is_exposed and self.auth is None and not self.demands_certificates
+
+    def warnings(self) -> list[tuple[WarningPath, str]]:
+        """Warn of what anybody may send to, or read on its way."""
+        if self._is_open:
+            text = f"whoever reaches {self.at} may send: neither certificate nor credentials are asked for"
+            return [(("allow_unauthenticated",), text)]
+        if self._is_exposed and self.tls is None:
+            return [(("auth",), f"credentials travel to {self.at} in plain text: whoever can listen in has them")]
+        return []
+
+
+class GrpcServerSettings(ServerSettings):
     """A gRPC server."""
 
     of_the_collector: ClassVar[Mapping[str, str]] = {
@@ -40,7 +97,6 @@ class GrpcServerSettings(Model):
         "localhost:4317", description="Where to listen: host:port, or the path of a socket with `transport: unix`."
     )
     transport: Literal["tcp", "unix"] = Field("tcp", description="`tcp`, or `unix` for a socket in the file system.")
-    tls: TlsServerSettings | None = Field(None, description="Serve TLS; absent: plain text.")
     max_recv_msg_size_mib: int = Field(
         64,
         gt=0,
@@ -59,6 +115,11 @@ class GrpcServerSettings(Model):
         if self.tls is not None and self.tls.min_version is not None:
             raise ValueError("tls::min_version can't be honoured by gRPC (its library has no such option): remove it")
         return self
+
+    @property
+    def at(self) -> str | None:
+        """The address to listen on, None for a socket in the file system."""
+        return self.endpoint if self.transport == "tcp" else None
 
     @property
     def limit(self) -> int:
@@ -81,7 +142,7 @@ class CorsSettings(Model):
     max_age: int = Field(0, ge=0, description="Seconds for which browsers may remember the answer; 0: not said.")
 
 
-class HttpServerSettings(Model):
+class HttpServerSettings(ServerSettings):
     """An HTTP server."""
 
     of_the_collector: ClassVar[Mapping[str, str]] = {
@@ -96,7 +157,6 @@ class HttpServerSettings(Model):
     }
 
     endpoint: Endpoint = Field("localhost:4318", description="Where to listen: host:port.")
-    tls: TlsServerSettings | None = Field(None, description="Serve TLS; absent: plain text.")
     cors: CorsSettings | None = Field(None, description="Let web pages of other origins send; absent: none may.")
     max_request_body_size: int = Field(
         20 * MIB, gt=0, description="Largest request body in bytes, before and after decompression."
@@ -110,3 +170,8 @@ class HttpServerSettings(Model):
     idle_timeout: NonNegativeDuration = Field(
         MINUTE, description="Close a connection that sent no complete request head for so long; 0s: never."
     )
+
+    @property
+    def at(self) -> str | None:
+        """The address to listen on."""
+        return self.endpoint

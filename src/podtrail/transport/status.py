@@ -31,25 +31,47 @@ class RpcCode(IntEnum):
     INVALID_ARGUMENT = 3
     DEADLINE_EXCEEDED = 4
     NOT_FOUND = 5
+    PERMISSION_DENIED = 7
     RESOURCE_EXHAUSTED = 8
     UNIMPLEMENTED = 12
     INTERNAL = 13
     UNAVAILABLE = 14
+    UNAUTHENTICATED = 16
 
 
 class RequestError(Exception):
     """A request that is answered with an error."""
 
     def __init__(
-        self, code: RpcCode, http_status: int, message: str, *, reason: str, retry_after: float | None = None
+        self,
+        code: RpcCode,
+        http_status: int,
+        message: str,
+        *,
+        reason: str,
+        retry_after: float | None = None,
+        challenge: str | None = None,
+        closes: bool = False,
     ) -> None:
-        """Say what to answer; `reason` is one word for metrics, `retry_after` seconds, None where it is of no use."""
+        """Say what to answer.
+
+        Args:
+            code: in gRPC, and in the body of HTTP.
+            http_status: over HTTP.
+            message: what went wrong, for people.
+            reason: the same in one word, for metrics.
+            retry_after: seconds after which to try again, None where it is of no use.
+            closes: the connection, over HTTP.
+            challenge: which credentials are asked for, as `WWW-Authenticate`.
+        """
         super().__init__(message)
         self.code = code
         self.http_status = http_status
         self.message = message
         self.reason = reason
         self.retry_after = retry_after
+        self.challenge = challenge
+        self.closes = closes
 
     @classmethod
     def malformed(cls, message: str) -> Self:
@@ -86,3 +108,25 @@ class RequestError(Exception):
     def unsupported(cls, message: str) -> Self:
         """A content type or coding that nobody here reads."""
         return cls(RpcCode.INVALID_ARGUMENT, 415, message, reason="unsupported")
+
+    @classmethod
+    def unauthenticated(cls, message: str, challenge: str) -> Self:
+        """Credentials are missing or wrong; the same ones are not to be tried again."""
+        return cls(RpcCode.UNAUTHENTICATED, 401, message, reason="unauthenticated", challenge=challenge)
+
+    @classmethod
+    def forbidden(cls, message: str) -> Self:
+        """It is known who the client is, and it may not send."""
+        return cls(RpcCode.PERMISSION_DENIED, 403, message, reason="forbidden")
+
+    @classmethod
+    def limited(cls, limit: str, retry_after: float) -> Self:
+        """A client has used its share; worth trying again after some seconds, as OTLP has it for these codes."""
+        message, closes = f"too much of one client: {limit}", limit == "connections"
+        return cls(RpcCode.RESOURCE_EXHAUSTED, 429, message, reason="limited", retry_after=retry_after, closes=closes)
+
+    @classmethod
+    def outdated(cls) -> Self:
+        """The client's certificate was checked by authorities that are others now; to be tried on a new connection."""
+        message = "who signs certificates has changed since this connection was made: connect again"
+        return cls(RpcCode.UNAVAILABLE, 503, message, reason="outdated", retry_after=0.0, closes=True)

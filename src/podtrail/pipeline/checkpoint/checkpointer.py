@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from podtrail import __version__
 from podtrail.pipeline.chain import ProcessorChain
+from podtrail.pipeline.checkpoint.bounds import at_most_so_much_more
 from podtrail.pipeline.checkpoint.errors import CheckpointError
 from podtrail.pipeline.checkpoint.inventory import Inventory
 from podtrail.pipeline.checkpoint.kinds import name_of
@@ -20,6 +21,9 @@ from podtrail.pipeline.checkpoint.states import Change, Watched
 _MAGIC: Final = b"podtrail checkpoint 1\n"
 _LENGTH: Final = 4
 _CHECKSUM: Final = 4
+_LEAST_MEMORY: Final = 512 << 20
+_TIMES_ITS_SIZE: Final = 64
+"""What is read takes no more memory, in bytes; objects take several times what they are written in."""
 _MALFORMED: Final = (
     pickle.UnpicklingError,
     ArithmeticError,
@@ -90,7 +94,7 @@ class Checkpointer:
         Raises:
             CheckpointError: it is damaged, or of another version or configuration; nothing was put in.
         """
-        with _undisturbed(), _read_as_told():
+        with _undisturbed(), _read_as_told(), at_most_so_much_more(_LEAST_MEMORY + _TIMES_ITS_SIZE * len(data)):
             head, begin = self._read_head(memoryview(data))
             classes = self._find_classes(head)
             has = [*map(self._packages.constant, head["constants"]), *self._objects]

@@ -2,6 +2,7 @@
 
 import importlib
 import pickle
+import re
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -46,6 +47,13 @@ _OF_PYTHON: Final = frozenset(
 )
 _TAKES_APART: Final = MappingProxyType
 _OURS: Final = "podtrail"
+_PROCESSORS: Final = "podtrail_processors"
+_HARMLESS: Final = frozenset(
+    {"component", "config", "lru", "otlp", "pipeline", "pod_identity", "policy", "reconstruction", "story"}
+)
+"""Rooms of podtrail's in which nothing that is made opens a file, a socket or a process."""
+_LONGEST_RANGE: Final = 1 << 20
+_WHOLE: Final = re.compile(r"-?[0-9]+(/[0-9]+)?")
 
 
 class Packages:
@@ -53,6 +61,8 @@ class Packages:
 
     def __init__(self, modules: Iterable[str]) -> None:
         self._names = {module.partition(".")[0] for module in modules} - sys.stdlib_module_names
+        self._of_constants: dict[type, bool] = {}
+        """By class whether it makes constants of what modules have: ten thousand values, of a few hundred classes."""
 
     def _has(self, module: str) -> bool:
         package = module.partition(".")[0]
@@ -60,7 +70,13 @@ class Packages:
 
     def have(self, cls: type) -> bool:
         """Say whether objects of a class may be made."""
-        return self._has(cls.__module__) or name_of(cls) in _OF_PYTHON
+        return self._may_make(cls.__module__) or name_of(cls) in _OF_PYTHON
+
+    def _may_make(self, module: str) -> bool:
+        package, _, rest = module.partition(".")
+        if package == _OURS:
+            return rest.partition(".")[0] in _HARMLESS
+        return package == _PROCESSORS or package in self._names
 
     def find(self, name: str) -> type:
         """Return a class by its name, `module:Class`.
@@ -68,6 +84,8 @@ class Packages:
         Raises:
             CheckpointError: there is none, or its objects may not be made.
         """
+        if name not in _OF_PYTHON and not self._may_make(name.partition(":")[0]):
+            raise CheckpointError(f"{name} is nothing of a processor's")
         found = self._find(name, within=name in _OF_PYTHON)
         if not isinstance(found, type):
             raise CheckpointError(f"{name} is no class")
@@ -75,12 +93,15 @@ class Packages:
 
     def constants(self) -> dict[str, Any]:
         """Return the constants of all modules, by `module:NAME`: who compares with `is` means these very objects."""
+        of_constants = self._of_constants
         found: dict[int, tuple[str, Any]] = {}
-        for module, contents in sorted(sys.modules.items()):
-            if self._has(module):
-                for name, value in vars(contents).items():
-                    if self._is_constant(value):
-                        found.setdefault(id(value), (f"{module}:{name}", value))
+        for module in sorted(filter(self._has, sys.modules.copy())):
+            for name, value in vars(sys.modules[module]).copy().items():
+                cls = type(value)
+                if cls not in of_constants:
+                    of_constants[cls] = self._is_of_constants(cls)
+                if of_constants[cls]:
+                    found.setdefault(id(value), (f"{module}:{name}", value))
         return dict(found.values())
 
     def constant(self, name: str) -> Any:
@@ -90,13 +111,13 @@ class Packages:
             CheckpointError: there is none.
         """
         found = self._find(name)
-        if not self._is_constant(found):
+        if not self._is_of_constants(type(found)):
             raise CheckpointError(f"{name} is no constant")
         return found
 
-    def _is_constant(self, value: Any) -> bool:
-        cls = type(value)
-        return cls is object or (self._has(cls.__module__) and not isinstance(value, type))
+    def _is_of_constants(self, cls: type) -> bool:
+        """Say whether what a module has of a class is a constant."""
+        return cls is object or (self._may_make(cls.__module__) and not issubclass(cls, type))
 
     def _find(self, name: str, *, within: bool = False) -> Any:
         module, _, path = name.partition(":")
@@ -175,8 +196,8 @@ class ChainUnpickler(pickle.Unpickler):
         """Return an object that the reader has."""
         return self._has[at]
 
-    def find_class(self, module: str, name: str) -> type:
-        """Return one of the classes that were checked.
+    def find_class(self, module: str, name: str) -> Any:
+        """Return one of the classes that were checked, or what makes its objects where few bytes could ask for much.
 
         Raises:
             UnpicklingError: it is none of those.
@@ -184,7 +205,23 @@ class ChainUnpickler(pickle.Unpickler):
         found = self._classes.get(f"{module}:{name}")
         if found is None:
             raise pickle.UnpicklingError(f"{module}:{name} is not among its classes")
-        return found
+        return _WITHIN_REASON.get(found, found)
+
+
+def _range(*bounds: int) -> range:
+    made = range(*bounds)
+    if not -_LONGEST_RANGE <= made.stop - made.start <= _LONGEST_RANGE:
+        raise pickle.UnpicklingError(f"it has {made}")
+    return made
+
+
+def _fraction(*parts: Any) -> Fraction:
+    if any(isinstance(part, str) and not _WHOLE.fullmatch(part) for part in parts):
+        raise pickle.UnpicklingError(f"it has a fraction of {parts}")
+    return Fraction(*parts)
+
+
+_WITHIN_REASON: Final[Mapping[type, Callable[..., Any]]] = {range: _range, Fraction: _fraction}
 
 
 class _Reader:

@@ -3,7 +3,7 @@
 import asyncio
 from typing import cast
 
-from podtrail.component import Permanent, Retryable
+from podtrail.component import Ledger, Permanent, Retryable
 from podtrail.otlp import Batch
 from podtrail.pipeline.sending.backlog import Backlog
 from podtrail.pipeline.sending.batching import LARGEST_REQUEST, request_size, weight
@@ -54,14 +54,17 @@ class Consumers:
         self._as_they_came = as_they_came
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
+        self._patient = False
+        """Whether, at the end, there is time for further tries."""
         self._leaves_rest = False
-        """Whether, at the end, what is left is left to the disk."""
+        """Whether, at the end, nothing more is sent: all of it is kept."""
         self._stopped = False
 
     async def drain(self, seconds: float, *, patient: bool) -> None:
         """Let work go on for so many seconds, as often as something leaves in them when `patient`; then end it."""
         until = self._now() + seconds
         held = self._backlog.held
+        self._patient = patient
         self._hurry.set()
         self.see_to_it()
         while self._tasks:
@@ -158,18 +161,18 @@ class Consumers:
         self.journal.ended(offered.stored)
 
     async def _deliver(self, piece: Batch, pending: PendingBatches) -> bool:
-        """Send a request until it has come to an end; return False when it is left to the disk instead."""
+        """Send a request until it has come to an end; return False when it is left to who keeps it instead."""
         spans, decisions = piece.span_count, len(piece.verdicts)
         if len(piece.groups) == 1 and (size := request_size(piece)) > LARGEST_REQUEST:
             self._ledger.too_large(pending.ledger, spans, decisions, size)
         else:
             try:
-                rejected = await self._retrying.send(piece)
+                rejected = await self._retrying.send(piece, is_last=lambda: self._may_leave(pending))
             except (Retryable, Permanent) as error:
-                if isinstance(error, Retryable) and self._hurry.is_set() and pending.is_stored:
-                    self._leaves_rest = True
+                if isinstance(error, Retryable) and self._may_leave(pending):
+                    self._leaves_rest = all(pending.is_kept for pending in self._backlog)
                     return False
-                self._ledger.gave_up(pending.ledger, spans, decisions, error)
+                self._give_up(pending.ledger, spans, decisions, error)
                 if isinstance(error, Permanent):
                     self.got_on = self._now()
             else:
@@ -177,6 +180,17 @@ class Consumers:
                 self.got_on = self._now()
         self._end(pending, spans, decisions)
         return True
+
+    def _may_leave(self, pending: PendingBatches) -> bool:
+        """Say whether, at the end, something that was not taken is left to who keeps it."""
+        return self._hurry.is_set() and not self._patient and pending.is_kept
+
+    def _give_up(self, ledger: Ledger, spans: int, decisions: int, error: Retryable | Permanent) -> None:
+        """Enter what was given up, and what of it the other side has taken nevertheless."""
+        lost = spans if error.rest is None else error.rest.span_count
+        if lost < spans:
+            self._ledger.delivered(ledger, spans - lost, error.rejected)
+        self._ledger.gave_up(ledger, lost, decisions, error)
 
     def _end(self, pending: PendingBatches, spans: int, decisions: int) -> None:
         self._backlog.held -= spans

@@ -2,7 +2,7 @@
 
 import logging
 
-from podtrail.component import Ledger, Metrics, Permanent, Retryable
+from podtrail.component import Ledger, Metrics, Permanent, ReadAgain, Retryable
 from podtrail.pipeline.sending.overflow import Overflow, in_words
 
 _LABELS = ("exporter",)
@@ -23,7 +23,7 @@ class DeliveryLedger:
             "otelcol_exporter_enqueue_failed_spans", "Spans that did not fit into the queue.", _LABELS
         )
         self._lost_decisions = metrics.counter(
-            "podtrail_dropped_decisions", "A sampler's decisions lost, by reason.", ("exporter", "reason")
+            "podtrail_dropped_decisions_total", "A sampler's decisions lost, by reason.", ("exporter", "reason")
         )
         for counter in (self._sent, self._failed, self._not_enqueued):
             counter.add(0, exporter_id)
@@ -56,6 +56,10 @@ class DeliveryLedger:
 
     def gave_up(self, ledger: Ledger, spans: int, decisions: int, error: Retryable | Permanent) -> None:
         """Enter what was given up."""
+        if isinstance(error, ReadAgain):
+            self._lose(ledger, spans, decisions, "transaction_aborted")
+            self._log.debug("dropped %s (transaction_aborted): %s", in_words(spans, decisions), error)
+            return
         reason = "permanent" if isinstance(error, Permanent) else "retries_exhausted"
         self._lose(ledger, spans, decisions, reason)
         self._log.error("dropped %s (%s): %s", in_words(spans, decisions), reason, error)
@@ -89,7 +93,8 @@ class DeliveryLedger:
     def stays(self, spans: int) -> None:
         """Tell of what is on disk at the end."""
         if spans:
-            self._log.info("%s stay in its queue on disk, and are sent after the next start", in_words(spans, 0))
+            told = "%s stay in its queue on disk, and are sent when it starts with this sending_queue::storage again"
+            self._log.info(told, in_words(spans, 0))
 
     def unreadable(self, reason: str) -> None:
         """Tell of what can't be read from the disk now; it is tried again."""

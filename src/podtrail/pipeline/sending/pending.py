@@ -73,6 +73,11 @@ class PendingBatches:
         """Whether everything in it is on disk, or soon will be."""
         return all(offered.stored is not None for offered in self.batches)
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether all of it outlives this queue: it is on disk, or kept by who offered it."""
+        return all(offered.stored is not None or offered.done is not None for offered in self.batches)
+
     def takes(self, ledger: Ledger, spans: int, size: int) -> bool:
         """Say whether a batch of so many spans and bytes may join."""
         return self.ledger is ledger and self.spans + spans <= _MOST_SPANS and self.size + size <= MOST_BYTES

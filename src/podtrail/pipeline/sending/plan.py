@@ -9,8 +9,6 @@ _NANOSECONDS = 1_000_000_000
 _UNCONFIGURED_BYTES = 64 << 20
 PATIENCE = 2.0
 """Seconds without a delivery after which a queue counts as stuck, shorter than the wait of anybody who sends."""
-_LINGER = 0.05
-"""A request costs about as much CPU as a hundred spans in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +67,7 @@ def plan_for(settings: DeliverySettings | None, *, stored: bool = False) -> Send
         consumers=queue.num_consumers if queue.enabled else 1,
         sizer=queue.sizer if queue.enabled else "requests",
         capacity=queue.queue_size if queue.enabled else 1,
-        linger=_LINGER if queue.enabled else 0.0,
+        linger=settings.lingers if queue.enabled else 0.0,
         patience=PATIENCE if queue.block_on_overflow or not queue.enabled else None,
         remedy="look at where it sends to; raise sending_queue::queue_size to bridge longer outages, "
         "num_consumers when it is merely slow",

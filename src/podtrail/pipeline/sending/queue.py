@@ -3,10 +3,10 @@
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from podtrail.component import Exporter, Ledger, Metrics, StartError, WantsArrivals, WantsVerdicts
 from podtrail.component.failures import FailureReporter
@@ -22,7 +22,11 @@ from podtrail.pipeline.sending.queue_journal import QueueJournal
 from podtrail.pipeline.sending.recovery import find_batches, in_line
 from podtrail.pipeline.sending.retry_sender import RetrySender
 from podtrail.pipeline.sending.timeout_sender import TimeoutSender
+from podtrail.pipeline.sending.traced_sender import traced
 from podtrail.storage import StorageError, StorageProvider
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Tracer
 
 _MOST_UNWRITTEN = 64 << 20
 """Bytes that are taken into memory alone while the disk takes nothing."""
@@ -49,6 +53,7 @@ class SendingQueue:
         storage: StorageProvider | None = None,
         durable: bool = False,
         predecessor: "SendingQueue | None" = None,
+        tracer: "Tracer | None" = None,
     ) -> None:
         """Make the queue of an exporter, which the caller enters and leaves around it.
 
@@ -62,7 +67,12 @@ class SendingQueue:
             storage: where a persistent queue keeps what it is offered; opened on entering.
             durable: whether the pipelines in front keep what is offered until it has come to an end.
             predecessor: on reload the exporter's queue before, which is left by the time that this one is entered.
+            tracer: makes podtrail's own spans of requests; None for none.
         """
+        self._entered = False
+        self._predecessor: SendingQueue | None = predecessor
+        while self._predecessor is not None and not self._predecessor._entered:  # it could not be
+            self._predecessor = self._predecessor._predecessor
         self._plan = plan = plan_for(settings, stored=durable or storage is not None)
         self._id = exporter_id
         self._ledger = DeliveryLedger(exporter_id, metrics, log, plan.remedy)
@@ -71,24 +81,22 @@ class SendingQueue:
         self.wants_arrivals = isinstance(exporter, WantsArrivals) and exporter.wants_arrivals
         """Whether batches are to leave as they came, neither put together nor cut."""
         hurry = asyncio.Event()
+        once = TimeoutSender(exporter, plan.timeout, FailureReporter(exporter_id, metrics, log)).send
         retrying = RetrySender(
-            TimeoutSender(exporter, plan.timeout, FailureReporter(exporter_id, metrics, log)).send,
+            traced(once, tracer, exporter_id),
             plan.backoff,
             hurry=hurry,
             rng=rng or random.Random(),  # noqa: S311 - jitter, not secrets
             on_failure=self._ledger.trying_again,
-            once_in_a_hurry=storage is not None,
         )
         self.storage, self.durable = storage, durable
         self._journal: QueueJournal | None = None
-        self._predecessor = predecessor
         self.recovered: Ledger = Ledger() if predecessor is None else predecessor.recovered
         """What became of the spans that were on disk at the start: `received`, and how they ended."""
         self._backlog = Backlog(plan, joins=not self.wants_arrivals)
         self._consumers = Consumers(
             plan.consumers, self._backlog, retrying, self._ledger, hurry, as_they_came=self.wants_arrivals
         )
-        self._entered = False
         self._closed = False
         labels = ("exporter",)
         metrics.gauge("otelcol_exporter_queue_size", "What the queue holds, in its sizer's unit.", labels).read_from(
@@ -149,25 +157,18 @@ class SendingQueue:
         return self._backlog.held if self._closed else 0
 
     def left_on_disk(self) -> int:
-        """Return the spans that this, or the queue before if this never began, has left on disk."""
-        if not self._entered:
-            return 0 if self._predecessor is None else self._predecessor.left_on_disk()
+        """Return the spans that this has left on disk."""
         return sum([pending.spans for pending in self._backlog if pending.is_stored])
 
-    def unfinished(self) -> Sequence[tuple[Ledger, Batch]]:
-        """Return the batches that were offered with a `done` that was not called yet, in order."""
-        return [
-            (pending.ledger, offered.batch)
-            for pending in self._backlog
-            for offered in pending.batches
-            if offered.done is not None and offered.batch is not None
-        ]
-
     def has_room(self, batch: Batch, ledger: Ledger) -> bool:
-        """Say whether a batch is admitted: none is while a persistent queue can write nothing."""
+        """Say whether a batch is admitted.
+
+        While a persistent queue can write nothing it takes what others keep, into memory, and nothing else. To wait
+        for its disk would be for ever where a log of arrivals that waits for it has filled that disk.
+        """
         if self._closed or not (batch.groups or (batch.verdicts and self.wants_verdicts)):
             return True
-        if self.failing is not None:
+        if self.failing is not None and not (self.durable and self._may_take(batch, ledger)):
             return False
         return self._backlog.has_room_for_anything or self._backlog.fits(ledger, batch.span_count, self._weight(batch))
 
@@ -177,6 +178,10 @@ class SendingQueue:
             self._consumers.ripen()
             self._consumers.released.clear()
             await self._consumers.released.wait()
+
+    def hurry(self) -> None:
+        """Have what waits for more to join it leave now."""
+        self._consumers.ripen()
 
     def offer(
         self, batch: Batch, ledger: Ledger, *, at_any_rate: bool = False, done: Callable[[], None] | None = None
@@ -191,7 +196,7 @@ class SendingQueue:
             ledger: the pipeline's share.
             at_any_rate: whether it is taken when it does not fit.
             done: called once when all of the batch has come to an end, whatever end, or is on disk; not when the queue
-                is cut off before. What is left then is no loss: it stays among what is `held`, and `unfinished`.
+                is cut off before. What is left then is no loss: it stays among what is `held`.
         """
         if batch.verdicts and not self.wants_verdicts:
             batch = replace(batch, verdicts=())
@@ -238,9 +243,9 @@ class SendingQueue:
     async def drain(self, seconds: float, *, patient: bool = False) -> None:
         """Deliver what is here, waits between tries cut short; after `seconds` what remains is dropped. Then closed.
 
-        What is on disk is not dropped but stays there, at once when the other side does not take something; so is kept
-        what was offered with a `done`.
-        When `patient` there are as many seconds again as long as something leaves in them.
+        What is on disk, or was offered with a `done`, is not dropped but kept, and tried once: that something is not
+        taken ends the waiting for all that is kept.
+        When `patient` there are as many seconds again as long as something leaves in them, and as many tries.
         """
         await self._consumers.drain(seconds, patient=patient)
         self._closed = True

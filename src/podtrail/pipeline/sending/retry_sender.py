@@ -4,11 +4,12 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
-from podtrail.component import Retryable
+from podtrail.component import DeliveryError, Retryable
+from podtrail.otlp import Batch
 from podtrail.pipeline.sending.plan import Backoff
 
 T = TypeVar("T")
@@ -29,7 +30,6 @@ class RetrySender(Generic[T]):
         hurry: asyncio.Event,
         rng: random.Random,
         on_failure: Callable[[Retryable, float], None],
-        once_in_a_hurry: bool = False,
     ) -> None:
         """Make the repeater of `attempt`.
 
@@ -39,37 +39,52 @@ class RetrySender(Generic[T]):
             hurry: once set, a wait under way ends and further ones are short: the queue is being drained.
             rng: draws the jitter.
             on_failure: told why a try failed and in how many seconds the next follows.
-            once_in_a_hurry: whether nothing is tried twice while the queue is being drained.
         """
         self._attempt = attempt
         self._backoff = backoff
         self._hurry = hurry
         self._rng = rng
         self._on_failure = on_failure
-        self._once_in_a_hurry = once_in_a_hurry
 
-    async def send(self, batch: T) -> int:
+    async def send(self, batch: T, *, is_last: Callable[[], bool] = lambda: False) -> int:
         """Return how many spans were rejected.
 
+        What a try has delivered in part is not sent again: the next one is of the rest.
+
+        Args:
+            batch: to be sent.
+            is_last: asked after a try that failed: whether no other is to follow.
+
         Raises:
-            Retryable: the last one, when time is up.
+            Retryable: the last one, when time is up; with what is left then.
             Permanent: at once, whenever the exporter says so.
         """
+        left, rejected = batch, 0
+
+        async def attempt() -> int:
+            nonlocal left, rejected
+            try:
+                return rejected + await self._attempt(left)
+            except DeliveryError as error:
+                if error.rest is not None:
+                    left = cast("T", error.rest)  # of the batch that it was given
+                    rejected += error.rejected
+                if left is not batch:
+                    error.rest, error.rejected = cast("Batch", left), rejected
+                raise
+
         if self._backoff is None:
-            return await self._attempt(batch)
+            return await attempt()
         delays = _Delays(self._backoff, self._hurry, self._rng)
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(Retryable),
             wait=delays.next,
-            stop=lambda state: self._is_last() or delays.exceeded(state),
+            stop=lambda state: is_last() or delays.exceeded(state),
             before_sleep=self._tell,
             sleep=self._sleep,
             reraise=True,
         )
-        return await retrying(self._attempt, batch)
-
-    def _is_last(self) -> bool:
-        return self._once_in_a_hurry and self._hurry.is_set()
+        return await retrying(attempt)
 
     def _tell(self, state: RetryCallState) -> None:
         self._on_failure(_failure(state), state.upcoming_sleep)
