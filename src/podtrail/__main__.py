@@ -15,10 +15,20 @@ def main() -> None:
     # gRPC's core writes to standard error what it thinks of its peers (a handshake that failed, a connection that was
     # told to end), in a form of its own between our lines. What matters of it comes back as an error of the call.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-    from podtrail.cli import main as command
-
     # kubectl finds its plugins by the name of the program; people type two words.
-    command(prog_name="kubectl podtrail" if Path(sys.argv[0]).name == "kubectl-podtrail" else None)
+    match Path(sys.argv[0]).name:
+        case "kubectl-podtrail":
+            from podtrail.cli.kubectl.plugin import run
+
+            run(sys.argv[1:])
+        case "kubectl_complete-podtrail":
+            from podtrail.cli.kubectl.completion import complete
+
+            complete(sys.argv[1:])
+        case _:
+            from podtrail.cli import main as command
+
+            command()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Options that are amounts: percentages and budgets."""
+"""Options that are amounts: numbers, percentages and budgets."""
 
 import re
 from typing import Final
@@ -21,6 +21,28 @@ class Percentage(click.ParamType):  # type: ignore[type-arg] # generic in the st
         if found is None:
             self.fail(f"{value!r} is no percentage: write for example 5%", param, ctx)
         return float(found[1]) / 100
+
+
+class Amount(click.ParamType):  # type: ignore[type-arg] # as above
+    """A number within limits."""
+
+    name = "number"
+
+    def __init__(self, least: float, most: float, *, whole: bool = False) -> None:
+        """Take what lies within limits: `whole` numbers only, if so said."""
+        self._least, self._most = least, most
+        self._whole = whole
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number."""
+        try:
+            number = int(str(value)) if self._whole else float(str(value))
+        except ValueError:
+            kind = "whole number" if self._whole else "number"
+            self.fail(f"{value!r} is no {kind}: write for example {max(self._least, 10):g}", param, ctx)
+        if not self._least <= number <= self._most:
+            self.fail(f"{value}: must be at least {self._least:,} and at most {self._most:,}", param, ctx)
+        return number
 
 
 PERCENTAGE: Final = Percentage()

@@ -73,6 +73,7 @@ _SOURCE: Final = "A path, file:PATH, env:NAME or 'yaml:a::b: value'. Repeatable;
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object.")
 @click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write the report as one page.")
+@click.option("--markdown", type=click.Path(path_type=Path), metavar="FILE", help="Write it as Markdown for a ticket.")
 @strict_option
 @click.option("--fail-on-lost-failed", is_flag=True, help="Exit code 1 when a failed attempt is lost.")
 @click.option("--fail-on-lost-slow", is_flag=True, help="Exit code 1 when a slow attempt is lost.")
@@ -93,6 +94,7 @@ def command(
     sampled: float | None,
     as_json: bool,
     html: Path | None,
+    markdown: Path | None,
     strict: bool,
     fail_on_lost_failed: bool,
     fail_on_lost_slow: bool,
@@ -110,8 +112,8 @@ def command(
         raise click.UsageError("--fail-over-budget goes with --budget")
     if max_spans_increase is not None and not (baseline and candidate):
         raise click.UsageError("--max-spans-increase needs both --baseline and --candidate")
-    if html is not None:
-        refuse_overwriting(recordings, html)
+    for written in filter(None, (html, markdown)):
+        refuse_overwriting(recordings, written)
     expected = Expectations(fail_on_lost_failed, fail_on_lost_slow, max_spans_increase, fail_over_budget)
     before = _contender("baseline", baseline, gates) if baseline and candidate else None
     after = _contender("candidate", candidate or baseline, gates)
@@ -129,6 +131,11 @@ def command(
             from podtrail.backtest.page import page
 
             html.write_bytes(page(report))
+        if markdown is not None:
+            from podtrail.backtest.ticket import backtest_report
+            from podtrail.reports.markdown import to_markdown
+
+            markdown.write_text(to_markdown(backtest_report(report)), encoding="utf-8")
     if as_json:
         click.echo(json.dumps(to_json(report)))
     else:

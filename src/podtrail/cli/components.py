@@ -7,12 +7,13 @@ import click
 
 from podtrail.component import Factory, registry
 from podtrail.config import printable
+from podtrail.otlp import native
 
 
 @click.command("components")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def command(as_json: bool) -> None:
-    """List the components there are, with the older names that are accepted, too."""
+    """List the components there are, with the older names that are accepted, too, and which code reads spans."""
     factories = list(registry.all_factories())
     show_broken()
     if as_json:
@@ -23,6 +24,7 @@ def command(as_json: bool) -> None:
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=False))
         click.echo("  ".join((*cells, row[3])).rstrip())
+    click.echo(f"\nnative: {native.RUNS}")
 
 
 def show_broken() -> None:

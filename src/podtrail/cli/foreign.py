@@ -6,22 +6,26 @@ from pathlib import Path
 from typing import Final
 
 from podtrail.recording import is_document
+from podtrail.storage.layout import SEGMENT, STATE, number_of, numbers
 
 _LONGEST: Final = 1 << 16
 _REQUEST: Final = frozenset({"resourceSpans", "resource_spans"})
 _MOST_KEYS: Final = 4
 _KLOG: Final = re.compile(rb"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6}\s+\d+ \S+:\d+\] ")
+NOTHING_IN_STORE: Final = "a store in which nothing is undecided or undelivered"
 _LOG: Final = "a log of a Kubernetes component, not a recording: podtrail reconstruct makes one of a scheduler's"
 
 
 def foreign(path: Path) -> str:
-    """Return what a file of JSON is when its first line is no request, else "".
+    """Return what a file of JSON is when its first line is no request, or a part of a store that is no log; else "".
 
     Raises:
         OSError: the file can't be read.
     """
     if path.is_dir():
-        return ""  # its files are told by their names
+        return _folder(path)
+    if number_of(path.name, STATE) is not None:
+        return "a checkpoint of a store, not a recording: its folder is one"
     with path.open("rb") as file:
         if not file.seekable():
             return ""  # whoever reads it as a recording says that it can't be one
@@ -42,3 +46,19 @@ def foreign(path: Path) -> str:
         return _LOG
     keys = [*first][:_MOST_KEYS] + ["…"] * (len(first) > _MOST_KEYS)
     return f"JSON with the keys {', '.join(keys)}, not a recording (a line of which begins with resourceSpans)"
+
+
+def is_journal(path: Path) -> bool:
+    """Say whether a folder, or the one that a file is in, is what a store writes to."""
+    if not path.is_dir():
+        return number_of(path.name, SEGMENT) is not None
+    names = [file.name for file in path.iterdir()]
+    return bool(numbers(names, SEGMENT) or numbers(names, STATE))
+
+
+def _folder(path: Path) -> str:
+    names = [file.name for file in path.iterdir()]
+    if numbers(names, STATE) and not numbers(names, SEGMENT):
+        return NOTHING_IN_STORE
+    journals = sorted(name for name in names if (path / name).is_dir() and is_journal(path / name))
+    return f"a store, not a recording; folders in it are: {', '.join(journals)}" if journals else ""

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from podtrail.cli.durations import DURATION
 from podtrail.cli.options import reporting
 from podtrail.cli.presets import PRESETS
 from podtrail.cli.progress import interrupted, shown
 from podtrail.cli.reading import Failed, in_words
 from podtrail.cli.workloads import chosen_workload, folders_of, receiver_config, simulated_scheduler
 from podtrail.config.config_folder import configured_in
-from podtrail.config.types import format_duration, parse_duration
+from podtrail.config.types import format_duration
 from podtrail.otlp import Group, read_request
 from podtrail.recording import RecordingWriter
 from podtrail.story import duration, several
@@ -30,25 +31,6 @@ _NO_SPANS: Final = "podtrail: the workload makes no spans"
 _NANOSECONDS: Final = 1_000_000_000
 
 
-class DurationOption(click.ParamType[int]):
-    """A duration such as 90s or 1h30m, more than nothing."""
-
-    name = "duration"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return nanoseconds."""
-        if isinstance(value, int):
-            return value
-        try:
-            nanoseconds = parse_duration(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-        if nanoseconds <= 0:
-            self.fail(f"{value!r} is no time at all", param, ctx)
-        return nanoseconds
-
-
-DURATION: Final = DurationOption()
 _PODS = click.FloatRange(0, 100_000, min_open=True)
 
 

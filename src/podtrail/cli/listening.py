@@ -43,22 +43,33 @@ class Recorder:
         """Take note of a request."""
         self.requests += bool(batch.groups)
         self.spans += batch.span_count
-        if self.enough():
-            assert self.service is not None
-            self.service.stop()
+        self.stop_when_full()
 
-    def enough(self) -> bool:
-        """Return whether as much has come as was asked for."""
+    def stop_when_full(self) -> bool:
+        """Stop when as much has come as was asked for; return whether it has."""
+        full = ""
         if self.limit is not None and self.spans >= self.limit:
-            return True
-        return self.max_size is not None and self.size() >= self.max_size
+            full = f"{several(self.spans, 'span')} of --limit {self.limit:,} came"
+        elif self.max_size is not None and (size := self.size()) >= self.max_size:
+            full = f"the file has {format_size(size)} of --max-size {format_size(self.max_size)}"
+        if full:
+            assert self.service is not None
+            self.service.stop(full)
+        return bool(full)
 
     def size(self) -> int:
         """Return the bytes of the file so far."""
         return self.to.stat().st_size if self.to.exists() else 0
 
 
-def listen(listens: dict[str, str], recorder: Recorder, seconds: float | None, *, append: bool) -> None:
+def listen(
+    listens: dict[str, str],
+    recorder: Recorder,
+    seconds: float | None,
+    *,
+    append: bool,
+    allow_unauthenticated: bool = False,
+) -> None:
     """Record what comes at these addresses, by protocol, until told to stop or for so many seconds; say what came.
 
     Raises:
@@ -66,20 +77,20 @@ def listen(listens: dict[str, str], recorder: Recorder, seconds: float | None, *
     """
     to = recorder.to
     with reporting():
-        settings = read_settings(Document.from_mapping(_configuration(listens, to, append=append)), frozenset())
+        configuration = _configuration(listens, to, append=append, allow_unauthenticated=allow_unauthenticated)
+        settings = read_settings(Document.from_mapping(configuration), frozenset())
     service = recorder.service = Service(settings, lambda: settings, observers=[recorder])
     began = time.monotonic()
 
     def end_when_full() -> None:
         # What was observed last is on its way to the file: without another request nobody would look again.
-        if recorder.enough():
-            service.stop()
-        else:
+        if not recorder.stop_when_full():
             asyncio.get_running_loop().call_later(_LOOK_AGAIN, end_when_full)
 
     async def run() -> Any:
         if seconds is not None:
-            asyncio.get_running_loop().call_later(seconds, service.stop)
+            over = f"--for {format_duration(int(seconds * SECOND))} is over"
+            asyncio.get_running_loop().call_later(seconds, service.stop, over)
         end_when_full()
         return await service.run()
 
@@ -99,10 +110,13 @@ def listen(listens: dict[str, str], recorder: Recorder, seconds: float | None, *
         raise Failed("nothing came")
 
 
-def _configuration(listens: dict[str, str], to: Path, *, append: bool) -> dict[str, Any]:
+def _configuration(listens: dict[str, str], to: Path, *, append: bool, allow_unauthenticated: bool) -> dict[str, Any]:
+    protocols = {
+        protocol: {"endpoint": at, "allow_unauthenticated": allow_unauthenticated} for protocol, at in listens.items()
+    }
     quiet = "warn" if sys.stderr.isatty() else "info"
     return {
-        "receivers": {"otlp": {"protocols": {protocol: {"endpoint": at} for protocol, at in listens.items()}}},
+        "receivers": {"otlp": {"protocols": protocols}},
         "exporters": {"recording": {"path": str(to), "append": append}},
         "service": {
             "telemetry": {"metrics": {"level": "none"}, "logs": {"level": quiet}},

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from podtrail.cli import completing
 from podtrail.cli.report import ConfigProblem
 from podtrail.config import ConfigError, Document
 from podtrail.config.feature_gates import parse_gates
@@ -21,7 +22,14 @@ def config_options(*, required: bool = True) -> Callable[[F], F]:
     def decorate(command: F) -> F:
         for option in (
             click.option("--feature-gates", "gates", multiple=True, callback=_gates, metavar="A,-B", help=_GATES_HELP),
-            click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help=_SET_HELP),
+            click.option(
+                "--set",
+                "assignments",
+                multiple=True,
+                metavar="KEY=VALUE",
+                shell_complete=completing.assignments,
+                help=_SET_HELP,
+            ),
             click.option("--config", multiple=True, required=required, metavar="SOURCE", help=_CONFIG_HELP),
         ):
             command = option(command)

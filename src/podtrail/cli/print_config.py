@@ -13,6 +13,7 @@ from podtrail.config import Document
 from podtrail.config.nodes import ListNode, MapNode, Node, ScalarNode
 from podtrail.config.scalars import read_plain
 from podtrail.config.shape import Shape
+from podtrail.config.telemetry import TelemetryConfig
 from podtrail.pipeline.settings import Settings, read_settings
 
 _REDACTED = "[REDACTED]"
@@ -56,7 +57,8 @@ def _classes(settings: Settings) -> Classes:
         "exporters": settings.exporters,
         "extensions": settings.extensions,
     }
-    return {(name, id): one.factory.Config for name, section in sections.items() for id, one in section.items()}
+    classes = {(name, id): one.factory.Config for name, section in sections.items() for id, one in section.items()}
+    return classes | {("service", "telemetry"): TelemetryConfig}
 
 
 def _values(root: MapNode, classes: Classes) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import IO, Any, Final, TypeVar
 
 import click
 
-from podtrail.cli.foreign import foreign
+from podtrail.cli.foreign import NOTHING_IN_STORE, foreign, is_journal
 from podtrail.cli.progress import shown
 from podtrail.config import printable
 from podtrail.recording import Damage, Record, RecordingForm, RecordingWriter
@@ -102,7 +102,9 @@ class RecordingInput:
             Failed: there is no request that can be read.
         """
         if not self.requests:
-            raise Failed("there is no request that can be read")
+            with files():
+                store = next((path for path in self.paths if not self.damages and is_journal(path)), None)
+            raise Failed(f"{store} is {NOTHING_IN_STORE}" if store else "there is no request that can be read")
 
     def faults(self) -> str:
         """Return what was skipped, in words, to be put behind a sum; "" when nothing was."""

@@ -9,7 +9,7 @@ import click
 from podtrail.cli.reading import strict_option, to_option
 from podtrail.cli.recording_merge import merge
 from podtrail.cli.sizes import parse_size
-from podtrail.config.types import SECOND, parse_duration
+from podtrail.config.types import SECOND, host_port, is_loopback, parse_duration
 
 _OTLP: Final = "otlp"
 _ADDRESS: Final = re.compile(r"(?:(grpc|http)://)?(\S*:[0-9]{1,5})/?")
@@ -73,6 +73,11 @@ def _size(_context: click.Context, _option: click.Parameter, value: str | None) 
 @click.option("--for", "seconds", callback=_duration, metavar="DURATION", help="End after this long, for example 10m.")
 @click.option("--limit", type=click.IntRange(min=1), help="End with the request that brings so many spans together.")
 @click.option("--max-size", callback=_size, metavar="SIZE", help="End when the file is so large, for example 500MiB.")
+@click.option(
+    "--allow-unauthenticated",
+    is_flag=True,
+    help="Listen where other machines can send as well, who may then all do so: nobody is asked for credentials.",
+)
 @click.option("--append", is_flag=True, help="Continue a recording.")
 @click.option("--overwrite", is_flag=True, help="Begin a recording anew that is there.")
 @strict_option
@@ -82,6 +87,7 @@ def command(
     seconds: float | None,
     limit: int | None,
     max_size: int | None,
+    allow_unauthenticated: bool,
     append: bool,
     overwrite: bool,
     strict: bool,
@@ -103,6 +109,17 @@ def command(
         return
     if strict:
         raise click.UsageError("--strict is for files: who sends invalid spans is told so")
+    for at in sources.listens.values():
+        if not (allow_unauthenticated or is_loopback(host_port(at)[0])):
+            raise click.UsageError(
+                f"whoever reaches {at} could write to the recording: add --allow-unauthenticated if that is meant so"
+            )
     from podtrail.cli.listening import Recorder, listen
 
-    listen(sources.listens, Recorder(to, limit, max_size), seconds, append=append)
+    listen(
+        sources.listens,
+        Recorder(to, limit, max_size),
+        seconds,
+        append=append,
+        allow_unauthenticated=allow_unauthenticated,
+    )

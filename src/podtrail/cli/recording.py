@@ -8,7 +8,7 @@ from podtrail.cli.lazy import LazyGroup
 
 _COMMANDS: Final = {
     "merge": ("recording_merge", "Put several recordings together, in the order of arrival."),
-    "cut": ("recording_cut", "Take some traces out of recordings: by time, Pod, namespace, result or id."),
+    "cut": ("recording_cut", "Take some traces out of recordings: by time, Pod, namespace, cluster, result or id."),
     "anonymize": ("recording_anonymize", "Replace names, messages, ids and values, so that it can be given away."),
     "stat": ("recording_stat", "Say what is in recordings: spans, traces, attempts, rejections, rates, faults."),
 }

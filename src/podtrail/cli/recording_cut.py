@@ -90,6 +90,9 @@ def _pods(_context: click.Context, _option: click.Parameter, value: tuple[str, .
 @click.option("--until", callback=moment_of, metavar="TIME", help="Traces that began before.")
 @click.option("--pod", "pods", multiple=True, callback=_pods, metavar="NS/NAME|UID", help="Traces about a Pod.")
 @click.option("--namespace", "namespaces", multiple=True, help="Traces about Pods of a namespace.")
+@click.option(
+    "--cluster", "clusters", multiple=True, help="Traces of a cluster (k8s.cluster.name); '' for those that say none."
+)
 @click.option("--result", "results", multiple=True, help="Attempts that ended so: Success, Unschedulable, … or failed.")
 @click.option("--trace", "traces", multiple=True, callback=_traces, metavar="ID", help="The trace with this id.")
 @click.option("--with-links", is_flag=True, help="And the traces that those link to.")
@@ -101,6 +104,7 @@ def command(
     until: RecordingTime | None,
     pods: frozenset[str],
     namespaces: tuple[str, ...],
+    clusters: tuple[str, ...],
     results: tuple[str, ...],
     traces: frozenset[bytes],
     with_links: bool,
@@ -111,13 +115,13 @@ def command(
     A time is a date and time, 10m for ten minutes after the first arrival, or -10m for ten before the last. What is
     given several times holds if one of it does; of several options all must hold.
 
-    The recordings are read once for --since and --until, once more for --pod, --namespace, --result, once more for
-    --with-links and for relative times. The ids of two million traces are held in memory at most.
+    The recordings are read once for --since and --until, once more for --pod, --namespace, --cluster, --result, once
+    more for --with-links and for relative times. The ids of two million traces are held in memory at most.
     """
     refuse_overwriting(recordings, to)
     reading = RecordingInput(recordings, strict=strict)
     window = _window(reading, since, until)
-    criteria = Criteria(pods, frozenset(namespaces), frozenset(map(str.lower, results)))
+    criteria = Criteria(pods, frozenset(namespaces), frozenset(map(str.lower, results)), frozenset(clusters))
     try:
         meant = _meant(reading, criteria, traces, with_links=with_links)
     except TooMany as error:

@@ -11,6 +11,7 @@ from podtrail.config.types import SECOND
 from podtrail.otlp import Batch, Decision
 from podtrail.pipeline.settings import Settings
 from podtrail.recording import Record
+from podtrail.replay.rootless import Rootless
 from podtrail.story import duration, several
 
 _NOTHING: Final = "(nothing)"
@@ -38,6 +39,7 @@ class ReplayTally:
         """How often a policy was asked and failed."""
         self.stitched = False
         """Whether some of what came is what a link_stitching processor has passed on."""
+        self.rootless = Rootless()
         self._named = named
         self._first = self._last = self._untimed = 0
         self._decided_by: Counter[str] = Counter()
@@ -63,6 +65,12 @@ class ReplayTally:
         self.kept_spans += batch.span_count
         self.kept_bytes += batch.size
         for verdict in batch.verdicts:
+            self.rootless.add(verdict)
+            if verdict.late and verdict.decision != "sampled":
+                continue  # late spans have rows of their own, and the trace is counted
+            if verdict.late:  # it is rescued
+                self.decisions["not_sampled"] -= 1
+                self._decided_by[_NOTHING] -= 1
             self.decisions[verdict.decision] += 1
             winner = verdict.policy if verdict.decision == "sampled" else _NOTHING
             self._decided_by[winner] += 1
@@ -99,6 +107,7 @@ class ReplayTally:
             },
             "lateSpans": {"kept": self._late_kept, "notKept": self._late_let_go},
             "createdSpans": self._created,
+            "decidedBeforeRoot": self.rootless.traces,
             "failedVotes": self.failed_votes,
         }
 
@@ -117,6 +126,8 @@ class ReplayTally:
             f"{self.kept_spans:,} spans leave the processors{', for it is a dry run' if self._spared else ''}",
             file=out,
         )
+        if told := self.rootless.told:
+            print(told, file=out)
         spans, size = self._a_day(self.kept_spans), self._a_day(self.kept_bytes)
         if spans is not None and size is not None:
             print(f"a day of this: {spans:,} spans, {format_size(size)} before compression", file=out)

@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING
 
 import click
 
+from podtrail.cli.address_in_use import advice
 from podtrail.cli.options import config_options, reporting, settings_of
 from podtrail.cli.report import show_warnings
-from podtrail.component import BatchObserver, ComponentError, GatedPod
+from podtrail.component import BatchObserver, ComponentError, Fact, GatedPod
 from podtrail.otlp import Batch
 from podtrail.pipeline.loops import WritesFiles
-from podtrail.pipeline.settings import ComponentSettings, Settings
+from podtrail.pipeline.settings import Settings
 from podtrail.service import Service, ServiceEnd
 from podtrail.service.logs import log_what_python_prints
 
 if TYPE_CHECKING:
     from podtrail.story import Stories
 
+TURN = 0.001
+"""Seconds until a thread that computes, for a page perhaps, lets the pipelines' loop go on; Python's own are 5 ms."""
 _OBEYS = 1.0
 """Seconds in which a task ends that was told to."""
 
@@ -35,7 +38,8 @@ def command(
     """Run the pipelines of a configuration.
 
     SIGHUP reads the configuration again and swaps to it if it is right; SIGTERM and Ctrl-C decide and deliver what is
-    inside, then end. A second one ends at once.
+    inside, within 10 s, then end. What is undecided in a durable pipeline, and what is on disk and not taken at the
+    first try, stays there for the next start. A second one ends at once: what is in memory alone is lost then.
     """
 
     def read() -> Settings:
@@ -45,6 +49,7 @@ def command(
         settings = read()
         show_warnings(settings.warnings)
     log_what_python_prints()
+    sys.setswitchinterval(TURN)
     told = _Told(settings, as_json=as_json)
     service = Service(settings, read, gates, told.observers)
     with asyncio.Runner() as runner:
@@ -53,7 +58,7 @@ def command(
                 service.run(exit_when_done=exit_when_done, when_done=lambda: told.print(service, serving=True))
             )
         except ComponentError as error:
-            click.echo(f"podtrail: {error}", err=True)
+            click.echo(f"podtrail: {error}{advice(error, settings)}", err=True)
             code = 1
         else:
             told.print(service, serving=False)
@@ -78,7 +83,7 @@ def _judged(ended: ServiceEnd, *, exit_when_done: bool) -> int:
     if ended.at_once:
         lost = f"{inside:,} spans inside are lost" if inside else "nothing is lost"
         click.echo(f"podtrail: stopped at once, {lost}", err=True)
-        return 1
+        return int(bool(inside))
     if inside:
         click.echo(f"podtrail: {inside:,} spans inside could not be delivered in time and are lost", err=True)
         return 1
@@ -108,10 +113,11 @@ class _Told:
         assert self._stories is not None
         self._stories.observe(batch)
 
-    def note(self, fact: GatedPod) -> None:
+    def note(self, fact: Fact) -> None:
         """Take note of a Pod that has no attempt."""
-        assert self._stories is not None
-        self._stories.note_gated(fact.uid, fact.namespace, fact.name, fact.gates, fact.since)
+        if isinstance(fact, GatedPod):
+            assert self._stories is not None
+            self._stories.note_gated(fact.uid, fact.namespace, fact.name, fact.gates, fact.since)
 
     def print(self, service: Service, *, serving: bool) -> None:
         """Print the summary, once."""
@@ -121,8 +127,8 @@ class _Told:
         from podtrail.cli.summary import as_json, print_summary
         from podtrail.story import LedgerLine, summarize
 
-        viewers = [c.config for c in self._running("extension") if c.factory.type == "viewer"]
-        exporters = [c.config for c in self._running("exporter")]
+        used = dict.fromkeys(id for pipeline in self._settings.pipelines for id in pipeline.exporters)
+        exporters = [self._settings.exporters[id].config for id in used]
         summary = summarize(
             self._stories,
             took=time.monotonic_ns() - self._began,
@@ -130,18 +136,12 @@ class _Told:
             written=[
                 path for config in exporters if isinstance(config, WritesFiles) for path in config.writes().values()
             ],
-            page=f"http://{viewers[0].endpoint}/" if viewers else "",
+            page=service.page(),
         )
         if self._as_json:
             click.echo(as_json(summary))
         else:
             print_summary(summary, sys.stderr, serving=serving)
-
-    def _running(self, kind: str) -> Sequence[ComponentSettings]:
-        if kind == "extension":
-            return [self._settings.extensions[id] for id in self._settings.service.extensions]
-        used = dict.fromkeys(id for pipeline in self._settings.pipelines for id in pipeline.exporters)
-        return [self._settings.exporters[id] for id in used]
 
 
 def _stories(settings: Settings) -> "Stories | None":

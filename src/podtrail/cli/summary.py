@@ -5,6 +5,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, TextIO
 
+from podtrail.cli.typed_program import typed_program
 from podtrail.story import LedgerLine, RunSummary, clip, duration, shell_word, to_json, visible
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ _LABEL = 11
 _NUMBER = 6
 _USUAL_PAGE = "http://localhost:15927/"
 """Where `podtrail why` asks by itself."""
-_REASON = 90
+_REASON = 120
 """Longest reason; a longer one is clipped in the middle."""
 
 
@@ -122,12 +123,15 @@ def _waiting(summary: RunSummary, *, serving: bool) -> "list[Text]":
         whom = f" --endpoint {shell_word(summary.page)}" if summary.page != _USUAL_PAGE else ""
     else:
         whom = f" --from {' '.join(map(shell_word, summary.written))}"
+    program = typed_program()
     askable = bool(summary.page) if serving else bool(summary.written)
     for at, (waiting, reason) in enumerate(zip(summary.waiting, reasons, strict=True)):
         example = shell_word(f"{waiting.namespace}/{waiting.name}" if waiting.name else waiting.key)
+        if waiting.cluster:
+            example = f"{example} --cluster {shell_word(waiting.cluster)}"
         row = _row("" if at else "Waiting", waiting.pods, reason)
         if askable and (serving or not waiting.gated):  # a gated Pod leaves no span in a file
-            row.append(f"{'':<{width - len(reason)}}   e.g. podtrail why pod {example}{whom}")
+            row.append(f"{'':<{width - len(reason)}}   e.g. {program} why pod {example}{whom}")
         lines.append(row)
     if summary.more_waiting:
         lines.append(_row("", summary.more_waiting, "for other reasons"))

@@ -1,22 +1,37 @@
 """Where `podtrail why` gets its answers: a running page, or files. Both answer in the same form."""
 
-import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from podtrail.cli.foreign import foreign
+from podtrail.cli.running_page import get_json, no_page
 from podtrail.pipeline.settings import Settings
 from podtrail.recording import Damage
-from podtrail.story import Library, WhyQuestion, answer_query
+from podtrail.story import Library
 from podtrail.story.decision_lines import read_decision
 from podtrail.story.inscriptions import read_inscription
 from podtrail.story.words import stamp
 
-_SECONDS: Final = 10.0
-_MOST_BYTES: Final = 64 << 20
 _LINE: Final = 1 << 24
+
+
+class AnswerOfSource(Protocol):
+    """What a library answers."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as the page's API gives it."""
+
+
+class Question(Protocol):
+    """What is asked."""
+
+    def query(self) -> Mapping[str, str]:
+        """Return the query by which the page's API is asked."""
+
+    def answer(self, library: Library, now: int, *, live: bool) -> AnswerOfSource:
+        """Return what a library answers, at `now`."""
 
 
 class WhyReply(NamedTuple):
@@ -28,48 +43,16 @@ class WhyReply(NamedTuple):
     """Who was asked, and since when that is held, in words."""
 
 
-class NobodyThere(Exception):
-    """Nobody could be asked; the text says what to do."""
-
-
-def ask_page(endpoint: str, question: WhyQuestion) -> WhyReply:
-    """Ask a running page.
+def ask_page(endpoint: str, question: Question, otherwise: str = ", or use --from") -> WhyReply:
+    """Ask a running page; `otherwise`: what else to do where nobody answers.
 
     Raises:
         NobodyThere: none answers there.
     """
-    import http.client
-    from urllib.error import HTTPError, URLError
-    from urllib.parse import urlencode
-    from urllib.request import ProxyHandler, Request, build_opener
-
-    asked = {"pod": question.pod, "trace": question.trace.hex(), "attempt": question.attempt}
-    query = urlencode({name: value for name, value in asked.items() if value})
-    request = Request(f"{endpoint.rstrip('/')}/api/v1/why?{query}", headers={"Accept": "application/json"})  # noqa: S310 - http or https, checked by the option
-    try:
-        # The page is near: a proxy for the rest of the world does not know it.
-        with build_opener(ProxyHandler({})).open(request, timeout=_SECONDS) as answer:
-            raw = answer.read(_MOST_BYTES)
-    except HTTPError as error:
-        with error:
-            raw = error.read(_MOST_BYTES)
-    except (URLError, OSError, http.client.HTTPException) as error:
-        reason = getattr(error, "reason", error)
-        raise NobodyThere(
-            f"no podtrail page at {endpoint} ({reason}); start it (the viewer extension), or use --from"
-        ) from None
-    told = _object(raw)
-    if told is None or not ("error" in told or isinstance(told.get("lines"), list)):
-        raise NobodyThere(f"{endpoint} answers, but not as a podtrail page does; is --endpoint right?")
+    told = get_json(endpoint, "/api/v1/why", question.query(), otherwise=otherwise)
+    if not ("error" in told or isinstance(told.get("lines"), list)):
+        raise no_page(endpoint)
     return WhyReply(told, f"asked {endpoint}{_since(told)}")
-
-
-def _object(raw: bytes) -> dict[str, Any] | None:
-    try:
-        told = json.loads(raw)
-    except (ValueError, RecursionError):
-        return None
-    return told if isinstance(told, dict) else None
 
 
 def _since(told: Mapping[str, Any]) -> str:
@@ -78,7 +61,7 @@ def _since(told: Mapping[str, Any]) -> str:
         return ""
     let_go = told.get("forgottenPods")
     some = f"; {let_go:,} older Pods were let go" if isinstance(let_go, int) and let_go else ""
-    return f", which holds what came since {stamp(int(since))}{some}"
+    return f", which holds what came in since {stamp(int(since))} of its own clock{some}"
 
 
 @dataclass(slots=True)
@@ -92,7 +75,7 @@ class AskedFiles:
     skipped: Callable[[str], None]
     """Is told what could not be read, and where."""
 
-    def ask(self, question: WhyQuestion) -> WhyReply:
+    def ask(self, question: Question) -> WhyReply:
         """Read the files and answer from them.
 
         Raises:
@@ -105,7 +88,7 @@ class AskedFiles:
         for path in decided:  # before the spans: they bear less of the decision
             span = span.with_(self._read_decisions(path, library))
         span = span.with_(self._replay(recorded, library) if self.settings else self._read(recorded, library))
-        answer = answer_query(library, question, max(library.stories.latest, span.last), live=False)
+        answer = question.answer(library, max(library.stories.latest, span.last), live=False)
         told = answer.as_json()
         named = ", ".join(map(str, self.paths))
         since = f": what came from {stamp(span.first)} to {stamp(span.last)}" if span.last else ""
@@ -161,11 +144,11 @@ class AskedFiles:
         period = ArrivalRange()
         for number, raw in _lines(path):
             try:
-                verdict, attempt = read_decision(raw)
+                verdict, attempt, cluster = read_decision(raw)
             except (ValueError, RecursionError) as error:
                 self.skipped(f"{path}:{number}: {error}")
                 continue
-            library.read(verdict, attempt)
+            library.read(verdict, attempt, cluster)
             if verdict.arrived:
                 period = period.with_(ArrivalRange(verdict.arrived, verdict.arrived))
         return period
@@ -181,7 +164,7 @@ class AskedSchedulerFiles:
     logs: Sequence[Path]
     watches: Sequence[Path]
 
-    def ask(self, question: WhyQuestion) -> WhyReply:
+    def ask(self, question: Question) -> WhyReply:
         """Rebuild the attempts and answer from them.
 
         Raises:
@@ -200,7 +183,7 @@ class AskedSchedulerFiles:
         for pod in correlator.gated():
             namespace, _, name = pod.pod.partition("/")
             library.stories.note_gated(pod.uid, namespace, name, pod.gates, pod.since)
-        answer = answer_query(library, question, max(library.stories.latest, period.last), live=False)
+        answer = question.answer(library, max(library.stories.latest, period.last), live=False)
         read = ", ".join(map(str, (*self.logs, *self.watches)))
         attempts = correlator.outcome.attempts.total()
         unknown = sum(counts.unknown.total() for counts in line_counts.values())

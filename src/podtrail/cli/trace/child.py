@@ -50,19 +50,30 @@ class Child:
             NotRun: It is no program, or too much was given to it.
         """
         loop = asyncio.get_running_loop()
-        try:
-            process = await asyncio.create_subprocess_exec(*command, env=environment)
-        except OSError as error:
-            raise NotRun(f"{command[0]}: can't be run: {error.strerror}") from error
-        child = cls(process)
+        child: Self | None = None
+        early: list[signal.Signals] = []
+
+        def signalled(number: signal.Signals) -> None:
+            if child is None:
+                early.append(number)  # it may run already, and no one know of it yet
+            else:
+                child._signalled(number)
+
         for number in _PASSED_ON:
-            loop.add_signal_handler(number, child._signalled, number)
+            loop.add_signal_handler(number, signalled, number)
         try:
+            try:
+                process = await asyncio.create_subprocess_exec(*command, env=environment)
+            except OSError as error:
+                raise NotRun(f"{command[0]}: can't be run: {error.strerror}") from error
+            child = cls(process)
+            for number in early:
+                child._signalled(number)
             yield child
         finally:
             for number in _PASSED_ON:
                 loop.remove_signal_handler(number)
-            if child._process.returncode is None:
+            if child is not None and child._process.returncode is None:
                 child._process.terminate()
             task = asyncio.current_task()
             assert task is not None

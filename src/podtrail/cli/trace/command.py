@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import click
 
-from podtrail.cli.generate import DURATION
-from podtrail.cli.why import checked_endpoint
+from podtrail.cli.durations import DURATION
+from podtrail.cli.running_page import checked_endpoint
 from podtrail.config import printable
 
 _NOT_RUN: Final = 126

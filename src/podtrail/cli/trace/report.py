@@ -10,7 +10,8 @@ import click
 from podtrail_kubernetes.pod_following import PodFollower, PodProgress
 from podtrail_kubernetes.tracing_proxy import RequestTrace
 
-from podtrail.cli.why_sources import NobodyThere, ask_page
+from podtrail.cli.running_page import NobodyThere
+from podtrail.cli.why_sources import ask_page
 from podtrail.config import printable
 from podtrail.story import WhyQuestion, several, visible
 

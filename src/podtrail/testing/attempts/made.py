@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from podtrail.otlp import (
+    CLUSTER_NAME,
     ROOT_NAME,
     Batch,
     Decision,
@@ -65,6 +66,9 @@ class MadeAttempt:
     stitched: bool = True
     """Whether the root bears its number as link_stitching writes it; else as the scheduler counts."""
 
+    cluster: str = ""
+    """What its resource says; "": nothing."""
+
     @property
     def trace_id(self) -> bytes:
         """16 bytes."""
@@ -81,7 +85,8 @@ class MadeAttempt:
     def groups(self) -> list[Group]:
         """Return the trace: root, cycles, phases and plugins, in one group."""
         spans = [self._root(), *self._scheduling(), *self._binding()]
-        resource = resource_header({"service.name": "kube-scheduler"})
+        told = {CLUSTER_NAME: self.cluster} if self.cluster else {}
+        resource = resource_header({"service.name": "kube-scheduler", **told})
         return [Group(resource, scope_header("kube-scheduler"), self.trace_id, frame(spans), len(spans))]
 
     def verdict(self, decision: Decision = "sampled", policy: str = "failed", reason: str = "") -> Verdict:

@@ -1,0 +1,91 @@
+"""A memory of bounded size and age."""
+
+from collections.abc import Callable, Hashable, Iterator
+from typing import Generic, Literal, TypeVar
+
+from podtrail.lru import Lru
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+Reason = Literal["ttl", "full"]
+
+
+class Recent(Generic[K, V]):
+    """Values by key, as they were last put: beyond `limit` entries, or older than `ttl`, the oldest are forgotten.
+
+    `forgotten` is told of each; it is not called for what is popped. Times are nanoseconds, and must not go backwards.
+    """
+
+    def __init__(self, limit: int, ttl: int, forgotten: Callable[[K, V, Reason], None]) -> None:
+        self._entries: Lru[K, tuple[int, V]] = Lru(limit)
+        self._ttl = ttl
+        self._forgotten = forgotten
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, key: K) -> bool:
+        return key in self._entries
+
+    def get(self, key: K) -> V | None:
+        """Return a value without making it younger."""
+        entry = self._entries.get(key)
+        return None if entry is None else entry[1]
+
+    def put(self, key: K, value: V, now: int) -> None:
+        """Remember a value as just seen."""
+        if oldest := self._entries.put(key, (now, value)):
+            self._forgotten(oldest[0], oldest[1][1], "full")
+
+    def refresh(self, key: K, now: int) -> V | None:
+        """Return a value and make it as young as one just put."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        if entry[0] != now:
+            self._entries[key] = (now, entry[1])
+            self._entries.move_to_end(key)
+        return entry[1]
+
+    def replace(self, key: K, value: V) -> None:
+        """Change the value of a key without making it younger.
+
+        Raises:
+            KeyError: there is none.
+        """
+        self._entries[key] = (self._entries[key][0], value)
+
+    def pop(self, key: K) -> V | None:
+        """Take a value out."""
+        entry = self._entries.pop(key, None)
+        return None if entry is None else entry[1]
+
+    def forget_oldest(self) -> None:
+        """Forget what was not put for longest.
+
+        Raises:
+            KeyError: there is nothing.
+        """
+        self._forget("full")
+
+    def expire(self, now: int) -> None:
+        """Forget what has reached its age."""
+        while self._entries:
+            seen, _ = next(iter(self._entries.values()))
+            if seen + self._ttl > now:
+                return
+            self._forget("ttl")
+
+    def _forget(self, reason: Reason) -> None:
+        key, (_, value) = self._entries.popitem(last=False)
+        self._forgotten(key, value, reason)
+
+    def dated(self) -> Iterator[tuple[K, V, int]]:
+        """Yield key, value and when it was last put, oldest first."""
+        for key, (seen, value) in self._entries.items():
+            yield key, value, seen
+
+    def move_in(self, other: "Recent[K, V]") -> None:
+        """Take what another remembers, with its ages; meant for an empty memory."""
+        for key, value, seen in other.dated():
+            self.put(key, value, seen)
