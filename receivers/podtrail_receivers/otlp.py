@@ -1,27 +1,42 @@
 """The `otlp` receiver: spans over gRPC and HTTP, as every OpenTelemetry SDK and Collector sends them."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field, model_validator
 
-from podtrail.component import AdmittingConsumer, Context, Factory, ImmediateConsumer, Lost, Refused, StartError
+from podtrail.component import (
+    AdmittingConsumer,
+    Context,
+    Factory,
+    ImmediateConsumer,
+    Lost,
+    Refused,
+    ServerAuthenticator,
+    StartError,
+)
 from podtrail.component.contracts import Consumer
-from podtrail.config.types import Model
+from podtrail.config.types import Model, host_port
 from podtrail.otlp import Batch, Intake, MalformedRequest, read_request
 from podtrail.otlp.response_writing import export_response, export_response_json
+from podtrail.transport.admission import Admission
+from podtrail.transport.caller import connected_peer
+from podtrail.transport.client_limits import ClientBudgets, ClientConnections, ClientLimits, Connection
 from podtrail.transport.incoming_request import IncomingRequest
+from podtrail.transport.refusal_log import RefusalLog
 from podtrail.transport.settings import GrpcServerSettings, HttpServerSettings
+from podtrail.transport.socket_table import connected
 from podtrail.transport.status import Encoding, RequestError, WhileThere
 from podtrail_receivers.intake_counters import IntakeCounters
 
 if TYPE_CHECKING:
     from podtrail.transport.grpc_server import GrpcServer
     from podtrail.transport.http_server import HttpServer
+    from podtrail.transport.tls_handshake import HandshakeFailure
 
 _GRACE = 2.0
 """Seconds that requests under way get when the receiver stops."""
@@ -48,6 +63,9 @@ class Config(Model):
     """Receive OTLP traces."""
 
     protocols: Protocols = Field(description="What is served: `grpc`, `http` or both; only what is named.")
+    client_limits: ClientLimits | None = Field(
+        None, description="What one client may use of this receiver; absent: whatever it likes."
+    )
 
     def listens(self) -> Mapping[tuple[str | int, ...], str]:
         """Return the addresses, `host:port`, by the path of the key that names them."""
@@ -70,6 +88,9 @@ class OtlpReceiver:
         self._id = context.id
         self._log = context.log
         self._arriving = context.arriving
+        self._authenticators: Mapping[str, ServerAuthenticator] = {}
+        limits = config.client_limits
+        self._budgets = ClientBudgets(limits) if limits is not None else None
         self._consume: Consumer | None = None
         self._immediate: ImmediateConsumer | None = None
         self._servers: dict[str, GrpcServer | HttpServer] = {}
@@ -83,6 +104,11 @@ class OtlpReceiver:
             labels,
         )
         self._counters = IntakeCounters(context)
+        self._refusals = {transport: RefusalLog(self._log) for transport in ("grpc", "http")}
+
+    def authenticate_by(self, authenticators: Mapping[str, Any]) -> None:
+        """Ask these authenticators, by id."""
+        self._authenticators = authenticators
 
     @property
     def endpoints(self) -> dict[str, str]:
@@ -98,7 +124,11 @@ class OtlpReceiver:
 
                 with self._named("grpc"):
                     grpc_server = GrpcServer(
-                        protocols.grpc, partial(self._export, "grpc"), partial(self._count, "grpc"), self._receiving
+                        protocols.grpc,
+                        partial(self._export, "grpc"),
+                        partial(self._count, "grpc"),
+                        self._receiving,
+                        self._admission("grpc", protocols.grpc),
                     )
                     self._servers["grpc"] = await stack.enter_async_context(grpc_server)
             if protocols.http is not None:
@@ -106,7 +136,12 @@ class OtlpReceiver:
 
                 with self._named("http"):
                     http_server = HttpServer(
-                        protocols.http, partial(self._export, "http"), partial(self._count, "http"), self._receiving
+                        protocols.http,
+                        partial(self._export, "http"),
+                        partial(self._count, "http"),
+                        self._receiving,
+                        self._admission("http", protocols.http),
+                        partial(self._no_handshake, "http"),
                     )
                     self._servers["http"] = await stack.enter_async_context(http_server)
             self._stack = stack.pop_all()
@@ -128,6 +163,28 @@ class OtlpReceiver:
             await asyncio.Event().wait()
         finally:
             await asyncio.gather(*[server.stop(_GRACE) for server in self._servers.values()])
+
+    def _admission(self, transport: str, settings: GrpcServerSettings | HttpServerSettings) -> Admission:
+        limits = self._config.client_limits
+        connections = None
+        if limits is not None and limits.connections:
+            connections = ClientConnections(limits.connections, partial(self._connected, transport))
+        return Admission(
+            self._refusals[transport],
+            authenticator=self._authenticators[settings.auth.authenticator] if settings.auth is not None else None,
+            allowed_names=settings.tls.client_allowed_names if settings.tls is not None else (),
+            budgets=self._budgets,
+            connections=connections,
+            limited=partial(self._counters.limited, transport),
+        )
+
+    def _no_handshake(self, transport: str, peer: tuple[str, int], failure: "HandshakeFailure") -> None:
+        self._counters.no_handshake(transport, failure.reason)
+        if failure.words:
+            self._refusals[transport].tell(connected_peer(*peer), failure.words, "connection")
+
+    def _connected(self, transport: str) -> Collection[Connection] | None:
+        return connected(host_port(self._servers[transport].endpoint)[1])
 
     @contextmanager
     def _named(self, protocol: str) -> Iterator[None]:

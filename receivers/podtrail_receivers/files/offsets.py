@@ -81,7 +81,7 @@ class ReadOffsets:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._known: dict[FileIdentity, ReadFile] = {}
-        self._unwritten: set[FileIdentity] = set()
+        self._unwritten: dict[FileIdentity, None] = {}
 
     def load(self) -> int:
         """Read the journal; return how many of its notes can't be used. Blocks."""
@@ -125,7 +125,7 @@ class ReadOffsets:
         """Keep how far a file was handed over. While the disk takes nothing it is kept in memory."""
         self._known.pop(file.identity, None)
         self._known[file.identity] = file
-        self._unwritten.add(file.identity)
+        self._unwritten[file.identity] = None
         while len(self._known) > _MOST_FILES:
             self._known.pop(next(iter(self._known)))
         await self._write([self._known[identity] for identity in self._unwritten if identity in self._known], _NOTED)

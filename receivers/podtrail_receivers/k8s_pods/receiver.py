@@ -44,7 +44,8 @@ class PodsReceiver:
         ).read_all_from(
             lambda: {
                 (name, path): float(reflector.last_failure is not None) for path, reflector in self._reflectors.items()
-            }
+            },
+            name,
         )
 
     async def __aenter__(self) -> Self:

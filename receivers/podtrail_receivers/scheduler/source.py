@@ -9,7 +9,7 @@ from typing import Self
 
 from podtrail_scheduler import TracedSimulation
 
-from podtrail.component import Consumer, Context, GatedPod
+from podtrail.component import Consumer, Context, GatedPod, SimulatedTime
 from podtrail.otlp import Batch, read_request
 from podtrail_receivers.handing_over import HandingOver
 from podtrail_receivers.scheduler import Config
@@ -82,6 +82,7 @@ class SchedulerSource:
         )
         began = time.monotonic()
         for delivery in simulation.run():
+            self._tell(SimulatedTime(delivery.now))
             for request in delivery.requests:
                 await self._hand_over(Batch(read_request(request).groups, arrived=0), consume)
             self._tell_gated(simulation)
@@ -102,7 +103,7 @@ class SchedulerSource:
     def _tell_gated(self, simulation: TracedSimulation) -> None:
         """Tell of Pods that are held back and of those that no longer are."""
         gated = {pod.uid: pod for pod in simulation.summary().pending if pod.queue == "gated"}
-        for uid in self._gated.keys() - gated.keys():
+        for uid in [uid for uid in self._gated if uid not in gated]:
             self._tell(replace(self._gated.pop(uid), gates=()))
         for uid, pod in gated.items():
             namespace, _, name = pod.key.partition("/")

@@ -174,22 +174,22 @@ class KubeSchedulerReceiver:
     def _instruments(self, context: Context) -> None:
         metrics, name = context.metrics, context.id
         metrics.gauge(
-            "podtrail_receiver_kube_scheduler_lines",
+            "podtrail_receiver_kube_scheduler_lines_total",
             "Lines and watch events that were read, by what they were.",
             ("receiver", "source", "kind"),
-        ).read_all_from(lambda: {(name, *key): value for key, value in self._lines().items()})
+        ).read_all_from(lambda: {(name, *key): value for key, value in self._lines().items()}, name)
         metrics.gauge(
-            "podtrail_receiver_kube_scheduler_attempts",
+            "podtrail_receiver_kube_scheduler_attempts_total",
             "Attempts that were rebuilt, by result.",
             ("receiver", "result"),
-        ).read_all_from(lambda: {(name, result): value for result, value in self._rebuilt().items()})
+        ).read_all_from(lambda: {(name, result): value for result, value in self._rebuilt().items()}, name)
         if self._page is not None:
             metrics.gauge(
                 "podtrail_receiver_kube_scheduler_attempts_untold",
                 "Attempts that the scheduler counted since podtrail first read its metrics and that nothing told of, "
                 "by result. Those of the last seconds are on their way.",
                 ("receiver", "result"),
-            ).read_all_from(lambda: {(name, result): value for result, value in self._untold.items()})
+            ).read_all_from(lambda: {(name, result): value for result, value in self._untold.items()}, name)
         if self._watches is not None:
             watches = self._watches
             metrics.gauge(
@@ -200,7 +200,8 @@ class KubeSchedulerReceiver:
                 lambda: {
                     (name, resource): float(reflector.last_failure is not None)
                     for resource, reflector in watches.reflectors.items()
-                }
+                },
+                name,
             )
 
     def _rebuilt(self) -> Counter[str]:
