@@ -7,11 +7,10 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
-from podtrail.component import Context, Factory
+from podtrail.component import Context, Factory, LogLines
 from podtrail.config.types import Model
-from podtrail.otlp import KINDS, Batch, SpanView, Value, resource_attributes, scope_name, split
-
-_STATUS = ("unset", "ok", "error")
+from podtrail.otlp import Batch, SpanView, Value, split
+from podtrail_exporters.span_tree import trees
 
 
 class Config(Model):
@@ -23,7 +22,8 @@ class Config(Model):
     }
 
     verbosity: Literal["basic", "normal", "detailed"] = Field(
-        "basic", description="`basic`: a line a batch; `normal`: a line a span; `detailed`: every field."
+        "basic",
+        description="`basic`: a line a batch; `normal`: a line a span; `detailed`: trees, with every field.",
     )
     sampling_initial: int = Field(2, ge=0, description="Show so many batches each second.")
     sampling_thereafter: int = Field(
@@ -52,7 +52,7 @@ class DebugExporter:
     async def send(self, batch: Batch) -> int:
         """Show a batch, or let it pass. Nothing is ever rejected."""
         if batch.groups and self._chosen():
-            self._log.info("%s", "\n".join(_lines(batch, self._config.verbosity)))
+            self._log.info("%s", LogLines(_lines(batch, self._config.verbosity)))
         return 0
 
     def _chosen(self) -> bool:
@@ -70,32 +70,16 @@ def _lines(batch: Batch, verbosity: str) -> Iterator[str]:
     yield f"{batch.span_count} spans of {traces} traces"
     if verbosity == "basic":
         return
-    shown: tuple[bytes, bytes] | None = None
+    if verbosity == "detailed":
+        yield from trees(batch.groups)
+        return
     for group in batch.groups:
-        if verbosity == "detailed" and shown != (group.resource, group.scope):
-            shown = group.resource, group.scope
-            yield f"  scope {scope_name(group.scope)!r}, resource{_attributes(resource_attributes(group.resource))}"
-        for span in map(SpanView, split(group.spans)):
-            yield _line(span)
-            if verbosity == "detailed":
-                yield from _details(span)
+        yield from map(_line, map(SpanView, split(group.spans)))
 
 
 def _line(span: SpanView) -> str:
     duration = "unknown" if span.duration is None else f"{span.duration / 1e6:.3f} ms"
     return f"  {span.name!r} {span.trace_id.hex()} {span.span_id.hex()} {duration}{_attributes(span.attributes)}"
-
-
-def _details(span: SpanView) -> Iterator[str]:
-    kind = KINDS[span.kind] if 0 <= span.kind < len(KINDS) else str(span.kind)
-    status = _STATUS[span.status.code] if 0 <= span.status.code < len(_STATUS) else str(span.status.code)
-    parent = span.parent_span_id.hex() or "none"
-    yield f"    parent {parent}, kind {kind}, flags {span.flags:#x}, trace state {span.trace_state!r}"
-    yield f"    start {span.start}, end {span.end}, status {status} {span.status.message!r}"
-    for event in span.events:
-        yield f"    event {event.name!r} at {event.time}{_attributes(event.attributes)}"
-    for link in span.links:
-        yield f"    link to {link.trace_id.hex()} {link.span_id.hex()}{_attributes(link.attributes)}"
 
 
 def _attributes(attributes: Mapping[str, Value]) -> str:

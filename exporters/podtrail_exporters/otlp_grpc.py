@@ -1,7 +1,8 @@
 """`otlp_grpc` (older name `otlp`): sends spans over OTLP/gRPC."""
 
+from collections.abc import Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from podtrail.component import Context, Factory
 from podtrail.otlp import Batch, write_request
@@ -25,6 +26,11 @@ class OtlpGrpcExporter:
         """Send through `client`, which is entered and left with the exporter."""
         self._client = client
         self._log = context.log
+
+    def authenticate_by(self, authenticators: Mapping[str, Any]) -> None:
+        """Show what the authenticator gives that is configured, if one is."""
+        for authenticator in authenticators.values():
+            self._client.authenticate_by(authenticator)
 
     async def __aenter__(self) -> Self:
         await self._client.__aenter__()

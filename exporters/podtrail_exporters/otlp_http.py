@@ -1,7 +1,8 @@
 """`otlp_http` (older name `otlphttp`): sends spans over OTLP/HTTP, in protobuf or JSON."""
 
+from collections.abc import Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from podtrail.component import Context, Factory
 from podtrail.otlp import Batch, write_request
@@ -27,6 +28,11 @@ class OtlpHttpExporter:
         self._client = client
         self._write = write_request if config.encoding == "proto" else write_json_request
         self._log = context.log
+
+    def authenticate_by(self, authenticators: Mapping[str, Any]) -> None:
+        """Show what the authenticator gives that is configured, if one is."""
+        for authenticator in authenticators.values():
+            self._client.authenticate_by(authenticator)
 
     async def __aenter__(self) -> Self:
         await self._client.__aenter__()
