@@ -89,10 +89,11 @@ class FileStorage:
             size = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
             if size:
                 self._context.log.warning(
-                    "%s holds %d bytes that nothing uses: whose it was is not configured or not stored any more; "
-                    "configure it as it was to have them sent, or remove the folder",
+                    "%s holds %d bytes that nothing uses: whose it was is not configured or not stored any more. To "
+                    "have them sent, restart podtrail with %s; if they are not wanted, remove the folder",
                     folder,
                     size,
+                    _key_of(folder.name, self._context.id),
                 )
 
     def not_ready(self) -> None:
@@ -113,6 +114,15 @@ def file_name(name: str) -> str:
     """Return a journal's folder name, as the Collector writes it: what is unsafe as ~ and its number in hexadecimal."""
     safe = _UNSAFE.sub(lambda found: f"~{ord(found[0]):04X}", name)
     return safe if len(safe) <= _LONGEST_NAME else hashlib.sha256(safe.encode()).hexdigest()
+
+
+def _key_of(folder: str, storage: str) -> str:
+    """Return the key that has a journal with this folder used, in words."""
+    if folder == "pipelines":
+        return f"durable: {storage} in the pipeline that had it"
+    if folder.startswith("exporter_"):
+        return f"sending_queue::storage: {storage} in that exporter"
+    return f"storage: {storage} in what it was of"
 
 
 def _locked(handle: int) -> bool:

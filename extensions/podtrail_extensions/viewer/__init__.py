@@ -1,7 +1,8 @@
 """The `viewer` extension: an embedded trace backend (OTLP/gRPC in) and a page that tells the story of every Pod.
 
-Kept spans come in over OTLP like to any other backend. As an observer of the pipelines it takes the verdicts, so that
-attempts whose spans were sampled out are seen as well, and every decision can be explained for a while.
+Kept spans come in over OTLP like to any other backend, or with `from_pipelines` as they leave the pipelines. As an
+observer of these it takes the verdicts, so that attempts whose spans were sampled out are seen as well, and every
+decision can be explained for a while.
 """
 
 from typing import TYPE_CHECKING, Self
@@ -9,12 +10,11 @@ from typing import TYPE_CHECKING, Self
 from pydantic import Field, model_validator
 
 from podtrail.component import Context, Factory
-from podtrail.config.types import Endpoint, Model, host_port
+from podtrail.config.authentication import ServerAuthSettings
+from podtrail.config.types import Endpoint, Model, host_port, is_loopback
 
 if TYPE_CHECKING:
     from podtrail_extensions.viewer.extension import Viewer
-
-_LOOPBACK = ("localhost", "::1")
 
 
 class Config(Model):
@@ -24,6 +24,11 @@ class Config(Model):
     otlp_endpoint: Endpoint = Field(
         "localhost:15317",
         description="Where kept spans come in (OTLP/gRPC), host:port: set an `otlp_grpc` exporter to it.",
+    )
+    from_pipelines: bool = Field(
+        False,
+        description="Take what is kept straight from podtrail's own pipelines, as it leaves their processors: no "
+        "exporter is needed, nothing waits for the page, and otlp_endpoint is not served.",
     )
     max_mib: int = Field(64, gt=0, le=4096, description="How much is held, in MiB; the oldest traces go first.")
     max_decisions_mib: int = Field(
@@ -36,22 +41,46 @@ class Config(Model):
         (),
         description="Host names, besides localhost and IP addresses, by which browsers may call the page.",
     )
+    auth: ServerAuthSettings | None = Field(
+        None,
+        description="Ask at addresses beyond loopback for credentials that an authenticator finds right; with "
+        "`basicauth` a browser asks its user.",
+    )
+    allow_unauthenticated: bool = Field(
+        False,
+        description="Let whoever reaches an address beyond loopback look at the page, or send: without it such an "
+        "address needs `auth`.",
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        host, _ = host_port(self.endpoint)
-        if host not in _LOOPBACK and not host.startswith("127.") and not self.allowed_hosts:
+        if not is_loopback(host_port(self.endpoint)[0]) and not self.allowed_hosts:
             raise ValueError(
                 f"endpoint {self.endpoint} can be reached from elsewhere: name in allowed_hosts what browsers call it"
             )
+        for key, who in self._open().items():
+            if not self.allow_unauthenticated:
+                raise ValueError(
+                    f"{key} {getattr(self, key)} can be reached from other machines, and {who}; demand credentials "
+                    "(auth::authenticator), or say that it is meant so: allow_unauthenticated: true"
+                )
         return self
+
+    def asks(self, key: str) -> bool:
+        """Tell whether who comes to an address, by its key, must show credentials."""
+        return self.auth is not None and not is_loopback(host_port(getattr(self, key))[0])
+
+    def _open(self) -> dict[str, str]:
+        """Return the keys whose addresses are beyond loopback, with who may do what there."""
+        who = {"endpoint": "whoever reaches it sees every Pod", "otlp_endpoint": "whoever reaches it may send"}
+        exposed = {key: may for key, may in who.items() if not is_loopback(host_port(getattr(self, key))[0])}
+        return exposed if self.auth is None else {}
 
     def warnings(self) -> list[tuple[tuple[str | int, ...], str]]:
         """Return what is legal but worth a thought."""
-        host, _ = host_port(self.endpoint)
-        if host in _LOOPBACK or host.startswith("127."):
-            return []
-        return [(("endpoint",), "the page has neither TLS nor a login: whoever reaches it sees every Pod")]
+        if self.asks("endpoint") or self.asks("otlp_endpoint"):
+            return [(("auth",), "credentials travel in plain text: whoever can listen in has them")]
+        return [((key,), f"there is neither TLS nor a login: {who}") for key, who in self._open().items()]
 
 
 def _create(config: Config, context: Context) -> "Viewer":

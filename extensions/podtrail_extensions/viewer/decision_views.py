@@ -1,5 +1,6 @@
 """What the pages about policies and decisions show, as view models: the JSON API gives the same ones."""
 
+import asyncio
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,11 +15,16 @@ from podtrail.story import (
     selector,
     several,
 )
+from podtrail.story.decisions import select
+from podtrail.story.explain_trace import explain_trace
+from podtrail_extensions.viewer.read_ahead import decided_links
 from podtrail_extensions.viewer.sampler_metrics import SamplerMetrics
 from podtrail_extensions.viewer.views import PAGE_ROWS, PodRow
 
 DECISIONS = ("sampled", "not_sampled", "dropped")
 MAX_ROWS = 1_000
+_MANY = 2_000
+"""Decisions from which on a thread looks for those asked for."""
 _ENOUGH = 100
 """Traces from which on a policy that never says yes is worth a warning."""
 
@@ -31,7 +37,7 @@ class DecisionFilter(NamedTuple):
     decision: str = ""
     """`sampled`, `not_sampled`, `dropped`; "" for any."""
     q: str = ""
-    """Part of namespace/name, of a uid or of a root's name, or how a trace id begins."""
+    """Part of namespace/name, of a uid, a cluster (of several) or a root's name, or how a trace id begins."""
     limit: int = PAGE_ROWS
     before: int | None = None
     """The place of a decision: only older ones are asked for."""
@@ -112,17 +118,22 @@ class DecisionViews:
         samplers = tuple(window.tell(now, self._library.policy_types(), self._measures.costs()))
         return TableView(samplers, tuple(_warnings(samplers)), window.began or None, self._measures.undecided())
 
-    def policies(self, wanted: DecisionFilter, now: int) -> PoliciesView:
+    async def policies(self, wanted: DecisionFilter, now: int) -> PoliciesView:
         """Return table and list."""
+        listed = await self.decisions(wanted)
         table = self.table(now)
         names = dict.fromkeys(row.policy for sampler in table.samplers for row in sampler.policies)
-        return PoliciesView(table, self.decisions(wanted), tuple(names))
+        return PoliciesView(table, listed, tuple(names))
 
-    def decisions(self, wanted: DecisionFilter) -> DecisionsView:
-        """Return the decisions of a filter."""
+    async def decisions(self, wanted: DecisionFilter) -> DecisionsView:
+        """Return the decisions of a filter; a thread looks through many."""
         ring = self._library.decisions
-        asked = selector(wanted.policy, wanted.decision, wanted.q)
-        found, matching = ring.select(asked, wanted.limit + 1, wanted.before)
+        several = self._library.stories.several_clusters
+        asked = selector(wanted.policy, wanted.decision, wanted.q, several_clusters=several)
+        if asked is None or len(ring) <= _MANY:
+            found, matching = ring.select(asked, wanted.limit + 1, wanted.before)
+        else:
+            found, matching = await asyncio.to_thread(select, [*ring.latest()], asked, wanted.limit + 1, wanted.before)
         shown = found[: wanted.limit]
         return DecisionsView(
             filter=wanted,
@@ -136,11 +147,10 @@ class DecisionViews:
             more=shown[-1].seq if len(found) > len(shown) else None,
         )
 
-    def decision(self, trace_id: bytes) -> DecisionView | None:
+    async def decision(self, trace_id: bytes) -> DecisionView | None:
         """Return the latest decision about a trace; None when none is held."""
-        facts = self._library.trace_facts(trace_id)
-        explanation = self._library.why_trace(trace_id)
-        if facts is None or explanation is None or not facts.decisions:
+        facts = self._library.trace_facts(trace_id, await decided_links(self._library, trace_id))
+        if facts is None or not facts.decisions:
             return None
         latest, *others = map(self._library.decision_story, facts.decisions)
         return DecisionView(
@@ -153,7 +163,7 @@ class DecisionViews:
             held=facts.fate.held,
             fate=facts.fate.words,
             links=tuple(facts.links or ()),
-            explanation=explanation,
+            explanation=explain_trace(facts),
         )
 
 

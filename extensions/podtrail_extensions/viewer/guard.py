@@ -15,13 +15,14 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
-    "Cache-Control": "no-store",
+    hdrs.SERVER: "podtrail",  # of a stream aiohttp would tell its version and Python's
 }
 
 
 async def add_headers(_request: web.Request, response: web.StreamResponse) -> None:
     """Put the headers on a response that is about to be sent, whatever it is."""
     response.headers.update(HEADERS)
+    response.headers.setdefault(hdrs.CACHE_CONTROL, "no-store")
 
 
 def refusal(method: str, headers: Mapping[str, str], allowed_hosts: Collection[str]) -> tuple[int, str] | None:
@@ -30,7 +31,8 @@ def refusal(method: str, headers: Mapping[str, str], allowed_hosts: Collection[s
         return 405, "This page only shows: GET and HEAD are all it knows."
     if not is_allowed_host(headers.get(hdrs.HOST, ""), allowed_hosts):
         return 403, "The page is not known by this host name. Add it to allowed_hosts of the viewer extension."
-    if headers.get("Sec-Fetch-Site") == "cross-site" and headers.get("Sec-Fetch-Mode") != "navigate":
+    # Of the same site, localhost, is whatever else listens there: it could not read, but take all places of listeners.
+    if headers.get("Sec-Fetch-Site") in ("cross-site", "same-site") and headers.get("Sec-Fetch-Mode") != "navigate":
         return 403, "Other sites may link here, but not read from here."
     return None
 
@@ -41,7 +43,7 @@ def is_allowed_host(host: str, allowed_hosts: Collection[str]) -> bool:
     The port does not count: forwarding changes it.
     """
     name, colon, port = host.rpartition(":")
-    if not colon or not port.isdecimal():
+    if not colon or not (port.isascii() and port.isdecimal() and len(port) < 6 and int(port) < 65_536):
         name = host
     name = name.removesuffix(".").lower()
     if name == "localhost" or name in {allowed.lower() for allowed in allowed_hosts}:

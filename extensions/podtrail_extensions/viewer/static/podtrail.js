@@ -1,9 +1,8 @@
 "use strict";
-// Keys and a notice of changes. The page works without: everything here only moves the focus or counts.
+// Keys. The page works without: everything here only moves the focus or presses a button.
 (() => {
   const setting = "podtrail.keys";
   const toggle = document.getElementById("keys");
-  const changed = document.getElementById("changed");
   const rows = () => [...document.querySelectorAll("main a.row")];
   let on = localStorage.getItem(setting) !== "off";
 
@@ -32,6 +31,8 @@
     k: () => move(-1),
     u: () => document.getElementById("up")?.click(),
     r: () => location.reload(),
+    n: () => document.getElementById("live-new")?.click(),
+    p: () => document.getElementById("live-pause")?.click(),
   };
   document.addEventListener("keydown", (event) => {
     const typing = event.target instanceof HTMLElement && event.target.matches("input, select, textarea");
@@ -41,18 +42,4 @@
     event.preventDefault();
     act();
   });
-
-  // Rows never move under the reader: only the number of changes is told.
-  const shown = Number(document.body.dataset.changes);
-  const poll = async () => {
-    if (document.hidden) return;
-    try {
-      const answer = await fetch("/api/v1/changes");
-      const news = (await answer.json()).changes - shown;
-      changed.textContent = news > 0 ? `${news.toLocaleString("en")} changes since this page was made: refresh (r)` : "";
-    } catch {
-      changed.textContent = "podtrail does not answer: this page is the last that was known.";
-    }
-  };
-  setInterval(poll, 5000);
 })();
