@@ -112,6 +112,7 @@ class Reflector:
         *,
         timing: ReflectorTiming | None = None,
         page: int = 500,
+        failed: Callable[[RequestFailed], None] | None = None,
     ) -> None:
         """Begins nothing yet.
 
@@ -121,6 +122,7 @@ class Reflector:
             rng: Draws the jitter of watches and back-offs.
             timing: By default client-go's.
             page: How many objects are listed at a time.
+            failed: Told of each failure, as the log is.
         """
         self.resource = resource
         self.counters = ReflectorCounters()
@@ -130,6 +132,7 @@ class Reflector:
         self._rng = rng
         self._timing = timing or ReflectorTiming()
         self._page = page
+        self._tell_failure = failed
         self._known: dict[NamespacedName, ObjectVersion] = {}
         self._listed = False
         self._failed_in_a_row = 0
@@ -287,6 +290,8 @@ class Reflector:
         quiet = verb == "watch" and isinstance(failure.__cause__, TimeoutError)
         level = logging.INFO if expired or quiet else logging.WARNING
         _log.log(level, "failed to %s %s: %s", verb, self.resource.path, failure)
+        if self._tell_failure is not None and not expired and not quiet:
+            self._tell_failure(failure)
         if expired and not self._failed_in_a_row:
             self._failed_in_a_row = 1  # the first time it is nobody's trouble: list at once
             return

@@ -144,7 +144,7 @@ def _certificate(given: dict[str, Any]) -> TlsServerSettings | SelfSignedSetting
             raise click.UsageError("--self-signed makes a certificate: leave --tls-cert-file away, or --self-signed")
         if find_spec("cryptography") is None:
             raise click.ClickException(
-                "--self-signed needs podtrail's extra [webhook]: pip install 'podtrail[webhook]'"
+                "--self-signed needs podtrail's extra [webhook]: pip install '.[webhook]' in its checkout"
             )
         return SelfSignedSettings(given["namespace"], given["secret"], given["service"], given["webhook_configuration"])
     if not all(files):

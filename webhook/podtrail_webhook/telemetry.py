@@ -17,7 +17,7 @@ class WebhookTelemetry:
             ("component", "controller", "resource_kind", "result"),
         )
         self._refused = metrics.counter(
-            "podtrail_webhook_refused_requests", "Requests answered with an HTTP error, by reason.", ("reason",)
+            "podtrail_webhook_refused_requests_total", "Requests answered with an HTTP error, by reason.", ("reason",)
         )
         self._duration = metrics.histogram(
             "podtrail_webhook_request_duration_seconds",
@@ -25,7 +25,7 @@ class WebhookTelemetry:
             _SECONDS,
         )
         self._reloads = metrics.counter(
-            "podtrail_webhook_certificate_loads", "Certificates taken up, or not, by result.", ("result",)
+            "podtrail_webhook_certificate_loads_total", "Certificates taken up, or not, by result.", ("result",)
         )
         self.requests_in_flight = 0
         self.bytes_in_flight = 0
