@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.load import SPANS_A_TRACE, make_load
+from benchmarks.loopback.contenders import COLLECTOR
 from benchmarks.loopback.paced import send_at
 from benchmarks.loopback.processes import beside, free_ports, wait_for
 from benchmarks.loopback.sink import take_all
-from benchmarks.loopback.stores import COLLECTOR, Stored, stored
+from benchmarks.loopback.stores import Stored, stored
 from benchmarks.loopback.wire import write_requests
 from benchmarks.pipeline import Cost, measure
 

@@ -12,6 +12,7 @@ from podtrail.otlp import Group, Status, Value, encode_span, frame, resource_hea
 MS = 1_000_000
 EPOCH = 1_790_000_000_000_000_000
 SPANS_A_TRACE = 35
+SPANS_A_REQUEST = 512
 FAILED_SHARE = SLOW_SHARE = 0.03
 SLOW_MS = 500
 
@@ -63,8 +64,9 @@ class Load:
 class _Pattern:
     """One attempt, written once; each trace made of it gets ids of its own."""
 
-    def __init__(self, rng: random.Random, kind: str) -> None:
+    def __init__(self, rng: random.Random, kind: str, padding: int = 0) -> None:
         self._count = 0
+        self._padding: dict[str, Value] = {"scheduler.message": rng.randbytes(padding // 2).hex()} if padding else {}
         total = rng.randrange(SLOW_MS + 100, 3000) if kind == "slow" else rng.randrange(5, 300)
         self._step = total * MS // 40
         root: dict[str, Value] = {
@@ -96,7 +98,7 @@ class _Pattern:
             name=name,
             start=EPOCH + at * self._step,
             end=end + (parent is None),
-            attributes=attributes,
+            attributes=attributes | self._padding,
             status=status,
         )
         return end + (parent is None), raw
@@ -124,10 +126,13 @@ class _Pattern:
         return self._span(name, at, steps, parent, about)
 
 
-def make_load(traces: int, *, spans_a_request: int = 512, seed: int = 1) -> Load:
-    """Return requests of interleaved traces: `_UNDER_WAY` take turns, 4 to 10 spans a turn, the root last."""
+def make_load(traces: int, *, spans_a_request: int = SPANS_A_REQUEST, seed: int = 1, padding: int = 0) -> Load:
+    """Return requests of interleaved traces: `_UNDER_WAY` take turns, 4 to 10 spans a turn, the root last.
+
+    `padding` are characters of an attribute that each span has besides.
+    """
     rng = random.Random(seed)
-    patterns = {kind: [_Pattern(rng, kind) for _ in range(50)] for kind in ("normal", "failed", "slow")}
+    patterns = {kind: [_Pattern(rng, kind, padding) for _ in range(50)] for kind in ("normal", "failed", "slow")}
     load = Load(traces=traces)
     pending: list[Group] = []
     held = 0

@@ -2,26 +2,29 @@
 
 OTLP/gRPC in, tail sampling (status, latency, 5 %), batch, OTLP/gRPC out with gzip; 512 spans a request, a trace's 35
 spans spread over requests. The floor takes the same bytes and does nothing with them. Rotel passes all of the load on,
-also with gzip, and decides nothing. Sender and sink are processes of their own; what comes out is checked.
+also with gzip, and decides nothing. With BENCH_COLLECTOR=/path/to/otelcol a Go Collector (`tail_sampling`, `batch`,
+`otlp_grpc`) runs the same configuration. Sender and sink are processes of their own; what comes out is checked. At full
+speed who is fast decides while the sender is idle: `--rate 150000` sends steadily, `--busy 2` counts in two processes
+beside.
 """
 
+import argparse
 import re
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-import psutil
-
-from benchmarks.load import SPANS_A_TRACE, Load, make_load
+from benchmarks.load import SPANS_A_REQUEST, SPANS_A_TRACE, Load, make_load
 from benchmarks.loopback.contenders import DECISION_WAIT, contenders
-from benchmarks.loopback.processes import Ports, beside, free_ports, wait_for
-from benchmarks.loopback.sender import send_all
+from benchmarks.loopback.processes import Ports, beside, busy_loops, cpu_of, free_ports, memory_of, wait_for
+from benchmarks.loopback.sender import send_steadily
 from benchmarks.loopback.sink import Came, take_all
 from benchmarks.loopback.wire import write_requests
 
@@ -66,11 +69,6 @@ class Measured(Protocol):
         """Return the command; its files go to `home`."""
 
 
-def _cpu(pid: int) -> float:
-    times = psutil.Process(pid).cpu_times()
-    return times.user + times.system
-
-
 def written_by(pid: int) -> int:
     """Return the bytes that a process has handed to a disk, or is about to."""
     counters = Path(f"/proc/{pid}/io").read_text(encoding="ascii")
@@ -79,15 +77,12 @@ def written_by(pid: int) -> int:
     return int(found[1])
 
 
-def _peak(pid: int) -> float:
-    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
-    found = re.search(r"VmHWM:\s+(\d+) kB", status)
-    assert found is not None
-    return int(found[1]) / 1024
+def measure(contender: Measured, load: Load, requests: Path, home: Path, rate: float = 0) -> Cost:
+    """Run a contender once with the whole load, `rate` spans a second (0: as many as it takes).
 
-
-def measure(contender: Measured, load: Load, requests: Path, home: Path) -> Cost:
-    """Run a contender once with the whole load. SystemExit when what came out is not right."""
+    Raises:
+        SystemExit: What came out is not right.
+    """
     ports = free_ports()
     with ExitStack() as stack:
         sink = beside(stack, take_all, ports.sink)
@@ -97,8 +92,8 @@ def measure(contender: Measured, load: Load, requests: Path, home: Path) -> Cost
         stack.callback(process.wait, 30)
         stack.callback(process.terminate)
         wait_for(ports.otlp, process)
-        sender = beside(stack, send_all, requests, ports.otlp)
-        before = _cpu(process.pid)
+        sender = beside(stack, send_steadily, requests, ports.otlp, rate / SPANS_A_REQUEST)
+        before = cpu_of(process.pid)
         sender.send("go")
         took: float | str = sender.recv()
         if isinstance(took, str):
@@ -106,7 +101,11 @@ def measure(contender: Measured, load: Load, requests: Path, home: Path) -> Cost
         if contender.samples:
             time.sleep(DECISION_WAIT)
         came = _came_out(sink, contender, load)
-        cpu, peak, written = _cpu(process.pid) - before, _peak(process.pid), written_by(process.pid)
+        cpu, peak, written = (
+            cpu_of(process.pid) - before,
+            memory_of(process.pid)[1] / (1 << 20),
+            written_by(process.pid),
+        )
     if not _is_right(came, contender, load):
         *_, last = (home / f"{contender.name}.log").read_text(encoding="utf-8").splitlines() or [""]
         raise SystemExit(f"{contender.name}: {load.spans} spans went in, what came out is wrong: {came}\n{last}")
@@ -135,33 +134,52 @@ def _is_right(came: Came, contender: Measured, load: Load) -> bool:
     return came.spans < load.spans / 4 if contender.samples else came.spans == load.spans
 
 
-def main() -> None:
+def main(arguments: Sequence[str] = ()) -> int:
     """Print CPU and memory of each, and their ratios round by round."""
+    reader = argparse.ArgumentParser(prog="./dev bench pipeline", description=(__doc__ or "").partition("\n")[0])
+    reader.add_argument("--rate", type=float, default=0, help="spans a second (0: as many as are taken)")
+    reader.add_argument("--busy", type=int, default=0, help="processes that count beside (0)")
+    reader.add_argument(
+        "--wait",
+        type=float,
+        default=DECISION_WAIT,
+        help=f"decision_wait in seconds ({DECISION_WAIT:g}): longer than a busy machine lets a sender stand still",
+    )
+    reader.add_argument("--rounds", type=int, default=ROUNDS, help=f"in which all take turns ({ROUNDS})")
+    options = reader.parse_args(arguments)
     load = make_load(TRACES)
     costs: dict[str, list[Cost]] = {}
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, busy_loops(options.busy):
         home = Path(folder)
         requests = home / "requests"
         write_requests(requests, load.requests)
         load.requests.clear()
-        print(
-            f"{load.spans} spans, {load.span_bytes / load.spans:.0f} bytes each; min / median of {ROUNDS}", flush=True
-        )
-        for _ in range(ROUNDS):
-            for contender in contenders():
-                costs.setdefault(contender.name, []).append(measure(contender, load, requests, home))
+        size, speed = load.span_bytes / load.spans, f"{options.rate:,.0f} a second" if options.rate else "at full speed"
+        print(f"{load.spans} spans, {size:.0f} bytes each, {speed}; min / median of {options.rounds}", flush=True)
+        for _ in range(options.rounds):
+            for contender in contenders(options.wait):
+                cost = measure(contender, load, requests, home, options.rate)
+                costs.setdefault(contender.name, []).append(cost)
+    _tell(costs)
+    return 0
+
+
+def _tell(costs: Mapping[str, Sequence[Cost]]) -> None:
     for name, runs in costs.items():
-        cpu, peak = [run.cpu for run in runs], [run.peak for run in runs]
+        cpu, peak, rate = [run.cpu for run in runs], [run.peak for run in runs], [run.rate for run in runs]
         print(
             f"{name:<10} {min(cpu):5.2f} / {statistics.median(cpu):5.2f} us a span   "
-            f"{min(peak):4.0f} / {statistics.median(peak):4.0f} MiB peak   {runs[0].kept:6.1%} came out"
+            f"{min(peak):4.0f} / {statistics.median(peak):4.0f} MiB peak   {runs[0].kept:6.1%} came out   "
+            f"{statistics.median(rate) / 1000:4.0f} k spans/s"
         )
-    for name in costs.keys() - {"podtrail"}:
-        ratios = [ours.cpu / theirs.cpu for ours, theirs in zip(costs["podtrail"], costs[name], strict=True)]
-        print(f"podtrail : {name:<8} {min(ratios):.2f} / {statistics.median(ratios):.2f} CPU")
-    if "rotel" not in costs:
-        print("rotel is not installed: no ratio to it", file=sys.stderr)
+    for ours, theirs in ((ours, theirs) for ours in ("podtrail", "python") for theirs in costs):
+        if ours in costs and theirs not in ("podtrail", "python"):
+            ratios = [one.cpu / other.cpu for one, other in zip(costs[ours], costs[theirs], strict=True)]
+            print(f"{ours:<8} : {theirs:<9} {min(ratios):.2f} / {statistics.median(ratios):.2f} CPU")
+    for name, why in (("rotel", "is not installed"), ("collector", "is not named by BENCH_COLLECTOR")):
+        if name not in costs:
+            print(f"{name} {why}: no ratio to it", file=sys.stderr)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

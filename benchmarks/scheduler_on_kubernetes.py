@@ -22,7 +22,8 @@ from typing import Any, NamedTuple
 import psutil
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.envtest.control_plane import DEFAULT_ASSETS, HOST, ControlPlane, free_ports
+from tests.envtest.control_plane import DEFAULT_ASSETS, HOST, ControlPlane
+from tests.free_ports import free_ports
 
 NODES = (100, 1_000, 5_000)
 SIZE = {"cpu": "64", "memory": "256Gi", "pods": "250"}

@@ -95,6 +95,7 @@ def sidecar(ports: Ports) -> list[str]:
         "receivers.otlp.protocols.grpc.endpoint": f"127.0.0.1:{ports.otlp}",
         "receivers.otlp.protocols.http.endpoint": "127.0.0.1:0",
         "extensions.health_check.endpoint": "127.0.0.1:0",
+        "extensions.viewer.endpoint": "127.0.0.1:0",
         "service.telemetry.metrics.address": f"127.0.0.1:{ports.spare}",
         "exporters.otlp_grpc.endpoint": f"http://127.0.0.1:{ports.sink}",
     }

@@ -16,6 +16,7 @@ from podtrail_processors.tail_sampling.processor import TailSampling
 from benchmarks.load import SLOW_MS, SPANS_A_TRACE, Load, make_load
 from podtrail.component import Context
 from podtrail.otlp import Batch, Group, read_request
+from podtrail.otlp.native import IS_LOADED, RUNS, in_python
 from podtrail.pipeline.chain import SLICE_SPANS
 from podtrail.service.process import settle_garbage_collector
 
@@ -95,7 +96,12 @@ def main() -> None:
     requests = [read_request(request).groups for request in load.requests]
     micro = 1e6 / load.spans
     print(f"{load.spans} spans, {SPANS_A_TRACE} a trace, {load.span_bytes / load.spans:.0f} bytes each")
+    print(f"native: {RUNS}")
     print(f"{'read_request (the floor)':<40} {reading * micro:6.3f} us a span   1.00")
+    if IS_LOADED:
+        with in_python():
+            slowly = min(_timed_read(load) for _ in range(ROUNDS))
+        print(f"{'  in Python':<40} {slowly * micro:6.3f} us a span   native {reading / slowly:.2f} of it")
     caches = {"decision_cache": {"sampled_cache_size": 10_000, "non_sampled_cache_size": 10_000}}
     cases = {
         "share alone": [SHARE],
@@ -106,6 +112,11 @@ def main() -> None:
     for name, policies in cases.items():
         took, kept = min(cpu_of(requests, *policies, **caches) for _ in range(ROUNDS))
         print(f"{name:<40} {took * micro:6.3f} us a span   {took / reading:.2f}   {kept / load.spans:6.1%} kept")
+        if IS_LOADED:
+            with in_python():
+                slowly, same = min(cpu_of(requests, *policies, **caches) for _ in range(ROUNDS))
+            assert same == kept, "Python keeps others"
+            print(f"{'  in Python':<40} {slowly * micro:6.3f} us a span   native {took / slowly:.2f} of it")
     del requests
     held = make_load(HELD_TRACES, seed=2)
     each, raw = held_bytes_a_span(held), held.span_bytes / held.spans

@@ -9,7 +9,6 @@ machine it is the machine's. So the claim is held against the time for which the
 
 import asyncio
 import json
-import socket
 import ssl
 import statistics
 import subprocess
@@ -17,13 +16,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from aiohttp import ClientSession, TCPConnector, web
 from podtrail_webhook.certificates import make_certificate, utc_now
+
+from tests.free_ports import free_ports
 
 HOST = "localhost"
 HEADERS = {
@@ -122,13 +123,6 @@ async def bare(port: int, cert: str, key: str) -> None:
     loop = asyncio.get_running_loop()
     server = await loop.create_server(web.Server(handle), HOST, port, ssl=context)
     await server.serve_forever()
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on."""
-    with ExitStack() as stack:
-        listeners = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [listener.getsockname()[1] for listener in listeners]
 
 
 @contextmanager

@@ -10,6 +10,8 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from podtrail.otlp import read_request, write_request
 from podtrail.otlp.json import read_json_request, write_json_request
+from podtrail.otlp.native import RUNS
+from podtrail.otlp.request import read_in_python
 
 SPANS = 512
 TRACES = 64
@@ -86,14 +88,21 @@ def main() -> None:
     measured: list[tuple[str, Callable[[], object], str, Callable[[], object]]] = [
         ("read", lambda: read_request(raw), "upstream parse and trace ids", decode),
         ("read, interleaved traces", lambda: read_request(interleaved), "upstream parse and trace ids", decode),
+        ("read in Python", lambda: read_in_python(raw), "read", lambda: read_request(raw)),
+        (
+            "read in Python, interleaved",
+            lambda: read_in_python(interleaved),
+            "read, interleaved traces",
+            lambda: read_request(interleaved),
+        ),
         ("write", lambda: write_request(groups), "upstream serialize", upstream.SerializeToString),
         ("read JSON", lambda: read_json_request(line), "json.loads", lambda: json.loads(line)),
         ("write JSON", lambda: write_json_request(groups), "json.dumps", lambda: json.dumps(parsed)),
     ]
-    print(f"{SPANS} spans of {len(raw) / SPANS:.0f} bytes in {len(groups)} groups, CPU us a span")
+    print(f"{SPANS} spans of {len(raw) / SPANS:.0f} bytes in {len(groups)} groups, CPU us a span; native: {RUNS}")
     for name, ours, peer_name, peer in measured:
         our, their = microseconds_a_span(ours), microseconds_a_span(peer)
-        print(f"{name:<26}{our:7.3f}   {peer_name:<29}{their:7.3f}   ratio {our / their:.2f}")
+        print(f"{name:<28}{our:7.3f}   {peer_name:<29}{their:7.3f}   ratio {our / their:.2f}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Who is measured: commands that take OTLP/gRPC on one port of 127.0.0.1 and, but for the floor, send it to another."""
 
 import json
+import os
 import sys
 import sysconfig
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,10 @@ from typing import NamedTuple
 
 from benchmarks.load import SLOW_MS
 from benchmarks.loopback.processes import Ports
+from podtrail.otlp.native import IS_LOADED, SWITCH
 
+COLLECTOR = os.environ.get("BENCH_COLLECTOR", "")
+"""Path of a Go Collector, which has what the benchmark that it stands in says; "" for none."""
 DECISION_WAIT = 2.0
 """Seconds."""
 
@@ -63,6 +67,10 @@ class Contender(NamedTuple):
     """Whether it keeps only what is worth keeping."""
     policies: Sequence[Policy] = THREE
     """By which podtrail samples."""
+    native: bool = True
+    """Whether podtrail may use podtrail-native."""
+    wait: float = DECISION_WAIT
+    """Seconds that a trace is held."""
 
     def command(self, ports: Ports, home: Path) -> list[str]:
         """Return the command; its files go to `home`."""
@@ -71,8 +79,10 @@ class Contender(NamedTuple):
         if self.name == "rotel":
             return _rotel(ports, home)
         config = home / "pipeline.yaml"
-        config.write_text(configuration(ports, policies=self.policies), encoding="utf-8")
-        return podtrail_run(config)
+        config.write_text(configuration(ports, self.wait, self.policies), encoding="utf-8")
+        if self.name == "collector":
+            return [COLLECTOR, "--config", str(config)]
+        return [*([] if self.native else ["env", f"{SWITCH}=off"]), *podtrail_run(config)]
 
 
 def configuration(ports: Ports, wait: float = DECISION_WAIT, policies: Sequence[Policy] = THREE) -> str:
@@ -99,9 +109,14 @@ def _rotel(ports: Ports, home: Path) -> list[str]:
     return [str(agent), "start", *(str(word) for option in options.items() for word in option)]
 
 
-def contenders() -> list[Contender]:
-    """Return podtrail, the floor, and Rotel where its package is installed."""
-    found = [Contender("podtrail", sends=True, samples=True), Contender("floor", sends=False, samples=False)]
+def contenders(wait: float = DECISION_WAIT) -> list[Contender]:
+    """Return podtrail, once more in Python where it has its extension, the floor, and the peers that are there."""
+    podtrail = Contender("podtrail", sends=True, samples=True, wait=wait)
+    found = [podtrail, Contender("floor", sends=False, samples=False)]
+    if IS_LOADED:
+        found.insert(1, podtrail._replace(name="python", native=False))
+    if COLLECTOR:
+        found.append(podtrail._replace(name="collector"))
     if find_spec("rotel"):
         found.append(Contender("rotel", sends=True, samples=False))
     return found

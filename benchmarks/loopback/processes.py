@@ -1,13 +1,20 @@
 """Ports and processes of a run."""
 
+import re
 import socket
 import subprocess
+import sys
 import time
-from collections.abc import Callable
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import NamedTuple
+
+import psutil
+
+from tests.free_ports import free_ports as some_free_ports
 
 _LIMIT = 60.0
 _SPAWN = get_context("spawn")
@@ -22,12 +29,21 @@ class Ports(NamedTuple):
 
 
 def free_ports() -> Ports:
-    """Return ports that nobody listens on."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in Ports._fields]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return Ports(*(each.getsockname()[1] for each in sockets))
+    """Return ports that stay free until somebody listens on them."""
+    return Ports(*some_free_ports(len(Ports._fields)))
+
+
+def cpu_of(pid: int) -> float:
+    """Return the seconds of CPU that a process has taken, user and system."""
+    times = psutil.Process(pid).cpu_times()
+    return times.user + times.system
+
+
+def memory_of(pid: int) -> tuple[int, int]:
+    """Return the resident bytes of a process, and the most that they ever were."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    found = dict(re.findall(r"^Vm(RSS|HWM):\s+(\d+) kB", status, re.MULTILINE))
+    return int(found["RSS"]) << 10, int(found["HWM"]) << 10
 
 
 def answers(port: int) -> bool:
@@ -43,6 +59,18 @@ def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
         if time.monotonic() > until or process.poll() is not None:
             raise SystemExit(f"nothing listens on port {port}: {process.args!r}")
         time.sleep(0.02)
+
+
+@contextmanager
+def busy_loops(count: int) -> Iterator[None]:
+    """Have so many processes count, at the usual priority, meanwhile: a machine that others use."""
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
 
 
 def beside(stack: ExitStack, work: Callable[..., None], *arguments: object) -> Connection:

@@ -1,6 +1,6 @@
-"""Sends requests as fast as they are taken, in a process of its own: four connections, four requests under way on each.
+"""Sends requests in a process of its own: four connections, four requests under way on each, as fast as they are taken.
 
-A refused request is sent again, as a client of OTLP does.
+Or at a steady rate, where one is asked for. A refused request is sent again, as a client of OTLP does.
 """
 
 import threading
@@ -29,6 +29,11 @@ _OPTIONS = [("grpc.use_local_subchannel_pool", 1), ("grpc.max_send_message_lengt
 
 def send_all(path: Path, port: int, told: Connection) -> None:
     """Send a file's requests; say "ready", wait for a word, and tell the seconds it took or what went wrong."""
+    send_steadily(path, port, 0, told)
+
+
+def send_steadily(path: Path, port: int, rate: float, told: Connection) -> None:
+    """Send as `send_all` does, but not before a request is due: `rate` a second, 0 for no such limit."""
     requests = list(read_requests(path))
     channels = [grpc.insecure_channel(f"127.0.0.1:{port}", options=_OPTIONS) for _ in range(_CONNECTIONS)]
     for channel in channels:
@@ -36,20 +41,28 @@ def send_all(path: Path, port: int, told: Connection) -> None:
     told.send("ready")
     told.recv()
     began = time.monotonic()
-    errors = _in_threads(iter(requests), channels)
+    errors = _in_threads(_due(requests, began, rate), channels)
     told.send(errors[0] if errors else time.monotonic() - began)
 
 
-def _in_threads(requests: Iterator[bytes], channels: list[grpc.Channel]) -> list[str]:
+def _due(requests: list[bytes], began: float, rate: float) -> Iterator[tuple[float, bytes]]:
+    """Yield each request behind the monotonic second before which it is not to be sent."""
+    for number, request in enumerate(requests):
+        yield began + number / rate if rate else began, request
+
+
+def _in_threads(requests: Iterator[tuple[float, bytes]], channels: list[grpc.Channel]) -> list[str]:
     errors: list[str] = []
     lock = threading.Lock()
 
-    def following() -> bytes | None:
+    def following() -> tuple[float, bytes] | None:
         with lock:
             return next(requests, None)
 
     def work(export: "_Export") -> None:
-        while not errors and (request := following()) is not None:
+        while not errors and (found := following()) is not None:
+            due, request = found
+            time.sleep(max(0.0, due - time.monotonic()))
             if error := _send(export, request):
                 errors.append(error)
 

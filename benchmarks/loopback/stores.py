@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.loopback.contenders import THREE, podtrail_run
+from benchmarks.loopback.contenders import COLLECTOR, THREE, podtrail_run
 from benchmarks.loopback.processes import Ports
 
-COLLECTOR = os.environ.get("BENCH_COLLECTOR", "")
-"""Path of a Go Collector that has `otlp`, `batch`, `tail_sampling`, `otlp_grpc` and `file_storage`."""
 _ONLY = os.environ.get("BENCH_ONLY", "").split()
 """Words; only those are measured whose names contain one of them."""
 _DECISION_WAIT = 4.0

@@ -19,11 +19,13 @@ from benchmarks.soak.clients import Clients
 from benchmarks.soak.lives import Lives
 from benchmarks.soak.verdict import Verdict
 
-_EVENTS = 15
+_EVENTS = 24
 _EACH_AT_LEAST = 8.0
 """Seconds between two events."""
 _LONGEST_OUTAGE = 60.0
 _ORDER = ("reload", "outage", "kill", "reload", "restart", "reload", "kill while the backend is away")
+_ONE_LIFE = ("reload", "outage")
+"""What happens in the second half: one long life, in which a leak is told from allocators that still settle."""
 _SAMPLES = 240
 _PATIENCE = 180.0
 """Seconds in which everything has to have come at the end."""
@@ -77,11 +79,11 @@ def _events(seconds: float, lives: Lives) -> Iterator[str]:
     """Yield what happens, when it is to happen; take samples in between."""
     began = time.monotonic()
     due = _period(seconds)
-    order = cycle(_ORDER)
+    first_half, second_half = cycle(_ORDER), cycle(_ONE_LIFE)
     while (now := time.monotonic() - began) < seconds:
         if now >= due:
             due += _period(seconds)
-            yield next(order)
+            yield next(first_half if now < seconds / 2 else second_half)
         lives.sample()
         time.sleep(max(0.25, seconds / _SAMPLES / 2))
 

@@ -25,6 +25,17 @@ _LATER = 3
 """Requests between a trace's two parts."""
 _TIMEOUT = 20.0
 _PAUSE = 0.2
+_COME_AGAIN = frozenset(
+    {
+        grpc.StatusCode.CANCELLED,
+        grpc.StatusCode.DEADLINE_EXCEEDED,
+        grpc.StatusCode.ABORTED,
+        grpc.StatusCode.OUT_OF_RANGE,
+        grpc.StatusCode.UNAVAILABLE,
+        grpc.StatusCode.DATA_LOSS,
+    }
+)
+"""What OTLP/gRPC has clients send again."""
 _RESOURCE = resource_header({"service.name": "kube-scheduler"})
 _SCOPE = scope_header("k8s.io/kubernetes/pkg/scheduler")
 _RUN = b"soak-run"
@@ -104,7 +115,7 @@ class Clients:
             except grpc.RpcError as error:
                 if self._abandoned:
                     return
-                if error.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
+                if error.code() in _COME_AGAIN:
                     self.tries += 1
                     time.sleep(_PAUSE)
                     continue
