@@ -1,5 +1,7 @@
 """`./dev docs [--check]`: every generated page of docs/ at once, written anew or, with --check, compared.
 
+So are the dashboards of docker/monitoring/.
+
 Exit code 1 with --check: a page is not what the code says, or belongs to nothing any more.
 """
 
@@ -9,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from podtrail.component import registry
-from tools.docs import components, configuration, policies, rooms, scheduler
+from tools.docs import components, configuration, dashboards, metrics, policies, rooms, scaling, scheduler
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -22,13 +24,17 @@ def generated(docs: Path) -> Mapping[Path, str]:
     """
     of_policies = {docs / "policies" / name: text for name, text in policies.pages(docs / "policies").items()}
     examples = docs.parent / "examples" / "components"
+    in_grafana = docs.parent / "docker" / "monitoring" / "dashboards"
     of_components = sorted((docs / "components").glob("*.md"))
     return {
         **{path: components.with_code(path.read_text("utf-8"), examples) for path in of_components},
         docs / "configuration.md": configuration.reference(registry.all_factories()),
+        docs / "metrics.md": metrics.page(DOCS.parent),
         docs / "rooms.md": rooms.page(DOCS.parent),
+        docs / "scaling.md": scaling.replaced((docs / "scaling.md").read_text("utf-8")),
         docs / "scheduler.md": scheduler.replaced((docs / "scheduler.md").read_text("utf-8")),
         **of_policies,
+        **{in_grafana / name: text for name, text in dashboards.files().items()},
     }
 
 

@@ -21,6 +21,7 @@ from podtrail.config.feature_gates import KNOWN_GATES
 from podtrail.config.model import Model
 from podtrail.config.shape import Shape, field_shapes
 from podtrail.config.telemetry import TelemetryConfig
+from podtrail.pipeline.settings import PIPELINE_KEYS
 
 _SHARED: Final = "podtrail.config."
 NAMES: Final[dict[type, str]] = {bool: "boolean", int: "integer", float: "number", str: "text"}
@@ -60,6 +61,9 @@ def reference(factories: Iterable[Factory]) -> str:
         parts.append(f"{summary(factory)}\n")
         parts.extend(_sections({factory.Config: ""}, shared))
     parts.append(f"## Connectors\n\nThere are none. The Collector's: {', '.join(not_here('connector'))}.\n")
+    parts.append("## Pipelines\n\nUnder `service::pipelines`, each called `traces` or `traces/name`.\n")
+    rows = [(f"`{key}`", kind, "", meaning) for key, (kind, meaning) in PIPELINE_KEYS.items()]
+    parts.append(table(("Key", "Type", "Default", "Meaning"), rows))
     parts.append("## Telemetry\n\nUnder `service::telemetry`.\n")
     parts.extend(_sections({TelemetryConfig: ""}, shared))
     parts.append("## Shared settings\n")
