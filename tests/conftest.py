@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.envtest.control_plane", "tests.node.fixtures"]
+pytest_plugins = ["tests.envtest.control_plane", "tests.kafka.fixtures", "tests.node.fixtures"]
 
 # How long an example takes says nothing on a shared machine.
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
@@ -46,8 +46,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with tests that share a node or a control plane, the longest: one worker gets them, and starts but one."""
-    items.sort(key=lambda item: ("node" not in item.keywords, "control_plane" not in item.keywords))
+    """Begin with tests that share a node, a control plane or brokers, the longest: one worker gets them, starts one."""
+    items.sort(key=lambda item: [kind not in item.keywords for kind in ("node", "control_plane", "kafka")])
 
 
 @pytest.fixture

@@ -154,3 +154,14 @@ def test_a_configuration_without_sampler_keeps_everything(recording: Path) -> No
     assert done.exit_code == 0, done.output
     assert "keeps 100 % of the spans, loses 0 of 1 failed attempt" in done.stdout
     assert "has no tail sampler" in done.stdout
+
+
+def test_a_ticket_gets_the_figures_and_what_is_lost(sides: list[str], recording: Path, tmp_path: Path) -> None:
+    path = tmp_path / "ticket.md"
+    done = backtest(*sides, recording, "--markdown", path)
+    assert done.exit_code == 0, done.output
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith("# Backtest baseline, candidate\n")
+    assert "| failed attempts not kept | 0 | 1 |" in text
+    assert "## Attempts only the baseline keeps: 1" in text
+    assert "| `default/web-0` | failed | `Unschedulable` |" in text

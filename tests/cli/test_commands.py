@@ -120,7 +120,7 @@ def test_a_report_is_plain_when_it_is_not_on_a_terminal(config: Path) -> None:
 
 
 def test_components_are_listed_with_their_older_names() -> None:
-    table = podtrail("components").stdout.splitlines()
+    *table, empty, native = podtrail("components").stdout.splitlines()
     listed = json.loads(podtrail("components", "--json").stdout)
 
     assert table[0].split() == ["KIND", "TYPE", "OLDER", "NAMES", "WHAT", "IT", "IS"]
@@ -129,6 +129,12 @@ def test_components_are_listed_with_their_older_names() -> None:
         one for one in listed if one["type"] == "otlp_http"
     ).items()
     assert len(listed) == len(table) - 1
+    assert (empty, native.partition(" ")[0]) == ("", "native:")
+
+
+def test_components_say_which_code_reads_spans() -> None:
+    off = podtrail("components", PODTRAIL_NATIVE="off").stdout.splitlines()
+    assert off[-1] == "native: Python (PODTRAIL_NATIVE=off)"
 
 
 def test_help_imports_nothing_heavy() -> None:

@@ -44,6 +44,17 @@ def test_secrets_are_redacted(config: Path) -> None:
     assert "endpoint: backend.example:4317\n" in done.output
 
 
+def test_secrets_of_telemetry_are_redacted(config: Path) -> None:
+    otlp = "{protocol: grpc, endpoint: 'http://b:4317', headers: [{name: api-key, value: hush}]}"
+    traces = f"traces: {{processors: [{{batch: {{exporter: {{otlp: {otlp}}}}}}}]}}"
+    text = CONFIG.replace("service:\n", f"service:\n  telemetry: {{{traces}}}\n")
+    config.write_text(text)
+    done = CliRunner().invoke(main, ["print-config", f"--config={config}"], env={"TOKEN": "Bearer abc", "NAME": "b"})
+    assert done.exit_code == 0, done.stderr
+    assert "api-key" in done.stdout
+    assert "hush" not in done.stdout
+
+
 def test_secrets_are_shown_on_request_and_the_output_is_a_configuration_again(config: Path) -> None:
     environ = {"TOKEN": "Bearer abc", "NAME": "b"}
     done = CliRunner().invoke(main, ["print-config", f"--config={config}", "--mode=unredacted"], env=environ)

@@ -18,6 +18,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from podtrail.cli import main
 from podtrail.otlp import write_request
 from podtrail.recording import Record, RecordingWriter, read_recording
+from tests.free_ports import free_ports
 
 PODTRAIL = Path(sys.executable).parent / "podtrail"
 EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
@@ -73,12 +74,8 @@ def start() -> Iterator[Start]:
 
 @pytest.fixture
 def ports() -> list[int]:
-    """Two ports that were free a moment ago."""
-    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
-    found = [listener.getsockname()[1] for listener in listeners]
-    for listener in listeners:
-        listener.close()
-    return found
+    """Two ports that stay free."""
+    return free_ports(2)
 
 
 def test_what_comes_over_grpc_and_http_is_in_the_file_when_ctrl_c_ends_it(
@@ -109,13 +106,17 @@ def test_a_limit_ends_it_with_the_request_that_reaches_it(start: Start, ports: l
     out, log = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, log
     assert "2 requests, 6 spans" in out
+    assert "6 spans of --limit 4 came: stopping" in log
+    assert "SIGTERM" not in log
 
 
 def test_a_size_ends_it(start: Start, ports: list[int], tmp_path: Path) -> None:
     process = start("--from", f"127.0.0.1:{ports[0]}", "--to", tmp_path / "r.otlp", "--max-size", "10KiB")
     send(ports[0], request(size=20_000))
-    assert process.wait(PATIENCE) == 0
+    _, log = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, log
     assert (tmp_path / "r.otlp").stat().st_size > 10_000
+    assert "of --max-size 10.0 KiB: stopping" in log
 
 
 def test_time_ends_it_and_a_recording_of_nothing_is_a_failure(start: Start, ports: list[int], tmp_path: Path) -> None:
@@ -123,6 +124,8 @@ def test_time_ends_it_and_a_recording_of_nothing_is_a_failure(start: Start, port
     _, log = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
     assert log.endswith("podtrail: nothing came\n")
+    assert "--for 10ms is over: stopping" in log
+    assert "SIGTERM" not in log
 
 
 def test_a_recording_is_continued_when_that_is_asked_for(start: Start, ports: list[int], tmp_path: Path) -> None:

@@ -100,6 +100,7 @@ def test_one_recording_merged_is_the_same_in_another_form(tmp_path: Path) -> Non
         (["--since", "5s", "--until", "-5s"], [1, 2]),
         (["--since", "2026-09-21T14:13:40Z"], [2, 3]),
         (["--until", "2026-09-21T14:13:45", "--result", "failed"], [0]),
+        (["--cluster", ""], [0, 1, 2, 3]),
         ([], [0, 1, 2, 3]),
     ],
     ids=str,

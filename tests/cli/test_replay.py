@@ -211,6 +211,58 @@ def test_in_a_dry_run_what_passes_is_not_taken_for_late(story: list[str]) -> Non
     assert int(table["(late, kept)"][-1]) == int(table["failed"][-1]) + int(table["(nothing)"][-1]) - 3
 
 
+@pytest.fixture
+def rootless(tmp_path: Path) -> list[str]:
+    """Arguments for a replay of three attempts that took 40 s: the root of two comes when they are decided.
+
+    That of the third comes in time, and once more.
+    """
+    recording, config = tmp_path / "rootless.jsonl", tmp_path / "story.yaml"
+    with RecordingWriter(recording) as writer:
+        for number in range(3):
+            start = START + 60 * number * SECOND
+            (whole,) = MadeAttempt(number=number + 1, start=start, duration=40 * SECOND).groups()
+            root, *below = split(whole.spans)
+            early = [root, *below] if number == 2 else below
+            writer.write([whole._replace(spans=frame(early), span_count=len(early))], start)
+            writer.write([whole._replace(spans=frame([root]), span_count=1)], start + 40 * SECOND)
+    config.write_text(STORY)
+    return [str(recording), "--config", str(config)]
+
+
+def test_traces_that_were_decided_before_their_root_came_are_told_of_and_counted_once(rootless: list[str]) -> None:
+    done = CliRunner().invoke(main, ["replay", *rootless])
+    assert "3 traces decided: 0 kept" in done.stdout
+    assert "2 traces were decided before their root came, and not kept: hold traces for longer" in done.stdout
+    assert "attempts took up to 40 s" in done.stdout
+    table = rows(done.stdout)
+    assert table["(nothing)"][1] == "3"
+    assert table["(late, not kept)"] == ["-", "-", "3"]
+    told = json.loads(CliRunner().invoke(main, ["replay", *rootless, "--json"]).stdout)
+    assert (told["decisions"], told["decidedBeforeRoot"]) == ({"not_sampled": 3}, 2)
+    longer = ["--set", "processors.tail_sampling.decision_wait=41s"]
+    assert "before their root" not in CliRunner().invoke(main, ["replay", *rootless, *longer]).stdout
+    candidate = CliRunner().invoke(main, ["backtest", "--candidate", rootless[-1], rootless[0]])
+    assert "The candidate: 2 traces were decided before their root came" in candidate.stdout
+
+
+def test_a_trace_that_is_rescued_late_is_counted_once(rootless: list[str]) -> None:
+    recording = Path(rootless[0])
+    *early, last = recording.read_bytes().splitlines(keepends=True)
+    failed = json.loads(last)
+    for resource in failed["resourceSpans"]:
+        for scope in resource["scopeSpans"]:
+            for span in scope["spans"]:
+                span["status"] = {"code": 2}
+    recording.write_bytes(b"".join([*early, json.dumps(failed).encode() + b"\n"]))
+    rescue = ["--set", "processors.tail_sampling.rescue_late_errors=true"]
+    done = CliRunner().invoke(main, ["replay", *rootless, *rescue])
+    assert "3 traces decided: 1 kept" in done.stdout
+    table = rows(done.stdout)
+    assert table["rescue_late_errors"] == ["0", "1", "1"]
+    assert table["(nothing)"][1] == "2"
+
+
 def test_votes_that_failed_are_counted(story: list[str]) -> None:
     policy = "{name: broken, type: ottl_condition, ottl_condition: {error_mode: propagate, span: ['Len(nil) > 1']}}"
     broken = ["--config", f"yaml:processors::tail_sampling::policies: [{policy}]"]

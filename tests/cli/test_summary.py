@@ -14,6 +14,7 @@ FULL = LedgerLine("file", 9_840, 0, 7_001, 2_815, 0, {}, 24, 0)
 
 
 WRITTEN = ("out/kept.jsonl", "out/decisions.jsonl")
+ALL_THREE = "TaintToleration: untolerated taint(s); NodeAffinity: no match; NodeResourcesFit: Insufficient cpu"
 
 
 def run(
@@ -44,7 +45,7 @@ def test_the_summary_reads_as_rows() -> None:
         "Traces          2  1 kept (50 %): failed 1",
         "Spans       9,840  = 7,001 delivered + 2,815 sampled out + 24 in memory",
         "Links           1  1 creation; 1 to traces that were not kept",
-        f"Waiting         1  NodeAffinity: no match   e.g. podtrail why pod default/web-0 --from {' '.join(WRITTEN)}",
+        f"Waiting         1  {ALL_THREE}   e.g. podtrail why pod default/web-0 --from {' '.join(WRITTEN)}",
         "Written    out/kept.jsonl, out/decisions.jsonl",
     ]
 

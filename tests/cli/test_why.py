@@ -19,6 +19,7 @@ from podtrail.otlp import Batch
 from podtrail.otlp.decisions import decision_line
 from podtrail.recording import RecordingWriter
 from podtrail.testing.attempts import START, MadeAttempt, no_room
+from tests.running_page import running_page
 
 RECORDINGS = Path(__file__).parents[1] / "data" / "recordings"
 SCHEDULER = RECORDINGS / "scheduler.otlp.gz"
@@ -104,6 +105,32 @@ def test_a_name_is_enough_where_one_namespace_has_it_and_else_the_commands_to_ty
         answered = CliRunner().invoke(main, typed)
         assert answered.exit_code == 0
         assert answered.stdout.startswith(f"{namespace}/web-0 is Pending")
+
+
+def test_where_several_clusters_have_a_pod_of_a_name_each_has_a_command_to_type(tmp_path: Path) -> None:
+    clusters = ("a cluster", "b")
+    pods = [no_room(uid=cluster, cluster=cluster) for cluster in clusters]
+    kept = record(tmp_path / "kept.jsonl", *pods, no_room(uid="no-cluster"))
+    done = why("pod", "default/web-0", "--from", kept)
+    assert (done.exit_code, done.stdout) == (1, "")
+    said, *commands = done.stderr.splitlines()
+    assert said.startswith(
+        "podtrail: 2 clusters have a Pod default/web-0, and one that does not say its cluster (read "
+    )
+    answers = [CliRunner().invoke(main, shlex.split(command)[1:]).stdout for command in commands]
+    assert [answer.partition(" is Pending")[0] for answer in answers] == [
+        "default/web-0",
+        "default/web-0 in cluster a cluster",
+        "default/web-0 in cluster b",
+    ]
+    told = json.loads(why("pod", "web-0", "--cluster", "b", "--from", kept, "--json").stdout)
+    assert told["pod"]["cluster"] == told["pod"]["uid"] == "b"
+    unknown = why("pod", "default/web-0", "--cluster", "c", "--from", kept)
+    assert unknown.exit_code == 1
+    assert "nothing is known of Pod default/web-0 in cluster c; there is default/web-0, default/web-0 in cluster a" in (
+        unknown.stderr
+    )
+    assert why("pod", "default/web-0", "--cluster", " ", "--from", kept).exit_code == 2
 
 
 def test_what_was_kept_says_itself_why(tmp_path: Path) -> None:
@@ -291,13 +318,8 @@ asyncio.run(main())
 @pytest.fixture
 def page() -> Iterator[str]:
     """The address of a running page."""
-    with subprocess.Popen(
-        [sys.executable, "-c", VIEWER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as running:
-        assert running.stdout
-        assert running.stdin
-        yield running.stdout.readline().strip()
-        running.stdin.close()
+    with running_page(VIEWER) as running:
+        yield running.address
 
 
 def test_a_running_page_answers_the_command_as_it_stands_in_the_summary(page: str) -> None:
@@ -314,4 +336,4 @@ def test_a_running_page_answers_the_command_as_it_stands_in_the_summary(page: st
     assert "was kept by failed: scheduler.result=Unschedulable" in trace.stdout
     gone = why("pod", "default/nobody", "--endpoint", page)
     assert gone.exit_code == 1
-    assert f"nothing is known of Pod default/nobody (asked {page}, which holds what came since 20" in gone.stderr
+    assert f"nothing is known of Pod default/nobody (asked {page}, which holds what came in since 20" in gone.stderr

@@ -117,9 +117,12 @@ def judged(path: Path) -> tuple[Problem, ...]:
     ("kind", "spellings"),
     [
         ("receiver", ("k8s_cluster", "host_metrics", "hostmetrics", "prometheus", "filelog", "file_log", "nop")),
-        ("processor", ("k8sattributes", "k8s_attributes", "resource", "transform", "cumulativetodelta", "span")),
-        ("exporter", ("load_balancing", "loadbalancing", "zipkin", "awss3", "otelarrow", "clickhouse")),
-        ("extension", ("db_storage", "basicauth", "oauth2client", "headers_setter", "k8s_observer", "pprof")),
+        (
+            "processor",
+            ("k8sattributes", "k8s_attributes", "resourcedetection", "transform", "cumulativetodelta", "span"),
+        ),
+        ("exporter", ("rabbitmq", "rabbit_mq", "zipkin", "awss3", "otelarrow", "clickhouse")),
+        ("extension", ("db_storage", "asapclient", "oauth2client", "headers_setter", "k8s_observer", "pprof")),
     ],
 )
 def test_components_of_the_collector_are_told_in_either_spelling(kind: str, spellings: tuple[str, ...]) -> None:

@@ -17,10 +17,14 @@ NEEDED = {
     ("receiver", "otlp"): "protocols",
     ("receiver", "otlp_json_file"): "include",
     ("processor", "memory_limiter"): "check_interval",
+    ("processor", "resource"): "attributes",
     ("exporter", "file"): "path",
+    ("exporter", "load_balancing"): "resolver",
     ("exporter", "otlp_grpc"): "endpoint",
     ("exporter", "otlp_http"): "endpoint",
     ("exporter", "recording"): "path",
+    ("extension", "basicauth"): "no credential source provided",
+    ("extension", "bearertokenauth"): "no bearer token provided",
 }
 """What can't be left out, for the components that need anything at all."""
 

@@ -1,4 +1,4 @@
-"""`sending_queue::storage` names a storage extension that is started; what is wrong is said with its place."""
+"""`sending_queue::storage` and `durable` name a storage that is started; what is wrong is said with its place."""
 
 from typing import Any
 
@@ -76,3 +76,57 @@ def test_what_is_on_disk_is_tried_for_ever_unless_that_is_asked_for(storage: Any
     backoff = plan_for(settings, stored=storage is not None).backoff
     assert backoff is not None
     assert backoff.give_up_after == seconds
+
+
+STORES = """\
+receivers: {otlp: {protocols: {grpc: }}}
+processors: {tail_sampling: {policies: [{name: all, type: always_sample}], storage: %s}}
+exporters: {otlp_grpc: {endpoint: backend:4317}}
+extensions:
+  file_storage/one: {directory: /var/lib/one}
+  file_storage/two: {directory: %s}
+service:
+  extensions: [file_storage/one, file_storage/two]
+  pipelines:
+    traces:
+      receivers: [otlp]
+      processors: [tail_sampling]
+      exporters: [otlp_grpc]
+      durable: %s
+"""
+
+
+def stores(storage: str = "", directory: str = "/var/lib/two", durable: str = "") -> Settings:
+    return read_settings(Document.from_text(STORES % (storage, directory, durable), "c.yaml"))
+
+
+def test_a_storage_that_nothing_is_kept_in_is_named_with_what_would_use_it() -> None:
+    (warning,) = stores("file_storage/one", durable="file_storage/one").warnings
+    assert str(warning).splitlines()[0] == (
+        "c.yaml:8:34: service::extensions::1: file_storage/two is started, but nothing is kept in it"
+    )
+    assert warning.hint == (
+        "name it as durable of a pipeline or sending_queue::storage of an exporter, or leave it out"
+    )
+
+
+def test_a_durable_without_a_name_is_told_of_where_no_processor_names_one() -> None:
+    warnings = stores("file_storage/two").warnings
+    assert [str(warning).splitlines()[0] for warning in warnings] == [
+        "c.yaml:8:16: service::extensions::0: file_storage/one is started, but nothing is kept in it",
+    ]
+    pipeline = stores().warnings[-1]
+    assert str(pipeline).splitlines()[0] == (
+        "c.yaml:14:7: service::pipelines::traces::durable: is empty: nothing is durable"
+    )
+    assert pipeline.hint == "name a file_storage, or remove it"
+
+
+@pytest.mark.parametrize("directory", ["/var/lib/one", "/var/lib/../lib/one/", "/var//lib/one"])
+def test_two_storages_on_one_folder_are_refused(directory: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        stores("file_storage/one", directory)
+    assert str(refused.value).splitlines()[0] == (
+        "c.yaml:6:33: extensions::file_storage/two::directory: is the folder of extension 'file_storage/one' already"
+    )
+    assert "give each its own directory" in str(refused.value)

@@ -79,6 +79,32 @@ def test_a_report_shows_the_place_and_what_would_be_right() -> None:
 
 
 @pytest.mark.parametrize(
+    ("key", "hint"),
+    [
+        ("num_consumers", "keys here: "),  # two levels below
+        ("sending_queue", "it stands under delivery"),
+        ("retry_on_failure", "it stands under delivery"),
+    ],
+)
+def test_a_key_that_is_known_one_level_below_is_said_to_stand_there(key: str, hint: str) -> None:
+    (report,) = reports(f"s: {{{key}: 5}}")
+    assert report.splitlines()[-1].startswith(f"  {hint}")
+
+
+def test_a_key_that_is_known_in_two_places_below_is_not_said_to_stand_in_one() -> None:
+    class One(Model):
+        speed: int = 0
+
+    class Two(Model):
+        one: One = One()
+        other: One = One()
+
+    check = Validator(Document.from_text("s: {speed: 1}", "c.yaml").root)
+    assert check.read(Two, ("s",)) is None
+    assert [problem.hint for problem in check.problems] == ["keys here: one, other"]
+
+
+@pytest.mark.parametrize(
     ("text", "headline"),
     [
         ("s: {num_traces: '10'}", "c.yaml:1:17: s::num_traces: must be a whole number, not the text '10'"),

@@ -45,6 +45,7 @@ WHOLE: dict[str, Any] = {
             "actions": [{"key": "a", "action": "insert", "value": 1}],
             "include": {"match_type": "regexp", "attributes": [{"key": "a", "value": "b"}]},
         },
+        "resource": {"attributes": [{"key": "a", "action": "insert", "value": 1}]},
         "link_stitching": {"ttl": "1m"},
         "batch": {"timeout": "1s"},
     },
@@ -63,7 +64,7 @@ WHOLE: dict[str, Any] = {
                 "receivers": ["otlp", "otlp_json_file", "scheduler"],
                 "processors": [
                     *("memory_limiter", "scheduling_metrics", "filter", "filter/other", "attributes"),
-                    *("tail_sampling", "link_stitching", "batch"),
+                    *("resource", "tail_sampling", "link_stitching", "batch"),
                 ],
                 "exporters": ["otlp", "otlphttp", "file", "debug"],
             }

@@ -8,14 +8,8 @@ from typing import Any
 import pytest
 
 from podtrail.config import ConfigError, Document
-from podtrail.pipeline.settings import (
-    LogsSettings,
-    MetricsSettings,
-    PipelineSettings,
-    Settings,
-    TelemetrySettings,
-    read_settings,
-)
+from podtrail.pipeline.settings import PipelineSettings, Settings, read_settings
+from podtrail.pipeline.telemetry_settings import LogsSettings, MetricsSettings, TelemetrySettings
 
 WHOLE = """\
 receivers:
@@ -118,6 +112,17 @@ def test_what_does_not_fit_together_is_refused(old: str, new: str, headline: str
     assert any(headline in found for found in refusal(WHOLE.replace(old, new, 1)))
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "hint"),
+    [
+        ("receivers:\n", "pipelines: {}\nreceivers:\n", "it stands under service"),
+        ("service:\n", "service:\n  logs: {}\n", "it stands under telemetry"),
+    ],
+)
+def test_a_key_of_a_section_below_is_said_to_stand_there(old: str, new: str, hint: str) -> None:
+    assert hints(WHOLE.replace(old, new, 1)) == [hint]
+
+
 def test_a_configuration_without_service_or_pipelines_is_refused() -> None:
     assert refusal("receivers: {otlp: {protocols: {grpc: }}}") == ["c.yaml:1:1: service: is required"]
     assert refusal("service: {}") == ["c.yaml:1:1: service::pipelines: must have at least one pipeline"]
@@ -190,7 +195,7 @@ def test_a_metrics_page_for_the_whole_network_is_warned_of() -> None:
             "metrics::address: address and readers are both given",
         ),
         ("{logs: {level: loud}}", "service::telemetry::logs::level: must be one of debug, info, warn, error"),
-        ("{traces: {}}", "service::telemetry::traces: the Collector has 'traces' here"),
+        ("{traces: {level: loud}}", "service::telemetry::traces::level: must be one of none, basic, normal, detailed"),
         ("{resource: {a: 1}}", "service::telemetry::resource::a: must be text, not the number 1"),
     ],
 )

@@ -27,6 +27,7 @@ _KINDS = {
     "ConfigMap": ("api/v1", "configmaps"),
     "DaemonSet": ("apis/apps/v1", "daemonsets"),
     "Deployment": ("apis/apps/v1", "deployments"),
+    "Job": ("apis/batch/v1", "jobs"),
     "MutatingWebhookConfiguration": ("apis/admissionregistration.k8s.io/v1", "mutatingwebhookconfigurations"),
     "Namespace": ("api/v1", "namespaces"),
     "PersistentVolumeClaim": ("api/v1", "persistentvolumeclaims"),
@@ -36,6 +37,7 @@ _KINDS = {
     "Secret": ("api/v1", "secrets"),
     "Service": ("api/v1", "services"),
     "ServiceAccount": ("api/v1", "serviceaccounts"),
+    "StatefulSet": ("apis/apps/v1", "statefulsets"),
 }
 
 

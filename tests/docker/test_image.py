@@ -5,9 +5,13 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
+import pytest
 import yaml
+from click.testing import CliRunner
 
+from podtrail.cli import main
 from podtrail.service import SHUTDOWN_SECONDS
 
 ROOT = Path(__file__).parents[2]
@@ -46,7 +50,7 @@ def test_every_room_of_the_wheel_is_copied() -> None:
 
 def test_only_hashed_locks_that_exist_are_installed() -> None:
     locks = set(re.findall(r"-r (locks/\S+)", " ".join(of("RUN"))))
-    assert locks == {"locks/runtime.txt", "locks/build.txt"}
+    assert locks == {"locks/runtime.txt", "locks/build.txt", "locks/native.txt"}
     assert all((ROOT / lock).is_file() for lock in locks)
     assert " ".join(of("RUN")).count("--require-hashes") == len(locks)
 
@@ -68,8 +72,15 @@ def test_its_command_is_one_that_podtrail_has() -> None:
     assert "--config" in help_text
 
 
-def test_compose_mounts_files_that_exist_and_publishes_nothing_to_the_network() -> None:
-    compose = yaml.safe_load((DOCKER / "compose.yaml").read_text(encoding="utf-8"))
+@pytest.fixture(params=["compose.yaml", "compose.kafka.yaml"])
+def compose(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """What a file of Compose says, without services that are not ours."""
+    read: dict[str, Any] = yaml.safe_load((DOCKER / request.param).read_text(encoding="utf-8"))
+    read["services"] = {name: each for name, each in read["services"].items() if each["image"].startswith("podtrail:")}
+    return read
+
+
+def test_compose_mounts_files_that_exist_and_publishes_nothing_to_the_network(compose: dict[str, Any]) -> None:
     for name, service in compose["services"].items():
         assert service["read_only"], name
         assert service["cap_drop"] == ["ALL"], name
@@ -77,14 +88,32 @@ def test_compose_mounts_files_that_exist_and_publishes_nothing_to_the_network() 
             source, target, mode = mount.split(":")
             assert (DOCKER / source).is_file(), name
             assert mode == "ro"
-            assert target in service["command"], name
+            assert target in [*service.get("entrypoint", ()), *service["command"]], name
         for port in service.get("ports", ()):
             assert port.startswith("127.0.0.1:"), name
-    build = compose["services"]["podtrail"]["build"]
+    (build,) = (service["build"] for service in compose["services"].values() if "build" in service)
     assert (DOCKER / build["context"] / build["dockerfile"]).resolve() == DOCKER / "Dockerfile"
 
 
-def test_compose_gives_the_end_more_time_than_podtrail_takes() -> None:
-    compose = yaml.safe_load((DOCKER / "compose.yaml").read_text(encoding="utf-8"))
-    grace = compose["services"]["podtrail"]["stop_grace_period"]
-    assert float(grace.removesuffix("s")) > SHUTDOWN_SECONDS
+def test_compose_gives_the_end_more_time_than_podtrail_takes(compose: dict[str, Any]) -> None:
+    given = [service["stop_grace_period"] for service in compose["services"].values() if "stop_grace_period" in service]
+    assert given
+    assert all(float(grace.removesuffix("s")) > SHUTDOWN_SECONDS for grace in given)
+
+
+def test_each_service_of_compose_has_a_configuration_that_is_right_with_its_variables(compose: dict[str, Any]) -> None:
+    for name, service in compose["services"].items():
+        if "entrypoint" in service:
+            continue
+        mounted = [volume.split(":")[0] for volume in service.get("volumes", ())]
+        config = DOCKER / (mounted[0] if mounted else "sidecar.yaml")
+        sets = [argument for argument in service.get("command", ()) if argument.startswith("--set=")]
+        command = ["validate", "--config", str(config), *sets]
+        done = CliRunner().invoke(main, command, env=service.get("environment", {}))
+        assert done.exit_code == 0, f"{name}: {done.stderr}"
+
+
+def test_on_kafka_nobody_begins_before_there_are_topics() -> None:
+    services = yaml.safe_load((DOCKER / "compose.kafka.yaml").read_text(encoding="utf-8"))["services"]
+    for name in ("agent", "gateway-0", "gateway-1"):
+        assert services[name]["depends_on"]["topics"] == {"condition": "service_completed_successfully"}

@@ -4,7 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from click.testing import CliRunner
 
+from podtrail.cli import main
+from podtrail.cli.kubectl.arguments import PAGE_PORT
 from podtrail.config import Document
 from podtrail.config.types import host_port
 from podtrail.pipeline.settings import Settings, read_settings
@@ -100,6 +104,31 @@ def test_spans_come_in_on_the_pods_own_loopback_only(settings: Settings) -> None
     assert ports(settings)["otlp"][0] == "localhost"
 
 
+def test_kubectl_podtrail_finds_the_page_of_a_sidecar(settings: Settings) -> None:
+    is_served_for_port_forwards(settings)
+
+
+@pytest.mark.parametrize("name", ["deployment.yaml", "host/config.yaml"])
+def test_so_it_does_beside_a_stock_scheduler(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://backend.example:4317")
+    found = documents(DOCKER / "kubernetes" / "stock" / name)
+    (text,) = [
+        document.get("data", {}).get("config.yaml") or yaml.safe_dump(document)
+        for document in found
+        if "receivers" in (yaml.safe_load(document.get("data", {}).get("config.yaml", "{}")) or document)
+    ]
+    is_served_for_port_forwards(read_settings(Document.from_text(text)))
+
+
+def is_served_for_port_forwards(settings: Settings) -> None:
+    """Assert that there is a page on loopback at the port that `kubectl podtrail` asks, with spans and few of them."""
+    assert "viewer" in settings.service.extensions
+    viewer = settings.extensions["viewer"].config
+    assert host_port(viewer.endpoint) == ("localhost", PAGE_PORT)
+    assert viewer.from_pipelines
+    assert viewer.max_mib + viewer.max_decisions_mib <= 64
+
+
 def test_podtrail_refuses_before_the_container_is_killed_for_its_memory(manifest: Path, settings: Settings) -> None:
     limit = sidecar(manifest)["resources"]["limits"]["memory"]
     assert limit.endswith("Mi")
@@ -121,3 +150,23 @@ def test_everything_that_is_mounted_is_a_volume_of_the_pod(manifest: Path) -> No
     volumes = {volume["name"] for volume in spec.get("volumes", ())}
     for container in spec["containers"]:
         assert {mount["name"] for mount in container.get("volumeMounts", ())} <= volumes
+
+
+@pytest.mark.parametrize("name", ["sidecar.yaml", "kubernetes/stock/deployment.yaml"])
+def test_what_the_patch_for_senders_sets_fits_the_configuration_that_podtrail_has_there(
+    name: str, tmp_path: Path
+) -> None:
+    (patch,) = yaml.safe_load_all((DOCKER / "kubernetes" / "gateway" / "sender.patch.yaml").read_text())
+    (container,) = patch["spec"]["template"]["spec"]["containers"]
+    text = (DOCKER / name).read_text(encoding="utf-8")
+    if name.startswith("kubernetes"):
+        texts = [one.get("data", {}).get("config.yaml", "") for one in yaml.safe_load_all(text)]
+        (text,) = (each for each in texts if "receivers:" in each)
+    config = tmp_path / "config.yaml"
+    config.write_text(text)
+    arguments = [each.replace("/etc/podtrail/config.yaml", str(config)) for each in container["args"]]
+    assert arguments.pop(0) == "run"
+    environment = {each["name"]: each["value"] for each in container["env"]}
+    done = CliRunner().invoke(main, ["validate", *arguments], env=environment)
+    assert done.exit_code == 0, done.stderr
+    assert "credentials travel to podtrail-gateway.podtrail.svc.cluster.local in plain text" in done.stderr

@@ -23,7 +23,8 @@ README = (ROOT / "docker" / "README.md").read_text(encoding="utf-8")
 
 def texts() -> list[tuple[str, str]]:
     """Return every manifest, and those that can be given a store once more with it."""
-    shown = [path for path in sorted(KUBERNETES.rglob("*.yaml")) if path.parent.name != "host"]
+    whole = [path for path in sorted(KUBERNETES.rglob("*.yaml")) if not path.name.endswith(".patch.yaml")]
+    shown = [path for path in whole if path.parent.name != "host"]
     plain = [(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")) for path in shown]
     return plain + [(f"{place} with a store", text) for place, text in stores().items()]
 
@@ -39,6 +40,29 @@ def test_the_api_server_takes_the_manifest_and_knows_each_field(control_plane: A
         target = f"{collection_of(document)}/{document['metadata']['name']}"
         query = "dryRun=All&fieldValidation=Strict&fieldManager=podtrail-tests&force=true"
         control_plane.api.request("PATCH", f"{target}?{query}", document, "application/apply-patch+yaml")
+
+
+@pytest.mark.parametrize("kind", ["scheduler", "stock"])
+def test_the_patch_for_senders_gives_podtrail_the_token_and_changes_nothing_else(control_plane: Any, kind: str) -> None:
+    (deployment,) = [one for one in documents(KUBERNETES / kind / "deployment.yaml") if one["kind"] == "Deployment"]
+    (patch,) = documents(KUBERNETES / "gateway" / "sender.patch.yaml")
+    target = f"{collection_of(deployment)}/{deployment['metadata']['name']}"
+    apply = "application/apply-patch+yaml"
+    before = control_plane.api.request("PATCH", f"{target}?fieldManager=podtrail-tests&force=true", deployment, apply)
+    try:
+        query = "dryRun=All&fieldValidation=Strict"
+        after = control_plane.api.request("PATCH", f"{target}?{query}", patch, "application/strategic-merge-patch+json")
+    finally:
+        control_plane.api.request("DELETE", target)
+    was, now = (
+        {container["name"]: container for container in one["spec"]["template"]["spec"]["containers"]}
+        for one in (before, after)
+    )
+    ours, theirs = now.pop("podtrail"), was.pop("podtrail")
+    assert was == now
+    assert ours["image"] == theirs["image"]
+    assert "--set=extensions.bearertokenauth.filename=/etc/podtrail-gateway/token" in ours["args"]
+    assert {"name": "gateway", "mountPath": "/etc/podtrail-gateway", "readOnly": True} in ours["volumeMounts"]
 
 
 def test_the_recipe_for_a_kubeconfig_asks_for_a_certificate_that_names_the_user(

@@ -79,10 +79,11 @@ def test_the_ports_are_moved_all_of_them(monkeypatch: pytest.MonkeyPatch) -> Non
         Document.load([str(DOCKER / "sidecar.yaml")], [assignment.removeprefix("--set=") for assignment in sets])
     )
     protocols = settings.receivers["otlp"].config.protocols
-    served = (protocols.grpc.endpoint, protocols.http.endpoint, settings.extensions["health_check"].config.endpoint)
+    extensions = [settings.extensions[id].config.endpoint for id in ("health_check", "viewer")]
+    served = (protocols.grpc.endpoint, protocols.http.endpoint, *extensions)
     metrics = settings.service.telemetry.metrics.address
     assert metrics == ("localhost", 9888)
-    assert not {4317, 4318, 13133, 8888} & {host_port(endpoint)[1] for endpoint in served}
+    assert not {4317, 4318, 13133, 8888, 15927} & {host_port(endpoint)[1] for endpoint in served}
 
 
 def test_the_image_is_built_under_the_name_that_the_manifests_use() -> None:

@@ -21,7 +21,7 @@ import yaml
 
 from podtrail.otlp import SpanView, read_request, split
 from tests.docker.manifests import COLLECTIONS, KUBERNETES, ROOT, beside_schedulers, documents
-from tests.envtest.control_plane import free_ports
+from tests.free_ports import free_ports
 
 pytestmark = pytest.mark.control_plane
 
@@ -201,6 +201,8 @@ def test_beside_a_stock_scheduler(cluster: Cluster, backend: Backend, tmp_path: 
     (folder / "0.log").symlink_to(log)
     probes, metrics, otlp = free_ports(3)
     sets: dict[str, object] = {"service__telemetry__metrics__address": f"127.0.0.1:{metrics}"}
+    if "viewer" in beside.text:
+        sets["extensions__viewer__endpoint"] = "127.0.0.1:0"
     if "health_check" in beside.text:
         sets["extensions__health_check__endpoint"] = f"127.0.0.1:{probes}"
     receiver = "receivers__scheduler__kube_scheduler"
@@ -238,6 +240,7 @@ def test_beside_podtrails_own_scheduler(cluster: Cluster, backend: Backend, tmp_
         "receivers__otlp__protocols__grpc__endpoint": f"localhost:{grpc_port}",
         "receivers__otlp__protocols__http__endpoint": f"localhost:{http}",
         "extensions__health_check__endpoint": f"localhost:{probes}",
+        "extensions__viewer__endpoint": "localhost:0",
         "service__telemetry__metrics__address": f"localhost:{metrics}",
     }
     environment = variables(place) | {"OTEL_EXPORTER_OTLP_ENDPOINT": backend.endpoint}

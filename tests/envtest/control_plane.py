@@ -13,7 +13,6 @@ import itertools
 import json
 import os
 import shutil
-import socket
 import ssl
 import subprocess
 import time
@@ -22,6 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.free_ports import free_ports
 
 HOST = "127.0.0.1"
 DEADLINE = 120
@@ -188,8 +189,15 @@ class ControlPlane:
         self._await("kube-apiserver", lambda: self.api.get("/readyz") == "ok")
         self._await("kube-apiserver", lambda: self.api.get("/api/v1/namespaces/default"))
 
-    def start_scheduler(self, config: Mapping[str, Any] | None = None, flags: Sequence[str] = ()) -> Path:
-        """Starts the real kube-scheduler, with fields of KubeSchedulerConfiguration; returns its log's path."""
+    def start_scheduler(
+        self, config: Mapping[str, Any] | None = None, flags: Sequence[str] = (), *, replica: str = ""
+    ) -> Path:
+        """Starts the real kube-scheduler, with fields of KubeSchedulerConfiguration; returns its log's path.
+
+        With `replica` another one, `kube-scheduler-REPLICA`, whose metrics nobody asks for.
+        """
+        name = f"kube-scheduler-{replica}" if replica else "kube-scheduler"
+        port = free_ports(1)[0] if replica else self.scheduler_port
         kubeconfig = str(self.user("system:kube-scheduler"))
         whole = {
             "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -198,15 +206,16 @@ class ControlPlane:
             **(config or {}),
         }
         whole["clientConnection"] = {"kubeconfig": kubeconfig} | dict(whole.get("clientConnection", {}))
-        path = self.folder / "scheduler-config.json"
+        path = self.folder / f"{name}-config.json"
         path.write_text(json.dumps(whole))
         log = self._start(
-            *("kube-scheduler", f"--config={path}", f"--bind-address={HOST}", f"--secure-port={self.scheduler_port}"),
+            *(name, f"--config={path}", f"--bind-address={HOST}", f"--secure-port={port}"),
             *(f"--tls-cert-file={self._serving[0]}", f"--tls-private-key-file={self._serving[1]}"),
             *(f"--client-ca-file={self._authority.certificate}", f"--authentication-kubeconfig={kubeconfig}"),
             *(f"--authorization-kubeconfig={kubeconfig}", *self._gates, *flags),
+            binary="kube-scheduler",
         )
-        self._await("kube-scheduler", lambda: self.scheduler_get("/readyz") == "ok")
+        self._await(name, lambda: Api(port, self._authority, self._files("admin")).get("/readyz") == "ok")
         return log
 
     def scheduler_get(self, path: str) -> Any:
@@ -271,12 +280,12 @@ class ControlPlane:
     def _files(self, name: str) -> tuple[Path, Path]:
         return self._authority.folder / f"{name}.crt", self._authority.folder / f"{name}.key"
 
-    def _start(self, name: str, *flags: str) -> Path:
+    def _start(self, name: str, *flags: str, binary: str = "") -> Path:
         log = self.folder / f"{name}.log"
         leash = ["setpriv", "--pdeathsig", "TERM"] if shutil.which("setpriv") else []  # when the tests are killed
         with log.open("ab") as out:
             self._running[name] = subprocess.Popen(
-                [*leash, str(self.assets / name), *flags], stdin=subprocess.DEVNULL, stdout=out, stderr=out
+                [*leash, str(self.assets / (binary or name)), *flags], stdin=subprocess.DEVNULL, stdout=out, stderr=out
             )
         return log
 
@@ -298,15 +307,6 @@ class ControlPlane:
 
 def _encoded(path: Path) -> str:
     return base64.b64encode(path.read_bytes()).decode()
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports of the loopback that nobody listens on."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind((HOST, 0))
-        return [each.getsockname()[1] for each in sockets]
 
 
 @pytest.fixture(scope="session")

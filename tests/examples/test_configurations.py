@@ -34,6 +34,11 @@ OTHERS.append(ROOT / "docker" / "scheduler.yaml")
 NEEDED = {
     "OTEL_EXPORTER_OTLP_ENDPOINT": "http://backend.example:4317",
     "BACKEND": "https://backend.example:4317",
+    "CLUSTER": "production",
+    "NODE_NAME": "control-plane-1",
+    "GATEWAY": "https://gateway.example:4317",
+    "BROKERS": "kafka-1.example:9092,kafka-2.example:9092",
+    "GATEWAY_NAME": "gateway-0",
 }
 PATIENCE = 180.0
 
@@ -133,6 +138,8 @@ def test_the_tls_example_takes_spans_from_whoever_has_a_certificate_and_nobody_e
     listen, metrics, nobody = free_ports[:3]
     tls = DATA / "tls"
     variables = {"TLS_DIR": str(tls), "LISTEN": f"127.0.0.1:{listen}", "BACKEND": f"https://127.0.0.1:{nobody}"}
+    (tmp_path / "token").write_text("s3cret\n")
+    variables |= {"TOKEN_FILE": str(tmp_path / "token"), "CLIENTS": "localhost"}
     command = [str(PODTRAIL), "run", "--config", str(ROOT / "examples" / "mutual-tls.yaml")]
     command += ["--set", f"service.telemetry.metrics.address=127.0.0.1:{metrics}"]
     with subprocess.Popen(

@@ -64,7 +64,7 @@ def test_cost_capped_keeps_to_its_budget_and_the_first_of_each_failure(arrivals:
     capped = sum(decision["spans"] for decision in run.decisions if decision["policy"] == "budget")
     assert 0.5 * BUDGET < capped / seconds < 1.3 * BUDGET
     assert {decision["result"] for decision in run.decisions if decision["policy"] == "first of its kind"} > {"Error"}
-    counted = run.metrics["podtrail_scheduling_attempts"]
+    counted = run.metrics["podtrail_scheduling_attempts_total"]
     assert sum(counted.values()) == len(list(attempts(run.decisions)))
 
 

@@ -33,7 +33,7 @@ def test_the_pipeline_of_the_page_counts_filters_edits_and_samples() -> None:
     assert root.attributes["deployment.environment"] == "production"
     assert len(str(root.attributes["user.name"])) == 64
     assert "internal.note" not in root.attributes
-    assert sum(run.metrics["podtrail_scheduling_attempts"].values()) == 2
+    assert sum(run.metrics["podtrail_scheduling_attempts_total"].values()) == 2
     assert run.metrics["otelcol_processor_filter_spans.filtered"] == {"filter=filter": 1}
 
 

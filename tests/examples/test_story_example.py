@@ -56,7 +56,7 @@ def test_the_page_shows_the_recorded_pods_and_a_life(tmp_path: Path, free_ports:
         process.stderr.read()
     assert process.wait(PATIENCE) == 0
     assert pods["tallies"] == {"crash loop": 1, "image pull failing": 1, "running": 5, "terminated": 3}
-    assert "Its life" in shown
+    assert "Its way" in shown
     assert "CrashLoopBackOff of main, 3 times" in shown
 
 

@@ -59,7 +59,7 @@ def refusal(keys: str) -> str:
 
 def test_all_keys_of_the_collectors_are_taken_and_those_without_effect_say_why_once() -> None:
     settings = read_settings(Document.from_text(PIPELINE + ALL_OF_THE_COLLECTORS, "pipeline.yaml", {}))
-    told = [str(warning).splitlines()[0] for warning in settings.warnings if "file_storage" in str(warning)]
+    told = [str(warning).splitlines()[0] for warning in settings.warnings if "extensions::file_storage" in str(warning)]
     no_effect = {
         "pipeline.yaml:8:5: extensions::file_storage::recreate": "what is damaged is always moved aside, and never "
         "prevents the start",

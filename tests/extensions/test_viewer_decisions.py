@@ -3,17 +3,21 @@
 import asyncio
 import json
 import re
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from typing import Any
 
 import pytest
 from aiohttp import ClientSession
+from podtrail_extensions.viewer import decision_views
 from podtrail_extensions.viewer.extension import Viewer
 from podtrail_extensions.viewer.sampler_metrics import SamplerMetrics
 
 from podtrail.component import Metrics
 from podtrail.otlp import Batch, Decision, Link, PolicyVote, Verdict
 from podtrail.story import PolicyCost
+from podtrail.story.decisions import DecisionEntry, select
 from podtrail.testing.attempts import START, MadeAttempt, no_room
 
 Viewing = Callable[..., AbstractAsyncContextManager[tuple[Viewer, ClientSession]]]
@@ -80,6 +84,28 @@ def test_a_decision_says_each_vote_with_its_reason_and_links_to_pod_and_trace(vi
     assert f"podtrail why trace {FIRST.trace_id.hex()}" in page
 
 
+def test_the_digits_that_pages_show_lead_to_a_trace_kept_or_not(viewing: Viewing) -> None:
+    kept, dropped = (one.trace_id.hex() for one in (FIRST, SECOND_TRY))
+
+    async def main() -> None:
+        async with viewing(*both()) as (_, browser):
+            for digits, place in ((dropped[:8], f"/decisions/{dropped}"), (kept[:9], f"/traces/{kept}")):
+                async with browser.get(f"/?q={digits}", allow_redirects=False) as answer:
+                    assert (answer.status, answer.headers["Location"]) == (303, place)
+                async with browser.get(f"/api/v1/why?trace={digits.upper()}") as answer:
+                    assert place.rpartition("/")[2] in await answer.text()
+            for digits in (dropped, dropped[:8]):
+                async with browser.get(f"/traces?q={digits}") as answer:
+                    page = await answer.text()
+                assert f'href="/decisions/{dropped}"' in page
+                assert "not kept" in page
+                assert "No trace matches" not in page
+            async with browser.get("/api/v1/why?trace=00000000") as answer:
+                assert "nothing is known of a trace that begins with 00000000" in await answer.text()
+
+    asyncio.run(main())
+
+
 def test_a_pod_leads_to_the_decisions_about_its_attempts_kept_or_not(viewing: Viewing) -> None:
     page = get(viewing, "/pods/other", *both())
     assert f'href="/decisions/{SECOND_TRY.trace_id.hex()}"' in page
@@ -93,6 +119,52 @@ def test_a_decision_about_a_trace_that_was_not_kept_has_its_links(viewing: Viewi
     page = get(viewing, f"/decisions/{other.trace_id.hex()}", *both(), decided(other, "not_sampled"))
     assert "previous-attempt" in page
     assert "attempt 1 of default/web-0" in page
+
+
+def test_linked_traces_that_were_not_kept_lead_to_each_other_s_decision(viewing: Viewing) -> None:
+    links = [Link(SECOND_TRY.trace_id, SECOND_TRY.root_id, {"podtrail.link.type": "previous-attempt"})]
+    other = MadeAttempt(uid="third", number=3, links=links)
+    batches = [decided(one, "not_sampled") for one in (SECOND_TRY, other)]
+    for asked, linked in ((SECOND_TRY, other), (other, SECOND_TRY)):
+        page = get(viewing, f"/decisions/{asked.trace_id.hex()}", *batches)
+        assert f'href="/decisions/{linked.trace_id.hex()}"' in page
+        assert "none to here is known" not in page
+
+
+def test_a_trace_that_was_kept_leads_to_one_that_links_to_it_and_was_not(viewing: Viewing) -> None:
+    links = [Link(FIRST.trace_id, FIRST.root_id, {"podtrail.link.type": "previous-attempt"})]
+    other = MadeAttempt(uid="third", number=3, links=links)
+    page = get(viewing, f"/traces/{FIRST.trace_id.hex()}", *both(), decided(other, "not_sampled"))
+    assert f'href="/decisions/{other.trace_id.hex()}"' in page
+
+
+def test_the_first_digits_of_an_id_in_an_address_lead_to_the_trace_or_the_list_of_several(viewing: Viewing) -> None:
+    kept, dropped = (one.trace_id.hex() for one in (FIRST, SECOND_TRY))
+    alike = [MadeAttempt(uid=f"u{n}", name=f"w{n}").batch() for n in range(2)]
+    ids = [bytes.fromhex("abcdef12") + bytes([n]) * 12 for n in range(2)]
+    for batch, trace_id in zip(alike, ids, strict=True):
+        batch.verdicts[0].trace_id = trace_id
+
+    async def main() -> None:
+        async with viewing(*both(), *alike) as (_, browser):
+            for path, place in (
+                (f"/decisions/{dropped[:8]}", f"/decisions/{dropped}"),
+                (f"/decisions/{kept[:31].upper()}", f"/decisions/{kept}"),
+                (f"/traces/{dropped[:8]}", f"/decisions/{dropped}"),
+                (f"/traces/{kept[:9]}", f"/traces/{kept}"),
+                ("/decisions/abcdef12", "/traces?q=abcdef12"),
+                ("/traces/ABCDEF12", "/traces?q=abcdef12"),
+            ):
+                async with browser.get(path, allow_redirects=False) as answer:
+                    assert (answer.status, answer.headers["Location"]) == (303, place)
+            for path in ("/decisions/00000000", "/traces/00000000"):
+                async with browser.get(path) as answer:
+                    assert answer.status == 404
+                    assert "No trace that is held begins with 00000000." in await answer.text()
+            async with browser.get(f"/decisions/{dropped[:7]}") as answer:
+                assert answer.status == 400
+
+    asyncio.run(main())
 
 
 @pytest.mark.parametrize(
@@ -215,3 +287,27 @@ def test_a_policy_that_fails_never_says_yes_or_is_covered_by_another_is_worth_a_
     assert "&#39;idle&#39; said yes to none of 100 traces" in page
     assert "&#39;slow&#39; said yes only where &#39;failed&#39; did: without it nothing is lost" in page
     assert "1 trace evicted before the decision" in page
+
+
+@pytest.mark.parametrize("path", ["/policies?q=web-0", "/api/v1/decisions?policy=failed"])
+def test_many_decisions_are_looked_through_in_a_thread(
+    viewing: Viewing, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    lookers: list[int] = []
+
+    def note(*asked: Any) -> tuple[list[DecisionEntry], int]:
+        lookers.append(threading.get_ident())
+        return select(*asked)
+
+    monkeypatch.setattr(decision_views, "select", note)
+    monkeypatch.setattr(decision_views, "_MANY", 2)
+
+    async def main() -> None:
+        batches = [no_room(uid=f"u{number}").batch("sampled", "failed") for number in range(3)]
+        async with viewing(*batches) as (_, browser), browser.get(path) as answer:
+            assert answer.status == 200
+            assert "web-0" in await answer.text()
+        assert len(lookers) == 1
+        assert threading.get_ident() not in lookers
+
+    asyncio.run(main())

@@ -97,17 +97,17 @@ def test_a_pod_page_names_plugins_nodes_and_every_attempt(viewing: Viewing) -> N
 def test_a_long_row_of_equal_answers_is_folded_and_can_be_opened(viewing: Viewing) -> None:
     page = get(viewing, f"/pods/{UID}", *(no_room(number=n, start=START + n * 10**9).batch() for n in range(1, 13)))
 
-    assert "2 to 11: same answer" in page
-    assert "<summary>all 12 attempts</summary>" in page
+    assert f'<a href="/pods/{UID}/attempts?from=2">2 to 11</a>: same answer' in page
+    assert f'<a class="open" href="/pods/{UID}/attempts">all 12 attempts held</a>' in page
 
 
 def test_attempts_that_are_not_shown_are_told_from_those_with_the_same_answer(viewing: Viewing) -> None:
     page = get(viewing, f"/pods/{UID}", *(no_room(number=n, start=START + n * 10**9).batch() for n in range(1, 55)))
 
     assert "54; listed are the first and the latest" in page
-    assert "2 to 5: same answer, not listed" in page
-    assert "7 to 53: same answer" in page
-    assert "<summary>list 50 of 54 attempts: the first and the latest 49</summary>" in page
+    assert "2 to 53</a>: same answer<" in page
+    assert 'href="/pods/1f3c0a52/attempts/6"' not in page
+    assert "all 54 attempts held" in page
 
 
 def test_attempts_with_another_answer_are_not_told_to_have_the_same(viewing: Viewing) -> None:
@@ -115,7 +115,7 @@ def test_attempts_with_another_answer_are_not_told_to_have_the_same(viewing: Vie
     same = [no_room(number=n, start=START + n * 10**9) for n in (1, *range(4, 55))]
     page = get(viewing, f"/pods/{UID}", *(attempt.batch() for attempt in [*others, *same]))
 
-    assert "2 to 5: not listed" in page
+    assert "2 to 5</a>: not listed" in page
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_attempts_with_another_answer_are_not_told_to_have_the_same(viewing: Vie
 def test_a_node_is_called_what_it_is_to_the_pod(viewing: Viewing, made: MadeAttempt, label: str) -> None:
     page = get(viewing, f"/pods/{UID}", made.batch())
 
-    assert f"<dt>{label}</dt><dd><bdi>n1</bdi></dd>" in page
+    assert f'<dt>{label}</dt><dd><a href="/nodes/n1"><bdi>n1</bdi></a></dd>' in page
 
 
 def test_why_a_node_was_chosen_stands_on_the_pages_of_pod_and_attempt(viewing: Viewing) -> None:
@@ -149,7 +149,7 @@ def test_why_a_node_was_chosen_stands_on_the_pages_of_pod_and_attempt(viewing: V
     assert "Why this node" not in get(viewing, f"/pods/{UID}", MadeAttempt().batch())
 
 
-def test_the_page_of_a_pod_tells_its_life_on_its_node_and_where_the_time_went(viewing: Viewing) -> None:
+def test_the_page_of_a_pod_tells_its_way_on_its_node_and_where_the_time_went(viewing: Viewing) -> None:
     recording = Path(__file__).parents[1] / "data" / "recordings" / "node" / "podtrail" / "spans.otlp.zst"
     records = [record for record in read_recording(recording) if isinstance(record, Record)]
     page = get(
@@ -158,14 +158,15 @@ def test_the_page_of_a_pod_tells_its_life_on_its_node_and_where_the_time_went(vi
         *(Batch(record.intake.groups, record.arrival) for record in records),
     )
     assert "Terminated: it never ran on node-1. 1 attempt." in page
-    life = page[page.index("Its life") :]
+    way = page[page.index("Its way") :]
     for words in (
         "created by admin (its user agent)",
-        "attempt 1: bound, node-1",
-        "pull of image 127.0.0.1:1/missing:1 fails, 2 times",
+        "attempt 1: Success, node-1",
+        "pull of image 127.0.0.1:1/missing:1 fails",
+        "back-off, until image 127.0.0.1:1/missing:1 is pulled again",
     ):
-        assert words in life
-    assert '<span class="fail">failed</span>' in life
+        assert words in way
+    assert '<span class="fail">failed</span>' in way
 
 
 def test_a_no_that_is_not_about_nodes_counts_none(viewing: Viewing) -> None:
@@ -239,6 +240,8 @@ def test_the_api_tells_what_the_pages_tell(viewing: Viewing) -> None:
         ("/traces/xyz", 400, "32 hexadecimal digits"),
         ("/traces/" + "0" * 32 + "?span=1", 400, "16 hexadecimal digits"),
         ("/?sort=colour", 400, "sort is one of"),
+        ("/?state=pending", 400, "state is one of to look at, all, slow"),
+        ("/api/v1/pods?state=pending", 400, "state is one of"),
         ("/?after=-1", 400, "number of Pods"),
         ("/?q=" + "x" * 300, 400, "at most 256 characters"),
         ("/nowhere", 404, "no such page"),
@@ -248,6 +251,33 @@ def test_the_api_tells_what_the_pages_tell(viewing: Viewing) -> None:
 )
 def test_what_is_not_there_is_said_in_words(viewing: Viewing, path: str, status: int, words: str) -> None:
     assert words in get(viewing, path, status=status)
+
+
+@pytest.mark.parametrize(
+    ("asked", "command"),
+    [
+        ("default/nope", "kubectl -n default get events --field-selector involvedObject.name=nope"),
+        ("nope", "kubectl get events --all-namespaces --field-selector involvedObject.name=nope"),
+        (UID, f"kubectl get events --all-namespaces --field-selector involvedObject.uid={UID}"),
+        ("de;fault/nope", ""),
+    ],
+)
+def test_for_an_unknown_pod_the_cluster_is_asked_by_what_one_knows(viewing: Viewing, asked: str, command: str) -> None:
+    page = get(viewing, f"/pods/{asked}", status=404)
+    assert re.findall("<code>(kubectl.*?)</code>", page) == ([command] if command else [])
+
+
+def test_an_unknown_pod_leads_to_those_with_nearly_its_name(viewing: Viewing) -> None:
+    page = get(viewing, "/pods/elsewhere/web", *chain(), status=404)
+    assert f'There is <a href="/pods/{UID}">' in page
+    assert "There is" not in get(viewing, "/pods/elsewhere/worker", *chain(), status=404)
+
+
+def test_the_id_of_a_trace_that_was_not_kept_leads_to_its_decision(viewing: Viewing) -> None:
+    dropped = no_room(number=4)
+    page = get(viewing, f"/?q={dropped.trace_id.hex()}", *chain())
+    assert "no policy said yes" in page
+    assert "<title>Decision" in page
 
 
 def test_ten_thousand_pods_are_a_short_page_with_a_way_on(viewing: Viewing) -> None:
@@ -275,7 +305,7 @@ def test_a_huge_trace_is_a_bounded_page(viewing: Viewing) -> None:
     ]
     batch = Batch([group._replace(spans=frame(spans), span_count=5_000)], START)
     page = get(viewing, f"/traces/{group.trace_id.hex()}", batch)
-    assert "5,000 spans, 500 shown" in page
+    assert "spans 1 to 500 of 5,000" in page
     assert len(page) < 600_000
 
 
@@ -303,11 +333,6 @@ def test_a_source_with_our_clock_is_told_by_ours(viewing: Viewing) -> None:
     assert 'data-label="Waiting">1m</td>' in page
 
 
-def test_static_files_come_from_the_package(viewing: Viewing) -> None:
-    assert "prefers-color-scheme" in get(viewing, "/static/podtrail.css")
-    assert len(get(viewing, "/static/podtrail.js")) < 10_000
-
-
 def test_a_port_in_use_is_a_start_error_that_names_it(viewing: Viewing) -> None:
     async def main() -> None:
         async with viewing() as (viewer, _):
@@ -318,5 +343,22 @@ def test_a_port_in_use_is_a_start_error_that_names_it(viewing: Viewing) -> None:
             with pytest.raises(StartError, match=f"^can't listen on {endpoint}"):
                 async with second:
                     pass
+
+    asyncio.run(main())
+
+
+def test_spans_are_taken_from_the_pipelines_where_that_is_asked_for(viewing: Viewing) -> None:
+    async def main() -> None:
+        async with viewing(from_pipelines=True) as (viewer, browser):
+            assert viewer.otlp_endpoint == ""
+            async with browser.get("/") as empty:
+                assert "What the pipelines keep is shown here." in await empty.text()
+            made = no_room()
+            viewer.observe("traces", made.batch())
+            async with browser.get(f"/traces/{made.trace_id.hex()}") as trace:
+                page = await trace.text()
+            assert trace.status == 200
+            assert "Spans come from its own pipelines" in page
+            assert viewer.store.spans == made.batch().span_count
 
     asyncio.run(main())

@@ -121,6 +121,9 @@ def test_every_answer_carries_the_headers_that_keep_a_browser_in_bounds(viewing:
                 "/api/v1/pods",
                 "/static/podtrail.js",
                 "/?sort=x",
+                "/api/v1/live",
+                "/api/v1/tap",
+                "/api/v1/record?seconds=1",
             ):
                 async with browser.get(path) as answer:
                     policy = answer.headers["Content-Security-Policy"]
@@ -151,10 +154,24 @@ def test_every_answer_carries_the_headers_that_keep_a_browser_in_bounds(viewing:
         ("::1", False),
         ("", False),
         ("[localhost]", False),
+        ("localhost:65536", False),
+        ("127.0.0.1:99999999", False),
+        ("localhost:\u0661", False),
     ],
 )
 def test_only_hosts_that_are_this_one_beyond_doubt_are_served(host: str, allowed: bool) -> None:
     assert is_allowed_host(host, ["Podtrail.example"]) is allowed
+
+
+def test_an_address_that_is_none_is_refused_on_every_page(viewing: Viewing) -> None:
+    async def main() -> None:
+        async with viewing(no_room().batch()) as (viewer, browser):
+            (pod,) = viewer.stories.pods()
+            for path in ("/", "/incident", "/incident.md", f"{pod_path(pod.key)}/report.html"):
+                async with browser.get(path, headers={"Host": "localhost:65536"}) as answer:
+                    assert answer.status == 403, path
+
+    asyncio.run(main())
 
 
 @pytest.mark.parametrize(
@@ -163,6 +180,10 @@ def test_only_hosts_that_are_this_one_beyond_doubt_are_served(host: str, allowed
         ("GET", {"Host": "evil.example"}, 403),
         ("GET", {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}, 403),
         ("GET", {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}, 200),
+        ("GET", {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors"}, 403),
+        ("GET", {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "navigate"}, 200),
+        ("GET", {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors"}, 200),
+        ("GET", {"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate"}, 200),
         ("HEAD", {}, 200),
         ("POST", {}, 405),
         ("OPTIONS", {}, 405),
@@ -179,9 +200,20 @@ def test_others_are_refused(viewing: Viewing, method: str, headers: dict[str, st
 def test_a_page_that_others_can_reach_must_know_its_names() -> None:
     with pytest.raises(ValidationError, match="allowed_hosts"):
         Config(endpoint="0.0.0.0:15927")
-    reachable = Config(endpoint="0.0.0.0:15927", allowed_hosts=("podtrail.example",))
-    assert len(reachable.warnings()) == 1
+    reachable = Config(endpoint="0.0.0.0:15927", allowed_hosts=("podtrail.example",), allow_unauthenticated=True)
+    assert reachable.warnings() == [
+        (("endpoint",), "there is neither TLS nor a login: whoever reaches it sees every Pod")
+    ]
     assert Config().warnings() == []
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [("endpoint", "whoever reaches it sees every Pod"), ("otlp_endpoint", "whoever reaches it may send")],
+)
+def test_what_others_can_reach_needs_words_that_it_is_meant_so(key: str, words: str) -> None:
+    with pytest.raises(ValidationError, match=f"can be reached from other machines, and {words}; demand credentials"):
+        Config.model_validate({key: "192.0.2.1:15927", "allowed_hosts": ["podtrail.example"]})
 
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=lambda template: str(template.name))

@@ -35,12 +35,6 @@ class EnclosedProcess(subprocess.Popen[bytes]):
             with contextlib.suppress(ProcessLookupError):  # ended meanwhile
                 os.kill(pid, sig)
 
-    def memory_kib(self) -> int:
-        """What of it is resident."""
-        (pid,) = _children(self.pid)
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-        return int(next(line for line in lines if line.startswith("VmRSS")).split()[1])
-
 
 class Enclosure:
     """A network with nothing but a loopback, a PID namespace, and mounts with /run, /var/lib and /var/log empty.

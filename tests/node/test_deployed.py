@@ -1,7 +1,6 @@
 """podtrail deployed on a real node as docker/README.md says, and a user who wants to know what became of a Pod."""
 
 import itertools
-import json
 import re
 import subprocess
 import sys
@@ -59,6 +58,7 @@ def deployed(start_node: Callable[..., Node]) -> Iterator[Node]:
         )
         assert done.returncode == 0, done.stdout + done.stderr
         assert done.stderr.count("+ kubectl apply") == 5
+        wait_for_a_whole_story(node, node.folder)
     yield node
     node.stop()
 
@@ -149,14 +149,8 @@ def test_beside_a_stock_scheduler_podtrail_reads_its_log_and_tells_the_same_stor
     cluster.load(write_image(tmp_path / "image.tar", image, program, at="/usr/local/bin/kube-scheduler"))
     for name in ("rbac", "scheduler-rbac", "deployment"):
         cluster.kubectl("apply", "-f", str(KUBERNETES / "stock" / f"{name}.yaml"))
-    everything = "--set=service.pipelines.traces.processors=[memory_limiter, batch]"
-    sidecar = {
-        "name": "podtrail",
-        "args": ["run", "--config", "/etc/podtrail/config.yaml", everything],
-        "env": [{"name": "OTEL_EXPORTER_OTLP_ENDPOINT", "value": "http://podtrail-gateway.podtrail.svc:4317"}],
-    }
-    patch = json.dumps({"spec": {"template": {"spec": {"containers": [sidecar]}}}})
-    cluster.kubectl("-n", "kube-system", "patch", "deployment", "kube-scheduler-2", "-p", patch)
+    patch = f"--patch-file={KUBERNETES / 'gateway' / 'sender.patch.yaml'}"
+    cluster.kubectl("-n", "kube-system", "patch", "deployment", "kube-scheduler-2", patch)
     rolled_out(cluster, "kube-system", "deploy/kube-scheduler-2")
     _, uid = traced(cluster, tmp_path, "stock", "kube-scheduler-2")
     with forwarded(cluster, "podtrail", "deploy/podtrail-gateway", 15927) as page:

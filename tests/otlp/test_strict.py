@@ -11,6 +11,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from podtrail.otlp import read_request
+from podtrail.otlp.request import read_in_python
 from podtrail.otlp.strict import check
 
 
@@ -74,9 +75,17 @@ def test_counts_spans_whose_times_tell_no_duration_and_lets_them_pass(times: lis
     assert sum(group.span_count for group in intake.groups) == len(times)
 
 
+def test_a_start_of_zero_that_is_written_counts_as_one_that_is_not() -> None:
+    raw = request_of((7, 9))
+    assert raw.count((7).to_bytes(8, "little")) == 1
+    written = raw.replace((7).to_bytes(8, "little"), bytes(8))
+    assert read_request(written).odd_times == read_in_python(written).odd_times == 1
+
+
 _BOMB = """
 import resource
 from podtrail.otlp import read_request
+from podtrail.otlp.request import read_in_python
 attributes = bytes([0x4A, 0x00]) * 4_000_000  # so many empty attributes in one span
 def wrapped(tag, body):
     size, varint = len(body), b""

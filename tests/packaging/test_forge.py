@@ -70,7 +70,9 @@ def test_what_the_workflow_builds_installs_and_validates(
     workflow: Mapping[str, Any], root: Path, tmp_path: Path
 ) -> None:
     project = tmp_path / "project"
-    shutil.copytree(root, project, ignore=shutil.ignore_patterns(".[!g]*", ".git", "out", "dist", "__pycache__"))
+    shutil.copytree(
+        root, project, ignore=shutil.ignore_patterns(".[!g]*", ".git", "out", "dist", "target", "__pycache__")
+    )
     build, install = [step["run"] for step in steps(workflow) if "python -m venv" in step.get("run", "")]
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")} | {

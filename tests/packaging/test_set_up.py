@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-LOCKS = ("build.txt", "dev.txt", "runtime.txt")
+LOCKS = ("build.txt", "dev.txt", "native.txt", "runtime.txt")
 
 
 def requirements(lock: Path) -> list[str]:
@@ -46,6 +46,8 @@ def test_the_locks_hold_what_the_project_asks_for(root: Path) -> None:
     groups = project["dependency-groups"]
     developing = {name(one) for one in groups["dev"] if isinstance(one, str)}
     building = set(map(name, groups["build"]))
+    native = tomllib.loads((root / "native/pyproject.toml").read_text(encoding="utf-8"))
+    assert set(map(name, native["dependency-groups"]["wheel"])) <= locked["native.txt"]
     assert needed <= locked["runtime.txt"]
     assert needed | developing | building <= locked["dev.txt"]
     assert building <= locked["build.txt"]
@@ -122,6 +124,18 @@ def test_dev_sets_up_once(clone: Path, tmp_path: Path) -> None:
     assert dev(clone, tmp_path, "run").stderr == ""
 
 
+def test_dev_says_what_setting_up_needs_when_nothing_can_be_installed(clone: Path, tmp_path: Path) -> None:
+    python = clone / "python"
+    installs_nothing = 'case $* in *"pip install"*) echo "pip: no index" >&2; exit 1 ;; esac'
+    python.write_text(f"{python.read_text(encoding='utf-8')}{installs_nothing}\n", encoding="utf-8")
+    done = dev(clone, tmp_path, "run")
+    assert done.returncode == 3
+    assert "pip: no index" in done.stderr
+    assert "setting up needs a package index" in done.stderr
+    assert done.stdout == ""
+    assert "takes a minute or two" in dev(clone, tmp_path, "run").stderr, "it was not set up"
+
+
 @pytest.mark.parametrize(
     ("before", "after", "anew"),
     [
@@ -141,9 +155,45 @@ def test_dev_sets_up_anew_when_what_is_installed_changed(
     assert bool(dev(clone, tmp_path, "run").stderr) == anew
 
 
-def dev(clone: Path, directory: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+BUILDS = "mkdir -p native/target/release; echo built > native/target/release/libpodtrail_native.so"
+FAILS = "echo '   Updating' >&2; echo 'error: failed to fetch: no network' >&2; echo 'Caused by: more' >&2; exit 101"
+
+
+@pytest.mark.parametrize(
+    ("cargo", "said", "installed"),
+    [
+        pytest.param(BUILDS, "a minute or two): done\n", True, id="it can be built"),
+        pytest.param("exit 0", "No such file or directory); Python does its work\n", False, id="another system"),
+        pytest.param(FAILS, "can't be (failed to fetch: no network); Python does its work\n", False, id="it can't"),
+    ],
+)
+def test_dev_builds_the_extension_once_where_cargo_is(
+    clone: Path, tmp_path: Path, cargo: str, said: str, installed: bool
+) -> None:
+    (clone / "native/src").mkdir(parents=True)
+    for source in ("Cargo.toml", "Cargo.lock", "src/lib.rs"):
+        (clone / "native" / source).touch()
+    (tmp_path / "cargo").write_text(f"#!/bin/sh\n{cargo}\n", encoding="utf-8")
+    (tmp_path / "cargo").chmod(0o755)
+    site = clone / ".venv/lib/python3.11/site-packages"
+    path = f"{tmp_path}:{os.environ['PATH']}"
+
+    dev(clone, tmp_path, "run", PATH=path, PODTRAIL_NATIVE="off")
+    site.mkdir(parents=True)
+    first = dev(clone, tmp_path, "run", PATH=path)
+    assert (first.returncode, first.stdout) == (0, f"{clone} run --config pipeline.yaml\n")
+    assert first.stderr.endswith(said)
+    assert first.stderr.count("\n") == 1
+    assert dev(clone, tmp_path, "run", PATH=path).stderr == ""
+    assert [path.name for path in site.iterdir()] == ["podtrail_native.abi3.so"] * installed
+
+    (clone / "native/src/lib.rs").write_text("// changed\n", encoding="utf-8")
+    assert dev(clone, tmp_path, "run", PATH=path).stderr.endswith(said)
+
+
+def dev(clone: Path, directory: Path, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
     command = ["sh", str(clone / "dev"), *arguments]
-    environment = {**os.environ, "PYTHON": str(clone / "python")}
+    environment = {**os.environ, "PYTHON": str(clone / "python"), **environment}
     return subprocess.run(
         command, cwd=directory, env=environment, check=False, capture_output=True, text=True, timeout=10
     )
@@ -210,8 +260,7 @@ def test_ci_lints_and_tests(root: Path) -> None:
     assert script.stat().st_mode & 0o111
     lines = script.read_text(encoding="utf-8").splitlines()
     assert "set -euo pipefail" in lines
-    with_control_plane = next(
-        number for number, line in enumerate(lines) if line.startswith("./dev test -m control_plane")
-    )
+    with_control_plane = lines.index('suite "tests on a control plane" -m control_plane')
     assert lines.index("./dev lint") < lines.index("./dev docs --check") < with_control_plane
-    assert with_control_plane < lines.index('./dev test -m "not control_plane and not node"')
+    assert 'others="not control_plane and not node and not kafka and not prometheus"' in lines
+    assert with_control_plane < lines.index('suite "all other tests" -m "$others"')

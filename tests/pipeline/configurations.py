@@ -170,6 +170,7 @@ CONFIGURATIONS: Mapping[str, Tried] = {
         {
             "memory_limiter": {"check_interval": "1s", "limit_mib": 4000},
             "attributes": {"actions": [{"key": "vip", "action": "delete"}]},
+            "resource": {"attributes": [{"key": "k8s.cluster.name", "value": "eu", "action": "insert"}]},
             "filter": {"traces": {"span": ['attributes["http.route"] == "/b"']}},
             "probabilistic_sampler": {"sampling_percentage": 60},
             "scheduling_metrics": {},

@@ -98,6 +98,21 @@ def test_serves_every_deadline_at_its_own_time_and_in_order() -> None:
     assert len(chain.outbox) == 2
 
 
+def test_what_falls_due_within_a_tick_is_done_at_its_end_at_once() -> None:
+    first, second = Delay(3), Delay(20)
+    chain = ProcessorChain([first, second], Ledger(), tick=10)
+    for now in (0, 4, 7, 8):
+        chain.add(batch_of(), now)
+
+    assert chain.deadline() == 10
+    assert chain.advance(9, 10_000) is False
+    advance(chain, 60)
+
+    assert first.expired_at == [10, 20]
+    assert second.expired_at == [30, 40]
+    assert len(chain.outbox) == 4
+
+
 def test_does_nothing_before_a_deadline() -> None:
     chain = ProcessorChain([Delay(3 * SECOND)], Ledger())
     chain.add(batch_of(), 0)

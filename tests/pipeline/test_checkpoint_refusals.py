@@ -3,11 +3,15 @@
 import itertools
 import json
 import pickle
+import resource
 import threading
 import zlib
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +24,8 @@ from podtrail.component import Ledger, PassingProcessor, Taken
 from podtrail.otlp import Batch
 from podtrail.pipeline.chain import ProcessorChain
 from podtrail.pipeline.checkpoint import Checkpointer, CheckpointError
+from podtrail.pipeline.checkpoint.pickling import stamp_of
+from podtrail.recording import RecordingWriter
 from tests.pipeline.arrivals import arrivals
 from tests.pipeline.configurations import CACHES, FAILED, SOME, Tried, sampler
 from tests.pipeline.interrupted import Run, Told
@@ -103,7 +109,9 @@ def test_a_head_that_is_none_is_refused(head: bytes) -> None:
     refused(sealed(STATE[:at] + len(head).to_bytes(4, "little") + head))
 
 
-@pytest.mark.parametrize("name", ["podtrail.__main__:main", "podtrail.pipeline.chain:ProcessorChain"])
+@pytest.mark.parametrize(
+    "name", ["podtrail.__main__:main", "podtrail.cli:main", "podtrail.pipeline.chain:ProcessorChain"]
+)
 def test_what_is_no_constant_is_never_taken_for_one(name: str) -> None:
     assert name in refused(with_head(constants=[name]))
 
@@ -119,6 +127,37 @@ def test_nothing_but_known_classes_is_ever_made() -> None:
 
     begin = STATE.index(b"\x80\x05")
     assert "is not among its classes" in refused(sealed(STATE[:begin] + pickle.dumps(Harm(), 5)))
+
+
+def forged(body: bytes, *classes: type) -> bytes:
+    """Return a state with this pickle in it, which says that it holds objects of these classes."""
+    state = with_head(classes={f"{cls.__module__}:{cls.__qualname__}": stamp_of(cls) for cls in classes})
+    return sealed(state[: state.index(b"\x80\x05")] + body)
+
+
+def test_what_opens_a_file_is_never_made(tmp_path: Path) -> None:
+    path = tmp_path / "written.otlp"
+    harm = pickle.dumps((1,), 5)[:2] + pickle.dumps(str(path), 2)[2:-1]
+    body = harm[:2] + b"cpodtrail.recording.writer\nRecordingWriter\n" + harm[2:] + b"\x85R."
+    assert "RecordingWriter is nothing of a processor's" in refused(forged(body, RecordingWriter))
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"]r\xff\xff\xff\x94.",
+        b"cbuiltins\nrange\n(J\x00\x00\x00\x00\x8a\x05\x00\x00\x00\x00\x10tR.",
+        b"ccollections\ndeque\n(cbuiltins\nrange\n(J\xff\xff\xff\x7ftRtR.",
+        b"cfractions\nFraction\n(S'1e999999999'\ntR.",
+        b"cbuiltins\nbytearray\n(\x8a\x05\x00\x00\x00\x00\x40tR.",
+    ],
+    ids=["a memo", "a range", "a queue of a range", "a fraction", "zeros"],
+)
+def test_few_bytes_that_ask_for_much_are_refused_at_once(body: bytes) -> None:
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    refused(forged(b"\x80\x05" + body, range, deque, Fraction, bytearray))
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
 
 
 def test_another_configuration_is_refused() -> None:
@@ -193,6 +232,26 @@ def test_a_third_partys_processor_needs_to_do_nothing() -> None:
     assert own is other.more
     assert plain == {"a": (1, {2})}
     assert batches == processor.more[4:]
+
+
+NOTHING = object()
+
+
+def test_a_constant_stays_that_very_object_also_one_that_a_module_has_only_lately(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, second = chain_of(None), chain_of(None)
+    of_first, of_second = Checkpointer(first), Checkpointer(second)
+    of_first.take()
+    late = Node()
+    monkeypatch.setattr(held_trace, "LATE", late, raising=False)
+    processor: Any = first.processors[0]
+    processor.more += [NOTHING, late, Node()]
+    of_second.restore(b"".join(of_first.take()))
+    other: Any = second.processors[0]
+    assert other.more[0] is NOTHING
+    assert other.more[1] is late
+    assert other.more[2] is not late
 
 
 @pytest.mark.parametrize(

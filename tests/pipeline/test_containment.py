@@ -197,7 +197,7 @@ def test_the_same_failure_is_told_of_once_a_minute_and_counted_each_time(
         setting.chain.add(batch_of(), 1)
 
     assert len(lines(caplog)) == 1
-    assert setting.metrics.snapshot()["podtrail_component_failures"] == {"component=moody,pipeline=traces": 500}
+    assert setting.metrics.snapshot()["podtrail_component_failures_total"] == {"component=moody,pipeline=traces": 500}
     assert setting.ledger.dropped == {"processor_error": 500}
 
 

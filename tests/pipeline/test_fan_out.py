@@ -11,6 +11,9 @@ import pytest
 from podtrail.component import Ledger, Processor, Refused, Taken
 from podtrail.component.registry import find
 from podtrail.config.types import DeliverySettings
+from podtrail.durable.log import ArrivalLog
+from podtrail.durable.owed import Owed
+from podtrail.durable.recent import RecentRequests
 from podtrail.otlp import Batch, Group, Status, encode_span, frame, resource_header, scope_header
 from podtrail.pipeline.chain import SLICE_SPANS, ProcessorChain
 from podtrail.pipeline.clock import PipelineClock
@@ -307,5 +310,27 @@ def test_while_the_disk_is_full_nothing_is_taken_and_the_sender_is_told_why(tmp_
                 await made.consumer(batch_of("is not let in"))
             assert made.driver.chain.ledger.received == 1
             made.full = False
+
+    asyncio.run(main())
+
+
+def test_while_the_disk_of_the_log_hangs_the_sender_is_told_so(tmp_path: Path) -> None:
+    async def main() -> None:
+        made = OnDisk(tmp_path)
+        journal = await made.open("pipelines")
+        clock = PipelineClock()
+        nothing: Any = lambda *_: None  # noqa: E731
+        log = ArrivalLog(journal, [made.driver], clock, Owed(), RecentRequests(), nothing, nothing, nothing, nothing)
+        consumer = FanOutConsumer([made.driver], clock, 0.2, receiver="otlp", log=log)
+        with pytest.raises(Refused, match="the log of arrivals could not be written in time: its disk hangs"):
+            await consumer(batch_of("hangs"))
+        made.written.set()
+        await log.idle()
+        assert made.driver.chain.ledger.received == 1  # it was being written: who sends it again is known
+        consumer.shut()
+        with pytest.raises(Refused, match="the pipelines are being swapped"):
+            await consumer(batch_of("comes in a reload"))
+        await made.queue.drain(0)
+        await journal.close()
 
     asyncio.run(main())

@@ -12,7 +12,7 @@ def problems(listening: str, sending: str, exporter: str = "otlp_grpc", **tellin
     """Return what is wrong with a pipeline that listens at `listening` over gRPC and sends to `sending`."""
     pipeline = {"receivers": ["otlp"], "exporters": [exporter]}
     config = {
-        "receivers": {"otlp": {"protocols": {"grpc": {"endpoint": listening}}}},
+        "receivers": {"otlp": {"protocols": {"grpc": {"endpoint": listening, "allow_unauthenticated": True}}}},
         "exporters": {exporter: {"endpoint": sending, **telling}},
         "service": {"pipelines": {"traces": pipeline}},
     }

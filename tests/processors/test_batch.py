@@ -56,6 +56,12 @@ def test_a_batch_leaves_when_it_is_full() -> None:
     assert (batch.deadline(), batch.held(), batch.held_since()) == (None, 0, None)
 
 
+def test_a_verdict_that_waits_is_held_though_no_span_is() -> None:
+    batch = processor(Config())
+    batch.add(Batch([], START, [verdict()]), START + 1)
+    assert (batch.held(), batch.held_since()) == (0, START)
+
+
 def test_the_first_span_inside_waits_no_longer_than_the_timeout() -> None:
     batch = processor(Config())
     batch.add(Batch([group(1, 1)], START), START)
@@ -101,7 +107,7 @@ def test_verdicts_wait_and_leave_with_the_spans_in_order() -> None:
     batch = processor(Config())
     first, second = verdict(), verdict()
     batch.add(Batch((), START, [first]), START)
-    assert batch.held_since() is None
+    assert batch.held_since() == START
     batch.add(Batch([group(1, 1)], START, [second]), START)
     (out,) = batch.expire(START + 200 * MILLISECOND, 1)
     assert out.verdicts == [first, second]

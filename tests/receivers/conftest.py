@@ -17,9 +17,10 @@ from podtrail.otlp import Batch, split
 class Served:
     """What came through a receiver, and where it listens."""
 
-    def __init__(self, protocols: Mapping[str, Any]) -> None:
+    def __init__(self, protocols: Mapping[str, Any], limits: Mapping[str, Any] | None) -> None:
         self.context = Context(id="otlp")
-        self.receiver = FACTORY.create(FACTORY.Config.model_validate({"protocols": protocols}), self.context)
+        written = {"protocols": protocols} | ({} if limits is None else {"client_limits": limits})
+        self.receiver = FACTORY.create(FACTORY.Config.model_validate(written), self.context)
         self.batches: list[Batch] = []
         self.refusal: Refused | None = None
         self.gate: asyncio.Event | None = None
@@ -58,8 +59,15 @@ class Served:
 
 
 @asynccontextmanager
-async def _serving(**protocols: Mapping[str, Any]) -> AsyncIterator[Served]:
-    served = Served({name: {"endpoint": "127.0.0.1:0"} | dict(settings) for name, settings in protocols.items()})
+async def _serving(
+    *,
+    client_limits: Mapping[str, Any] | None = None,
+    authenticators: Mapping[str, Any] | None = None,
+    **protocols: Mapping[str, Any],
+) -> AsyncIterator[Served]:
+    listening = {name: {"endpoint": "127.0.0.1:0"} | dict(settings) for name, settings in protocols.items()}
+    served = Served(listening, client_limits)
+    served.receiver.authenticate_by(authenticators or {})
     async with served.receiver:
         running = asyncio.create_task(served.receiver.run(served))
         try:

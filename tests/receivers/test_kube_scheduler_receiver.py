@@ -20,7 +20,7 @@ from aiohttp import web
 from podtrail_receivers.scheduler import FACTORY
 from pydantic import ValidationError
 
-from podtrail.component import Context, Refused, StartError
+from podtrail.component import Context, Metrics, Refused, StartError
 from podtrail.otlp import Batch, SpanView, split
 from podtrail.reconstruction import read_attempts
 
@@ -108,9 +108,26 @@ def test_a_log_that_is_read_once_gives_every_attempt_that_the_scheduler_counted(
         assert sink.results == counted(leg)
         assert len(set(sink.trace_ids)) == len(sink.trace_ids)
         for result, attempts in counted(leg).items():
-            rebuilt = value(context, "podtrail_receiver_kube_scheduler_attempts", receiver="s", result=result)
+            rebuilt = value(context, "podtrail_receiver_kube_scheduler_attempts_total", receiver="s", result=result)
             assert rebuilt == attempts
         assert value(context, "otelcol_receiver_refused_spans", receiver="s", transport="inprocess") > 0
+
+    asyncio.run(main())
+
+
+def test_two_that_read_logs_of_two_schedulers_count_each_its_own(tmp_path: Path) -> None:
+    (tmp_path / "one.log").write_bytes(log_of("v5-json"))
+    (tmp_path / "other.log").write_bytes(log_of("v2-text"))
+    metrics = Metrics()
+
+    async def main() -> None:
+        for name, leg in (("one", "v5-json"), ("other", "v2-text")):
+            context = Context(id=name, metrics=metrics)
+            await read(Sink(), context, include=[str(tmp_path / f"{name}.log")])
+            for each, of_each in (("one", "v5-json"), (name, leg)):
+                for result, attempts in counted(of_each).items():
+                    total = "podtrail_receiver_kube_scheduler_attempts_total"
+                    assert value(context, total, receiver=each, result=result) == attempts
 
     asyncio.run(main())
 
@@ -146,7 +163,7 @@ def test_a_log_cut_short_by_copy_and_truncate_is_read_on_from_its_beginning(tmp_
             read_so_far = {"receiver": "s", "source": "log"}
 
             def lines_read() -> float:
-                name = "podtrail_receiver_kube_scheduler_lines"
+                name = "podtrail_receiver_kube_scheduler_lines_total"
                 kinds = ("used", "other", "continued", "unknown")
                 return sum(value(context, name, kind=kind, **read_so_far) for kind in kinds)
 
@@ -223,7 +240,9 @@ def test_standard_input_is_read_by_a_running_podtrail(through: str, tmp_path: Pa
     config.write_text(
         "receivers: {scheduler: {kube_scheduler: {log: {include: ['-']}}}}\n"
         f"exporters: {{recording: {{path: {output}}}}}\n"
-        "service: {pipelines: {traces: {receivers: [scheduler], exporters: [recording]}}}\n"
+        "service:\n"
+        "  telemetry: {metrics: {address: 127.0.0.1:0}}\n"
+        "  pipelines: {traces: {receivers: [scheduler], exporters: [recording]}}\n"
     )
     command = [sys.executable, "-m", "podtrail", "run", "--config", str(config), "--exit-when-done"]
     with log.open("rb") as file:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from podtrail_receivers.scheduler import FACTORY
 
-from podtrail.component import Context, GatedPod
+from podtrail.component import Context
 from podtrail.otlp import Batch, SpanView, split
 from podtrail.reconstruction import read_attempts
 
@@ -112,7 +112,7 @@ def populate(cluster: Cluster) -> dict[str, str]:
 )
 def test_what_a_stock_scheduler_does_is_told_while_it_does_it(cluster: Cluster) -> None:
     async def main() -> None:
-        gates: list[GatedPod] = []
+        gates: list[Any] = []
         story, context = Story(), Context(id="s", tell=gates.append)
         log = {"include": [str(cluster.log)]}
         async with beside(cluster, story, context, log=log, watch={}):
@@ -153,7 +153,7 @@ def test_watches_alone_invent_nothing_and_find_every_bound_pod(cluster: Cluster)
 
 
 async def _listed(context: Context) -> None:
-    name = "podtrail_receiver_kube_scheduler_lines"
+    name = "podtrail_receiver_kube_scheduler_lines_total"
     async with asyncio.timeout(DEADLINE):
         while not sum(context.metrics.snapshot().get(name, {}).values()) >= 3:  # noqa: ASYNC110 - lists of 3 resources
             await asyncio.sleep(0.02)

@@ -126,7 +126,7 @@ def test_damage_is_logged_with_its_line_counted_and_read_over(tmp_path: Path, ca
         assert sink.traces == [1, 3]
         assert f"{path}:2: " in caplog.text
         assert f"{path}:4: " in caplog.text
-        failed = context.metrics.snapshot()["podtrail_receiver_failed_requests"]
+        failed = context.metrics.snapshot()["podtrail_receiver_failed_requests_total"]
         assert failed == {"reason=malformed,receiver=f,transport=file": 2}
 
     asyncio.run(main())
@@ -155,7 +155,7 @@ def test_an_invalid_span_is_rejected_alone_and_counted(tmp_path: Path) -> None:
         sink, context = Sink(), Context(id="f")
         await read(sink, context, include=[str(path)])
         assert sink.traces == [1]
-        rejected = context.metrics.snapshot()["podtrail_receiver_rejected_spans"]
+        rejected = context.metrics.snapshot()["podtrail_receiver_rejected_spans_total"]
         assert rejected == {"receiver=f,transport=file": 1}
 
     asyncio.run(main())
@@ -204,8 +204,8 @@ def test_follows_a_growing_file_and_waits_for_the_rest_of_a_line(tmp_path: Path)
         append(path, line(2)[50:], line(3))
         await sink.until([1, 2, 3])
 
-    assert "podtrail_receiver_failed_requests" in (snapshot := follow(play, tmp_path).metrics.snapshot())
-    assert snapshot["podtrail_receiver_failed_requests"] == {}
+    assert "podtrail_receiver_failed_requests_total" in (snapshot := follow(play, tmp_path).metrics.snapshot())
+    assert snapshot["podtrail_receiver_failed_requests_total"] == {}
 
 
 def test_follows_frames_of_protobuf(tmp_path: Path) -> None:

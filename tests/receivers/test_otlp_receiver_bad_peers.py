@@ -50,7 +50,7 @@ async def export(endpoint: str, body: bytes) -> Any:
 
 
 def failed(served: Any, transport: str, reason: str) -> float:
-    count: float = served.metric("podtrail_receiver_failed_requests", transport=transport, reason=reason)
+    count: float = served.metric("podtrail_receiver_failed_requests_total", transport=transport, reason=reason)
     return count
 
 

@@ -126,7 +126,7 @@ def test_a_bad_span_is_rejected_alone_with_a_reason(serving: Any, request_of: An
             assert answer.partial_success.rejected_spans == 1
             assert "trace_id of 15 bytes" in answer.partial_success.error_message
             assert len(served.spans) == 2
-            assert served.metric("podtrail_receiver_rejected_spans", transport="grpc") == 1
+            assert served.metric("podtrail_receiver_rejected_spans_total", transport="grpc") == 1
             assert served.metric("otelcol_receiver_accepted_spans", transport="grpc") == 2
 
     asyncio.run(main())
@@ -138,7 +138,7 @@ def test_undecodable_bytes_are_an_invalid_argument(serving: Any) -> None:
             error = await failure(served["grpc"], b"\x0a\xff\xff")
             assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
             assert Status.FromString(trailers(error)["grpc-status-details-bin"]).code == 3
-            assert served.metric("podtrail_receiver_failed_requests", transport="grpc", reason="malformed") == 1
+            assert served.metric("podtrail_receiver_failed_requests_total", transport="grpc", reason="malformed") == 1
 
     asyncio.run(main())
 

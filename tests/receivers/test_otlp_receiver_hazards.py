@@ -247,7 +247,9 @@ def test_spans_whose_times_tell_no_duration_pass_and_are_counted(serving: Any, r
         async with serving(grpc={}, http={}) as served:
             await send(served, raw)
             assert write_request(served.batches[0].groups) == raw
-            counted = [served.metric("podtrail_receiver_spans_without_duration", transport=t) for t in ("grpc", "http")]
+            counted = [
+                served.metric("podtrail_receiver_spans_without_duration_total", transport=t) for t in ("grpc", "http")
+            ]
             assert sum(counted) == 3
 
     asyncio.run(main())

@@ -201,7 +201,7 @@ def test_a_bomb_is_too_large(serving: Any, encoding: str) -> None:
             assert answer.status == 413
             assert "Retry-After" not in answer.headers
             assert Status.FromString(answer.body).code == 8
-            assert served.metric("podtrail_receiver_failed_requests", transport="http", reason="too_large") == 1
+            assert served.metric("podtrail_receiver_failed_requests_total", transport="http", reason="too_large") == 1
 
     asyncio.run(main())
 

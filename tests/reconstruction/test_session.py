@@ -192,6 +192,37 @@ def test_a_scheduler_that_becomes_leader_is_told_of(runs: Any) -> None:
     assert [*follow(session, coming), *session.drain(coming[-1].at)]
 
 
+def told_by_watches_after(runs: Any, *log: bytes) -> int:
+    """Return how many attempts are told that only watches tell of, after a log that says no more than this."""
+    session = Session(START)
+    for line in log:
+        session.log("log", line, START)
+    coming = [*watched(runs.lines("v5-json.events.jsonl"))]
+    return len([*follow(session, coming), *session.drain(coming[-1].at)])
+
+
+VERBOSE = b'I1121 11:11:59.000000 4385 flags.go:64] FLAG: --v="%d"\n'
+STARTS = b'I1121 11:12:0%d.000000 %d server.go:170] "Starting Kubernetes Scheduler" version="v1.37.1"\n'
+
+
+@pytest.mark.parametrize("verbosity", [2, 5])
+def test_what_happens_after_a_leader_was_killed_is_not_its_own_story(runs: Any, verbosity: int) -> None:
+    waits, leads = elected(1, b"Attempting to acquire leader lease..."), elected(2, b"Successfully acquired lease")
+    assert not told_by_watches_after(runs, VERBOSE % verbosity, STARTS % (0, 4385), waits, leads)
+
+
+def test_a_leader_whose_attempts_have_no_lines_is_told_of_by_watches(runs: Any) -> None:
+    waits, leads = elected(1, b"Attempting to acquire leader lease..."), elected(2, b"Successfully acquired lease")
+    assert told_by_watches_after(runs, VERBOSE % 1, STARTS % (0, 4385), waits, leads)
+
+
+def test_a_scheduler_that_was_a_leader_and_starts_again_is_none_until_it_says_so(runs: Any) -> None:
+    waits, leads = elected(1, b"Attempting to acquire leader lease..."), elected(2, b"Successfully acquired lease")
+    life = VERBOSE % 0, STARTS % (0, 4385), waits, leads
+    assert told_by_watches_after(runs, *life)
+    assert not told_by_watches_after(runs, *life, VERBOSE % 0, STARTS % (3, 4390))
+
+
 def added(at: int) -> dict[str, Any]:
     """Return the event of a Pod's creation in a second after 11:12."""
     meta = {"name": "a", "namespace": "default", "uid": "u-1", "creationTimestamp": f"2026-11-21T11:12:{at:02}Z"}

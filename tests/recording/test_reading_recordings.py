@@ -1,8 +1,10 @@
 """Recordings read: both forms agree, arrivals are as promised, damage costs what it hit and no more."""
 
 import gzip
+import io
 import json
 import os
+import random
 import tracemalloc
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -13,6 +15,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from podtrail.otlp import Group, read_request, write_request
 from podtrail.recording import Damage, Record, RecordingDecoder, RecordingWriter, read_recording
+from podtrail.recording.compressed import Gap, pieces
 
 REAL = Path(__file__).parents[1] / "data" / "recordings"
 NAMES = [f"r{form}{compression}" for form in (".jsonl", ".otlp") for compression in ("", ".gz", ".zst")]
@@ -273,3 +276,13 @@ def test_another_decoder_goes_on_behind_each_record(name: str, damage: bytes, tm
     for at, progress in resumable:
         decoder = RecordingDecoder(str(tmp_path / name), progress)
         assert [*decoder.feed(content[progress.offset :]), *decoder.finish()] == read[at:]
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, zstandard.compress])
+def test_members_that_are_larger_than_what_is_read_at_once_are_followed_by_the_next(
+    compress: Callable[[bytes], bytes],
+) -> None:
+    members = [random.Random(seed).randbytes(150_000) + b"x" * 200_000 for seed in range(4)]
+    told = list(pieces(io.BytesIO(b"".join(map(compress, members)))))
+    assert b"".join(one for one in told if isinstance(one, bytes)) == b"".join(members)
+    assert not [one for one in told if isinstance(one, Gap)]

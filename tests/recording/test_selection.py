@@ -60,6 +60,27 @@ def test_an_attempt_is_meant_that_meets_all_kinds_named(asked: Criteria, *, meet
     assert asked.meets(ATTEMPT.groups()[0]) is meets
 
 
+@pytest.mark.parametrize(
+    ("asked", "meets"),
+    [
+        (criteria(clusters="east"), True),
+        (criteria(clusters="west east", pods="shop/web-0", results=FAILED), True),
+        (criteria(clusters="west"), False),
+        (criteria(clusters="west", pods="shop/web-0"), False),
+        (criteria(clusters="east", pods="shop/web-1"), False),
+        (Criteria(clusters=frozenset({""})), False),
+    ],
+)
+def test_what_says_its_cluster_is_meant_by_it_and_by_all_kinds_named(asked: Criteria, *, meets: bool) -> None:
+    resource = resource_header({"k8s.cluster.name": "east"})
+    assert asked.meets(ATTEMPT.groups()[0]._replace(resource=resource)) is meets
+
+
+def test_what_says_no_cluster_is_meant_by_an_empty_name() -> None:
+    assert Criteria(clusters=frozenset({""})).meets(group(1))
+    assert not criteria(clusters="east").meets(group(1))
+
+
 def test_a_success_is_no_failure() -> None:
     assert not criteria(results=FAILED).meets(MadeAttempt(result="Success").groups()[0])
 

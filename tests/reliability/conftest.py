@@ -85,11 +85,17 @@ class Backend:
         """Other than OK: what it says instead of taking anything."""
         self.seconds = 0.0
         """How long it takes over a request."""
-        self.came: Spans = Counter()
+        self._came: Spans = Counter()
         self.sequence: list[bytes] = []
         """The ids of all spans in the order in which they came."""
         self.port = 0
         self._lock = threading.Lock()
+
+    @property
+    def came(self) -> Spans:
+        """The spans that have come by now."""
+        with self._lock:
+            return Counter(self._came)
 
     def export(self, raw: bytes, context: grpc.ServicerContext) -> bytes:
         while not self.open.wait(0.02):
@@ -101,7 +107,7 @@ class Backend:
             context.abort(self.status, "told to")
         with self._lock:
             came = in_order(ExportTraceServiceRequest.FromString(raw))
-            self.came.update(came)
+            self._came.update(came)
             self.sequence += came
         return ExportTraceServiceResponse().SerializeToString()
 

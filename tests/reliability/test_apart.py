@@ -116,3 +116,31 @@ def test_a_job_over_recordings_waits_for_a_slow_exporter_and_loses_nothing(
     for exporter in exporters:
         assert process.line(f"stopped: {exporter}: 300 received = 300 delivered")
     assert stalled.came == healthy.came == sum(map(ids, requests), start=Counter())
+
+
+@pytest.mark.parametrize("processors", [{}, KEEP_ALL], ids=["nothing between", "a sampler between"])
+def test_what_is_to_be_on_disk_is_never_dropped_beside_another_but_refused(
+    start: Any, sender: Any, stalled: Any, healthy: Any, until: Any, processors: Config
+) -> None:
+    kept = SMALL | {"storage": "file_storage"}
+    exporters = {"otlp_grpc/other": otlp_exporter(stalled.port, timeout="200ms", sending_queue=kept)}
+    exporters["otlp_grpc/healthy"] = otlp_exporter(healthy.port)
+    config = configuration(exporters, processors)
+    config["extensions"] = {"file_storage": {"directory": "store", "create_directory": True}}
+    config["service"]["extensions"] = ["file_storage"]
+    process = start(config)
+    here: Sender = sender(process)
+    waiting: list[Any] = []
+    while len(waiting) < 2:
+        sent = here.next()
+        answer = here.send(sent)
+        if not answer.taken:
+            assert answer.code is grpc.StatusCode.UNAVAILABLE
+            assert "the sending queue of otlp_grpc/other is full" in answer.details
+            waiting.append(sent)
+    stalled.open.set()
+    here.send_again_until_taken(waiting)
+    until(lambda: healthy.came == stalled.came == here.acknowledged)
+    process.tell(signal.SIGTERM)
+    assert process.end() == 0
+    assert "dropped" not in process.log

@@ -98,7 +98,7 @@ def test_behind_what_holds_spans_the_loss_is_counted_and_said(
     here: Sender = sender(process)
 
     def lost() -> float:
-        return float(metrics(page).get('podtrail_dropped_spans{exporter="otlp_grpc",reason="queue_full"}', 0))
+        return float(metrics(page).get('podtrail_dropped_spans_total{exporter="otlp_grpc",reason="queue_full"}', 0))
 
     sent = 0
     while not lost():

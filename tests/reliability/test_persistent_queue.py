@@ -81,7 +81,7 @@ def test_who_is_told_to_stop_leaves_the_rest_on_disk_and_waits_for_no_backend(
     process.tell(signal.SIGTERM)
     assert process.end() == 0
     assert time.monotonic() - began < 8  # a queue in memory is given 10 s
-    process.line("10000 spans stay in its queue on disk, and are sent after the next start")
+    process.line("10000 spans stay in its queue on disk, and are sent when it starts with this sending_queue::storage")
     process.line("10000 received = 10000 in queue")
     assert "dropped" not in process.log
 
@@ -272,6 +272,38 @@ def test_a_reload_moves_nothing_twice_and_opens_no_queue_twice(
     assert process.end() == 0
     assert stalled.sequence == numbered(21, 10)
     process.line('stopped: otlp_grpc/backup: 210 received = 210 delivered"')
+
+
+def test_a_reload_that_the_disk_lets_neither_succeed_nor_be_undone_goes_on_when_the_disk_does(
+    start: Start, configure: Any, sender: Any, stalled: Backend, until: Any, tmp_path: Path
+) -> None:
+    down(stalled)
+    store, away = tmp_path / "store", tmp_path / "away"
+    config = persistent(stalled, store)
+    process = start(config).ready()
+    sending = sender(process)
+    for _ in range(20):
+        assert sending.send(sending.next(10)).taken
+    store.rename(away)
+    store.touch()
+    config["exporters"]["otlp_grpc/backup"]["sending_queue"]["queue_size"] = 123_456_789
+    configure(config)
+    process.tell(signal.SIGHUP)
+    process.line("SIGHUP: the new configuration can't start, going back: .*store")
+    process.line("SIGHUP: the old configuration can't start either, senders wait meanwhile: .*store")
+    sent = sending.next(10)
+    answer = sending.send(sent)
+    assert (answer.code, answer.details) == (grpc.StatusCode.UNAVAILABLE, "the pipelines are being swapped")
+    store.unlink()
+    away.rename(store)
+    process.line("SIGHUP: the old configuration runs on")
+    assert sending.send(sent).taken
+    up(stalled)
+    until(lambda: len(stalled.sequence) >= 210)
+    process.tell(signal.SIGTERM)
+    assert process.end() == 0
+    assert stalled.sequence == numbered(21, 10)
+    process.line("stopped: otlp_grpc/backup: 210 received = 210 delivered")
 
 
 @pytest.mark.parametrize("gone", ["exporter", "storage"])

@@ -75,8 +75,21 @@ def test_memory_descriptors_and_threads_that_grow_in_the_second_half_of_a_life_a
     stage: tuple[Clients, Backend, Lives],
 ) -> None:
     deliver(stage[1], stage[2], KEPT, 0, 1)
-    stage[2].all[0].samples = [Sample(at, (100 + 3 * at) * MIB, 20 + 2 * at, 10 + at, MIB) for at in range(20)]
+    stage[2].all[0].samples = [Sample(at, (100 + 6 * at) * MIB, 20 + 2 * at, 10 + at, MIB) for at in range(20)]
     assert failed(stage) == ["memory, in the second half of a life", "descriptors, likewise", "threads, likewise"]
+
+
+def test_of_a_long_life_what_allocators_take_at_its_beginning_is_no_leak(
+    stage: tuple[Clients, Backend, Lives],
+) -> None:
+    deliver(stage[1], stage[2], KEPT, 0, 1)
+    short, long = stage[2].all[0], Life(stage[2].all[0].process, 0.0)
+    stage[2].all.append(long)
+    short.samples = [Sample(20.0 * at, (100 + 2 * at) * MIB, 20, 10, MIB) for at in range(20)]
+    long.samples = [Sample(20.0 * at, (100 + min(at, 36)) * MIB, 20, 10, MIB) for at in range(90)]
+    assert failed(stage) == []
+    long.samples = [Sample(20.0 * at, (100 + at // 3) * MIB, 20, 10, MIB) for at in range(90)]
+    assert failed(stage) == ["memory, once a life is 12 min old"]
 
 
 def test_an_error_in_the_log_is_told(stage: tuple[Clients, Backend, Lives], tmp_path: Path) -> None:

@@ -11,9 +11,10 @@ from typing import Any
 import grpc
 import pytest
 
-from tests.reliability.conftest import Answer, Backend, Sender, configuration, otlp_exporter
+from tests.reliability.conftest import Answer, Backend, Config, Sender, configuration, otlp_exporter
 
 MIB = 1 << 20
+SAMPLER = {"tail_sampling": {"decision_wait": "100ms", "policies": [{"name": "all", "type": "always_sample"}]}}
 
 
 @pytest.fixture
@@ -28,10 +29,12 @@ def volume(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
+@pytest.mark.parametrize("queue", [{}, {"storage": "file_storage"}], ids=["durable", "both"])
+@pytest.mark.parametrize("processors", [{}, SAMPLER], ids=["plain", "sampled"])
 def test_a_store_that_filled_its_volume_goes_on_when_all_is_delivered_and_delivers_nothing_twice(
-    start: Any, sender: Any, stalled: Backend, until: Any, volume: Path
+    queue: Config, processors: Config, start: Any, sender: Any, stalled: Backend, until: Any, volume: Path
 ) -> None:
-    config = configuration({"otlp_grpc": otlp_exporter(stalled.port)})
+    config = configuration({"otlp_grpc": otlp_exporter(stalled.port, sending_queue=queue)}, processors)
     config["extensions"] = {"file_storage": {"directory": str(volume / "store"), "create_directory": True}}
     config["service"]["extensions"] = ["file_storage"]
     config["service"]["pipelines"]["traces"]["durable"] = "file_storage"

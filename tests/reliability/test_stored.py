@@ -173,40 +173,85 @@ def replace(path: Path) -> None:
     path.write_bytes(b"#!/bin/sh\necho this is no segment\n" * 20)
 
 
+def first(here: Stage) -> Path:
+    """Return the oldest segment: of a queue what is sent first, of a log what its checkpoint has as well."""
+    return segments(here)[0]
+
+
+def last(here: Stage) -> Path:
+    """Return the newest segment, the log's where there is one: nothing else has what is in it."""
+    return segments(here)[-1]
+
+
 @EACH
+@pytest.mark.parametrize("damaged", [first, last], ids=["first", "last"])
 @pytest.mark.parametrize("damage", [flip, tear, replace, Path.unlink], ids=["flipped", "torn", "foreign", "missing"])
 def test_of_a_damaged_file_what_can_be_read_is_used_and_the_start_goes_on(
-    setting: Setting, damage: Any, tmp_path: Path
+    setting: Setting, damaged: Any, damage: Any, tmp_path: Path
 ) -> None:
     async def main() -> None:
         async with stage(setting, tmp_path) as here:
-            here.recorder.refusing = True
-            requests: list[Request] = []
-            for _ in range(2):
-                life = await here.start()
-                requests += here.requests(SOME)
-                assert set(await here.send(life, requests[-SOME:])) == {Outcome.TAKEN}
-                await ended(life, signal.SIGKILL)
-            found = segments(here)
-            damage(found[0])
-            here.recorder.refusing = False
-            life = await here.start()
-            new = here.requests(SOME)
-            assert set(await here.send(life, new)) == {Outcome.TAKEN}, life.said
-            closing = here.client.closing()
-            await here.send_until_taken(life, closing)
-            # Of a trace that began in what can't be read the rest is decided alone.
-            complete = {id for request in new for trace, id in request.spans if trace.sent[0] == id}
-            await here.comes(complete & here.kept(new))
-            assert await ended(life) == 0, life.said
+            requests = await killed_twice(here)
+            damage(damaged(here))
+            life, sent = await goes_on(here, requests)
             if damage is not Path.unlink:
                 assert "damage" in life.said or "can't be read" in life.said or "set aside" in life.said
-            if damage in (flip, tear):
-                readable = here.kept(requests[SOME:]) | here.kept(requests[: SOME // 4])
-                assert len(here.recorder.ids & readable) > len(readable) // 2
+            missing = here.kept(sent) - here.recorder.ids
+            if damaged is first and setting is DURABLE:
+                assert not missing
+            elif damage in (flip, tear):
+                assert any(missing <= touched(request) for request in requests)
             assert await ended(await here.start()) == 0
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("setting", [DURABLE, BOTH], ids=lambda setting: setting.storage)
+@pytest.mark.parametrize("damage", [flip, tear, replace, Path.unlink], ids=["flipped", "torn", "foreign", "missing"])
+def test_a_damaged_checkpoint_costs_no_span(setting: Setting, damage: Any, tmp_path: Path) -> None:
+    async def main() -> None:
+        async with stage(setting, tmp_path) as here:
+            requests = await killed_twice(here)
+            (checkpoint,) = here.store.rglob("*.state")
+            damage(checkpoint)
+            life, sent = await goes_on(here, requests)
+            if damage is not Path.unlink:
+                assert "is damaged; it is moved to" in life.said
+            assert here.kept(sent) <= here.recorder.ids
+
+    asyncio.run(main())
+
+
+async def killed_twice(here: Stage) -> list[Request]:
+    """Have two lives take requests, deliver nothing and be killed; return the requests."""
+    here.recorder.refusing = True
+    requests: list[Request] = []
+    for _ in range(2):
+        life = await here.start()
+        requests += here.requests(SOME)
+        assert set(await here.send(life, requests[-SOME:])) == {Outcome.TAKEN}
+        await ended(life, signal.SIGKILL)
+    here.recorder.refusing = False
+    return requests
+
+
+async def goes_on(here: Stage, requests: Sequence[Request]) -> tuple[Life, Sequence[Request]]:
+    """See that podtrail starts, takes and delivers; return its life, which is over, and all that was ever sent."""
+    life = await here.start()
+    new = here.requests(SOME)
+    assert set(await here.send(life, new)) == {Outcome.TAKEN}, life.said
+    closing = here.client.closing()
+    await here.send_until_taken(life, closing)
+    # Of a trace that began in what can't be read the rest is decided alone.
+    complete = {id for request in new for trace, id in request.spans if trace.sent[0] == id}
+    await here.comes(complete & here.kept(new))
+    assert await ended(life) == 0, life.said
+    return life, [*requests, *new, *closing]
+
+
+def touched(request: Request) -> set[bytes]:
+    """Return the spans of all traces that a request has some of."""
+    return {id for trace, _ in request.spans for id in trace.sent}
 
 
 @EACH

@@ -1,5 +1,6 @@
 """An OpenTelemetry collector for tests: what it took, and how it hangs together."""
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import grpc
@@ -16,6 +17,8 @@ class Collector:
     def __init__(self) -> None:
         self.spans: list[Span] = []
         self.resources: list[dict[str, str]] = []
+        self.taken: list[tuple[dict[str, str], Sequence[Span]]] = []
+        """Each resource, as often as it came, with the spans that came under it."""
         self._server = grpc.server(ThreadPoolExecutor(2))
         handler = grpc.unary_unary_rpc_method_handler(
             self._export,
@@ -29,9 +32,11 @@ class Collector:
 
     def _export(self, request: ExportTraceServiceRequest, _: grpc.ServicerContext) -> ExportTraceServiceResponse:
         for resource in request.resource_spans:
-            self.resources.append({each.key: each.value.string_value for each in resource.resource.attributes})
+            told = {each.key: each.value.string_value for each in resource.resource.attributes}
+            self.resources.append(told)
             for scope in resource.scope_spans:
                 self.spans += scope.spans
+                self.taken.append((told, scope.spans))
         return ExportTraceServiceResponse()
 
     def stop(self) -> None:

@@ -29,6 +29,8 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from tests.free_ports import free_ports
+
 PODTRAIL = Path(sys.executable).parent / "podtrail"
 TRACES = "opentelemetry.proto.collector.trace.v1.TraceService"
 PATIENCE = 30.0
@@ -281,16 +283,14 @@ def black_hole() -> Iterator[int]:
 
 @pytest.fixture
 def free_port() -> Callable[[], int]:
-    """Return a function that returns a port that was free a moment ago, another at each call."""
+    """Return a function that returns a port that stays free, another at each call."""
     given: set[int] = set()
 
     def pick() -> int:
-        while True:
-            with socket.create_server(("127.0.0.1", 0)) as listener:
-                port: int = listener.getsockname()[1]
-            if port not in given:
-                given.add(port)
-                return port
+        while (port := free_ports(1)[0]) in given:
+            pass
+        given.add(port)
+        return port
 
     return pick
 

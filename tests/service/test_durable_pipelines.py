@@ -3,6 +3,8 @@
 import copy
 import json
 import signal
+import socket
+import time
 import urllib.request
 from collections import Counter
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 from opentelemetry.sdk.trace.export import SpanExportResult
 
+from podtrail.service.service import SHUTDOWN_SECONDS
 from tests.service.conftest import PATIENCE
 from tests.service.test_reload import keeping, reload
 
@@ -103,6 +106,44 @@ def test_what_left_after_the_last_request_is_not_delivered_again(
     assert Counter(len(spans) for spans in kept().values()) == {3: 4}
 
 
+def test_a_start_without_a_checkpoint_says_what_is_no_longer_remembered(
+    start: Any,
+    send: Any,
+    durable: Config,
+    kept: Any,
+    until: Any,
+    sampler: Any,
+    metrics: Any,
+    free_port: Any,
+    tmp_path: Path,
+) -> None:
+    page = free_port()
+    durable["service"]["telemetry"] = {"metrics": {"address": f"127.0.0.1:{page}"}}
+    config = keeping(durable, sampler("1s"))
+    missing = 'otelcol_extension_file_storage_missing_checkpoints{extension="file_storage"}'
+
+    def lose_checkpoint() -> None:
+        for state in (tmp_path / "store/pipelines").glob("*.state"):
+            state.unlink()
+
+    process = start(config)
+    send(process.port(), traces=4)
+    until(lambda: len(kept()) == 4)
+    kill(process)
+    lose_checkpoint()
+    process = start(config).ready()  # all of the log is there
+    assert metrics(page)[missing] == 0
+    assert not any("there is no checkpoint" in line for line in process.lines)
+    send(process.port(), traces=2)
+    kill(process)
+    lose_checkpoint()
+    min((tmp_path / "store/pipelines").glob("*.otlp")).unlink()  # as it is once a checkpoint has made room
+    process = start(config).ready()
+    process.line(r"there is no checkpoint, .*what was decided before 20\d\d-\S+Z is not remembered")
+    assert metrics(page)[missing] == 1
+    stop(process)
+
+
 def test_a_stopped_process_leaves_undecided_traces_to_the_next(
     start: Any, send: Any, durable: Config, kept: Any, decide: Any
 ) -> None:
@@ -110,9 +151,44 @@ def test_a_stopped_process_leaves_undecided_traces_to_the_next(
     send(process.port(), traces=6)
     stop(process)
     assert process.line("18 undecided spans and 0 to be delivered stay in the store")
+    assert process.line("stopped: file: 18 received = 18 kept for the next start")
     assert kept() == {}
     decide(durable)
     assert len(kept()) == 6
+
+
+def silent_backend(config: Config, port: int, timeout: str) -> Config:
+    changed = copy.deepcopy(config)
+    changed["processors"], changed["service"]["pipelines"]["traces"]["processors"] = {}, []
+    changed["exporters"] = {"otlp_grpc": {"endpoint": f"http://127.0.0.1:{port}", "timeout": timeout}}
+    changed["service"]["pipelines"]["traces"]["exporters"] = ["otlp_grpc"]
+    return changed
+
+
+def test_a_stop_waits_for_no_backend_that_is_down(start: Any, send: Any, durable: Config, free_port: Any) -> None:
+    process = start(silent_backend(durable, free_port(), "1s"))
+    send(process.port(), traces=6)
+    process.line("cannot deliver, trying again")
+    told = time.monotonic()
+    stop(process)
+    assert time.monotonic() - told < SHUTDOWN_SECONDS - 2  # a queue in memory is given all of it
+    assert process.line("0 undecided spans and 18 to be delivered stay in the store")
+    assert process.line("stopped: otlp_grpc: 18 received = 18 in queue")
+
+
+def test_a_second_signal_costs_nothing_that_is_in_the_store(
+    start: Any, send: Any, durable: Config, black_hole: int, backend: Any
+) -> None:
+    process = start(silent_backend(durable, black_hole, "1h"))
+    send(process.port(), traces=6)
+    process.tell(signal.SIGTERM)
+    process.line("SIGTERM: stopping")
+    process.tell(signal.SIGTERM)
+    assert process.end(SHUTDOWN_SECONDS - 2) == 0
+    assert process.line("stopped at once, nothing is lost")
+    process = start(silent_backend(durable, backend.port, "5s"))
+    assert backend.spans(at_least=18) == 18
+    stop(process)
 
 
 def test_the_policies_of_the_new_configuration_judge_what_the_old_one_held(
@@ -273,18 +349,134 @@ def test_a_reload_does_not_go_on_in_a_folder_that_holds_something(
     process = start(durable)
     send(process.port(), traces=6)
     kill(process)
-    elsewhere = copy.deepcopy(durable)
-    elsewhere["extensions"]["file_storage"]["directory"] = "elsewhere"
-    process = start(elsewhere)
+    process = start(fleeting(durable))
     send(process.port(), traces=2)
     configure(durable)
     reload(process, "going back: .*holds what an earlier podtrail has left")
     send(process.port(), traces=3)
-    kill(process)
-    decide(elsewhere)
+    stop(process)
     assert len(kept()) == 5
     decide(durable)
     assert len(kept()) == 11
+
+
+def elsewhere(config: Config) -> Config:
+    changed = copy.deepcopy(config)
+    changed["extensions"]["file_storage"]["directory"] = "elsewhere"
+    return changed
+
+
+def in_another_storage(config: Config) -> Config:
+    changed = copy.deepcopy(config)
+    changed["extensions"]["file_storage/other"] = {"directory": "elsewhere", "create_directory": True}
+    changed["service"]["extensions"] = ["file_storage", "file_storage/other"]
+    changed["service"]["pipelines"]["traces"]["durable"] = "file_storage/other"
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("moved", "key"),
+    [(elsewhere, "extensions::file_storage::directory"), (in_another_storage, "service::pipelines::traces::durable")],
+)
+def test_a_reload_leaves_what_is_on_disk_where_it_is(
+    moved: Any, key: str, start: Any, configure: Any, send: Any, durable: Config, kept: Any, decide: Any, tmp_path: Path
+) -> None:
+    process = start(durable)
+    send(process.port(), traces=6)
+    configure(moved(durable))
+    reload(process, "nothing changed, the new configuration can't be used")
+    assert process.line(
+        rf"{key}: what is kept in file_storage \({tmp_path}/store\) can't go on in .*{tmp_path}/elsewhere"
+    )
+    assert not (tmp_path / "elsewhere").exists()
+    kill(process)
+    decide(durable)
+    assert len(kept()) == 6
+
+
+def test_a_reload_that_would_make_it_durable_and_fails_leaves_nothing_that_is_delivered_again(
+    start: Any, configure: Any, send: Any, durable: Config, kept: Any, decide: Any, tmp_path: Path
+) -> None:
+    process = start(fleeting(durable))
+    send(process.port(), traces=6)
+    changed = copy.deepcopy(durable)
+    changed["service"]["pipelines"]["traces"]["receivers"] = ["otlp", "otlp/taken"]
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        endpoint = f"127.0.0.1:{taken.getsockname()[1]}"
+        changed["receivers"]["otlp/taken"] = {"protocols": {"grpc": {"endpoint": endpoint}}}
+        configure(changed)
+        reload(process, "going back: .*can't listen on")
+    assert not [*(tmp_path / "store" / "pipelines").iterdir()]
+    said = len(process.lines)
+    configure(durable)
+    process.tell(signal.SIGHUP)
+    assert process.line("SIGHUP: reloaded", after=said)
+    kill(process)
+    decide(durable)
+    assert Counter(len(spans) for spans in kept().values()) == {3: 6}
+
+
+def without_storage(config: Config) -> Config:
+    changed = fleeting(config)
+    del changed["extensions"], changed["service"]["extensions"]
+    return changed
+
+
+@pytest.mark.parametrize("runs_on", [False, True])
+@pytest.mark.parametrize("ended", [fleeting, without_storage])
+def test_a_reload_that_would_end_it_and_fails_costs_nothing_of_what_is_undecided_and_owed(
+    ended: Any,
+    runs_on: bool,
+    start: Any,
+    configure: Any,
+    send: Any,
+    durable: Config,
+    backend: Any,
+    sampler: Any,
+    free_port: Any,
+    tmp_path: Path,
+) -> None:
+    included = tmp_path / "in.jsonl"
+    included.touch()
+    config = keeping(durable, sampler("1s"))
+    config["receivers"]["otlp_json_file"] = {"include": [included.name]}
+    config["exporters"] = {"otlp_grpc": {"endpoint": f"http://127.0.0.1:{free_port()}"}}
+    config["service"]["pipelines"]["traces"].update(receivers=["otlp", "otlp_json_file"], exporters=["otlp_grpc"])
+    process = start(config)
+    send(process.port(), traces=6)
+    process.line("cannot deliver")
+    configure(keeping(config, sampler("1h")))
+    reload(process, "SIGHUP: reloaded")
+    send(process.port(), traces=4)
+    changed = ended(keeping(config, sampler("1h")))
+    changed["receivers"]["otlp_json_file"]["include"] = ["gone.jsonl"]
+    included.unlink()
+    configure(changed)
+    reload(process, "the old configuration can't start either")
+    if runs_on:
+        included.touch()
+        process.line("the old configuration runs on")
+    kill(process)
+    included.touch()
+    config["exporters"]["otlp_grpc"]["endpoint"] = f"http://127.0.0.1:{backend.port}"
+    process = start(config)
+    assert backend.spans(18) == 18
+    stop(process)
+    assert process.line("stopped: otlp_grpc: 30 received = 18 delivered [+] 12 kept for the next start")
+
+
+@pytest.mark.parametrize("ended", [fleeting, without_storage])
+def test_a_reload_that_ends_it_leaves_nothing_that_is_delivered_again(
+    ended: Any, start: Any, configure: Any, send: Any, durable: Config, tmp_path: Path
+) -> None:
+    process = start(durable)
+    send(process.port(), traces=2)
+    configure(ended(durable))
+    reload(process, "SIGHUP: reloaded")
+    assert not [*(tmp_path / "store" / "pipelines").iterdir()]
+    kill(process)
+    process = start(durable)
+    assert process.line("nothing to recover")
 
 
 def test_a_reload_goes_on_with_the_same_log(
@@ -316,18 +508,35 @@ def test_a_reload_that_changes_the_storage_keeps_what_is_in_memory(
 
 
 def test_a_reload_can_end_it_and_begin_it_again(
-    start: Any, configure: Any, send: Any, durable: Config, kept: Any, decide: Any, sampler: Any
+    start: Any, configure: Any, send: Any, durable: Config, kept: Any, decide: Any, tmp_path: Path
 ) -> None:
     process = start(durable)
     send(process.port(), traces=2)
     configure(fleeting(durable))
     reload(process, "SIGHUP: reloaded")
+    assert not [*(tmp_path / "store" / "pipelines").iterdir()]
+    assert "nothing uses" not in process.log
     configure(durable)
     reload(process, "SIGHUP: reloaded")
     send(process.port(), traces=3)
     kill(process)
     decide(durable)
     assert Counter(len(spans) for spans in kept().values()) == {3: 5}
+
+
+def test_a_store_that_no_pipeline_is_durable_by_any_more_is_named_with_what_brings_it_back(
+    start: Any, send: Any, durable: Config, tmp_path: Path
+) -> None:
+    process = start(durable)
+    send(process.port(), traces=2)
+    stop(process)
+    process = start(fleeting(durable))
+    folder = tmp_path / "store" / "pipelines"
+    assert process.line(
+        rf"{folder.relative_to(tmp_path)} holds [0-9]+ bytes that nothing uses: whose it was is not configured or not "
+        "stored any more. To have them sent, restart podtrail with durable: file_storage in the pipeline that had it; "
+        "if they are not wanted, remove the folder"
+    )
 
 
 def test_who_exits_when_done_decides_all(start: Any, durable: Config, kept: Any, tmp_path: Path) -> None:

@@ -173,9 +173,9 @@ def test_a_request_that_a_processor_fails_on_gets_an_answer_that_is_not_repeated
 
     told = metrics(page(configuration))
     assert told['podtrail_ledger_spans{exporter="file",term="missing"}'] == 0
-    assert told['podtrail_dropped_spans{exporter="file",reason="processor_error"}'] == 12
+    assert told['podtrail_dropped_spans_total{exporter="file",reason="processor_error"}'] == 12
     assert told['otelcol_receiver_accepted_spans{receiver="otlp",transport="grpc"}'] == 6
-    assert told['podtrail_component_failures{component="moody",pipeline="traces"}'] == 2
+    assert told['podtrail_component_failures_total{component="moody",pipeline="traces"}'] == 2
     process.tell(signal.SIGTERM)
     assert process.end() == 0
     (line,) = entries(process)
@@ -191,7 +191,7 @@ def test_an_expiry_that_always_fails_neither_spins_nor_floods_and_the_end_counts
     process = start(configuration, **theirs)
     assert send(process.port()) is SpanExportResult.SUCCESS
 
-    failures = 'podtrail_component_failures{component="moody",pipeline="traces"}'
+    failures = 'podtrail_component_failures_total{component="moody",pipeline="traces"}'
     until(lambda: metrics(page(configuration)).get(failures, 0) >= 2)
 
     assert metrics(page(configuration))[failures] <= 3
@@ -258,7 +258,7 @@ def test_an_exporter_that_fails_or_answers_nonsense_loses_its_batch_and_says_so(
     def dropped() -> list[float]:
         told = metrics(page(configuration))
         ids = ("moody/raises", "moody/none")
-        return [told.get(f'podtrail_dropped_spans{{exporter="{id}",reason="permanent"}}', 0) for id in ids]
+        return [told.get(f'podtrail_dropped_spans_total{{exporter="{id}",reason="permanent"}}', 0) for id in ids]
 
     until(lambda: dropped() == [3, 3])
     process.tell(signal.SIGTERM)

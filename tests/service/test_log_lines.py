@@ -8,8 +8,12 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 import grpc
+
+from podtrail.otlp import write_request
+from podtrail.testing.attempts import MadeAttempt
 
 TLS = Path(__file__).parents[1] / "data" / "tls"
 TRACES = "opentelemetry.proto.collector.trace.v1.TraceService"
@@ -91,3 +95,25 @@ def test_libraries_and_python_itself_speak_in_records() -> None:
     assert "KeyError: 'finalizer'" in finalizer["stacktrace"]
     assert thread["msg"] == "a thread failed: theirs"
     assert "KeyError: 'thread'" in thread["stacktrace"]
+
+
+def test_a_tree_of_spans_is_lines_in_the_console_log_and_what_spans_say_makes_none(start: Any) -> None:
+    process = start(
+        {
+            "receivers": {"otlp": {"protocols": {"http": {"endpoint": "127.0.0.1:0"}}}},
+            "exporters": {"debug": {"verbosity": "detailed"}},
+            "service": {
+                "telemetry": {"metrics": {"level": "none"}, "logs": {"encoding": "console"}},
+                "pipelines": {"traces": {"receivers": ["otlp"], "exporters": ["debug"]}},
+            },
+        }
+    ).ready()
+    port = int(process.line(r"listening on [^ ]*:(\d+) \(http\)")[1])
+    hostile = "\n00:00:00.000 error  forged: line\x1b[2J"
+    body = write_request(MadeAttempt(attributes={"said": hostile}).groups())
+    request = Request(f"http://127.0.0.1:{port}/v1/traces", body, {"Content-Type": "application/x-protobuf"})
+    with urlopen(request, timeout=30) as answer:
+        assert answer.status == 200
+    process.line(r"^Trace ID: [0-9a-f]{32}$")
+    process.line(r"^  SchedulePod  9 ms$")
+    process.line(r"^         -> said: Str\(.*forged: line.*\)$")

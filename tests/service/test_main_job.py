@@ -49,6 +49,24 @@ def test_it_sums_up_when_the_workload_is_through_and_serves_the_page_until_ctrl_
     assert "Traceback" not in process.log
 
 
+def test_what_is_summed_up_is_all_that_was_decided(start: Any, elsewhere: list[str], tmp_path: Path) -> None:
+    process = start(PIPELINE, *elsewhere, "--set", "processors.batch.timeout=2s")
+    told = process.line(r"^Traces +([\d,]+) ")[1]
+    process.tell(signal.SIGINT)
+    assert process.end() == 0
+    decisions = (tmp_path / "out" / "decisions.jsonl").read_text(encoding="utf-8").splitlines()
+    assert int(told.replace(",", "")) == len(decisions)
+
+
+def test_a_page_on_a_port_that_the_system_chose_is_named_by_that_port(
+    start: Any, elsewhere: list[str], get: Any
+) -> None:
+    process = start(PIPELINE, *elsewhere, "--set", "extensions.viewer.endpoint=127.0.0.1:0")
+    named = process.line(r"^Page +(http://127.0.0.1:[1-9]\d*/) +serving")[1]
+    assert process.line(r"^Waiting .* --endpoint (\S+)")[1] == named
+    assert get(named)[0] == 200
+
+
 def test_with_exit_when_done_both_exporters_have_delivered_all_that_was_kept(
     start: Any, elsewhere: list[str], kept: Any, tmp_path: Path
 ) -> None:

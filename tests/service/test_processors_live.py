@@ -32,7 +32,7 @@ def test_attempts_are_counted_spans_filtered_attributes_set_and_what_is_left_is_
     process = start(otlp_to_file)
     assert send(process.port(), traces=4, spans=3) is SpanExportResult.SUCCESS
     told = metrics(page)
-    assert told['podtrail_scheduling_attempts{profile="",result=""}'] == 4
+    assert told['podtrail_scheduling_attempts_total{profile="",result=""}'] == 4
     assert told['podtrail_scheduling_attempt_duration_seconds_count{profile="",result=""}'] == 4
     assert told['otelcol_processor_filter_spans_filtered{filter="filter"}'] == 8
     assert told['podtrail_ledger_spans{exporter="file",term="missing"}'] == 0

@@ -2,6 +2,7 @@
 
 import copy
 import signal
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -227,9 +228,19 @@ def test_a_source_that_was_refused_goes_on_when_a_reload_lifts_the_limit(
     assert process.line("stopped: file: 180 received = 180 delivered")
 
 
-def test_reloads_under_load_lose_nothing_and_refuse_nobody(
-    start: Any, configure: Any, send: Any, otlp_to_file: dict[str, Any], sampler: Any, occupied: int, kept: Any
+def test_reloads_under_load_lose_nothing_and_refuse_nobody_and_the_ledger_is_even_throughout(
+    start: Any,
+    configure: Any,
+    send: Any,
+    otlp_to_file: dict[str, Any],
+    sampler: Any,
+    occupied: int,
+    kept: Any,
+    free_port: Any,
+    metrics: Any,
 ) -> None:
+    page = free_port()
+    otlp_to_file["service"]["telemetry"] = {"metrics": {"address": f"127.0.0.1:{page}"}}
     process = start(otlp_to_file)
     port = process.port()
     unusable = copy.deepcopy(otlp_to_file)
@@ -250,8 +261,15 @@ def test_reloads_under_load_lose_nothing_and_refuse_nobody(
             sent += 6
         return sent
 
-    with ThreadPoolExecutor(2) as clients:
+    def keep_looking() -> list[float]:
+        missing: list[float] = []
+        while not done.is_set():
+            missing.append(metrics(page)['podtrail_ledger_spans{exporter="file",term="missing"}'])
+        return missing
+
+    with ThreadPoolExecutor(3) as clients:
         sending = [clients.submit(keep_sending) for _ in range(2)]
+        looking = clients.submit(keep_looking)
         try:
             for config, says in plans:
                 configure(config)
@@ -259,6 +277,7 @@ def test_reloads_under_load_lose_nothing_and_refuse_nobody(
         finally:
             done.set()
         sent = sum(client.result() for client in sending)
+    assert set(looking.result()) == {0.0}
     process.tell(signal.SIGTERM)
     assert process.end() == 0
     assert process.line(f"stopped: file: {sent} received = {sent} delivered")
@@ -316,3 +335,53 @@ def test_a_file_goes_on_when_the_settings_of_its_exporter_change(
     assert process.end() == 0
     assert len(kept()) == 6
     assert process.line("stopped: file: 18 received = 18 delivered")
+
+
+def test_a_stop_while_no_configuration_can_start_delivers_what_is_held(
+    start: Any, configure: Any, send: Any, otlp_to_file: dict[str, Any], backend: Any, tmp_path: Path
+) -> None:
+    included = tmp_path / "in.jsonl"
+    included.touch()
+    config = otlp_to_file
+    config["receivers"]["otlp_json_file"] = {"include": [included.name]}
+    config["exporters"] = {"otlp_grpc": {"endpoint": f"http://127.0.0.1:{backend.port}"}}
+    config["service"]["pipelines"]["traces"].update(receivers=["otlp", "otlp_json_file"], exporters=["otlp_grpc"])
+    process = start(config)
+    send(process.port(), traces=4)
+    included.unlink()
+    config["receivers"]["otlp_json_file"]["include"] = ["gone.jsonl"]
+    configure(config)
+    reload(process, "SIGHUP: the old configuration can't start either, senders wait meanwhile: .*in.jsonl")
+    process.tell(signal.SIGTERM)
+    assert process.end() == 1
+    assert backend.spans(12) == 12
+    assert process.line("stopped: otlp_grpc: 12 received = 12 delivered")
+
+
+COUNTS_SAMPLERS = """
+import gc, sys, threading, time
+from podtrail.__main__ import main
+from podtrail_processors.tail_sampling.processor import TailSampling
+def let_all_grow_old():  # as a busy podtrail's collections of what is young do
+    while True:
+        gc.collect(1)
+        time.sleep(0.01)
+threading.Thread(target=let_all_grow_old, daemon=True).start()
+try:
+    main()
+finally:
+    gc.unfreeze()
+    print("samplers", sum(isinstance(known, TailSampling) for known in gc.get_objects()), file=sys.stderr)
+"""
+
+
+def test_what_reloads_have_replaced_does_not_pile_up_in_memory(
+    start: Any, send: Any, otlp_to_file: dict[str, Any]
+) -> None:
+    process = start(otlp_to_file, program=(sys.executable, "-c", COUNTS_SAMPLERS))
+    for _ in range(6):
+        send(process.port(), traces=2)
+        reload(process, "SIGHUP: reloaded")
+    process.tell(signal.SIGTERM)
+    assert process.end() == 0
+    assert int(process.line(r"samplers (\d+)")[1]) <= 3  # that which runs, and those that led to it

@@ -23,17 +23,31 @@ def failed(process: Any, code: int, *says: str) -> None:
 def test_a_port_in_use_is_named(start: Any, otlp_to_file: dict[str, Any], occupied: int, protocol: str) -> None:
     otlp_to_file["receivers"]["otlp"]["protocols"] = {protocol: {"endpoint": f"127.0.0.1:{occupied}"}}
     says = f"receivers::otlp: protocols::{protocol}: ", f"can't listen on 127.0.0.1:{occupied}", "in use"
-    failed(start(otlp_to_file), 1, *says)
+    elsewhere = f"--set receivers::otlp::protocols::{protocol}::endpoint=127.0.0.1:0"
+    failed(start(otlp_to_file), 1, *says, f"another podtrail may run: end it, or take a free port here: {elsewhere}")
 
 
 def test_a_port_of_health_or_metrics_in_use_is_named(start: Any, otlp_to_file: dict[str, Any], occupied: int) -> None:
     endpoint = f"127.0.0.1:{occupied}"
+    without = "or do without here: --set service::telemetry::metrics::level=none"
     otlp_to_file["service"]["telemetry"] = {"metrics": {"address": endpoint}}
-    failed(start(otlp_to_file), 1, "service::telemetry::metrics", f"can't listen on {endpoint}", "in use")
+    failed(start(otlp_to_file), 1, "service::telemetry::metrics", f"can't listen on {endpoint}", "in use", without)
     otlp_to_file["service"]["telemetry"] = {"metrics": {"level": "none"}}
     otlp_to_file["extensions"] = {"health_check": {"endpoint": endpoint}}
     otlp_to_file["service"]["extensions"] = ["health_check"]
-    failed(start(otlp_to_file), 1, "extensions::health_check", f"can't listen on {endpoint}", "in use")
+    said = f"extensions::health_check: can't listen on {endpoint}: Address already in use; another podtrail may run"
+    failed(start(otlp_to_file), 1, said, "--set extensions::health_check::endpoint=127.0.0.1:0")
+
+
+@pytest.mark.parametrize("key", ["endpoint", "otlp_endpoint"])
+def test_a_port_of_the_page_in_use_is_named_with_its_key(
+    start: Any, otlp_to_file: dict[str, Any], occupied: int, key: str
+) -> None:
+    otlp_to_file["extensions"] = {
+        "viewer": {"endpoint": "127.0.0.1:0", "otlp_endpoint": "127.0.0.1:0", key: f"127.0.0.1:{occupied}"}
+    }
+    otlp_to_file["service"]["extensions"] = ["viewer"]
+    failed(start(otlp_to_file), 1, f"take a free port here: --set extensions::viewer::{key}=127.0.0.1:0")
 
 
 def test_what_was_started_before_the_failure_is_let_go_of(

@@ -17,7 +17,7 @@ def test_a_decision_that_was_written_tells_the_same_as_the_one_that_was_made() -
     attempt = no_room()
     made = attempt.verdict("not_sampled", "", "no policy said yes")
     made.votes = {"failed": "not_sampled"}
-    verdict, root = read_decision(json.dumps(decision_line(made)).encode())
+    verdict, root, _ = read_decision(json.dumps(decision_line(made)).encode())
     assert (verdict.trace_id, verdict.decision, verdict.reason, verdict.spans) == (
         made.trace_id,
         "not_sampled",
@@ -47,7 +47,7 @@ def test_shadows_and_dry_runs_are_read_as_well() -> None:
     made = no_room().verdict("not_sampled", "", "no policy said yes")
     made.dry_run = True
     made.explainer = Tried(Shadow({"tried": "sampled"}, "sampled", "other", "9 ms", {"other": "sampled"}))
-    verdict, _ = read_decision(json.dumps(decision_line(made)).encode())
+    verdict, _, _ = read_decision(json.dumps(decision_line(made)).encode())
     assert (verdict.dry_run, verdict.shadow) == (True, made.shadow)
     library = Library()
     library.read(verdict, None)
@@ -61,7 +61,7 @@ def test_shadows_and_dry_runs_are_read_as_well() -> None:
 def test_a_decision_about_no_attempt_has_none() -> None:
     line = decision_line(MadeAttempt().verdict())
     del line["rootSpanId"]
-    assert read_decision(json.dumps(line).encode())[1] is None
+    assert read_decision(json.dumps(line).encode()).attempt is None
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ Anything = st.recursive(
 def test_whatever_a_line_says_is_read_or_refused(changes: dict[str, object]) -> None:
     line = {**decision_line(MadeAttempt().verdict()), **changes}
     try:
-        verdict, attempt = read_decision(json.dumps(line).encode())
+        verdict, attempt, _ = read_decision(json.dumps(line).encode())
     except ValueError:
         return
     library = Library()

@@ -140,8 +140,8 @@ def test_slow_says_where_the_time_went_and_how_long_that_usually_takes(recorded:
     told = from_recording(recorded, "train-0")
     assert told[:4] == [
         "default/train-0 was scheduled on gpu-0 in 4 s: slow. 1 attempt. Median of 8 attempts: 3.37 ms.",
-        "Queue 0 s, scheduling 314 us, binding 4 s.",
-        "  100 %  preBind, plugin VolumeBinding  4 s  its median: 22.4 us",
+        "Queue 0 s, scheduling 314 µs, binding 4 s.",
+        "  100 %  preBind, plugin VolumeBinding  4 s  its median: 22.4 µs",
         "VolumeBinding took at least half as long in 1 of its last 11 calls seen, first at 17:43:27 UTC.",
     ]
     assert from_recording(recorded, "costly-0")[2] == "  100 %  score, plugin CostScorer  1.2 s  its median: 1.2 s"
@@ -208,7 +208,18 @@ def test_scheduled_after_failures_tells_what_the_last_of_them_met() -> None:
         "1 attempt before failed, the last of them: Unschedulable: 31 NodeAffinity, 2 NodeResourcesFit, "
         "1 TaintToleration."
     )
-    assert told[2] == "Attempt 2: queue 2 ms, scheduling 8.01 ms, binding 900 us."
+    assert told[2] == "Attempt 2: queue 2 ms, scheduling 8.01 ms, binding 900 µs."
+
+
+def test_an_attempt_before_that_succeeded_is_not_said_to_have_failed() -> None:
+    again = MadeAttempt(number=2, start=START + SECOND)
+    assert (
+        lines(library_of(MadeAttempt().batch(), again.batch()))[1]
+        == "1 attempt before, the last of them: Success: node-07."
+    )
+    third = MadeAttempt(number=3, start=START + 2 * SECOND)
+    told = lines(library_of(MadeAttempt().batch(), no_room(number=2, start=START + SECOND).batch(), third.batch()))
+    assert told[1].startswith("2 attempts before, the last of them: Unschedulable: 31 NodeAffinity")
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import pytest
 
 from podtrail.otlp import Batch, Decision, Link, PolicyVote, Verdict
 from podtrail.story import Library, WhyQuestion, answer_query, plain, trace_id
+from podtrail.story.decided_links import links_to
 from podtrail.testing.attempts import START, MadeAttempt, no_room
 
 PREVIOUS = {"podtrail.link.type": "previous-attempt"}
@@ -65,6 +66,7 @@ def test_it_says_who_kept_it_each_vote_with_span_and_value_and_what_became_of_li
         back.batch(),
     )
     told = lines(library, third.trace_id)
+    one, four = (made.trace_id.hex()[:8] for made in (first, back))
     decided = "6 spans, decided at 14:13:20 UTC in traces, 9 ms after its first span came."
     assert told == [
         f"Trace {third.trace_id.hex()} was kept by failed: scheduler.result=Unschedulable.",
@@ -75,9 +77,9 @@ def test_it_says_who_kept_it_each_vote_with_span_and_value_and_what_became_of_li
         "  broken  -    it failed",
         "  tried   yes  (shadow) 9 ms",
         "Linked traces:",
-        "  to    previous-attempt  attempt 1 of default/web-0        not kept (no policy said yes)",
-        f"  to    creation          {(b'?' * 16).hex()}  not received",
-        "  from  previous-attempt  attempt 4 of default/web-0        here",
+        f"  to    previous-attempt  attempt 1 of default/web-0 ({one})  not kept (no policy said yes)",
+        f"  to    creation          {(b'?' * 16).hex()}       not received",
+        f"  from  previous-attempt  attempt 4 of default/web-0 ({four})  here",
     ]
 
 
@@ -88,6 +90,27 @@ def test_a_trace_that_was_not_kept_is_explained_and_has_its_links_while_its_deci
     assert told[0].endswith("was not kept: no policy said yes.")
     assert "  slow  no  SchedulePod took 9 ms, not longer than 1s" in told
     assert told[-1].endswith("not received")
+
+
+def test_a_link_between_traces_that_were_not_kept_is_told_at_both_ends() -> None:
+    first = no_room()
+    link = Link(first.trace_id, first.root_id, PREVIOUS)
+    second = no_room(number=2, start=START + 10, links=[link, link])
+    library = library_of(*(one.batch("not_sampled", "", "no policy said yes") for one in (first, second)))
+    for asked, direction, other in ((first, "from", second), (second, "to", first)):
+        (told,) = (one for one in lines(library, asked.trace_id) if "previous-attempt" in one)
+        assert told.split()[0] == direction
+        assert f"of default/web-0 ({other.trace_id.hex()[:8]})  not kept (no policy said yes)" in told
+    forgotten = library_of(first.batch("not_sampled", "", ""))
+    assert links_to(second.trace_id, forgotten.decisions.whole()) == []
+
+
+def test_a_kept_trace_has_the_links_of_those_that_were_not_once() -> None:
+    first = no_room()
+    others = [no_room(number=n, start=START + n, links=[Link(first.trace_id, first.root_id, PREVIOUS)]) for n in (2, 3)]
+    library = library_of(first.batch(), others[0].batch(), others[1].batch("not_sampled", "", ""))
+    arriving = library.arriving(first.trace_id)
+    assert [link.trace_id for link in arriving] == [one.trace_id for one in others]
 
 
 def test_votes_whose_spans_are_gone_are_told_without_why() -> None:
@@ -131,7 +154,7 @@ def test_spans_that_nobody_decided_on_are_told_as_such() -> None:
 
 def test_nothing_is_known_of_an_unknown_trace() -> None:
     assert Library().why_trace(b"?" * 16) is None
-    assert answer_query(Library(), WhyQuestion(trace=b"?" * 16), START, live=True).problem.startswith(
+    assert answer_query(Library(), WhyQuestion(trace=(b"?" * 16).hex()), START, live=True).problem.startswith(
         "nothing is known"
     )
 
@@ -187,6 +210,20 @@ def test_a_pod_is_found_by_name_or_uid_and_an_attempt_that_is_not_held_is_named(
         assert words in answer_query(library, question, START, live=True).problem
 
 
+@pytest.mark.parametrize(
+    ("asked", "problem"),
+    [
+        ("wbe-0", "nothing is known of Pod wbe-0; there is default/web-0"),
+        ("default/web-O", "nothing is known of Pod default/web-O; there is default/web-0"),
+        ("Web-00", "nothing is known of Pod Web-00; there is default/web-0"),
+        ("nobody", "nothing is known of Pod nobody"),
+    ],
+)
+def test_a_mistyped_name_is_answered_with_those_like_it(asked: str, problem: str) -> None:
+    library = library_of(no_room().batch(), MadeAttempt(uid="other", name="train-17").batch())
+    assert answer_query(library, WhyQuestion(pod=asked), START, live=True).problem == problem
+
+
 def test_of_many_attempts_the_first_and_the_last_that_are_held_are_named() -> None:
     library = library_of(*(no_room(number=at, start=START + at * 1_000_000_000).batch() for at in range(1, 31)))
     problem = answer_query(library, WhyQuestion(pod="default/web-0", attempt=99), START, live=True).problem
@@ -204,7 +241,14 @@ def test_of_several_pods_of_one_name_the_latest_is_told_and_the_others_are_named
 def test_a_name_that_several_namespaces_have_is_answered_with_these() -> None:
     library = library_of(no_room().batch(), no_room(uid="two", namespace="prod").batch())
     told = answer_query(library, WhyQuestion(pod="web-0"), START, live=True)
-    assert told.as_json() == {"error": "2 namespaces have a Pod web-0", "namespaces": ["default", "prod"]}
+    assert told.as_json() == {
+        "error": "2 namespaces have a Pod web-0",
+        "namespaces": ["default", "prod"],
+        "choices": [
+            {"cluster": "", "namespace": "default", "key": no_room().uid},
+            {"cluster": "", "namespace": "prod", "key": "two"},
+        ],
+    }
     alone = answer_query(library, WhyQuestion(pod="prod/web-0"), START, live=True)
     assert alone.pod is not None
     assert alone.pod.uid == "two"
@@ -220,6 +264,8 @@ def test_the_answer_as_json_has_lines_and_story() -> None:
     told = answer_query(library_of(no_room().batch()), WhyQuestion(pod="default/web-0"), START, live=True).as_json()
     assert told["pod"]["state"] == "unschedulable"
     assert told["lines"][0][0] == {"text": "default/web-0", "style": "strong"}
-    of_trace = answer_query(library_of(no_room().batch()), WhyQuestion(trace=no_room().trace_id), START, live=True)
+    of_trace = answer_query(
+        library_of(no_room().batch()), WhyQuestion(trace=no_room().trace_id.hex()), START, live=True
+    )
     assert of_trace.as_json()["decisions"][0]["policy"] == "failed"
     assert trace_id(no_room().trace_id.hex()) == no_room().trace_id

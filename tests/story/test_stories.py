@@ -207,3 +207,15 @@ def test_an_attempt_whose_beginning_nothing_tells_has_no_duration() -> None:
     by_trace = ["start: as the trace in the log says, to the millisecond"]
     pod = told(no_room(attributes={"podtrail.inferred": by_trace}).batch())
     assert all(attempt.duration for attempt in pod.attempts)
+
+
+def test_pods_are_found_by_name_whatever_was_forgotten_meanwhile() -> None:
+    stories = Stories(max_pods=20)
+    for number in range(200):
+        name, namespace = ("", "web-0", "web-1")[number % 3], f"ns-{number % 2}"
+        stories.observe(MadeAttempt(uid=f"{number * 7 % 30}", name=name, namespace=namespace).batch())
+        for asked in ("", "web-0", "web-1", "nobody"):
+            there = {pod.key for pod in stories.each() if pod.name == asked}
+            assert {pod.key for pod in stories.named(asked)} == there
+            within = {pod.key for pod in stories.each() if (pod.namespace, pod.name) == ("ns-1", asked)}
+            assert {pod.key for pod in stories.named(asked, "ns-1")} == within

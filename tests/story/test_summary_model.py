@@ -24,7 +24,13 @@ def test_everything_is_counted_the_most_frequent_first() -> None:
 
 def test_waiting_pods_are_gathered_by_what_they_wait_for_with_an_example() -> None:
     assert list(some_run().waiting) == [
-        WaitingPods(3, "NodeAffinity: no match", "default", "web-0", "u0"),
+        WaitingPods(
+            3,
+            "TaintToleration: untolerated taint(s); NodeAffinity: no match; NodeResourcesFit: Insufficient cpu",
+            "default",
+            "web-0",
+            "u0",
+        ),
         WaitingPods(1, "Bind: frozen", "default", "web-0", "b"),
         WaitingPods(1, "SchedulingGates: example.com/quota", "default", "gated", "g", gated=True),
     ]

@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from tests.envtest.control_plane import Authority, ControlPlane, free_ports
+from tests.envtest.control_plane import Authority, ControlPlane
+from tests.free_ports import free_ports
 
 HOST = "127.0.0.1"
 PATIENCE = 60

@@ -105,7 +105,7 @@ def shared_client(shared: tuple[RunningWebhook, Certified], connect: Connect) ->
 
 
 def refused(webhook: RunningWebhook, reason: str) -> float:
-    return webhook.metrics("podtrail_webhook_refused_requests").get(f'reason="{reason}"', 0)
+    return webhook.metrics("podtrail_webhook_refused_requests_total").get(f'reason="{reason}"', 0)
 
 
 @pytest.mark.parametrize("case", WRONG)

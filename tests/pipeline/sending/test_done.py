@@ -1,14 +1,17 @@
 """Who offers a batch can have itself called when the queue is finished with it, and keeps what was cut off."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import pytest
 
-from podtrail.component import Ledger, Permanent, Retryable
-from podtrail.otlp import Verdict
+from podtrail.component import Ledger, Metrics, Permanent, Retryable
+from podtrail.otlp import Verdict, split
+from podtrail.pipeline.sending import SendingQueue
 
 
 def numbers(into: list[int]) -> Callable[[int], Callable[[], None]]:
@@ -34,11 +37,9 @@ def test_done_is_called_once_when_a_batch_has_come_to_its_end(
         here = desk(scripted([answer]), steady({"enabled": False}))
         for number in range(3):
             here.queue.offer(make_batch(2), here.ledger, done=numbers(done)(number))
-        assert len(here.queue.unfinished()) == 3
         assert not done
         await here.settled()
         assert done == [0, 1, 2]
-        assert not here.queue.unfinished()
         await here.queue.drain(0)
         assert done == [0, 1, 2]
         assert here.entered == 6
@@ -75,12 +76,10 @@ def test_a_batch_is_done_when_its_last_piece_is_and_not_before(
         await asyncio.sleep(1)
         assert here.ledger.delivered == 2
         assert done == []
-        assert [batch for _, batch in here.queue.unfinished()] == [big]
 
         await here.queue.drain(1)
 
         assert done == []
-        assert [batch for _, batch in here.queue.unfinished()] == [big]
         assert here.queue.held() == 1
         assert here.ledger == Ledger(delivered=2)
 
@@ -93,6 +92,7 @@ def test_what_a_shutdown_cuts_off_is_kept_in_order_and_is_no_loss(
     async def main() -> None:
         done: list[int] = []
         here = desk(scripted([never] * 9), steady(queue={"num_consumers": 2}, timeout="0s"))
+        await here.queue.__aenter__()
         kept, lost = Ledger(), Ledger()
         batches = [make_batch(5000, number=number) for number in range(6)]
         for batch in batches:
@@ -104,11 +104,68 @@ def test_what_a_shutdown_cuts_off_is_kept_in_order_and_is_no_loss(
         here.queue.offer(late, lost)
 
         assert done == []
-        assert [batch for _, batch in here.queue.unfinished()] == [*batches, late]
-        assert all(ledger is kept for ledger, _ in here.queue.unfinished())
         assert here.queue.held() == 30_003
         assert kept == Ledger()
         assert lost.dropped == {"shutdown": 45}
 
+        log = logging.LoggerAdapter(logging.getLogger("podtrail.test"))
+        successor = scripted([])
+        queue = steady(queue={"num_consumers": 1})
+        async with SendingQueue(successor, "otlp", queue, Metrics(), log, predecessor=here.queue) as after:
+            while after.held():
+                await after.room()
+        sent = [split(group.spans) for _, batch in successor.seen for group in batch.groups]
+        given = [split(group.spans) for batch in [*batches, late] for group in batch.groups]
+        assert list(chain.from_iterable(sent)) == list(chain.from_iterable(given))
+        assert kept == Ledger(delivered=30_003)
+        assert len(done) == 7
+
     run_virtually(main())
     assert "dropped 42 spans (shutdown)" in caplog.text
+
+
+def test_a_backend_that_takes_nothing_ends_the_waiting_for_what_is_kept_at_the_first_try(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        here = desk(scripted([Retryable("down")] * 99), steady({"max_elapsed_time": "0s"}, {"num_consumers": 2}))
+        for number in range(6):
+            here.queue.offer(make_batch(5000, number=number), here.ledger, done=lambda: None)
+        await asyncio.sleep(100)
+        before, began = len(here.exporter.seen), asyncio.get_running_loop().time()
+        await here.queue.drain(10)
+        assert asyncio.get_running_loop().time() - began < 0.1
+        assert len(here.exporter.seen) - before <= 2
+        assert here.queue.held() == 30_000
+        assert here.ledger == Ledger()
+
+    run_virtually(main())
+
+
+def test_what_nobody_keeps_beside_it_is_tried_for_as_long_as_there_is_time(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        here = desk(scripted([Retryable("down")] * 6), steady(queue={"num_consumers": 1}))
+        kept = Ledger()
+        here.queue.offer(make_batch(5000), kept, done=lambda: None)
+        here.queue.offer(make_batch(7), here.ledger)
+        await here.queue.drain(10)
+        assert here.ledger == Ledger(delivered=7)
+        assert kept == Ledger()
+        assert here.queue.held() == 5000
+
+    run_virtually(main())
+
+
+def test_who_is_in_no_hurry_tries_again_what_is_kept_too(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        done: list[int] = []
+        here = desk(scripted([Retryable("down")] * 5), steady())
+        here.queue.offer(make_batch(7), here.ledger, done=numbers(done)(1))
+        await here.queue.drain(10, patient=True)
+        assert (done, here.ledger) == ([1], Ledger(delivered=7))
+
+    run_virtually(main())

@@ -256,7 +256,7 @@ def test_verdicts_reach_only_exporters_that_want_them(
 
 def lost_decisions(here: Any) -> dict[str, float]:
     """How many, by reason."""
-    shown = here.metrics.snapshot()["podtrail_dropped_decisions"]
+    shown = here.metrics.snapshot()["podtrail_dropped_decisions_total"]
     return {labels.removeprefix("exporter=otlp,reason="): count for labels, count in shown.items()}
 
 

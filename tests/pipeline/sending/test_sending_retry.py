@@ -1,6 +1,7 @@
 """When a failed delivery is tried again, and when it is given up."""
 
 import asyncio
+from collections import Counter
 from itertools import pairwise
 from typing import Any
 
@@ -185,3 +186,47 @@ def test_an_outage_is_told_once_and_so_is_its_end(
         "cannot deliver, trying again in 5.0 s: connection refused",
         "delivers again",
     ]
+
+
+def test_what_was_delivered_in_part_is_not_sent_again(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        whole, rest, last = make_batch(2, groups=5), make_batch(2, groups=3), make_batch(2)
+        script = [Retryable("two of five are down", rest=rest, rejected=1), Retryable("down"), Retryable("", rest=last)]
+        here = desk(scripted(script), steady())
+        here.queue.offer(whole, here.ledger)
+        await here.settled()
+        assert [batch.span_count for _, batch in here.exporter.seen] == [10, 6, 6, 2]
+        assert here.ledger == Ledger(delivered=9, rejected=1)
+
+    run_virtually(main())
+
+
+@pytest.mark.parametrize(
+    ("end", "reason"), [(Retryable("down"), "retries_exhausted"), (Permanent("no"), "permanent")], ids=str
+)
+def test_of_what_is_given_up_the_part_that_was_delivered_is_not_lost(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any, end: Exception, reason: str
+) -> None:
+    async def main() -> None:
+        script = [Retryable("down", rest=make_batch(2, groups=3), rejected=1), end]
+        retry = {"initial_interval": "1s", "max_interval": "1s", "max_elapsed_time": "1500ms"}
+        here = desk(scripted(script), steady(retry))
+        here.queue.offer(make_batch(2, groups=5), here.ledger)
+        await here.settled()
+        assert here.ledger == Ledger(delivered=3, rejected=1, dropped=Counter({reason: 6}))
+
+    run_virtually(main())
+
+
+def test_a_part_that_is_not_to_be_repeated_is_given_up_at_once(
+    run_virtually: Any, desk: Any, scripted: Any, steady: Any, make_batch: Any
+) -> None:
+    async def main() -> None:
+        here = desk(scripted([Retryable("down", rest=make_batch(2))]), steady({"enabled": False}))
+        here.queue.offer(make_batch(2, groups=5), here.ledger)
+        await here.settled()
+        assert here.ledger == Ledger(delivered=8, dropped=Counter({"retries_exhausted": 2}))
+
+    run_virtually(main())

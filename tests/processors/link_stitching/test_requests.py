@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 import pytest
 from podtrail_processors.link_stitching.config import Config
 from podtrail_processors.link_stitching.processor import LinkStitching
-from podtrail_processors.pod_identity import CLOCK_SLACK
 
 from podtrail.component import Context
 from podtrail.config.types import SECOND
 from podtrail.otlp import Batch, Group, Link, SpanView, Value, encode_span, frame, resource_header, scope_header, split
+from podtrail.pod_identity import CLOCK_SLACK
 from podtrail.testing.attempts import MS, START, MadeAttempt
 
 SCHEDULER = "kube-scheduler/v1.37.1 (linux/amd64) kubernetes/0000000/scheduler"

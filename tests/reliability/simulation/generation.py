@@ -34,6 +34,10 @@ def generated(seed: int) -> Scenario:
     events: list[Event] = [*_traffic(rng, lasts), *_backends(rng, setup, lasts), *_interruptions(rng, setup, lasts)]
     if setup.durable or setup.stored_queues:
         events += _disk(rng, lasts)
+    if setup.durable:
+        events += _kill_on_a_full_disk(random.Random(f"full {seed}"), events)
+    if setup.stored_queues and not setup.durable:
+        events += _kill_at_a_write(random.Random(f"kill {seed}"), events)
     return Scenario(seed, setup, tuple(sorted(events, key=lambda event: event.at)))
 
 
@@ -117,6 +121,21 @@ def _interruptions(rng: random.Random, setup: Setup, lasts: float) -> Iterator[E
             yield Stop(at, down=round(rng.uniform(0.1, 10.0), 3))
         else:
             yield Reload(at, _another(rng, setup))
+
+
+def _kill_at_a_write(rng: random.Random, events: Sequence[Event]) -> Iterator[Crash]:
+    """Have a queue on disk, of which few stories are, be killed when it is about to write what has just come."""
+    sends = [event for event in events if isinstance(event, Send)]
+    if sends and rng.random() < 0.4:
+        at = rng.choice(sends).at
+        yield Crash(at, power=False, down=1.0, wall_step=0.0, after_operations=rng.randint(1, 3))
+
+
+def _kill_on_a_full_disk(rng: random.Random, events: Sequence[Event]) -> Iterator[Crash]:
+    """Have a store that makes room on a full disk, which takes some operations, be killed while it does."""
+    full = [event.at for event in events if isinstance(event, DiskTurns) and event.manner == "full"]
+    if full and rng.random() < 0.8:
+        yield Crash(rng.choice(full), down=12.0, after_operations=rng.randint(8, 40))
 
 
 def _another(rng: random.Random, setup: Setup) -> Setup:

@@ -51,6 +51,8 @@ class MemoryDisk:
         self._handles: dict[int, _File] = {}
         self._next_handle = 3
         self._manner: DiskManner = "well"
+        self._capacity = sys.maxsize
+        """Bytes of all files that there is room for."""
         self._life = 0
         self._kill: tuple[int, Callable[[], None]] | None = None
         self.operations = 0
@@ -65,6 +67,7 @@ class MemoryDisk:
     def turn(self, manner: DiskManner) -> None:
         """Be so from now on."""
         self._manner = manner
+        self._capacity = self.size() if manner == "full" else sys.maxsize
 
     def kill_after(self, operations: int, kill: Callable[[], None]) -> None:
         """Call `kill` in the midst of the so many'th operation from now on, of which some part is done."""
@@ -80,6 +83,10 @@ class MemoryDisk:
         for file in {id(file): file for file in self._names.values()}.values():
             self._settle(file)
             file.seen = bytearray(file.synced)
+
+    def has(self, ending: str) -> bool:
+        """Say whether there is a file with such a name."""
+        return any(name.name.endswith(ending) for name in self._names)
 
     def size(self) -> int:
         """Return the bytes of all files."""
@@ -106,8 +113,8 @@ class MemoryDisk:
         else:
             names[name] = file
 
-    def begin(self, life: int, what: str, *, partial: Callable[[], None] | None = None) -> None:
-        """Begin an operation; raise OSError if it fails."""
+    def begin(self, life: int, what: str, *, grows: int = 0, partial: Callable[[], None] | None = None) -> None:
+        """Begin an operation by which files grow by so many bytes; raise OSError if it fails."""
         if life != self._life:
             raise OSError(errno.EIO, "this life is over")
         self.operations += 1
@@ -117,15 +124,15 @@ class MemoryDisk:
             kill, self._kill, self._life = self._kill[1], None, -1
             kill()
             raise OSError(errno.EIO, "this life is over")
-        code = self._code(what)
+        code = self._code(what, grows)
         if code:
             if partial is not None:
                 partial()
             raise OSError(code, os.strerror(code))
 
-    def _code(self, what: str) -> int:
+    def _code(self, what: str, grows: int) -> int:
         match self._manner:
-            case "full" if what == "write":
+            case "full" if grows and self.size() + grows > self._capacity:
                 return errno.ENOSPC
             case "write fails" if what == "write":
                 return errno.EIO
@@ -200,7 +207,8 @@ class MountedDisk:
             assert file is not None
             self._disk.change(file, offset, data[: self._disk.drawn(len(data))])
 
-        self._disk.begin(self._life, "write", partial=some)
+        grows = max(0, offset + len(data) - len(file.seen)) if file is not None else 0
+        self._disk.begin(self._life, "write", grows=grows, partial=some)
         assert file is not None
         self._disk.change(file, offset, data)
 

@@ -29,6 +29,8 @@ class LifeEnd:
     power: bool = False
     wall_step: float = 0.0
     """By how many seconds the clock on the wall was put forward afterwards."""
+    checkpoint: bool = True
+    """Whether one was on the disk then: on a full one it goes first, which costs memories if the process is killed."""
     lost: int = 0
     """Spans that the ledger says were dropped behind the processors, or rejected."""
 
@@ -59,6 +61,10 @@ def judged(past: Past, expected: Uninterrupted, lives: Collection[int]) -> Itera
     deliveries = [delivery for delivery in past.deliveries if delivery.life in lives and delivery.kept]
     forgiving = any(end.killed for end in ends) and not past.setup.durable
     forgiving |= any(end.power for end in ends) and not past.setup.fsync
+    forgets = _forgets(past, ends)
+    if forgets and not forgiving:
+        yield from _vanished(past, expected, lives)
+    forgiving |= forgets
     # What was done since the last arrival, and not delivered, is done anew if the clock on the wall goes back.
     back_in_time = any(end.wall_step < 0 for end in ends)
     if not forgiving and not back_in_time:
@@ -69,8 +75,17 @@ def judged(past: Past, expected: Uninterrupted, lives: Collection[int]) -> Itera
     if not forgiving:
         yield from _lost(past, expected, lives)
     if not forgiving and not (back_in_time and past.setup.stored_queues):  # queues on disk have it as it was done first
-        yield from _order(past, expected, deliveries)
+        # What was done, forgotten and done anew at earlier times says nothing of the order. Once the clock on the wall
+        # went back each life goes on where the log ends.
+        back = [end for at, end in enumerate(ends) if any(before.wall_step < 0 for before in ends[: at + 1])]
+        known = [d for d in deliveries if not any(_forgotten(past, d, end) for end in back if d.life <= end.number)]
+        yield from _order(past, expected, known)
     yield from _duplicates(past, deliveries, ends)
+
+
+def _forgets(past: Past, ends: Sequence[LifeEnd]) -> bool:
+    """Say whether memories may be lost: killed on a full disk, while a checkpoint had given way to the next one."""
+    return any(end.killed and not end.checkpoint and _unwell(past, 0.0, end.at) for end in ends)
 
 
 def queues_judged(past: Past, expected: Uninterrupted) -> Iterator[str]:
@@ -138,7 +153,8 @@ def requests_judged(past: Past) -> Iterator[str]:
         again = request.unanswered
         if past.setup.stored_queues and past.unwell:  # refused when it could not be written, behind the processors
             again += request.refusals
-        if taken[number] and max(taken[number].values()) > 1 + (0 if past.setup.durable else again):
+        knows_it_again = past.setup.durable and not _forgets(past, past.ends)
+        if taken[number] and max(taken[number].values()) > 1 + (0 if knows_it_again else again):
             yield f"request {number} was taken {max(taken[number].values())} times"
 
 
@@ -178,6 +194,23 @@ def _lost(past: Past, expected: Uninterrupted, lives: Collection[int]) -> Iterat
         missing = [span for span in dict.fromkeys(spans) if span not in got and span not in rejected]
         if len(missing) > (0 if past.setup.durable else excused):
             yield f"{len(missing)} spans never came to {exporter}: {', '.join(_few(past, missing))}"
+
+
+def _vanished(past: Past, expected: Uninterrupted, lives: Collection[int]) -> Iterator[str]:
+    """Yield what came nowhere, although nobody has decided against it.
+
+    All that is promised when memories were lost: decisions, numbers and links may be others, order too.
+    """
+    against = {decision.trace for life, decision in past.decisions if life in lives and decision.decision != "sampled"}
+    sent = {key for request in past.requests.values() for key in keys_of_pieces(request.send.pieces)}
+    for exporter, spans in expected.exported.items():
+        mine = [d for d in past.deliveries if d.life in lives and d.exporter == exporter]
+        came = {key for d in mine if d.kept or d.answer == "rejected" or past.setup.gives_up for key in d.keys}
+        keys = [key for key in dict.fromkeys(map(key_of, spans)) if key in sent and key not in came]
+        missing = [key for key in keys if key[:16] not in against]
+        if missing:
+            said = ", ".join(past.names(key) for key in missing[:5])
+            yield f"{len(missing)} spans never came to {exporter}, and nobody decided so: {said}"
 
 
 def _few(past: Past, spans: Sequence[bytes]) -> Sequence[str]:
@@ -243,11 +276,13 @@ def _left_around_a_crash(past: Past) -> Collection[tuple[str, SpanKey]]:
 
 def _excused(past: Past, first: Delivery, again: Delivery, ends: Sequence[LifeEnd]) -> bool:
     """Say whether podtrail may have forgotten that it delivered this."""
-    for end in ends:
-        if first.life <= end.number < again.life:
-            power = end.power and not past.setup.fsync
-            noted_by = first.answered_at + NOTE_DELAY
-            unwell = any(begin <= noted_by and first.answered_at <= over for begin, over in past.unwell)
-            if power or unwell or (end.killed and end.at <= noted_by):
-                return True
-    return False
+    return any(_forgotten(past, first, end) for end in ends if first.life <= end.number < again.life)
+
+
+def _forgotten(past: Past, delivery: Delivery, end: LifeEnd) -> bool:
+    """Say whether a life that ended so may not have noted that it delivered this."""
+    if delivery.answer != "taken":
+        return True
+    noted_by = delivery.answered_at + NOTE_DELAY
+    unwell = any(begin <= noted_by and delivery.answered_at <= over for begin, over in past.unwell)
+    return (end.power and not past.setup.fsync) or unwell or (end.killed and end.at <= noted_by)

@@ -14,6 +14,7 @@ from podtrail.durable.records import LoggedArrival
 from podtrail.durable.recovery import PipelineRecovery
 from podtrail.otlp import Batch
 from podtrail.pipeline.driver import Driver
+from podtrail.pipeline.fan_out import FanOutConsumer
 from podtrail.pipeline.sending.queue import SendingQueue
 from podtrail.pipeline.sending.queue_journal import QueueJournal
 from podtrail.storage import Entry, Journal, StorageError
@@ -58,6 +59,15 @@ def _forgets_the_log_without_a_checkpoint() -> Any:
         journal.forget(segment)
 
     return patch.object(Journal, "save", save)
+
+
+def _makes_room_at_the_cost_of_the_log() -> Any:
+    make_room = Journal.make_room
+
+    async def all_of_it(journal: Journal, _: int) -> None:
+        await make_room(journal, journal.cut())
+
+    return patch.object(Journal, "make_room", all_of_it)
 
 
 def _never_syncs() -> Any:
@@ -133,6 +143,13 @@ def _forgets_what_a_changed_exporter_had() -> Any:
     return patch.object(SendingQueue, "_take_over", lambda *_: None)
 
 
+def _acknowledges_before_a_queue_on_disk_is_written() -> Any:
+    async def at_once(*_: Any) -> None:
+        return
+
+    return patch.object(FanOutConsumer, "_written", at_once)
+
+
 def _refuses_for_ever_once_a_disk_failed() -> Any:
     commit = Journal.commit
 
@@ -150,11 +167,13 @@ def _refuses_for_ever_once_a_disk_failed() -> Any:
 
 MUTATIONS: Final[Mapping[str, Callable[[], Any]]] = {
     "acknowledges before it has written": _acknowledges_before_writing,
+    "acknowledges before a queue on disk is written": _acknowledges_before_a_queue_on_disk_is_written,
     "sends what a queue on disk has sent": lambda: patch.object(QueueJournal, "ended", lambda *_: None),
     "hands over what could not be written": _hands_over_what_was_refused,
     "notes deliveries before they are made": _notes_deliveries_before_they_are_made,
     "notes no deliveries": _notes_no_deliveries,
     "forgets the log without a checkpoint": _forgets_the_log_without_a_checkpoint,
+    "makes room at the cost of the log": _makes_room_at_the_cost_of_the_log,
     "never syncs": _never_syncs,
     "believes a sync that failed": _believes_a_failed_sync,
     "keeps back too much": _keeps_back_too_much,

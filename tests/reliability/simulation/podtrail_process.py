@@ -46,6 +46,7 @@ class Podtrail:
         self._settings_of = settings_of
         self.host = Host(seed=seed)
         self.graph: Graph | None = None
+        self.told_to_stop = False
         self._changing = False
         """While graphs are swapped, spans are on their way from one to the other."""
         self._running: asyncio.Task[None] | None = None
@@ -78,7 +79,11 @@ class Podtrail:
         self._running = asyncio.create_task(self.graph.run())
 
     async def reload(self, setup: Setup) -> bool:
-        """Go on with another configuration, as at SIGHUP; return whether it could be started."""
+        """Go on with another configuration, as at SIGHUP, or with the one before; return whether it could be started.
+
+        Raises:
+            StartError: neither could be, until it was told to stop.
+        """
         assert self.graph is not None
         before, graph = self.graph, self._made(self._settings_of(setup), self.graph)
         self._changing = True
@@ -89,17 +94,17 @@ class Podtrail:
         self._witness.setup = None
         await before.stop(SHUTDOWN_SECONDS)
         self.graph = graph
-        started = True
-        try:
-            await graph.start()
-        except StartError:
-            started = False
-            self.graph = self._made(before.settings, graph)
+        error = failed = await _failed(graph)
+        while error is not None:
+            if self.told_to_stop:
+                raise error
+            self.graph = self._made(before.settings, self.graph)
             self.graph.take_over()
-            await self.graph.start()
+            if (error := await _failed(self.graph)) is not None:
+                await asyncio.sleep(1.0)
         self._changing = False
         self._running = asyncio.create_task(self.graph.run())
-        return started
+        return failed is None
 
     async def stop(self) -> None:
         """Stop, as at SIGTERM."""
@@ -124,3 +129,12 @@ class Podtrail:
     def settled(self) -> bool:
         """Say whether everything that has arrived is decided and delivered."""
         return self.graph is not None and not self._changing and self.graph.settled(self._clock.now())
+
+
+async def _failed(graph: Graph) -> StartError | None:
+    """Start a graph; return why it can't be."""
+    try:
+        await graph.start()
+    except StartError as error:
+        return error
+    return None

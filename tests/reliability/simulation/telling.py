@@ -1,9 +1,9 @@
 """Runs one seed, and tells what went wrong as the smallest story that goes wrong in the same way."""
 
-import logging
 from collections.abc import Iterator, Sequence
 
 from tests.reliability.simulation.generation import generated
+from tests.reliability.simulation.quiet import without_logs
 from tests.reliability.simulation.scenario import Scenario
 from tests.reliability.simulation.shrinking import smallest
 from tests.reliability.simulation.world import happened
@@ -14,16 +14,12 @@ _LINES = 80
 
 def wrong_with(seed: int) -> tuple[int, Sequence[str]]:
     """Return a seed, and what is wrong with its story. Every twentieth is run twice, and must go the same way."""
-    before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
+    with without_logs():
         scenario = generated(seed)
         outcome = happened(scenario)
         if seed % _TWICE_EVERY == 0 and happened(scenario).digest != outcome.digest:
             return seed, ["the same seed went otherwise when it ran again", *outcome.wrong]
         return seed, outcome.wrong
-    finally:
-        logging.disable(before)
 
 
 def story(scenario: Scenario) -> Iterator[str]:

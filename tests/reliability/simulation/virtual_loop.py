@@ -50,13 +50,14 @@ class _Timers:
 class VirtualLoop(asyncio.BaseEventLoop):
     """Runs until it is stopped; work that others give to threads is done at once."""
 
-    def __init__(self, now: float, before_jump: Callable[[], None]) -> None:
+    def __init__(self, now: float, before_jump: Callable[[], None], most_rounds: int = _MOST_ROUNDS) -> None:
         """Begin at `now` seconds; `before_jump` is called whenever all that was to be done at one time is done."""
         super().__init__()
         self._now = now
         self._before_jump = before_jump
         self._selector = _Timers(self)
         self._rounds = 0
+        self._most_rounds = most_rounds
         numbers = itertools.count()
 
         def numbered(
@@ -68,8 +69,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def _run_once(self) -> None:
         self._rounds += 1
-        if self._rounds > _MOST_ROUNDS:
-            raise NeverQuiet(f"still busy after {_MOST_ROUNDS} rounds of the event loop, {self._now:.3f} s")
+        if self._rounds > self._most_rounds:
+            raise NeverQuiet(f"still busy after {self._most_rounds} rounds of the event loop, {self._now:.3f} s")
         super()._run_once()  # type: ignore[misc]
 
     def time(self) -> float:

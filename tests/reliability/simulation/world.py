@@ -81,6 +81,8 @@ class World:
         self._ends: list[LifeEnd] = []
         self._consumers = scenario.setup.consumers
         self._podtrail: Podtrail | None = None
+        self._reloads: set[asyncio.Task[None]] = set()
+        """The one that is under way."""
         self._failure: BaseException | None = None
         self._loops: list[VirtualLoop] = []
         self._graveyard: list[asyncio.Task[Any]] = []
@@ -190,6 +192,7 @@ class World:
         life.over = self._witness.over = True
         self._now = loop.time()
         self._clients.end()
+        self._reloads.clear()
         self._loops.append(loop)
         self._graveyard += asyncio.all_tasks(loop)
         self._podtrail = None
@@ -232,10 +235,12 @@ class World:
                 case Crash():
                     await self._crash(life, event)
                 case Stop():
+                    self._podtrail.told_to_stop = True
+                    await asyncio.gather(*self._reloads)
                     await self._stop(life, event.down)
                     return
                 case Reload():
-                    await self._reload(life, event)
+                    await self._begin_reload(life, event)
                 case _:
                     self._turn(event)
         if self._is_over:  # what is delivered is not delivered again, however often it starts
@@ -271,11 +276,20 @@ class World:
             return
         if event.after_operations:
             life.tell("power is lost" if event.power else "podtrail is killed")
+        checkpoint = not self._setup.durable or self._storages.disk.has(".state")
+        if not checkpoint:
+            life.tell("there is no checkpoint on the disk")
         self._down_for = event.down
         self._wall_step += event.wall_step
         self._ends.append(
             LifeEnd(
-                life.number, life.now(), True, event.power, event.wall_step, 0 if self._setup.durable else self._lost()
+                life.number,
+                life.now(),
+                killed=True,
+                power=event.power,
+                wall_step=event.wall_step,
+                checkpoint=checkpoint,
+                lost=0 if self._setup.durable else self._lost(),
             )
         )
         self._witness.over = True
@@ -290,7 +304,7 @@ class World:
         await self._podtrail.stop()
         self._witness.stopping = False
         self._look()
-        failures = self._podtrail.host.metrics.snapshot().get("podtrail_component_failures", {})
+        failures = self._podtrail.host.metrics.snapshot().get("podtrail_component_failures_total", {})
         if failed := {labels for labels, times in failures.items() if times}:
             raise Wrong(f"components failed: {', '.join(sorted(failed))}")
         self._ends.append(LifeEnd(life.number, at, killed=False, lost=self._lost()))
@@ -303,15 +317,30 @@ class World:
         assert self._podtrail is not None
         return sum(balance.undelivered + balance.rejected for balance in self._podtrail.balances())
 
-    async def _reload(self, life: Life, event: Reload) -> None:
-        assert self._podtrail is not None
+    async def _begin_reload(self, life: Life, event: Reload) -> None:
+        """Reload; where the disk is unwell that may take until it is well, and other things happen meanwhile."""
         self._setup = event.setup  # the file is changed by now, whatever becomes of the reload
         self._consumers = max(self._consumers, event.setup.consumers)
+        if self._reloads:
+            return
+        reload = asyncio.create_task(self._reload(life, event))
+        self._reloads.add(reload)
+        reload.add_done_callback(self._reloads.discard)
+        reload.add_done_callback(self._ended)
+        await asyncio.wait({reload}, timeout=0.0 if self._disk_is_unwell(life.now()) else None)
+
+    async def _reload(self, life: Life, event: Reload) -> None:
+        assert self._podtrail is not None
+        began = life.now()
         try:
-            if not await self._podtrail.reload(event.setup):
-                raise Wrong("a reload failed")
+            reloaded = await self._podtrail.reload(event.setup)
         except StartError as error:
             await self._did_not_start(life, error)
+        else:
+            if not reloaded:
+                life.tell("podtrail goes on as before")
+                if not any(since <= life.now() and began <= until for since, until in self._unwell):
+                    raise Wrong("a reload failed")
 
     async def _settle(self, life: Life) -> None:
         """From now on all is well: wait until everything is acknowledged, decided and delivered."""

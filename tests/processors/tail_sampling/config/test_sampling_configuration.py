@@ -109,6 +109,9 @@ def test_a_tail_storage_needs_its_gate() -> None:
         f'processors::tail_sampling::tail_storage: requires the "{TAIL_STORAGE}" feature gate to be enabled, '
         f"use --feature-gates=+{TAIL_STORAGE}" in said
     )
+    assert "did you mean storage? here it is the key that keeps undecided traces on disk, and needs no gate" in said
+    config = Config.model_validate({"tail_storage": "file_storage/a"}, context={"gates": {TAIL_STORAGE}})
+    assert "did you mean storage? " in config.warnings()[0][1]
 
 
 def test_without_a_policy_nothing_is_kept_and_that_is_said(sampler: Make, span: Make) -> None:

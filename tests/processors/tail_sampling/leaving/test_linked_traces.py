@@ -347,6 +347,19 @@ def test_links_to_no_trace_link_nothing(linked: Make) -> None:
     assert under_test.kept == [(2, 1)]
 
 
+def test_a_request_comes_with_the_pod_of_its_name_in_its_own_cluster(linked: Make) -> None:
+    east, west = {"k8s.cluster.name": "east"}, {"k8s.cluster.name": "west"}
+    named = {"k8s.pod.uid": UID, "k8s.namespace.name": "default", "k8s.pod.name": "web-0"}
+    request = {"url.path": "/api/v1/namespaces/default/pods/web-0/status", "audit-id": "a"}
+    under_test = linked()
+    under_test.send(0, Linked(1, attributes=request, resource=west, kind=2))
+    under_test.send(0, Linked(2, attributes=request | {"audit-id": "b"}, resource=east, kind=2))
+    under_test.send(0, Linked(3, attributes=request | {"audit-id": "c"}, kind=2))
+    under_test.send(0, Linked(4, failed=True, attributes=named, resource=east))
+    under_test.stop(100)
+    assert under_test.decisions == {1: "not_sampled", 2: "sampled", 3: "not_sampled", 4: "sampled"}
+
+
 def test_join_on_chooses_what_is_shared_on_spans_and_on_resources(linked: Make) -> None:
     under_test = linked(join_on=["job", "cell"])
     job, cell = {"job": "nightly"}, {"cell": 7}

@@ -142,7 +142,7 @@ def test_what_fails_has_no_vote_and_is_counted_and_logged_once_a_minute(
     run = Asked(settings(f"theirs:{target}"), 3)
     assert run.decisions == ["not_sampled"] * 3
     assert "without a vote, for they failed: own" in run.verdicts[0].reason
-    assert run.metrics["podtrail_python_policy_errors"] == {"policy=own": 3}
+    assert run.metrics["podtrail_python_policy_errors_total"] == {"policy=own": 3}
     (line,) = [line for line in caplog.messages if "policy own" in line]
     assert told in line
 

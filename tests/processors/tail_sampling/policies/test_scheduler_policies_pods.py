@@ -231,4 +231,11 @@ def test_numbers_are_those_of_a_memory_that_never_forgets_as_long_as_there_is_ro
         expected = max((before if seen + MINUTE > now else 0) + 1, declared)
         if failed:
             truth[uid] = (expected, now)
-        assert tries.count(attempt, now) == expected
+        assert tries.count(attempt, "", now) == expected
+
+
+def test_pods_without_a_uid_count_for_themselves_in_each_cluster() -> None:
+    tries = Tries(limit=6, forget_after=MINUTE, forgotten=lambda *_: None)
+    attempt = attempt_of(MadeAttempt(uid="", result="Unschedulable").groups())
+    assert attempt is not None
+    assert [tries.count(attempt, cluster, 0) for cluster in ("east", "west", "east", "")] == [1, 1, 2, 1]

@@ -1,0 +1,275 @@
+"""What goes wrong with messages, topics and brokers: told in one line, counted, and gone on after."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+from podtrail_receivers.kafka import receiver
+
+from podtrail.component import Commit, Context, Metrics
+from tests.kafka.cluster import SASL_PLAINTEXT, USER, Kafka
+from tests.kafka.recorded_partitions import RecordedPartition, RecordedPartitions, reads, receiving, until
+from tests.kafka.spans import message
+
+pytestmark = pytest.mark.kafka
+
+
+@pytest.fixture(autouse=True)
+def _told(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "podtrail")
+
+
+async def test_a_message_that_cant_be_read_is_told_counted_skipped_and_kept_aside(
+    kafka: Kafka, caplog: pytest.LogCaptureFixture
+) -> None:
+    topic, aside = kafka.topic(), kafka.topic()
+    kafka.produce(topic, [message("a"), b"\xff poison", b"\xff more"], key=b"k", headers={"tenant": b"blue"})
+    kafka.produce(topic, [None, message("b")])
+    partitions, metrics = RecordedPartitions(), Metrics()
+
+    context = Context("kafka", metrics=metrics)
+    async with receiving(partitions, context, **reads(kafka, topic, dead_letter={"topic": aside})):
+        await until(lambda: partitions.names == ["a", "b"], "what can be read")
+
+    assert [record.offset for record in partitions.opened[0].records] == [0, 1, 2, 3, 4]
+    assert f"{topic}[0] offset 1 can't be read (nor can 1 more behind it): not an ExportTrace" in caplog.text
+    assert caplog.text.count("can't be read") == 1
+    assert metrics.counter("otelcol_kafka_receiver_unmarshal_failed_spans", "").values == {(topic, "0"): 2}
+    first, second = kafka.consume(aside)
+    assert (first.key, first.value, second.value) == (b"k", b"\xff poison", b"\xff more")
+    assert first.headers["podtrail.reason"].startswith(b"not an ExportTraceServiceRequest")
+    assert {name: value for name, value in first.headers.items() if name != "podtrail.reason"} == {
+        "tenant": b"blue",
+        "podtrail.topic": topic.encode(),
+        "podtrail.partition": b"0",
+        "podtrail.offset": b"1",
+    }
+
+
+async def test_a_topic_that_is_not_there_is_told_and_read_once_it_is(
+    kafka: Kafka, caplog: pytest.LogCaptureFixture
+) -> None:
+    topic = f"{kafka.topic()}-later"
+    partitions = RecordedPartitions()
+
+    async with receiving(partitions, **reads(kafka, topic)):
+        await until(lambda: f"topic {topic} is not there" in caplog.text, "a line")
+        kafka.topic(topic)
+        kafka.produce(topic, [message("a")])
+        await until(lambda: partitions.names == ["a"], "the record")
+
+    assert caplog.text.count("is not there") == 1
+
+
+async def test_a_topic_that_is_deleted_is_given_up_and_told(kafka: Kafka, caplog: pytest.LogCaptureFixture) -> None:
+    topic, other = kafka.topic(), kafka.topic()
+    partitions = RecordedPartitions()
+
+    async with receiving(partitions, **reads(kafka, topic, traces={"topics": [topic, other]})):
+        await until(lambda: partitions.alive == 2, "both topics")
+        kafka.delete_topic(topic)
+        await until(lambda: f"topic {topic} is not there" in caplog.text, "a line")
+        await until(lambda: partitions.places == {(other, 0)}, "the other topic alone")
+        kafka.produce(other, [message("a")])
+        await until(lambda: partitions.names == ["a"], "the record")
+
+
+async def test_records_that_retention_took_while_nobody_read_are_told_and_counted(
+    kafka: Kafka, caplog: pytest.LogCaptureFixture
+) -> None:
+    topic = kafka.topic()
+    kafka.produce(topic, [message("a")])
+    async with receiving(RecordedPartitions(), **reads(kafka, topic)):
+        await until(lambda: kafka.committed(f"group-{topic}", topic).get(0, (0,))[0] == 1, "a commit")
+    kafka.produce(topic, [message(name) for name in "bcde"])
+    kafka.delete_records(topic, 0, before=4)
+    partitions, metrics = RecordedPartitions(), Metrics()
+
+    async with receiving(partitions, Context("kafka", metrics=metrics), **reads(kafka, topic)):
+        await until(lambda: partitions.names == ["e"], "what is left")
+
+    assert f"{topic}[0] begins at 4, records from 1 on were still needed: 3 are gone" in caplog.text
+    assert metrics.counter("podtrail_kafka_receiver_missing_records_total", "").values == {(topic, "0"): 3}
+
+
+async def test_records_that_retention_takes_from_a_reader_that_lags_are_told_and_counted(
+    kafka: Kafka, caplog: pytest.LogCaptureFixture
+) -> None:
+    topic = kafka.topic()
+    kafka.produce(topic, [message(f"{number}", 250_000) for number in range(300)])
+    partitions = RecordedPartitions(lambda partition: partition.has_room.clear())
+    metrics = Metrics()
+
+    async with receiving(partitions, Context("kafka", metrics=metrics), **reads(kafka, topic)) as receiver:
+        await until(lambda: receiver.paused, "the partition to be full")
+        kafka.delete_records(topic, 0, before=299)
+        partitions.opened[0].has_room.set()
+        await until(lambda: partitions.names and partitions.names[-1] == "299", "the last record")
+
+    gone = metrics.counter("podtrail_kafka_receiver_missing_records_total", "").values[topic, "0"]
+    assert gone > 0
+    assert len(partitions.names) + gone == 300
+    assert caplog.text.count("were still needed") == 1
+
+
+async def test_a_topic_made_anew_is_read_from_its_beginning(kafka: Kafka, caplog: pytest.LogCaptureFixture) -> None:
+    topic = kafka.topic()
+    kafka.produce(topic, [message("a"), message("b")])
+    async with receiving(RecordedPartitions(), **reads(kafka, topic)):
+        await until(lambda: kafka.committed(f"group-{topic}", topic).get(0, (0,))[0] == 2, "a commit")
+    old = kafka.committed(f"group-{topic}", topic)
+    kafka.delete_topic(topic)
+    kafka.topic(topic)
+    kafka.commit(f"group-{topic}", topic, old)
+    kafka.produce(topic, [message("c")])
+
+    partitions = RecordedPartitions()
+    async with receiving(partitions, **reads(kafka, topic)):
+        await until(lambda: partitions.names == ["c"], "the new record")
+
+    assert f"{topic}[0] ends at 1, before what the group has committed (2)" in caplog.text
+
+
+async def test_credentials_that_are_refused_are_one_line_until_they_are_right(
+    secured_kafka: Kafka, caplog: pytest.LogCaptureFixture
+) -> None:
+    topic = secured_kafka.topic()
+    sasl = {"mechanism": "PLAIN", "username": USER, "password": "wrong"}
+    config = reads(secured_kafka, topic, auth={"sasl": sasl}, brokers=secured_kafka.addresses(SASL_PLAINTEXT))
+
+    async with receiving(RecordedPartitions(), **config):
+        await until(lambda: "refuses the credentials of auth::sasl" in caplog.text, "a line")
+
+    assert caplog.text.count("refuses the credentials") == 1
+
+
+async def test_with_one_of_three_brokers_killed_every_record_is_read_once_and_in_order(kafka_of_three: Kafka) -> None:
+    kafka = kafka_of_three
+    topic = kafka.topic(partitions=3)
+    partitions = RecordedPartitions()
+
+    async with receiving(partitions, **reads(kafka, topic)):
+        await until(lambda: partitions.alive == 3, "the partitions")
+        for number in range(3):
+            kafka.produce(topic, [message(f"{number}-{at}") for at in range(100)], partition=number)
+        await until(lambda: len(partitions.names) >= 150, "half of the records")
+        kafka.leader(topic).kill()
+        for number in range(3):
+            kafka.produce(topic, [message(f"{number}-{at}") for at in range(100, 200)], partition=number)
+        await until(lambda: len(partitions.names) >= 600, "all records")
+
+    for number in range(3):
+        assert partitions.of(topic, number).bodies == [f"{number}-{at}" for at in range(200)]
+
+
+@pytest.mark.parametrize("stalled", [False, True], ids=["stopped", "stalled"])
+async def test_brokers_that_are_away_at_the_start_or_stall_later_are_waited_for(
+    start_kafka: Callable[..., Kafka], stalled: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    kafka = start_kafka()
+    topic = kafka.topic()
+    (broker,) = kafka.brokers
+    (broker.stall if stalled else broker.stop)()
+    partitions = RecordedPartitions()
+
+    async with receiving(partitions, **reads(kafka, topic)):
+        await until(lambda: "no answer from 127.0.0.1" in caplog.text, "a line")
+        (broker.go_on if stalled else broker.start)()
+        await until(lambda: partitions.alive == 1, "the partition")
+        kafka.produce(topic, [message("a")])
+        await until(lambda: partitions.names == ["a"], "the record")
+        assert _lines(caplog, "no answer from", "no broker answers at") == 1
+        caplog.clear()
+        broker.stall()
+        await until(lambda: _lines(caplog, "no answer from", "no broker answers at"), "another line")
+        broker.go_on()
+        kafka.produce(topic, [message("b")])
+        await until(lambda: partitions.names[-1] == "b", "the next record")
+    kafka.stop()
+
+
+class OftenRefused(RecordedPartitions):
+    """Partitions of which the second can't be opened some times, while there is something to commit of the first."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.times = times
+        self.refusing = False
+        self.commit_begins = asyncio.Event()
+
+    async def open(
+        self,
+        topic: str,
+        partition: int,
+        committed: Commit | None,
+        checkpoint: bytes | None,
+        *,
+        keeps_checkpoints: bool = True,
+    ) -> RecordedPartition:
+        if partition == 1 and self.times:
+            self.times -= 1
+            self.refusing = True
+            await self.commit_begins.wait()
+            self.refusing = False
+            self.commit_begins.clear()
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "nobody says what is committed"))
+        opened = CommittedMeanwhile(self, (topic, partition), committed, checkpoint)
+        self.opened.append(opened)
+        return opened
+
+
+class CommittedMeanwhile(RecordedPartition):
+    """One of them: there is more to commit while the second is refused."""
+
+    def __init__(self, partitions: OftenRefused, *opened: "tuple[str, int] | Commit | bytes | None") -> None:
+        super().__init__(*opened)  # type: ignore[arg-type]
+        self._partitions = partitions
+
+    def commit(self) -> Commit:
+        found = super().commit()
+        if not self._partitions.refusing:
+            return found
+        self._partitions.commit_begins.set()
+        return Commit(found.offset, f"{found.metadata} ")
+
+
+async def test_a_rebalance_that_fails_while_a_commit_is_on_its_way_is_told_and_gone_through_again(
+    kafka: Kafka, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(receiver, "_AGAIN_SECONDS", 0.05)
+    topic = kafka.topic()
+    kafka.produce(topic, [message("a")])
+    partitions = OftenRefused(5)
+
+    async with receiving(partitions, **reads(kafka, topic)):
+        await until(lambda: kafka.committed(f"group-{topic}", topic).get(0, (0,))[0] == 1, "a commit")
+        kafka.add_partitions(topic, 2)
+        await until(lambda: partitions.places == {(topic, 0), (topic, 1)}, "both partitions")
+
+    assert partitions.times == 0
+    assert "leaves the group" in caplog.text
+    assert "nobody says what is committed" in caplog.text
+
+
+async def test_a_broker_that_dies_while_partitions_are_taken_up_is_waited_for(
+    start_kafka: Callable[..., Kafka],
+) -> None:
+    """Its error comes in the very call that has the partitions assigned."""
+    kafka = start_kafka()
+    topic = kafka.topic()
+    (broker,) = kafka.brokers
+    partitions = RecordedPartitions(lambda opened: None if partitions.opened else broker.kill())
+
+    async with receiving(partitions, **reads(kafka, topic, checkpoints={"enabled": False})):
+        await until(lambda: partitions.alive == 1, "the partition")
+        broker.start()
+        kafka.produce(topic, [message("a")])
+        await until(lambda: partitions.names == ["a"], "the record")
+    kafka.stop()
+
+
+def _lines(caplog: pytest.LogCaptureFixture, *parts: str) -> int:
+    """Return how many lines have one of these in them."""
+    return sum(any(part in record.getMessage() for part in parts) for record in caplog.records)
