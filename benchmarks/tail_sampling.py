@@ -1,14 +1,16 @@
 """What tail sampling costs a span in CPU and in memory while it is held, and how long a pause it makes.
 
 CPU is set against reading the same requests (`read_request`), which any pipeline must do; the policies are status,
-latency and a share, and the main job's, with decision caches. Memory is what the process grows by while the load is
-held.
+latency and a share, and the main job's, with decision caches; then the usual three again with the same three in the
+shadow, and with reasons recorded. Late spans are the same requests once more, when all is decided. Memory is what the
+process grows by while the load is held.
 """
 
 import gc
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from podtrail_processors.tail_sampling import FACTORY
 from podtrail_processors.tail_sampling.processor import TailSampling
@@ -28,11 +30,24 @@ MS = 1_000_000
 SECOND = 1_000 * MS
 _PAGE = 4096
 
-STATUS = {"name": "failed", "type": "status_code", "status_code": {"status_codes": ["ERROR"]}}
-LATENCY = {"name": "slow", "type": "latency", "latency": {"threshold_ms": SLOW_MS}}
-RESULT = {"name": "failed", "type": "scheduling_result", "scheduling_result": {"results": ["Unschedulable", "Error"]}}
-SLOW = {"name": "slow", "type": "slow_attempt", "slow_attempt": {"threshold": f"{SLOW_MS}ms"}}
-SHARE = {"name": "some", "type": "probabilistic", "probabilistic": {"sampling_percentage": 5}}
+Policy = Mapping[str, object]
+
+STATUS: Policy = {"name": "failed", "type": "status_code", "status_code": {"status_codes": ["ERROR"]}}
+LATENCY: Policy = {"name": "slow", "type": "latency", "latency": {"threshold_ms": SLOW_MS}}
+RESULT: Policy = {
+    "name": "failed",
+    "type": "scheduling_result",
+    "scheduling_result": {"results": ["Unschedulable", "Error"]},
+}
+SLOW: Policy = {"name": "slow", "type": "slow_attempt", "slow_attempt": {"threshold": f"{SLOW_MS}ms"}}
+SHARE: Policy = {"name": "some", "type": "probabilistic", "probabilistic": {"sampling_percentage": 5}}
+
+
+class Cost(Protocol):
+    """Tells CPU seconds and kept spans of requests by policies."""
+
+    def __call__(self, requests: Sequence[Sequence[Group]], *policies: object, **settings: object) -> tuple[float, int]:
+        """Return both."""
 
 
 def sampler(*policies: object, **settings: object) -> TailSampling:
@@ -54,6 +69,20 @@ def cpu_of(requests: Sequence[Sequence[Group]], *policies: object, **settings: o
             kept += sum(batch.span_count for batch in made.expire(due, SLICE_SPANS))
         made.add(Batch(groups, now), now)
     kept += sum(batch.span_count for batch in made.drain(now))
+    return time.process_time() - began, kept
+
+
+def late_cpu_of(requests: Sequence[Sequence[Group]], *policies: object, **settings: object) -> tuple[float, int]:
+    """Return CPU seconds that it takes to hear all of it again once it is decided, and the late spans that are kept."""
+    made = sampler(*policies, decision_wait="1s", **settings)
+    for groups in requests:
+        made.add(Batch(groups, SECOND), SECOND)
+    while (due := made.deadline()) is not None and due <= 2 * SECOND:
+        made.expire(due, SLICE_SPANS)
+    began = time.process_time()
+    kept = 0
+    for groups in requests:
+        kept += sum(batch.span_count for batch in made.add(Batch(groups, 3 * SECOND), 3 * SECOND).out)
     return time.process_time() - began, kept
 
 
@@ -102,19 +131,23 @@ def main() -> None:
         with in_python():
             slowly = min(_timed_read(load) for _ in range(ROUNDS))
         print(f"{'  in Python':<40} {slowly * micro:6.3f} us a span   native {reading / slowly:.2f} of it")
-    caches = {"decision_cache": {"sampled_cache_size": 10_000, "non_sampled_cache_size": 10_000}}
-    cases = {
-        "share alone": [SHARE],
-        "status alone": [STATUS],
-        "status, latency, share": [STATUS, LATENCY, SHARE],
-        "scheduling_result, slow_attempt, share": [RESULT, SLOW, SHARE],
-    }
-    for name, policies in cases.items():
-        took, kept = min(cpu_of(requests, *policies, **caches) for _ in range(ROUNDS))
+    caches: dict[str, object] = {"decision_cache": {"sampled_cache_size": 10_000, "non_sampled_cache_size": 10_000}}
+    usual: list[Policy] = [STATUS, LATENCY, SHARE]
+    cases: list[tuple[str, Cost, list[Policy], dict[str, object]]] = [
+        ("share alone", cpu_of, [SHARE], {}),
+        ("status alone", cpu_of, [STATUS], {}),
+        ("status, latency, share", cpu_of, usual, {}),
+        ("  the same three in the shadow, too", cpu_of, usual, {"shadow_policies": usual}),
+        ("  with record_reason", cpu_of, usual, {"record_reason": True}),
+        ("  late spans", late_cpu_of, usual, {}),
+        ("scheduling_result, slow_attempt, share", cpu_of, [RESULT, SLOW, SHARE], {}),
+    ]
+    for name, cost, policies, settings in cases:
+        took, kept = min(cost(requests, *policies, **caches, **settings) for _ in range(ROUNDS))
         print(f"{name:<40} {took * micro:6.3f} us a span   {took / reading:.2f}   {kept / load.spans:6.1%} kept")
         if IS_LOADED:
             with in_python():
-                slowly, same = min(cpu_of(requests, *policies, **caches) for _ in range(ROUNDS))
+                slowly, same = min(cost(requests, *policies, **caches, **settings) for _ in range(ROUNDS))
             assert same == kept, "Python keeps others"
             print(f"{'  in Python':<40} {slowly * micro:6.3f} us a span   native {took / slowly:.2f} of it")
     del requests
