@@ -25,7 +25,7 @@ TRACES = 28_572
 TOGETHER = 200_000
 ROUNDS = 3
 _HOUR = 3600.0
-LIMIT_BYTES, LIMIT_MS = 80, 50
+LIMIT_BYTES, LIMIT_MS = 80, 20
 
 
 def measure(load: Load) -> tuple[float, Pause]:
