@@ -1,18 +1,17 @@
 """What a checkpoint consists of: chains, what exporters owe, which requests came lately, by which configuration."""
 
-import json
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from podtrail.durable.generation import Generation
+from podtrail.durable.head import read_head, write_head
 from podtrail.durable.owed import Way
 from podtrail.otlp import Batch, MalformedRequest, merge
 from podtrail.pipeline.sending.stored_batch import parts, read_batch, write_batch
 from podtrail.storage import Entry
 
-_SIZE = struct.Struct("<Q")
 _FORMAT = 1
 
 
@@ -39,13 +38,11 @@ class PipelineStates:
             what = {"pipeline": pipeline, "exporter": exporter, "arrived": batch.arrived, "parts": told}
             sections.append((what, [piece for entry in entries for piece in (entry.note, entry.body)]))
         head = {
-            "format": _FORMAT,
             "generation": asdict(self.generation),
             "reached": self.reached,
             "sections": [(what, sum(map(len, pieces))) for what, pieces in sections],
         }
-        written = json.dumps(head).encode()
-        yield _SIZE.pack(len(written)) + written
+        yield write_head(_FORMAT, head)
         for _, pieces in sections:
             yield from pieces
 
@@ -57,12 +54,8 @@ class PipelineStates:
             ValueError: it is no such state, or one of another version.
         """
         try:
-            (size,) = _SIZE.unpack_from(data)
-            head = json.loads(data[_SIZE.size : _SIZE.size + size])
-            if head["format"] != _FORMAT:
-                raise ValueError(f"its format is {head['format']}, not {_FORMAT}")
+            head, at = read_head(_FORMAT, data)
             generation, reached, sections = Generation.read(head["generation"]), head["reached"], head["sections"]
-            at = _SIZE.size + size
             recent, chains, owed = b"", {}, []
             for what, length in sections:
                 content = data[at : at + length]

@@ -1,16 +1,15 @@
 """The checkpoint of a partition: its processors, what exporters owe, when what they hold arrived."""
 
-import json
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from podtrail.durable.head import read_head, write_head
 from podtrail.durable.state import PipelineStates
 from podtrail.partitioned.arrivals import Arrival
 from podtrail.partitioned.delivered import PartitionStep
 
-_SIZE = struct.Struct("<Q")
 _FORMAT = 1
 
 
@@ -32,7 +31,6 @@ class PartitionSnapshot:
     def pieces(self) -> Iterator[bytes | memoryview]:
         """Yield it in bytes."""
         head = {
-            "format": _FORMAT,
             "topic": self.topic,
             "partition": self.partition,
             "step": self.step,
@@ -40,8 +38,7 @@ class PartitionSnapshot:
             "leaving": self.leaving,
             "arrivals": self.arrivals,
         }
-        written = json.dumps(head).encode()
-        yield _SIZE.pack(len(written)) + written
+        yield write_head(_FORMAT, head)
         yield from self.states.pieces()
 
     @classmethod
@@ -52,17 +49,14 @@ class PartitionSnapshot:
             ValueError: it is no such state, or one of another version.
         """
         try:
-            (size,) = _SIZE.unpack_from(data)
-            head = json.loads(data[_SIZE.size : _SIZE.size + size])
-            if head["format"] != _FORMAT:
-                raise ValueError(f"its format is {head['format']}, not {_FORMAT}")
+            head, end = read_head(_FORMAT, data)
             step, owed = PartitionStep(*head["step"]), _steps(head["owed"])
             leaving = {str(id): _steps(steps) for id, steps in head["leaving"].items()}
             arrivals = [(int(arrival), int(offset)) for arrival, offset in head["arrivals"]]
             topic, partition = head["topic"], head["partition"]
         except (struct.error, AttributeError, LookupError, RecursionError, TypeError) as error:
             raise ValueError(f"it is no state of a partition: {error}") from error
-        states = PipelineStates.read(data[_SIZE.size + size :])
+        states = PipelineStates.read(data[end:])
         if len(owed) != len(states.owed):
             raise ValueError("it does not say when all of what is owed has left")
         return cls(topic, partition, step, states, owed, leaving, arrivals)
