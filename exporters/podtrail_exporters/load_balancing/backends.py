@@ -84,12 +84,15 @@ class Backends:
         name = backend.name
         if self.is_resolved(backend) and name not in self._balancer.down:
             self._log.warning("%s does not answer, the next on the ring gets its traces: %s", name, why)
-            backend.ask_again(partial(self._regain, backend))
+            backend.ask_again(partial(self.answered, backend))
         self._balancer.lose(name, _now())
 
     def answered(self, backend: BackendConnection) -> None:
         """Take note that a backend has answered: one that counted as down is back."""
-        self._regain(backend)
+        if backend.name not in self._balancer.down:
+            return
+        self._log.info("%s answers again", backend.name)
+        self._balancer.regain(backend.name, _now())
 
     def resolved(self, backends: Sequence[str]) -> None:
         """Take note of the backends that there are now."""
@@ -131,12 +134,6 @@ class Backends:
                 closing = asyncio.create_task(backend.stop())
                 self._closing.add(closing)
                 closing.add_done_callback(self._closing.discard)
-
-    def _regain(self, backend: BackendConnection) -> None:
-        if backend.name not in self._balancer.down:
-            return
-        self._log.info("%s answers again", backend.name)
-        self._balancer.regain(backend.name, _now())
 
 
 def _now() -> float:

@@ -23,7 +23,7 @@ from podtrail.story.node_question import NodeAnswer, ask_node
 from podtrail.story.plugin_question import ask_plugin
 from podtrail.story.plugin_times import MINUTE, PointTimes, SlowCall, usual_pace
 from podtrail.story.refusals import RefusalCount
-from podtrail_extensions.viewer.bad_query import BadQuery
+from podtrail_extensions.viewer.bad_query import BadQuery, passed_over
 from podtrail_extensions.viewer.drawn import PageWriter
 from podtrail_extensions.viewer.plugin_order import PLUGIN_SORTS, in_order
 from podtrail_extensions.viewer.shape_views import ShapeViews, drawing
@@ -210,15 +210,13 @@ class Listings:
 
 def _wanted(request: web.Request, sorts: tuple[str, ...] = ()) -> NameFilter:
     """Return what is asked for; `sorts`: what the list can be sorted by, the usual order first."""
-    q, after = request.query.get("q", "").strip(), request.query.get("after", "0")
+    q = request.query.get("q", "").strip()
     sort = request.query.get("sort", "") if sorts else ""
     if sort and sort not in sorts:
         raise BadQuery(f"sort is one of {', '.join(sorts)}.")
     if len(q) > MAX_QUERY:
         raise BadQuery(f"A filter has at most {MAX_QUERY} characters.")
-    if not (after.isascii() and after.isdecimal() and len(after) < 9):
-        raise BadQuery("after is the number of rows to pass over.")
-    return NameFilter(q, int(after), "" if sort in sorts[:1] else sort)
+    return NameFilter(q, passed_over(request.query, "rows"), "" if sort in sorts[:1] else sort)
 
 
 def _rows(pods: tuple[PodStory, ...]) -> tuple[PodRow, ...]:

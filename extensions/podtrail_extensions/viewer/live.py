@@ -64,7 +64,7 @@ class LiveFeed:
         response.force_close()
         await response.prepare(request)
         connection = cast("HalfClosing", request.protocol)
-        if request.method == hdrs.METH_HEAD or _has_gone(connection):
+        if request.method == hdrs.METH_HEAD or connection.gone:
             return response
         self._listeners.add(connection)
         try:
@@ -76,7 +76,7 @@ class LiveFeed:
 
     def _has_room(self) -> bool:
         # Who has gone is let go at the next look; whoever comes meanwhile needs its place now.
-        self._listeners = {one for one in self._listeners if not _has_gone(one)}
+        self._listeners = {one for one in self._listeners if not one.gone}
         return len(self._listeners) < _MOST
 
     async def _tell(self, connection: HalfClosing, response: web.StreamResponse) -> None:
@@ -85,7 +85,7 @@ class LiveFeed:
         transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
         told: tuple[int, bool, int] | None = None
         seen, changed, sent = -1, loop.time(), loop.time()
-        while not self._ending.is_set() and not _has_gone(connection):
+        while not self._ending.is_set() and not connection.gone:
             now, state = loop.time(), self._state()
             if state.changes != seen:
                 seen, changed = state.changes, now
@@ -102,11 +102,6 @@ class LiveFeed:
                 sent = now
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._ending.wait(), _PACE)
-
-
-def _has_gone(connection: HalfClosing) -> bool:
-    # Half a connection is no listener's: whoever sends no more here has closed the page.
-    return connection.ended or connection.transport is None or connection.transport.is_closing()
 
 
 def _event(state: LiveState, *, ended: bool) -> bytes:

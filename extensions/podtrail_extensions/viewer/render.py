@@ -22,7 +22,6 @@ from podtrail.story import (
     duration,
     fold_links,
     quoted,
-    shell_word,
 )
 from podtrail.story.pending_question import PodsAlike
 from podtrail.story.plugin_times import slow_in_short
@@ -48,7 +47,7 @@ _SHORT = 40
 def environment(static: StaticFiles) -> Environment:
     """Return the environment with all templates loaded; pages name these files."""
     made = kit.environment(__package__, _WIDTH)
-    made.filters |= {"duration": duration, "utc": clock, "shell_word": shell_word, "short": short}
+    made.filters |= {"duration": duration, "utc": clock, "short": short}
     made.tests |= CELL_TESTS
     made.globals |= {
         "ago": ago,
@@ -81,7 +80,6 @@ def environment(static: StaticFiles) -> Environment:
         "plugin_path": plugin_path,
         "names_path": names_path,
         "search_path": search_path,
-        "attempts_of_plugin_path": attempts_of_plugin_path,
         "alike_path": alike_path,
         "traces_path": traces_path,
         "trace_search_keys": search_keys(TRACE_LANGUAGE),
@@ -119,7 +117,7 @@ def short(name: str) -> str:
 
 def cluster_path(cluster: str) -> FullText:
     """Return the address of the list of a cluster's Pods."""
-    return list_path(PodFilter(), cluster=cluster, state="all")
+    return list_path(PodFilter(), cluster=cluster, state=ANY_STATE)
 
 
 def trace_path(trace_id: bytes, span_id: bytes = b"") -> FullText:
@@ -186,15 +184,10 @@ def alike_path(group: PodsAlike) -> FullText:
     return list_path(PodFilter(), q=alike_query(group))
 
 
-def attempts_of_plugin_path(plugin: str) -> FullText:
-    """Return the address of a plugin's attempts over time."""
-    return list_path(PodFilter(), plugin=plugin, state="all")
-
-
 def search_path(**terms: str) -> FullText:
     """Return the address of a search for Pods in any state by `key:value`; long values are cut."""
     said = " ".join(f"{key}:{quoted(value[:_SEARCHED])}" for key, value in terms.items())
-    return list_path(PodFilter(), q=said[:MAX_QUERY], state="all")
+    return list_path(PodFilter(), q=said[:MAX_QUERY], state=ANY_STATE)
 
 
 def hue(service: str) -> int:

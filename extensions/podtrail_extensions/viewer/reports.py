@@ -23,6 +23,7 @@ from podtrail.story.time_range import TimeRange
 from podtrail_extensions.viewer.bad_query import BadQuery
 from podtrail_extensions.viewer.drawn import PageWriter
 from podtrail_extensions.viewer.read_ahead import read_ahead
+from podtrail_extensions.viewer.trace_places import why_not_held
 
 if TYPE_CHECKING:
     from podtrail_extensions.viewer.site import Clock
@@ -69,7 +70,7 @@ class Reports:
         try:
             span = self._range(request)
         except BadQuery as error:
-            context = {"asked": asked, "problem": str(error), "report": None, "files": ()}
+            context = {"asked": asked, "problem": str(error), "report": None}
             return await self._page("incident.html", context, 400)
         report = await self._incident_report(request, span)
         return await self._page("incident.html", {"asked": asked, "problem": "", "report": report, "span": span}, 200)
@@ -100,10 +101,11 @@ class Reports:
 
     async def _pod_file(self, request: web.Request) -> web.StreamResponse:
         info, file = request.match_info, request.match_info["file"]
-        await read_ahead(self._library, info["key"] if "key" in info else f"{info['namespace']}/{info['name']}")
+        asked = info["key"] if "key" in info else f"{info['namespace']}/{info['name']}"
+        await read_ahead(self._library, asked)
         pod = self._asked_pod(info)
         if pod is None:
-            info["key"] = f"{info['key']}/{file}" if "key" in info else f"{info['namespace']}/{info['name']}/{file}"
+            info["key"] = f"{asked}/{file}"
             return await self._pod(request)
         name = f"{pod.namespace}-{pod.name}" if pod.name else pod.key
         if file == "perfetto.json":
@@ -136,7 +138,7 @@ class Reports:
             raise BadQuery(str(error)) from None
         groups = tuple(self._library.store.get(wanted))
         if not groups:
-            return await self._page("no_trace.html", self._why_not(wanted), 404)
+            return await self._page("no_trace.html", why_not_held(self._library, wanted), 404)
         if request.match_info["file"] == "otlp.json":
             async with self._one_at_a_time:
                 body = await asyncio.to_thread(write_json_request, groups)
@@ -144,10 +146,6 @@ class Reports:
         known = self._library.stories.attempt(wanted)
         title = f"attempt {known[1].number}" if known else "trace"
         return await self._drawn([DrawnTrace(title, groups)], f"trace-{wanted.hex()}")
-
-    def _why_not(self, wanted: bytes) -> dict[str, object]:
-        decided = bool(self._library.decisions.find(wanted))
-        return {"trace_id": wanted, "fate": self._library.fate(wanted), "decided": decided}
 
     async def _drawn(self, traces: list[DrawnTrace], name: str) -> web.Response:
         async with self._one_at_a_time:

@@ -104,7 +104,7 @@ class ShapeViews:
 
     async def plugin(self, plugin: str, within: HeardBetween = _ALL) -> AttemptsShape:
         """Return the shape of the attempts in which a plugin said no or took longest, of the Pods held."""
-        pods = list(self._stories.each())
+        pods = self._stories.unordered()
 
         def told() -> AttemptsShape:
             return AttemptShape.of(of_plugin(pods, plugin)).told((), *within)

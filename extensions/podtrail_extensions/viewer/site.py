@@ -25,12 +25,13 @@ from podtrail.story import (
     answer_query,
     to_json,
 )
+from podtrail.story.short_ids import TRACE_DIGITS, is_beginning
 from podtrail.story.suggestions import gather
 from podtrail_extensions.viewer.alike import AlikeGroups
 from podtrail_extensions.viewer.asked_host import note_host, only_here
 from podtrail_extensions.viewer.asked_range import read_range
 from podtrail_extensions.viewer.attempt_pages import AttemptPages
-from podtrail_extensions.viewer.bad_query import BadQuery
+from podtrail_extensions.viewer.bad_query import BadQuery, passed_over
 from podtrail_extensions.viewer.decision_views import DECISIONS, MAX_ROWS, DecisionFilter, DecisionViews
 from podtrail_extensions.viewer.drawn import in_parts
 from podtrail_extensions.viewer.guard import add_headers, refusal
@@ -46,7 +47,7 @@ from podtrail_extensions.viewer.static_files import StaticFiles
 from podtrail_extensions.viewer.tap import Taps
 from podtrail_extensions.viewer.top import top
 from podtrail_extensions.viewer.trace_list import TraceList
-from podtrail_extensions.viewer.trace_pages import TracePages
+from podtrail_extensions.viewer.trace_pages import TracePages, hex_id
 from podtrail_extensions.viewer.trace_places import lead_on, place_of_beginning, place_of_trace
 from podtrail_extensions.viewer.unknown_pod import unknown_pod
 from podtrail_extensions.viewer.views import MAX_QUERY, SORTS, PodFilter, PodViews
@@ -54,8 +55,6 @@ from podtrail_extensions.viewer.views import MAX_QUERY, SORTS, PodFilter, PodVie
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-_HEX = frozenset("0123456789abcdef")
-_TRACE_DIGITS = 32
 _asked_at: ContextVar[int] = ContextVar("asked_at")
 """How many changes there were when a page was asked for: while it is made and drawn there may be more."""
 
@@ -200,7 +199,7 @@ class Site:
 
     async def _pods(self, request: web.Request) -> web.Response:
         wanted = _filter(request, self._during(request))
-        if _is_hex(wanted.q, _TRACE_DIGITS):
+        if len(wanted.q) == TRACE_DIGITS and is_beginning(wanted.q):
             raise web.HTTPSeeOther(place_of_trace(self._library, bytes.fromhex(wanted.q)))
         view = await self._views.asked(wanted, self._clock().now)
         if not (view.matching or view.matching_elsewhere) and (place := place_of_beginning(self._library, wanted.q)):
@@ -262,7 +261,8 @@ class Site:
         return _json(to_json(view)) if view else _json({"error": "this Pod is not held"}, 404)
 
     async def _api_trace(self, request: web.Request) -> web.Response:
-        trace_id, span_id = _trace_and_span(request)
+        trace_id, span = hex_id(request.match_info["id"], TRACE_DIGITS, "trace"), request.query.get("span", "")
+        span_id = hex_id(span, 16, "span") if span else b""
         view = self._views.trace(trace_id, span_id)
         return _json(to_json(view)) if view else _json({"error": self._views.fate(trace_id).words}, 404)
 
@@ -272,7 +272,7 @@ class Site:
 
     async def _decision(self, request: web.Request) -> web.Response:
         lead_on(self._library, request.match_info["id"], "decisions")
-        trace_id = _id(request.match_info["id"], _TRACE_DIGITS, "trace")
+        trace_id = hex_id(request.match_info["id"], TRACE_DIGITS, "trace")
         view = await self._decision_views.decision(trace_id)
         if view is None:
             context = {"trace_id": trace_id.hex(), "fate": self._views.fate(trace_id)}
@@ -286,7 +286,7 @@ class Site:
         return _json(to_json(await self._decision_views.decisions(_decision_filter(request))))
 
     async def _api_decision(self, request: web.Request) -> web.Response:
-        trace_id = _id(request.match_info["id"], _TRACE_DIGITS, "trace")
+        trace_id = hex_id(request.match_info["id"], TRACE_DIGITS, "trace")
         view = await self._decision_views.decision(trace_id)
         if view is None:
             return _json({"error": "no decision about this trace is held", **self._held()}, 404)
@@ -338,16 +338,13 @@ def _filter(request: web.Request, during: HeardBetween) -> PodFilter:
         plugin=query.get("plugin", ""),
         during=during,
     )
-    after = query.get("after", "0")
     if max(map(len, (wanted.q, wanted.state, wanted.cluster, wanted.plugin))) > MAX_QUERY:
         raise BadQuery(f"A filter has at most {MAX_QUERY} characters.")
     if wanted.state not in STATES_ASKED:
         raise BadQuery(f"state is one of {', '.join(STATES_ASKED)}.")
     if wanted.sort not in SORTS:
         raise BadQuery(f"sort is one of {', '.join(SORTS)}.")
-    if not (after.isascii() and after.isdecimal() and len(after) < 9):
-        raise BadQuery("after is the number of Pods to pass over.")
-    return wanted._replace(after=int(after))
+    return wanted._replace(after=passed_over(query, "Pods"))
 
 
 def _decision_filter(request: web.Request) -> DecisionFilter:
@@ -371,17 +368,3 @@ def _number(text: str, what: str) -> int | None:
     if not (text.isascii() and text.isdecimal() and len(text) < 16):
         raise BadQuery(f"{what} is a number.")
     return int(text)
-
-
-def _trace_and_span(request: web.Request) -> tuple[bytes, bytes]:
-    return _id(request.match_info["id"], _TRACE_DIGITS, "trace"), _id(request.query.get("span", ""), 16, "span")
-
-
-def _id(text: str, digits: int, what: str) -> bytes:
-    if (not text and what == "span") or _is_hex(text, digits):
-        return bytes.fromhex(text)
-    raise BadQuery(f"A {what} id has {digits} hexadecimal digits.")
-
-
-def _is_hex(text: str, digits: int) -> bool:
-    return len(text) == digits and _HEX.issuperset(text.lower())

@@ -51,12 +51,6 @@ class _Listener:
     lost: int = 0
     """Of what came by, what was let go for want of room."""
 
-    @property
-    def gone(self) -> bool:
-        # Half a connection is no listener's: whoever sends no more here has ended.
-        transport = self.connection.transport
-        return self.connection.ended or transport is None or transport.is_closing()
-
     def take(self, pipeline: str, batch: Batch, library: Library) -> None:
         if self.wanted.decisions:
             self._take_decisions(pipeline, batch, library)
@@ -136,7 +130,7 @@ class Taps:
             wanted = TapFilter.read(request.query)
         except ValueError as error:
             raise BadQuery(str(error)) from None
-        self._listeners = {one for one in self._listeners if not one.gone}
+        self._listeners = {one for one in self._listeners if not one.connection.gone}
         if self._ending or len(self._listeners) >= _MOST:
             words = f"{_MOST} are listening already: try again later"
             return web.json_response({"error": words}, status=503, headers={hdrs.RETRY_AFTER: "10"})
@@ -144,7 +138,7 @@ class Taps:
         response.force_close()
         await response.prepare(request)
         listener = _Listener(wanted, cast("HalfClosing", request.protocol), self._came)
-        if request.method == hdrs.METH_HEAD or listener.gone:
+        if request.method == hdrs.METH_HEAD or listener.connection.gone:
             return response
         self._listeners.add(listener)
         try:
@@ -161,7 +155,7 @@ class Taps:
         policies = sorted({policy.name for policy in self._library.policy_types()})
         await response.write(as_line({"kind": "listening", "policies": policies}))
         told = loop.time()
-        while not self._ending and not listener.gone:
+        while not self._ending and not listener.connection.gone:
             listener.woken.clear()
             sending = b"".join(listener.lines.popleft() for _ in range(min(_AT_ONCE, len(listener.lines))))
             if (now := loop.time()) - told >= _PACE:

@@ -21,7 +21,7 @@ from podtrail.story.trace_search import (
     with_pods,
 )
 from podtrail.story.trace_suggestions import TraceSuggestions
-from podtrail_extensions.viewer.bad_query import BadQuery
+from podtrail_extensions.viewer.bad_query import BadQuery, passed_over
 from podtrail_extensions.viewer.drawn import PageWriter, in_chunks
 from podtrail_extensions.viewer.trace_places import TraceNotHeld, not_held
 from podtrail_extensions.viewer.views import MAX_QUERY, PAGE_ROWS
@@ -125,15 +125,13 @@ class TraceList:
 
 def _wanted(request: web.Request) -> TraceFilter:
     query = request.query
-    q, after, asked = query.get("q", "").strip(), query.get("after", "0"), query.get("sort", TRACE_SORTS[0])
+    q, asked = query.get("q", "").strip(), query.get("sort", TRACE_SORTS[0])
     sort = next((sort for sort in TRACE_SORTS if sort == asked), None)
     if len(q) > MAX_QUERY:
         raise BadQuery(f"A search has at most {MAX_QUERY} characters.")
     if sort is None:
         raise BadQuery(f"sort is one of {', '.join(TRACE_SORTS)}.")
-    if not (after.isascii() and after.isdecimal() and len(after) < 9):
-        raise BadQuery("after is the number of traces to pass over.")
-    return TraceFilter(q, sort, int(after))
+    return TraceFilter(q, sort, passed_over(query, "traces"))
 
 
 def traces_path(wanted: TraceFilter, **changes: str | int) -> FullText:

@@ -24,7 +24,7 @@ from podtrail_extensions.viewer.attempt_pages import JsonWriter
 from podtrail_extensions.viewer.bad_query import BadQuery
 from podtrail_extensions.viewer.drawn import PageWriter
 from podtrail_extensions.viewer.read_ahead import decided_links
-from podtrail_extensions.viewer.trace_places import lead_on
+from podtrail_extensions.viewer.trace_places import lead_on, why_not_held
 from podtrail_extensions.viewer.views import PodViews
 
 MOST_ROWS = 5000
@@ -66,9 +66,7 @@ class TracePages:
         many = sum(group.span_count for group in groups) >= _OFF_LOOP
         trace, shares = await asyncio.to_thread(read) if many else read()
         if trace is None:
-            decided = bool(self._library.decisions.find(trace_id))
-            context = {"trace_id": trace_id, "fate": self._views.fate(trace_id), "decided": decided}
-            return await self._page("no_trace.html", context, 404)
+            return await self._page("no_trace.html", why_not_held(self._library, trace_id), 404)
         view = self._views.about(self._library.resolved(trace))
         return await self._page("trace.html", {"view": view, "shares": shares[:_SHARES], "page_rows": _ROWS_A_PAGE})
 

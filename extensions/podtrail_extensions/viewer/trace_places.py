@@ -57,3 +57,8 @@ def not_held(library: Library, text: str) -> tuple[TraceNotHeld, ...]:
     found = traces_beginning(library, text) if is_beginning(text) else ()
     without = [one for one in found if not library.store.get(one)][:_MOST]
     return tuple(TraceNotHeld(one, library.became(one)) for one in without)
+
+
+def why_not_held(library: Library, trace_id: bytes) -> dict[str, object]:
+    """Return what `no_trace.html` tells of a trace that is not held."""
+    return {"trace_id": trace_id, "fate": library.fate(trace_id), "decided": bool(library.decisions.find(trace_id))}

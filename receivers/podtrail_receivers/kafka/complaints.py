@@ -6,8 +6,8 @@ from typing import Final
 
 from confluent_kafka import KafkaError
 
-from podtrail.transport.kafka.failures import broker_and_reason
-from podtrail_receivers.kafka.consumer_listener import Place
+from podtrail.transport.kafka.failures import UNKNOWN_TOPIC, broker_and_reason
+from podtrail_receivers.kafka.consumer_listener import Place, named
 
 _SILENCE_SECONDS: Final = 60.0
 _UNREACHABLE: Final = frozenset(
@@ -33,9 +33,6 @@ _NO_RIGHT: Final = frozenset(
         KafkaError.CLUSTER_AUTHORIZATION_FAILED,
         KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     }
-)
-_NO_TOPIC: Final = frozenset(
-    {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}
 )
 
 
@@ -109,8 +106,8 @@ class Complaints:
 
     def _worded(self, error: KafkaError, place: Place | None) -> str:
         code, said = error.code(), error.str()
-        where = "" if place is None or not place[0] else f"{place[0]}[{place[1]}]: "
-        if code in _NO_TOPIC and place is not None:
+        where = "" if place is None or not place[0] else f"{named(place)}: "
+        if code in UNKNOWN_TOPIC and place is not None:
             return f"topic {place[0]} is not there; it is read once it is, which metadata::refresh_interval looks for"
         if code in _NO_ENTRY:
             return f"{self._brokers} refuses the credentials of auth::sasl: {said}; trying again"

@@ -11,6 +11,11 @@ Place = tuple[str, int]
 """A topic and the number of one of its partitions."""
 
 
+def named(place: Place) -> str:
+    """Return a partition as Kafka's own tools write it."""
+    return f"{place[0]}[{place[1]}]"
+
+
 class Fetched(NamedTuple):
     """What was fetched of one partition."""
 

@@ -11,7 +11,7 @@ from typing import Final
 from podtrail.transport.kafka.failures import KafkaFailure, TransactionAborted
 from podtrail.transport.kafka.message import Headers
 from podtrail_receivers.kafka.checkpoint_topic import Produce
-from podtrail_receivers.kafka.consumer_listener import Place
+from podtrail_receivers.kafka.consumer_listener import Place, named
 from podtrail_receivers.kafka.instruments import KafkaInstruments
 from podtrail_receivers.kafka.reading import Poisoned
 
@@ -45,7 +45,7 @@ class DeadLetters:
         """Tell of messages of a partition, count and copy them; return when the copies are acknowledged."""
         self._instruments.unreadable(place, len(poisoned))
         first, reason = poisoned[0]
-        which = f"{place[0]}[{place[1]}] offset {first.offset()}"
+        which = f"{named(place)} offset {first.offset()}"
         others = f" (nor can {len(poisoned) - 1} more behind it)" if len(poisoned) > 1 else ""
         becomes = "skipped" if self._topic is None else f"copied to {self._topic} and skipped"
         self._log.warning("%s can't be read%s: %s; %s", which, others, reason, becomes)
@@ -62,7 +62,7 @@ class DeadLetters:
         }
         own: Headers = [(name, text.encode()) for name, text in told.items()]
         headers = [*(message.headers() or ()), *own]
-        which = f"{place[0]}[{place[1]}] offset {message.offset()}"
+        which = f"{named(place)} offset {message.offset()}"
         while True:
             try:
                 await produce(topic, message.value(), key=message.key(), headers=headers)
@@ -73,7 +73,7 @@ class DeadLetters:
                     self._instruments.not_kept_aside(place)
                     self._log.warning("%s can't be copied to %s, it is lost: %s", which, topic, failure)
                     return
-                self._complain(f"{place[0]}[{place[1]}] waits to have a message that can't be read copied: {failure}")
+                self._complain(f"{named(place)} waits to have a message that can't be read copied: {failure}")
                 await asyncio.sleep(_AGAIN_SECONDS)
             else:
                 return

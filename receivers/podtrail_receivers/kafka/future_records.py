@@ -9,7 +9,7 @@ from typing import Final
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
 
 from podtrail_receivers.kafka.complaints import Complaints
-from podtrail_receivers.kafka.consumer_listener import Place
+from podtrail_receivers.kafka.consumer_listener import Place, named
 from podtrail_receivers.kafka.instruments import KafkaInstruments
 
 _TOLERANCE_MS: Final = 60_000
@@ -45,7 +45,7 @@ class FutureRecords:
         if time <= latest:
             del self._furthest[place]
             return
-        where = f"{place[0]}[{place[1]}]"
+        where = named(place)
         self._complaints.say(
             f"{where} offset {offset} is {(time - now_ms) / 1000:.0f} s ahead of the clock: traces that come behind it "
             "are not decided before the clock is there; mend its producer's clock, and set "

@@ -9,7 +9,7 @@ from podtrail.component.partitions import Commit, Partition
 from podtrail.transport.kafka.failures import KafkaFailure
 from podtrail_receivers.kafka.assigned_partition import AssignedPartition
 from podtrail_receivers.kafka.checkpoint_topic import CheckpointTopic, Produce
-from podtrail_receivers.kafka.consumer_listener import Place
+from podtrail_receivers.kafka.consumer_listener import Place, named
 from podtrail_receivers.kafka.dead_letters import DeadLetters
 from podtrail_receivers.kafka.reading import Poisoned
 
@@ -110,7 +110,7 @@ class Keeping(ABC):
         try:
             at = await self._aside.checkpoints.write(place, pieces, needed, self._aside.produce)
         except KafkaFailure as failure:
-            self._aside.complain(f"{place[0]}[{place[1]}]: no checkpoint could be written: {failure}")
+            self._aside.complain(f"{named(place)}: no checkpoint could be written: {failure}")
             return False
         self._kept[place] = at
         partition.checkpointed(at)

@@ -13,7 +13,7 @@ from podtrail_receivers.kafka.assigned_partition import AssignedPartition
 from podtrail_receivers.kafka.checkpoint_topic import CheckpointTopic
 from podtrail_receivers.kafka.complaints import Complaints
 from podtrail_receivers.kafka.config import Config
-from podtrail_receivers.kafka.consumer_listener import Assigned, Fetched, Place
+from podtrail_receivers.kafka.consumer_listener import Assigned, Fetched, Place, named
 from podtrail_receivers.kafka.consumer_thread import ConsumerThread
 from podtrail_receivers.kafka.future_records import FutureRecords
 from podtrail_receivers.kafka.instruments import KafkaInstruments
@@ -58,8 +58,8 @@ class Membership:
         """Make it. `keep`: makes what commits by means of the consumer."""
         self._with = equipment
         config = equipment.config
-        named = config.cooperative and config.group_instance_id
-        unread = UnreadWatch(config.group_id, config.traces.reads) if named else None
+        static = config.cooperative and config.group_instance_id
+        unread = UnreadWatch(config.group_id, config.traces.reads) if static else None
         topics, cooperative = config.traces.topics, config.cooperative
         self._thread = ConsumerThread(equipment.properties, topics, self, unread, cooperative=cooperative)
         self._keeping = keep(self._thread)
@@ -131,12 +131,12 @@ class Membership:
     def looked(self, brokers: int, leaderless: Sequence[Place]) -> None:
         """Note how many brokers there are, and say which partitions have no leader."""
         self._with.complaints.known(brokers)
-        self._with.complaints.without_leader(frozenset(map(_named, leaderless)))
+        self._with.complaints.without_leader(frozenset(map(named, leaderless)))
 
     def left_unread(self, places: Sequence[Place]) -> None:
         """Say that nobody in the group has these."""
         self._with.complaints.say(
-            f"nobody in the group {self._with.config.group_id} reads {', '.join(map(_named, places))}: leaves it and "
+            f"nobody in the group {self._with.config.group_id} reads {', '.join(map(named, places))}: leaves it and "
             "joins it again, so that all partitions are shared out anew"
         )
 
@@ -144,9 +144,11 @@ class Membership:
         """Open partitions; return from which offset on each is read."""
         commits = {each.place: self._beginning(each) for each in given}
         partitions = self._with.partitions
-        named = {place: at for place, commit in commits.items() if (at := partitions.checkpoint_of(commit)) is not None}
+        pointers = {
+            place: at for place, commit in commits.items() if (at := partitions.checkpoint_of(commit)) is not None
+        }
         read = self._with.checkpoints
-        checkpoints = await read.read(named) if read is not None and named else {}
+        checkpoints = await read.read(pointers) if read is not None and pointers else {}
         starts: dict[Place, int] = {}
         for each in given:
             place, commit = each.place, commits[each.place]
@@ -157,7 +159,7 @@ class Membership:
                 place, partition, self._with.read, self._keeping, self._with.config.idle_timeout, self._drained
             )
             self._owned[place] = owned
-            self._keeping.begin(place, named.get(place))
+            self._keeping.begin(place, pointers.get(place))
             self._with.instruments.started()
             position = commit.offset if partition.position is None else partition.position
             if position < each.first:
@@ -174,16 +176,16 @@ class Membership:
         await asyncio.gather(*[owned.stop(_HANDING_OVER_SECONDS) for owned in going])
         if self._keeping.failed:
             return {}
-        named = ", ".join([_named(owned.place) for owned in going])
+        which = ", ".join([named(owned.place) for owned in going])
         if await _within(_DELIVERING_SECONDS, [owned.partition.delivered() for owned in going]):
             self._with.log.warning(
                 "%s: exporters take longer than %g s for what was under way, which may be delivered again",
-                *(named, _DELIVERING_SECONDS),
+                *(which, _DELIVERING_SECONDS),
             )
         if await _within(_KEEPING_SECONDS, [self._keep(owned) for owned in going]):
             self._with.log.warning(
                 "%s: no checkpoint could be written within %g s: what left since a reload may be delivered again",
-                *(named, _KEEPING_SECONDS),
+                *(which, _KEEPING_SECONDS),
             )
         return await self._keeping.last_commits([owned.place for owned in going])
 
@@ -206,7 +208,7 @@ class Membership:
         self._keeping.forget(places)
         self._paused.difference_update(places)
         if gone:
-            self._with.log.info("gives up %s", ", ".join([_named(owned.place) for owned in gone]))
+            self._with.log.info("gives up %s", ", ".join([named(owned.place) for owned in gone]))
 
     async def _keep(self, owned: AssignedPartition) -> None:
         async with self._keeping.working():
@@ -221,7 +223,7 @@ class Membership:
             self._with.log.warning(
                 "%s ends at %d, before what the group has committed (%d): it was made anew or cut; read from its "
                 "beginning",
-                _named(place),
+                named(place),
                 given.end,
                 committed.offset,
             )
@@ -240,13 +242,13 @@ class Membership:
             self._with.instruments.gone(place, first - position)
             self._with.log.error(
                 "%s begins at %d, records from %d on were still needed: %d are gone; retention is shorter than the lag",
-                _named(place),
+                named(place),
                 first,
                 position,
                 first - position,
             )
         else:
-            self._with.log.warning("%s was made anew or cut: read from %d on", _named(place), first)
+            self._with.log.warning("%s was made anew or cut: read from %d on", named(place), first)
 
     def _share(self) -> int:
         return max(_LEAST_SHARE, _MOST_BUFFERED // max(1, len(self._owned)))
@@ -290,9 +292,5 @@ async def _within(seconds: float, work: Sequence[Awaitable[None]]) -> int:
     return len(pending)
 
 
-def _named(place: Place) -> str:
-    return f"{place[0]}[{place[1]}]"
-
-
 def _shown(starts: Mapping[Place, int]) -> str:
-    return ", ".join([f"{_named(place)} from {offset}" for place, offset in starts.items()])
+    return ", ".join([f"{named(place)} from {offset}" for place, offset in starts.items()])

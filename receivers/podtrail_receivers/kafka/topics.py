@@ -48,8 +48,8 @@ class TracesSettings(Model):
         for topic in topics:
             if topic.startswith("^"):
                 _compiled(topic)
-            elif not _TOPIC.fullmatch(topic):
-                raise ValueError(f"{topic!r} can't be a topic: {_LONGEST_TOPIC_NAME} characters of a-z A-Z 0-9 . _ -")
+            else:
+                _named(topic)
         return topics
 
     @field_validator("exclude_topics")

@@ -12,11 +12,11 @@ from podtrail.cli.options import config_options, reporting
 from podtrail.config import Document
 from podtrail.config.nodes import ListNode, MapNode, Node, ScalarNode
 from podtrail.config.scalars import read_plain
+from podtrail.config.secret_keys import REDACTED
 from podtrail.config.shape import Shape
 from podtrail.config.telemetry import TelemetryConfig
 from podtrail.pipeline.settings import Settings, read_settings
 
-_REDACTED = "[REDACTED]"
 Classes = Mapping[tuple[str, str], type[BaseModel]]
 """The configuration class of every component, by section and id."""
 
@@ -51,13 +51,8 @@ def to_yaml(document: Document, classes: Classes = MappingProxyType({})) -> str:
 
 
 def _classes(settings: Settings) -> Classes:
-    sections = {
-        "receivers": settings.receivers,
-        "processors": settings.processors,
-        "exporters": settings.exporters,
-        "extensions": settings.extensions,
-    }
-    classes = {(name, id): one.factory.Config for name, section in sections.items() for id, one in section.items()}
+    sections = settings.sections.items()
+    classes = {(name, id): one.factory.Config for name, section in sections for id, one in section.items()}
     return classes | {("service", "telemetry"): TelemetryConfig}
 
 
@@ -79,10 +74,10 @@ def _redact(node: Node, shapes: list[Shape]) -> Any:
     match node:
         case ScalarNode(value=str(text)):
             if any(shape.is_secret for shape in shapes):
-                return _REDACTED
+                return REDACTED
             return text.replace("$", "$$") if "${" in text or "$$" in text else text
         case ScalarNode():
-            return node.value if not any(shape.is_secret for shape in shapes) or node.value is None else _REDACTED
+            return node.value if not any(shape.is_secret for shape in shapes) or node.value is None else REDACTED
         case ListNode():
             return [_redact(item, _below(shapes, at)) for at, item in enumerate(node.items)]
         case MapNode():

@@ -3,6 +3,7 @@
 import errno
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import IO, Any, Final, TypeVar
 
@@ -127,6 +128,12 @@ def show_skipped(fault: str, number: int) -> None:
     """Say what was skipped; of so many, the first ones are enough."""
     if number <= _MOST_SHOWN:
         click.echo(f"podtrail: skipped {printable(fault)}", err=True)
+
+
+def skip_shown() -> Callable[[str], None]:
+    """Return what says what was skipped, one after the other, as `show_skipped` does."""
+    numbers = count(1)
+    return lambda fault: show_skipped(fault, next(numbers))
 
 
 def _silent(_damage: Damage) -> None:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import click
 
 from podtrail.cli import completing
-from podtrail.cli.reading import Failed, Unusable, show_skipped
+from podtrail.cli.reading import Failed, Unusable, skip_shown
 from podtrail.cli.running_page import NobodyThere, asking, endpoint_option, get_json, json_object, no_page
 from podtrail.cli.why_sources import AnswerOfSource, AskedFiles, ask_page
 from podtrail.reports.document import ReportDocument
@@ -198,15 +198,8 @@ def _checked(text: str, endpoint: str) -> str:
 
 
 def _of_files(paths: Sequence[Path], question: PodReportQuestion | IncidentQuestion) -> str:
-    skipped = 0
-
-    def skip(what: str) -> None:
-        nonlocal skipped
-        skipped += 1
-        show_skipped(what, skipped)
-
     try:
-        reply = AskedFiles(paths, None, (), skip).ask(question)
+        reply = AskedFiles(paths, None, (), skip_shown()).ask(question)
     except (OSError, ValueError) as problem:
         where = f"{problem.filename}: {problem.strerror}" if isinstance(problem, OSError) else str(problem)
         raise Unusable(where) from None

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from podtrail.cli.options import config_options, replayed, reporting
-from podtrail.cli.reading import show_skipped
+from podtrail.cli.reading import skip_shown
 from podtrail.cli.report import show_warnings
 from podtrail.cli.running_page import NobodyThere, endpoint_option
 from podtrail.cli.typed_program import asked_again, pasteable, typed_program
@@ -139,14 +139,7 @@ def _files(
         show_warnings(settings.warnings)
     elif assignments:
         raise click.UsageError("--set goes with --config")
-    skipped = 0
-
-    def skip(what: str) -> None:
-        nonlocal skipped
-        skipped += 1
-        show_skipped(what, skipped)
-
-    return AskedFiles(paths, settings, gates, skip)
+    return AskedFiles(paths, settings, gates, skip_shown())
 
 
 def _problem(question: Question, reply: WhyReply, *, from_files: bool) -> str:

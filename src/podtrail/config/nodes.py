@@ -84,6 +84,13 @@ def descend(node: Node, path: Path) -> Node | None:
     return found
 
 
+def item_path(node: Node, path: Path, value: Scalar) -> Path:
+    """Return the path of an item of the list at a path, which has it."""
+    listed = descend(node, path)
+    assert isinstance(listed, ListNode), "the item was read from it"
+    return (*path, [item.value if isinstance(item, ScalarNode) else None for item in listed.items].index(value))
+
+
 def place_of(node: Node, path: Path, *, value: bool = False) -> Position:
     """Return the position of the key (or with `value` the value) at a path, or of the nearest thing above it."""
     position = node.position

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from podtrail.otlp.group import Group
-from podtrail.otlp.request import Intake, MalformedRequest, read_natively, read_request, write_request
+from podtrail.otlp.request import Intake, MalformedRequest, read_in_python, read_natively, read_request, write_request
 
 _FIRST, _SECOND = 0x0A, 0x12
 """Tags of the fields 1 and 2: a resource or scope, and what is in it."""
@@ -60,7 +60,7 @@ def read_alike(raws: Sequence[bytes]) -> list[Intake | MalformedRequest]:
 
 def _read_alone(raw: bytes) -> Intake | MalformedRequest:
     try:
-        return read_request(raw)
+        return read_in_python(raw)
     except MalformedRequest as error:
         return error
 

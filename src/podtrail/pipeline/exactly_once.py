@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from podtrail.component import TransactionalConfig
-from podtrail.config.nodes import ListNode, MapNode, ScalarNode, descend, place_of
+from podtrail.config.nodes import MapNode, item_path, place_of
 from podtrail.config.problem import Path
 from podtrail.config.validation import Validator
 
@@ -49,12 +49,12 @@ class ExactlyOnceReferences:
                 )
             for exporter in pipeline.exporters:
                 if receiver is not None:
-                    self._look_at_exporter(self._item(path, exporter), receiver, exporter)
+                    self._look_at_exporter(item_path(self._root, path, exporter), receiver, exporter)
                     self._compare(receiver, exporter, shared.setdefault(receiver, exporter))
                 other, theirs = first.setdefault(exporter, (pipeline.id, receiver))
                 if theirs != receiver:
                     self._check.problem(
-                        self._item(path, exporter),
+                        item_path(self._root, path, exporter),
                         f"exporter {exporter!r} is used by {other}, too: it writes in the transactions of "
                         f"{theirs or receiver!r} alone, which has exactly_once{self._said_by(theirs or receiver)}",
                         "give each of the two pipelines an exporter of its own",
@@ -110,8 +110,3 @@ class ExactlyOnceReferences:
     def _said_by(self, receiver: str | None) -> str:
         """Return where a receiver is told so, in brackets."""
         return f" ({place_of(self._root, ('receivers', receiver or '', 'exactly_once'))})"
-
-    def _item(self, path: Path, id: str) -> Path:
-        listed = descend(self._root, path)
-        assert isinstance(listed, ListNode), "the exporter was read from it"
-        return (*path, [item.value if isinstance(item, ScalarNode) else None for item in listed.items].index(id))

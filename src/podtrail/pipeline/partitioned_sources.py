@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from podtrail.component import PartitionAwareConfig, StoringConfig
-from podtrail.config.nodes import ListNode, MapNode, ScalarNode, descend, place_of
+from podtrail.config.nodes import MapNode, descend, item_path, place_of
 from podtrail.config.problem import Path
 from podtrail.config.validation import Validator
 
@@ -43,7 +43,7 @@ class PartitionedSources:
             if id != first:
                 already = " already" if found.factory.partitioned else ""
                 self._check.problem(
-                    (*pipeline, "receivers", self._at(pipeline, id)),
+                    item_path(self._root, (*pipeline, "receivers"), id),
                     f"receiver {id!r} can't feed a pipeline that {first!r} feeds{already}: each partition has "
                     "processors of its own",
                     f"{_OWN}; or have {first!r} read all topics" if already else _OWN,
@@ -53,12 +53,6 @@ class PartitionedSources:
             self._refuse_store(pipeline, first, processors, durable)
         self._warn_of_processors(pipeline, first, processors)
         return True
-
-    def _at(self, pipeline: Path, receiver: str) -> int:
-        listed = descend(self._root, (*pipeline, "receivers"))
-        assert isinstance(listed, ListNode), "the receiver was read from it"
-        values = [item.value if isinstance(item, ScalarNode) else None for item in listed.items]
-        return values.index(receiver)
 
     def _refuse_store(self, pipeline: Path, receiver: str, processors: Sequence[str], durable: str) -> None:
         paths = [(*pipeline, "durable")] if descend(self._root, (*pipeline, "durable")) is not None else []

@@ -94,6 +94,16 @@ class Settings:
     warnings: tuple[Problem, ...] = ()
     """What is legal but hardly meant."""
 
+    @property
+    def sections(self) -> Mapping[str, Mapping[str, ComponentSettings]]:
+        """The components by section and id."""
+        return {
+            "receivers": self.receivers,
+            "processors": self.processors,
+            "exporters": self.exporters,
+            "extensions": self.extensions,
+        }
+
 
 def read_settings(document: Document, gates: frozenset[str] = frozenset(), idle: Collection[str] = ()) -> Settings:
     """Check a document as a whole; import the modules of the configured components and no others.

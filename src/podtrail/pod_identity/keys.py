@@ -29,19 +29,16 @@ class PodKeys:
     follows, also where only that names the Pod.
     """
 
-    def __init__(
-        self, *, with_root: bool = False, most_pods: int = _MOST_PODS, most_traces: int = _MOST_TRACES
-    ) -> None:
+    def __init__(self, *, with_root: bool = False, most_traces: int = _MOST_TRACES) -> None:
         """Make it without knowledge.
 
         Args:
             with_root: whether a trace goes by its Pod only if its root is among the first that come of it. Of others
                 a part may be elsewhere, with somebody who can't know the Pod.
-            most_pods: of how many Pods ids and names are remembered.
             most_traces: of how many traces the key is remembered.
         """
         self._with_root = with_root
-        self._directory = PodDirectory(most_pods, _TTL, lambda _what, _why: None)
+        self._directory = PodDirectory(_MOST_PODS, _TTL, lambda _what, _why: None)
         self._keys: Lru[bytes, bytes | None] = Lru(most_traces)
         self._now = 0
         self.known_too_late = 0

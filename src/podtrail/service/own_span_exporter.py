@@ -15,9 +15,9 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 from podtrail.config.own_traces import OwnOtlpExporter
+from podtrail.transport.grpc_client import EXPORT
 from podtrail.transport.user_agent import USER_AGENT
 
-_METHOD: Final = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 _SILENCE_SECONDS: Final = 60.0
 
 
@@ -101,7 +101,7 @@ def _by_grpc(settings: OwnOtlpExporter) -> Wire:
         channel = grpc.insecure_channel(target, options, compression)
     else:
         channel = grpc.secure_channel(target, grpc.ssl_channel_credentials(), options, compression)
-    call: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(_METHOD)
+    call: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(EXPORT)
     metadata = tuple((name.lower(), value) for name, value in _headers(settings).items())
 
     def send(body: bytes, seconds: float) -> None:

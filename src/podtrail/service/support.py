@@ -65,18 +65,9 @@ class SupportFacts:
         }
 
 
-def _sections(settings: Settings) -> Mapping[str, Mapping[str, Any]]:
-    return {
-        "receivers": settings.receivers,
-        "processors": settings.processors,
-        "exporters": settings.exporters,
-        "extensions": settings.extensions,
-    }
-
-
 def _redaction(settings: Settings) -> Redaction:
     made = Redaction(os.environ)
-    for section in _sections(settings).values():
+    for section in settings.sections.values():
         for one in section.values():
             made.learn(one.written, one.factory.Config)
     return made
@@ -86,7 +77,7 @@ def _configuration(settings: Settings, redaction: Redaction) -> str:
     """Return the configuration as YAML: components as they were written, and who is in which pipeline."""
     told: dict[str, Any] = {
         name: {id: redaction.configuration(one.written, one.factory.Config) for id, one in section.items()}
-        for name, section in _sections(settings).items()
+        for name, section in settings.sections.items()
         if section
     }
     pipelines: dict[str, Any] = {}

@@ -15,7 +15,6 @@ from podtrail.story.view import to_json
 from podtrail.story.words import stamp
 
 _MAX_NAME = 512
-_HEX = frozenset("0123456789abcdef")
 _NAMESAKES = 5
 _COMPARED = 2_000
 """Pods, the urgent first, whose names are compared with one that may be mistyped."""
@@ -76,7 +75,7 @@ def trace_id(text: str) -> bytes:
     Raises:
         ValueError: it is none.
     """
-    if len(text) != TRACE_DIGITS or not _HEX.issuperset(text.lower()):
+    if len(text) != TRACE_DIGITS or not is_beginning(text):
         raise ValueError(f"A trace id has {TRACE_DIGITS} hexadecimal digits.")
     return bytes.fromhex(text)
 

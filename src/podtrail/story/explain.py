@@ -8,6 +8,7 @@ from podtrail.story.bind import read_bind_refusal
 from podtrail.story.cases import PodContext
 from podtrail.story.compare import compare, list_attempts
 from podtrail.story.configuration_change import change_line, configuration_changes
+from podtrail.story.held_attempts import attempt_numbered
 from podtrail.story.lifetime import lifetime_lines, node_words, where_the_time_went
 from podtrail.story.lines import MOST_LINES, Explanation, Line, Style, TextPiece, dim, line, safe, strong
 from podtrail.story.linked_calls import call_words
@@ -51,7 +52,7 @@ def explain_pod(pod: PodStory, around: PodContext) -> Explanation:
 
 def explain_attempt(pod: PodStory, number: int, around: PodContext) -> Explanation | None:
     """Return the story of one attempt; None when it is not known."""
-    attempt = next((one for one in pod.attempts if one.number == number), None)
+    attempt = attempt_numbered(pod, number)
     if attempt is None:
         return None
     first = line(

@@ -23,6 +23,7 @@ from podtrail.story.decisions import DecidedPod, DecisionEntry, DecisionRing, vo
 from podtrail.story.explain import explain_attempt, explain_pod
 from podtrail.story.explain_trace import TraceFacts, explain_trace
 from podtrail.story.full_attempts import DecidedAttempt, FullAttempts
+from podtrail.story.held_attempts import attempt_numbered
 from podtrail.story.lines import Explanation, Line
 from podtrail.story.link import NOT_RECEIVED, BackLink, SpanFate, resolved
 from podtrail.story.linked_calls import LinkedCall, read_call
@@ -139,7 +140,7 @@ class Library:
 
     def why_pod(self, pod: PodStory, now: int, *, live: bool, attempt: int | None = None) -> Explanation | None:
         """Return a Pod's story in words, or that of one attempt; None for an attempt that is not held."""
-        told = slow_attempt(pod) if attempt is None else next((a for a in pod.attempts if a.number == attempt), None)
+        told = slow_attempt(pod) if attempt is None else attempt_numbered(pod, attempt)
         linked = pod.last if attempt is None else told
         created, deleted = self.requests_of(pod)
         usual = self.stories.pace.usual()

@@ -117,7 +117,7 @@ def all_nodes(pods: Sequence[PodStory]) -> list[NodeRow]:
     for pod in pods:
         for attempt in pod.attempts:
             index.note(None, attempt)
-    known, on = index.nodes(), Counter(pod.node for pod in pods if _is_on_node(pod))
+    known, on = index.nodes(), pods_on_nodes(pods)
     rows = [_node_row(name, known.get(name), on[name]) for name in {*known, *on} - {""}]
     return sorted(rows, key=lambda row: (-row.refused, row.node))
 

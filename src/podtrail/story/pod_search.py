@@ -1,6 +1,6 @@
 """What Pods can be searched for by, and what of a Pod is looked at."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from podtrail.config.problem import did_you_mean
@@ -16,6 +16,7 @@ from podtrail.story.search import (
     compared,
     glob,
     length_of_time,
+    named,
     read_search,
 )
 from podtrail.story.waiting import waits_for
@@ -69,14 +70,6 @@ def _word(word: str) -> Test[PodStory]:
         return word in f"{pod.namespace}/{pod.name} {pod.uid}{cluster}".lower()
 
     return test
-
-
-def _named(field: Callable[[PodStory], str]) -> Callable[[str, int], Test[PodStory]]:
-    def make(value: str, _now: int) -> Test[PodStory]:
-        fits = glob(value)
-        return lambda pod: fits(field(pod))
-
-    return make
 
 
 def _plugin(value: str, _now: int) -> Test[PodStory]:
@@ -135,9 +128,9 @@ def _heard(pod: PodStory) -> Iterator[tuple[int, int]]:
 
 
 _KEYS: Final[dict[str, Key[PodStory]]] = {
-    "ns": Key("namespace: ns:default, ns:kube-*", _named(lambda pod: pod.namespace)),
-    "name": Key("the Pod's name: name:web-*", _named(lambda pod: pod.name)),
-    "node": Key("the node it is on, bound to or nominated for: node:node-1", _named(lambda pod: pod.node)),
+    "ns": Key("namespace: ns:default, ns:kube-*", named(lambda pod: pod.namespace)),
+    "name": Key("the Pod's name: name:web-*", named(lambda pod: pod.name)),
+    "node": Key("the node it is on, bound to or nominated for: node:node-1", named(lambda pod: pod.node)),
     "plugin": Key("one that refused it or took its time: plugin:NodeAffinity", _plugin),
     "reason": Key('part of why it waits: reason:"Insufficient cpu"', _reason),
     "alike": Key("waits for the very same, as a link of the front page has it: alike:1f3c0a52", _alike),
@@ -145,7 +138,7 @@ _KEYS: Final[dict[str, Key[PodStory]]] = {
     "state": Key('its state: state:gated,error, state:"bind refused", state:slow', _state),
     "attempts": Key("how often it was tried: attempts:>10", _attempts),
     "slower": Key("an attempt took at least so long: slower:1s", _slower),
-    "cluster": Key("of several clusters: cluster:east", _named(lambda pod: pod.cluster)),
+    "cluster": Key("of several clusters: cluster:east", named(lambda pod: pod.cluster)),
     "uid": Key("how its uid begins: uid:1f3c0a52", _uid),
 }
 POD_LANGUAGE: Final = Language(_KEYS, _word, _heard)

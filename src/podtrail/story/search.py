@@ -217,6 +217,16 @@ def glob(pattern: str) -> Callable[[str], bool]:
     return test
 
 
+def named(field: Callable[[T], str]) -> Callable[[str, int], Test[T]]:
+    """Return what makes tests of a name of things, as `glob` has it."""
+
+    def make(value: str, _now: int) -> Test[T]:
+        fits = glob(value)
+        return lambda one: fits(field(one))
+
+    return make
+
+
 def _fits(name: str, parts: list[str]) -> bool:
     first, *middle, last = parts
     if len(name) < len(first) + len(last) or not (name.startswith(first) and name.endswith(last)):

@@ -140,7 +140,7 @@ class Stories:
 
     def unordered(self) -> list[PodStory]:
         """Return all Pods in no order, for who counts: a few ms for 20,000 less."""
-        return list(map(self._tell, self._pods.values()))
+        return list(self.each())
 
     def pod(self, key: str) -> PodStory | None:
         """Return one Pod's story by its key: its uid, or its name with its cluster where its spans have none."""

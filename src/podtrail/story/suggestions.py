@@ -2,13 +2,13 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from podtrail.story.pod import PodStory
 from podtrail.story.pod_search import POD_LANGUAGE, STATES_ASKED
-from podtrail.story.search import RANGE_KEYS, quoted
+from podtrail.story.search import RANGE_KEYS, Language, quoted
 from podtrail.story.stories import Stories
 from podtrail.story.words import several
 
@@ -34,19 +34,20 @@ class SearchSuggestion(NamedTuple):
 
 
 def completed(
-    text: str, keys: Mapping[str, str], values: Callable[[str], Iterable[SearchSuggestion]]
+    text: str, language: Language[Any], values: Callable[[str], Iterable[SearchSuggestion]]
 ) -> tuple[SearchSuggestion, ...]:
     """Return how a search may go on, by its last term.
 
     Args:
         text: what was typed.
-        keys: with what each means.
+        language: what it is written in.
         values: returns the terms that a key may be in.
     """
     last = _LAST.search(text)
     if last is None:
         return ()
     before, (minus, key, _, part) = text[: last.start()], last.groups()
+    keys = {name: one.meaning for name, one in language.keys.items()} | RANGE_KEYS
     offered = (SearchSuggestion(f"{name}:", meaning) for name, meaning in keys.items())
     found = values(key.lower()) if key else offered
     fitting = (one for one in found if part.lower() in one.text.partition(":")[2 if key else 0].lower())
@@ -78,8 +79,7 @@ class PodSuggestions:
 
     def complete(self, text: str) -> tuple[SearchSuggestion, ...]:
         """Return how a text may go on, by its last term."""
-        keys = {name: key.meaning for name, key in POD_LANGUAGE.keys.items()} | RANGE_KEYS
-        return completed(text, keys, self._values)
+        return completed(text, POD_LANGUAGE, self._values)
 
     def _values(self, key: str) -> Iterator[SearchSuggestion]:
         self._gather()

@@ -7,12 +7,12 @@ from itertools import islice
 from typing import NamedTuple
 
 from podtrail.story.attempt import AttemptStory
-from podtrail.story.bind import read_bind_refusal
 from podtrail.story.library import Library
 from podtrail.story.pending_question import WaitingPods, waiting_pods
 from podtrail.story.pod import PodStory
 from podtrail.story.pod_state import POD_STATES
 from podtrail.story.policies import SamplerView
+from podtrail.story.refusal_index import refusals_of
 from podtrail.story.slow_since import median
 
 _SECOND = 1_000_000_000
@@ -139,13 +139,13 @@ class TopView:
 
 def hold_top(library: Library, pipeline: PipelineNow, now: int, *, live: bool) -> TopHeld:
     """Return what is looked at."""
-    after = sorted(max(0, entry.decided_at - entry.arrived) for entry in islice(library.decisions.latest(), _LATEST))
+    after = [max(0, entry.decided_at - entry.arrived) for entry in islice(library.decisions.latest(), _LATEST)]
     return TopHeld(
         pods=library.stories.unordered(),
         calls=library.stories.plugin_times.recent(),
         samplers=library.window.tell(now, {}, {}),
         since_the_start=dict(library.stories.tallies.attempts),
-        decided_after=after[len(after) // 2] if after else None,
+        decided_after=median(after) if after else None,
         pipeline=pipeline,
         now=now,
         live=live,
@@ -205,18 +205,12 @@ def _refusals(lately: Iterable[tuple[PodStory, AttemptStory]]) -> tuple[RefusalN
     attempts = Counter[tuple[str, str]]()
     pods: dict[tuple[str, str], set[str]] = {}
     for pod, attempt in lately:
-        for what in _refused(attempt):
+        # Of a bind without the Pod's name, so that Pods refused alike count together.
+        for what in {(no.plugin, no.reason) for no in refusals_of(attempt)}:
             attempts[what] += 1
             pods.setdefault(what, set()).add(pod.key)
     rows = [RefusalNow(*what, times, len(pods[what])) for what, times in attempts.items()]
     return tuple(sorted(rows, key=lambda row: (-row.attempts, row.plugin, row.reason))[:_MOST])
-
-
-def _refused(attempt: AttemptStory) -> set[tuple[str, str]]:
-    if attempt.bind_error:  # without the Pod's name, so that Pods refused alike count together
-        refusal = read_bind_refusal(attempt.bind_error)
-        return {(refusal.plugin or "Bind", refusal.why)}
-    return {(each.plugin, each.reason) for each in attempt.why.rejections}
 
 
 def _policies(sampler: SamplerView) -> Iterable[PolicyNow]:

@@ -1,13 +1,23 @@
 """The traces that are held, and what they can be searched for by."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 from podtrail.config.problem import did_you_mean
 from podtrail.story.library import Library
 from podtrail.story.pod_facts import PodFacts
-from podtrail.story.search import Key, Language, Search, SearchError, Test, compared, glob, length_of_time, read_search
+from podtrail.story.search import (
+    Key,
+    Language,
+    Search,
+    SearchError,
+    Test,
+    compared,
+    length_of_time,
+    named,
+    read_search,
+)
 from podtrail.story.trace_outline import TraceOutline
 from podtrail.story.words import clip, visible
 
@@ -120,14 +130,6 @@ def _word(word: str) -> Test[HeldOutline]:
     return test
 
 
-def _named(field: Callable[[HeldOutline], str]) -> Callable[[str, int], Test[HeldOutline]]:
-    def make(value: str, _now: int) -> Test[HeldOutline]:
-        fits = glob(value)
-        return lambda held: fits(field(held))
-
-    return make
-
-
 def _state(value: str, _now: int) -> Test[HeldOutline]:
     states = [one.strip().lower() for one in value.split(",") if one.strip()]
     for state in states:
@@ -159,8 +161,8 @@ def _lasted(held: HeldOutline) -> Iterator[tuple[int, int]]:
 
 
 _KEYS: Final[dict[str, Key[HeldOutline]]] = {
-    "name": Key("of the root: name:SchedulePod, name:POST*", _named(lambda held: held.outline.name)),
-    "service": Key("of the root: service:kubelet", _named(lambda held: held.outline.service)),
+    "name": Key("of the root: name:SchedulePod, name:POST*", named(lambda held: held.outline.name)),
+    "service": Key("of the root: service:kubelet", named(lambda held: held.outline.service)),
     "state": Key("a span in it failed, or an attempt's result: state:error, state:unschedulable", _state),
     "slower": Key("took at least so long: slower:1s", _slower),
     "longer": Key("the same: longer:1s", _slower),

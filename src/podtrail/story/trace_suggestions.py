@@ -6,7 +6,6 @@ from itertools import islice
 from typing import Final
 
 from podtrail.story.library import Library
-from podtrail.story.search import RANGE_KEYS
 from podtrail.story.suggestions import MOST_SUGGESTED, SearchSuggestion, completed, frequent, term
 from podtrail.story.trace_search import TRACE_LANGUAGE, TRACE_STATES, in_state, latest_traces
 
@@ -28,8 +27,7 @@ class TraceSuggestions:
 
     def complete(self, text: str) -> tuple[SearchSuggestion, ...]:
         """Return how a text may go on, by its last term."""
-        keys = {name: key.meaning for name, key in TRACE_LANGUAGE.keys.items()} | RANGE_KEYS
-        return completed(text, keys, self._values)
+        return completed(text, TRACE_LANGUAGE, self._values)
 
     def _values(self, key: str) -> Iterator[SearchSuggestion]:
         self._gather()

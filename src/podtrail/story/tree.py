@@ -98,8 +98,7 @@ def tell_trace(
     nodes, amendments = _nodes(groups)
     if not nodes:
         return None
-    start = min(node.fields.start_time_unix_nano for node in nodes.values())
-    end = max(max(node.fields.end_time_unix_nano, node.fields.start_time_unix_nano) for node in nodes.values())
+    start, end = _stretch(nodes)
     order = _depth_first(nodes)
     page = 0 if first is None else _page(order, first, limit, span_id)
     shown, hidden = _fold(order, limit) if first is None else (order[page : page + limit], {})
@@ -129,13 +128,19 @@ def tell_trace(
     )
 
 
+def _stretch(nodes: Mapping[bytes, _TreeNode]) -> tuple[int, int]:
+    """Return when the first begins and the last ends."""
+    fields = [node.fields for node in nodes.values()]
+    start = min(one.start_time_unix_nano for one in fields)
+    return start, max(max(one.end_time_unix_nano, one.start_time_unix_nano) for one in fields)
+
+
 def trace_rows(groups: Iterable[Group], first: int, limit: int) -> TraceRows:
     """Return the rows of a trace from place `first` on, at most `limit`; their links are not counted."""
     nodes, _ = _nodes(groups)
     if not nodes:
         return TraceRows(0, 0, ())
-    start = min(node.fields.start_time_unix_nano for node in nodes.values())
-    end = max(max(node.fields.end_time_unix_nano, node.fields.start_time_unix_nano) for node in nodes.values())
+    start, end = _stretch(nodes)
     order = _depth_first(nodes)
     path = _critical(nodes, order)
     some = order[first : first + limit]

@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from typing import Final
 
-_INSTEAD: Final = b"[REDACTED]"
+from podtrail.config.secret_keys import REDACTED
+
+_INSTEAD: Final = REDACTED.encode()
 
 
 def withheld(answer: bytes, shown: Mapping[str, str]) -> bytes:

@@ -91,7 +91,6 @@ class ServerCertificates:
         self,
         settings: TlsServerSettings,
         clock: Callable[[], int] = time.monotonic_ns,
-        log: logging.Logger | None = None,
     ) -> None:
         """Read it for the first time; `clock` gives nanoseconds since any moment.
 
@@ -100,7 +99,7 @@ class ServerCertificates:
         """
         self._settings = settings
         self._clock = clock
-        self._log = log or logging.getLogger(__name__)
+        self._log = logging.getLogger(__name__)
         self._said = ""
         self.pems = read_pems(settings)
         self.context = _context(settings, self.pems)

@@ -13,6 +13,7 @@ export class Rows {
     this.least = 0;
     this.critical = false;
     this.sought = "";
+    this.found = [];
     this.shown = [];
     this.hidden = 0;
     this.parents = new Int32Array(all.length).fill(-1);
@@ -89,12 +90,11 @@ export class Rows {
         ? this.all.flatMap((row, at) => (`${row.name}\n${row.service}\n${row.id}`.toLowerCase().includes(sought) ? [at] : []))
         : [];
     }
-    return this.found ?? [];
   }
 
   // Of what was sought, the one behind (step 1) or before (step -1) a row, around the end.
   following(at, step) {
-    const found = this.found ?? [];
+    const { found } = this;
     if (!found.length) return -1;
     const next = step > 0 ? found.find((one) => one > at) : found.findLast((one) => one < at);
     return next ?? (step > 0 ? found[0] : found.at(-1));

@@ -3,11 +3,9 @@
 import signal
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
-from http.client import HTTPException
+from contextlib import ExitStack, suppress
 from types import FrameType
 from typing import Final, NoReturn
-from urllib.request import ProxyHandler, build_opener
 
 import click
 
@@ -16,6 +14,7 @@ from podtrail.cli.kubectl.arguments import PAGE_PORT, TypedCommand, read_argumen
 from podtrail.cli.kubectl.client import Kubectl, KubectlError
 from podtrail.cli.kubectl.finding import PodtrailPod, WantedPod, find_podtrail
 from podtrail.cli.kubectl.forwarding import forwarded
+from podtrail.cli.running_page import NobodyThere, asking
 from podtrail.config import printable
 
 NAME: Final = "kubectl podtrail"
@@ -107,12 +106,8 @@ def _taken(rest: Sequence[str]) -> tuple[str, list[str]]:
 
 def _knock(endpoint: str, pod: PodtrailPod, port: int) -> None:
     """Raise KubectlError where nobody answers behind the forwarded port: a sidecar may have no page."""
-    try:
-        with build_opener(ProxyHandler({})).open(f"{endpoint}/api/v1/changes", timeout=_SECONDS):
-            return
-    except (OSError, HTTPException) as error:
-        if getattr(error, "code", None) is not None:
-            return  # somebody answers: what is wrong with it the command says
+    with suppress(NobodyThere, BrokenPipeError), asking(endpoint, "/api/v1/changes", {}, _SECONDS):
+        return  # somebody answers: what is wrong with it the command says
     raise KubectlError(
         f"{pod.place} has no page on port {port}: add the viewer extension to its configuration, or say --page-port"
     )

@@ -5,7 +5,7 @@ from typing import Final
 
 from confluent_kafka import KafkaError, KafkaException
 
-_UNKNOWN_TOPIC: Final = frozenset(
+UNKNOWN_TOPIC: Final = frozenset(
     {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}
 )
 _PURGED: Final = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})
@@ -73,7 +73,7 @@ def undelivered(error: KafkaError, topic: str, size: int, seconds: float, troubl
     if code == KafkaError.MSG_SIZE_TOO_LARGE:
         text = f"topic {topic} takes no message of {size} bytes: lower producer::max_message_bytes or raise the topic's"
         return KafkaFailure(text, code, retriable=False)
-    if code in _UNKNOWN_TOPIC:
+    if code in UNKNOWN_TOPIC:
         text = f"there is no topic {topic}, and it was not created by asking for it: create it"
     elif code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
         text = f"the brokers don't let this user write to topic {topic}: grant it WRITE"
