@@ -168,6 +168,52 @@ def test_health_and_the_metrics_page_serve_through_a_reload(
     assert told['podtrail_ledger_spans{exporter="file",term="missing"}'] == 0
 
 
+ON_MEMORY = "otelcol_processor_tail_sampling_sampling_traces_on_memory"
+
+
+def gauges(told: dict[str, float]) -> dict[str, float]:
+    """Return what is shown of queues' sizes and of traces in memory."""
+    return {name: value for name, value in told.items() if name.startswith(("otelcol_exporter_queue_size", ON_MEMORY))}
+
+
+def test_gauges_of_what_a_reload_removes_are_shown_no_more(
+    start: Any, configure: Any, send: Any, otlp_to_file: dict[str, Any], free_port: Any, metrics: Any
+) -> None:
+    page = free_port()
+    otlp_to_file["service"]["telemetry"] = {"metrics": {"address": f"127.0.0.1:{page}"}}
+    process = start(otlp_to_file)
+    send(process.port(), traces=2)
+    size = 'otelcol_exporter_queue_size{{exporter="{}"}}'
+    assert gauges(metrics(page)) == {size.format("file"): 0, ON_MEMORY: 2}
+    changed = copy.deepcopy(otlp_to_file)
+    changed["processors"] = {}
+    changed["exporters"] = {"file/second": {"path": "second.jsonl"}}
+    changed["service"]["pipelines"]["traces"] |= {"processors": [], "exporters": ["file/second"]}
+    configure(changed)
+    reload(process, "SIGHUP: reloaded")
+    assert gauges(metrics(page)) == {size.format("file/second"): 0}
+    configure(otlp_to_file)
+    reload(process, "SIGHUP: reloaded")
+    assert gauges(metrics(page)) == {size.format("file"): 0, ON_MEMORY: 0}
+
+
+def test_gauges_tell_of_what_runs_after_a_configuration_could_not_start(
+    start: Any, configure: Any, send: Any, otlp_to_file: dict[str, Any], free_port: Any, occupied: int, metrics: Any
+) -> None:
+    page = free_port()
+    otlp_to_file["service"]["telemetry"] = {"metrics": {"address": f"127.0.0.1:{page}"}}
+    process = start(otlp_to_file)
+    send(process.port(), traces=2)
+    taken = copy.deepcopy(otlp_to_file)
+    taken["receivers"]["otlp"]["protocols"]["http"] = {"endpoint": f"127.0.0.1:{occupied}"}
+    taken["exporters"]["file/second"] = {"path": "second.jsonl"}
+    taken["service"]["pipelines"]["traces"]["exporters"].append("file/second")
+    configure(taken)
+    reload(process, "SIGHUP: the new configuration can't start")
+    process.line("SIGHUP: the old configuration runs on")
+    assert gauges(metrics(page)) == {'otelcol_exporter_queue_size{exporter="file"}': 0, ON_MEMORY: 2}
+
+
 def test_a_configuration_that_cannot_start_falls_back_to_the_old_one(
     start: Any, configure: Any, send: Any, otlp_to_file: dict[str, Any], free_port: Any, occupied: int, kept: Any
 ) -> None:

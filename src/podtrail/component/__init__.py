@@ -43,7 +43,7 @@ from podtrail.component.factory import Context, Factory, IncomingBytes, Kind
 from podtrail.component.facts import Fact, FactListener, GatedPod, SimulatedTime
 from podtrail.component.ledger import Ledger
 from podtrail.component.log_lines import LogLines
-from podtrail.component.metrics import Counter, Gauge, Histogram, Metrics
+from podtrail.component.metrics import Counter, Gauge, Histogram, Metrics, OwnedMetrics
 from podtrail.component.partitions import (
     Commit,
     Partition,
@@ -85,6 +85,7 @@ __all__ = [
     "LogLines",
     "Lost",
     "Metrics",
+    "OwnedMetrics",
     "Partition",
     "PartitionAwareConfig",
     "PartitionRecord",

@@ -40,6 +40,8 @@ class Gauge:
     combine: Callable[[float, float], float] = add
     """Makes one value of those of several parts (`Metrics.part`) that have the same label values."""
     parts: "dict[int, Gauge]" = field(default_factory=dict)
+    owned: "dict[int, Gauge]" = field(default_factory=dict)
+    """What components show while they run (`Metrics.owned`): who came last is believed."""
 
     def read_from(self, reader: Callable[[], float], *labels: str) -> None:
         """Have `reader` asked for the value of these label values."""
@@ -57,6 +59,8 @@ class Gauge:
         values = {labels: read() for labels, read in self.readers.items()}
         for source in self.sources.values():
             values |= source()
+        for owned in self.owned.values():
+            values |= owned.values()
         for part in self.parts.values():
             for labels, value in part.values().items():
                 values[labels] = self.combine(values[labels], value) if labels in values else value
@@ -137,6 +141,10 @@ class Metrics:
         """Return metrics for one of several instances of a component: their gauges make one value."""
         return MetricsPart(self)
 
+    def owned(self) -> "OwnedMetrics":
+        """Return metrics for a component that may be gone before the service is: their gauges go with it."""
+        return OwnedMetrics(self)
+
     def __iter__(self) -> Iterator[Instrument]:
         return iter(self._instruments.values())
 
@@ -159,11 +167,10 @@ class Metrics:
         return out
 
 
-class MetricsPart(Metrics):
-    """Metrics of one of several instances: counters and histograms are everybody's, gauges go with it."""
+class _GaugesApart(Metrics):
+    """Metrics whose counters and histograms are everybody's, while gauges are their own."""
 
     def __init__(self, whole: Metrics) -> None:
-        """Be a part of `whole`."""
         super().__init__()
         self._whole = whole
 
@@ -171,19 +178,61 @@ class MetricsPart(Metrics):
         """Return the counter of that name, the whole's."""
         return self._whole.counter(name, help, labels)
 
+    def histogram(self, name: str, help: str, bounds: Sequence[float], labels: Sequence[str] = ()) -> Histogram:
+        """Return the histogram of that name, the whole's."""
+        return self._whole.histogram(name, help, bounds, labels)
+
+    def _in_whole(self, gauge: Gauge) -> Gauge:
+        return self._whole.gauge(gauge.name, gauge.help, gauge.labels, gauge.combine)
+
+
+class MetricsPart(_GaugesApart):
+    """Metrics of one of several instances: its gauges make one value with those of the others."""
+
     def gauge(
         self, name: str, help: str, labels: Sequence[str] = (), combine: Callable[[float, float], float] = add
     ) -> Gauge:
         """Return the part's gauge of that name, which the whole's shows with those of other parts."""
         gauge = super().gauge(name, help, labels, combine)
-        self._whole.gauge(name, help, labels, combine).parts[id(self)] = gauge
+        self._in_whole(gauge).parts[id(self)] = gauge
         return gauge
-
-    def histogram(self, name: str, help: str, bounds: Sequence[float], labels: Sequence[str] = ()) -> Histogram:
-        """Return the histogram of that name, the whole's."""
-        return self._whole.histogram(name, help, bounds, labels)
 
     def close(self) -> None:
         """Be gone: what its gauges show is shown no more."""
         for gauge in self:
-            self._whole.gauge(gauge.name, gauge.help, gauge.labels).parts.pop(id(self), None)
+            assert isinstance(gauge, Gauge)
+            self._in_whole(gauge).parts.pop(id(self), None)
+
+
+class OwnedMetrics(_GaugesApart):
+    """Metrics of a component: what its gauges show is shown from `show` to `hide`."""
+
+    def __init__(self, whole: Metrics) -> None:
+        """Show in `whole`, nothing yet."""
+        super().__init__(whole)
+        self._is_shown = False
+
+    def gauge(
+        self, name: str, help: str, labels: Sequence[str] = (), combine: Callable[[float, float], float] = add
+    ) -> Gauge:
+        """Return the component's gauge of that name."""
+        gauge = super().gauge(name, help, labels, combine)
+        if self._is_shown:
+            self._in_whole(gauge).owned[id(self)] = gauge
+        return gauge
+
+    def show(self) -> None:
+        """Show the gauges, in place of what others show of the same label values."""
+        if self._is_shown:
+            return
+        self._is_shown = True
+        for gauge in self:
+            assert isinstance(gauge, Gauge)
+            self._in_whole(gauge).owned[id(self)] = gauge
+
+    def hide(self) -> None:
+        """Show them no more."""
+        self._is_shown = False
+        for gauge in self:
+            assert isinstance(gauge, Gauge)
+            self._in_whole(gauge).owned.pop(id(self), None)

@@ -9,6 +9,7 @@ extensions, exporters with their queues), and processors take over what their pr
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from podtrail.component import (
@@ -65,6 +66,8 @@ class Graph:
             refuse_moves(settings, predecessor.settings)
         self.settings: Settings = settings
         self._host = host
+        self._metrics = host.metrics.owned()
+        """The processors'."""
         self._clock = clock
         self._predecessor = predecessor
         self._successor: Graph | None = None
@@ -102,8 +105,8 @@ class Graph:
         return Driver(pipeline.id, chain, outlets, observers, self._clock)
 
     def _chain(self, pipeline: PipelineSettings, settings: Settings, ledger: Ledger) -> ProcessorChain:
-        lag = Lag(self._clock)
-        chain = lag.chain = make_chain(pipeline, settings, self._host, ledger, lag, contained)
+        lag, host = Lag(self._clock), replace(self._host, metrics=self._metrics)
+        chain = lag.chain = make_chain(pipeline, settings, host, ledger, lag, contained)
         return chain
 
     def _introduce(self) -> None:
@@ -128,6 +131,7 @@ class Graph:
         Raises:
             StartError: a component can't; the text names it, and nothing is left open.
         """
+        self._metrics.show()
         for driver, outlet in self._joining:
             outlet.missed = left_so_far(driver.chain.ledger, driver.held())
         try:
@@ -207,6 +211,7 @@ class Graph:
     def take_over(self) -> None:
         """On reload, between the predecessor's `stop_receiving` and its `stop`: take what its processors hold."""
         assert self._predecessor is not None
+        self._metrics.show()
         self._predecessor._successor = self
         self._predecessor._predecessor = None  # of no use to it any more
         self._receiving.take_over(self._predecessor._receiving)
@@ -260,6 +265,7 @@ class Graph:
         groups: Sequence[dict[str, Running[Any]]] = (self.receivers, self.queues, self.exporters, self.extensions)
         for group in groups:
             await asyncio.gather(*[running.stop() for running in self._own(group).values()])
+        self._metrics.hide()
 
     async def _leave_stores(self, *, checkpoint: bool) -> None:
         owner, successor = self._other(), self._successor

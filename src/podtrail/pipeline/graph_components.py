@@ -1,6 +1,7 @@
 """The components of a graph: those that a reload leaves as they are go on, the others are made."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from podtrail.component import (
@@ -106,8 +107,9 @@ class GraphComponents:
         return None
 
     def _made(self, settings: ComponentSettings) -> Running[Any]:
-        context = self._host.context(settings.id, resumed=self._before is not None)
-        made = Running(settings, self._host.make(settings, context), self._host.failures(settings.id))
+        metrics = self._host.metrics.owned()
+        context = replace(self._host, metrics=metrics).context(settings.id, resumed=self._before is not None)
+        made = Running(settings, self._host.make(settings, context), self._host.failures(settings.id), metrics)
         if isinstance(made.component, WantsAuthenticators):
             made.component.authenticate_by(self._authenticators_of(settings))
         return made
@@ -143,13 +145,13 @@ class GraphComponents:
             and (before.component.storage, before.component.durable) == (storage, durable)
         ):
             return before
-        context = self._host.context(id)
+        metrics, context = self._host.metrics.owned(), self._host.context(id)
         predecessor = before.component if before else None
         queue = SendingQueue(
             running.component,
             id,
             delivery,
-            context.metrics,
+            metrics,
             context.log,
             rng=context.rng,
             storage=storage,
@@ -157,7 +159,7 @@ class GraphComponents:
             predecessor=predecessor,
             tracer=self._host.tracer,
         )
-        return Running(running.settings, queue, running.failures)
+        return Running(running.settings, queue, running.failures, metrics)
 
     def _storage(self, delivery: DeliverySettings | None) -> StorageProvider | None:
         """Return where a queue is kept on disk, if it is."""

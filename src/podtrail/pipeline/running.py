@@ -4,6 +4,7 @@ import asyncio
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any, Final, Generic, TypeVar
 
+from podtrail.component import OwnedMetrics
 from podtrail.component.failures import FailureReporter
 from podtrail.pipeline.settings import ComponentSettings
 
@@ -15,12 +16,15 @@ LONGEST_STOP: Final = 5.0
 
 
 class Running(Generic[T]):
-    """Holds a component; may pass from one graph to the next, going on as it is."""
+    """Holds a component; may pass from one graph to the next, going on as it is. Its gauges are shown while it runs."""
 
-    def __init__(self, settings: ComponentSettings, component: T, failures: FailureReporter) -> None:
+    def __init__(
+        self, settings: ComponentSettings, component: T, failures: FailureReporter, metrics: OwnedMetrics
+    ) -> None:
         self.settings = settings
         self.component = component
         self.failures = failures
+        self._metrics = metrics
         self._stack: AsyncExitStack | None = None
 
     @property
@@ -42,6 +46,7 @@ class Running(Generic[T]):
         except Exception as error:
             raise self.failures.start_error(self.settings.factory.kind, error) from error
         self._stack = stack
+        self._metrics.show()
 
     async def stop(self) -> None:
         """Leave it, if it was entered. That it fails in it, or hangs, keeps no other from being stopped."""
@@ -54,3 +59,5 @@ class Running(Generic[T]):
                 await stack.aclose()
         except Exception as error:  # noqa: BLE001 - whatever it is, it is reported
             self.failures.report("stop", error, f"not done within {LONGEST_STOP:g} s" if limit.expired() else "")
+        finally:
+            self._metrics.hide()
