@@ -1,6 +1,7 @@
 """`batch`: gathers spans, so that exporters send few large requests. The Collector's processor of that name."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
@@ -70,14 +71,17 @@ class BatchProcessor:
         return self._at_once
 
     def add(self, batch: Batch, now: int) -> Taken:
-        """Take a batch; return what is full."""
+        """Take a batch; return its verdicts, which wait for nothing, and what is full."""
+        told = (Batch((), batch.arrived, batch.verdicts),) if batch.verdicts else ()
+        if not batch.groups:
+            return Taken(told)
         if not self._parts:
             self._due = now + self._config.timeout
-        self._parts.append(batch)
+        self._parts.append(replace(batch, verdicts=()))
         self._spans += batch.span_count
         if not self._at_once and self._spans < self._config.send_batch_size:
-            return Taken()
-        return Taken(self._let_go("batch_size", now, everything=self._at_once))
+            return Taken(told)
+        return Taken((*told, *self._let_go("batch_size", now, everything=self._at_once)))
 
     def _let_go(self, trigger: str, now: int, *, everything: bool) -> Sequence[Batch]:
         if not self._parts:
@@ -110,8 +114,8 @@ class BatchProcessor:
         return self._spans
 
     def held_since(self) -> int | None:
-        """Return the arrival of the oldest span that waits, or whose verdict does."""
-        return min((part.arrived for part in self._parts if part.groups or part.verdicts), default=None)
+        """Return the arrival of the oldest span that waits."""
+        return min((part.arrived for part in self._parts), default=None)
 
     def take_over(self, predecessor: "BatchProcessor", now: int) -> None:
         """Take what waits, no later due than it was; what is too much for this configuration leaves at `now`."""
@@ -129,8 +133,7 @@ class BatchProcessor:
 
 
 def _pieces(whole: Batch, most: int) -> Iterator[Batch]:
-    """Yield a batch in pieces of `most` spans, the last one smaller; verdicts go with the first."""
-    verdicts = whole.verdicts
+    """Yield a batch in pieces of `most` spans, the last one smaller."""
     piece: list[Group] = []
     room = most
     for group in whole.groups:
@@ -138,10 +141,10 @@ def _pieces(whole: Batch, most: int) -> Iterator[Batch]:
             piece.append(part)
             room -= part.span_count
             if not room:
-                yield Batch(piece, whole.arrived, verdicts)
-                piece, room, verdicts = [], most, ()
-    if piece or verdicts:
-        yield Batch(piece, whole.arrived, verdicts)
+                yield Batch(piece, whole.arrived)
+                piece, room = [], most
+    if piece:
+        yield Batch(piece, whole.arrived)
 
 
 def _parts_of(group: Group, room: int, most: int) -> Iterator[Group]:

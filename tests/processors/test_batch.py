@@ -56,10 +56,10 @@ def test_a_batch_leaves_when_it_is_full() -> None:
     assert (batch.deadline(), batch.held(), batch.held_since()) == (None, 0, None)
 
 
-def test_a_verdict_that_waits_is_held_though_no_span_is() -> None:
+def test_verdicts_alone_start_no_timeout() -> None:
     batch = processor(Config())
     batch.add(Batch([], START, [verdict()]), START + 1)
-    assert (batch.held(), batch.held_since()) == (0, START)
+    assert (batch.deadline(), batch.held(), batch.held_since()) == (None, 0, None)
 
 
 def test_the_first_span_inside_waits_no_longer_than_the_timeout() -> None:
@@ -75,12 +75,12 @@ def test_a_group_larger_than_the_maximum_is_split() -> None:
     batch = processor(Config(send_batch_size=4, send_batch_max_size=4))
     whole = Batch([group(1, 3), group(4, 10)], START, [verdict()])
     out = batch.add(whole, START).out
-    assert sizes(out) == [4, 4, 4]
+    assert sizes(out) == [0, 4, 4, 4]
     assert batch.held() == 1
     assert batch.deadline() == START + 200 * MILLISECOND
     out = [*out, *batch.drain(START)]
     assert spans(out) == spans([whole])
-    assert [len(one.verdicts) for one in out] == [1, 0, 0, 0]
+    assert [len(one.verdicts) for one in out] == [1, 0, 0, 0, 0]
 
 
 def test_without_timeout_spans_leave_at_once_in_pieces_of_the_maximum() -> None:
@@ -103,14 +103,13 @@ def test_the_arrival_of_a_batch_is_the_first_of_its_parts() -> None:
     assert batch.drain(START + 7)[0].arrived == START
 
 
-def test_verdicts_wait_and_leave_with_the_spans_in_order() -> None:
-    batch = processor(Config())
+def test_verdicts_wait_for_no_spans_and_leave_ahead_of_theirs() -> None:
+    batch = processor(Config(send_batch_size=3))
     first, second = verdict(), verdict()
-    batch.add(Batch((), START, [first]), START)
-    assert batch.held_since() == START
-    batch.add(Batch([group(1, 1)], START, [second]), START)
-    (out,) = batch.expire(START + 200 * MILLISECOND, 1)
-    assert out.verdicts == [first, second]
+    (told,) = batch.add(Batch([group(1, 1)], START, [first]), START + 1).out
+    assert (told.verdicts, told.groups, told.arrived) == ([first], (), START)
+    told, full = batch.add(Batch([group(2, 2)], START, [second]), START + 2).out
+    assert (told.verdicts, full.verdicts, full.span_count) == ([second], [], 3)
 
 
 def test_a_successor_with_a_smaller_size_lets_go_soon() -> None:
