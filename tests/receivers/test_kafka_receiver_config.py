@@ -127,7 +127,8 @@ def test_an_eager_sticky_is_offered_as_the_cooperative_one_with_a_warning() -> N
                 r"write for example [0-9] for \d, and (...) for a group"
             ),
         ),
-        ({"traces": {"topics": ["a b"]}}, "'a b' can't be a topic: 249 characters of a-z A-Z 0-9 . _ -"),
+        ({"traces": {"topics": ["a b"]}}, "'a b' is no name of a topic: up to 249 of the characters a-z"),
+        ({"traces": {"topics": [".."]}}, "'..' is no name of a topic"),
         (
             {"heartbeat_interval": "10s"},
             "heartbeat_interval must be shorter than session_timeout, a third of it at most is usual",
@@ -137,7 +138,8 @@ def test_an_eager_sticky_is_offered_as_the_cooperative_one_with_a_warning() -> N
             {"message_marking": {"on_error": True}},
             "can't be true: podtrail commits no record that may still be delivered; remove it",
         ),
-        ({"checkpoints": {"topic": "a/b"}}, "'a/b' can't be a topic: 249 characters of a-z A-Z 0-9 . _ -"),
+        ({"checkpoints": {"topic": "a/b"}}, "'a/b' is no name of a topic"),
+        ({"dead_letter": {"topic": "."}}, "'.' is no name of a topic"),
         (
             {"traces": {"topics": ["a", "b"]}, "dead_letter": {"topic": "b"}},
             (

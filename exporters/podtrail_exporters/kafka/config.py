@@ -1,6 +1,5 @@
 """What a user can set of the `kafka` exporter: the Collector's keys, and `partition_by`."""
 
-import re
 from collections.abc import Mapping
 from typing import ClassVar, Literal, Self
 
@@ -16,12 +15,12 @@ from podtrail.config.types import (
     format_duration,
 )
 from podtrail.transport.kafka.settings import KafkaClientSettings
+from podtrail.transport.kafka.topic_name import checked_topic
 
 Encoding = Literal["otlp_proto", "otlp_json"]
 Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 PartitionBy = Literal["trace_id", "pod", "auto"]
 
-_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _TRACES_ONLY = "remove it: podtrail handles traces only"
 _NO_METADATA = "remove it: podtrail keeps no metadata of requests"
 _OTHER_ENCODINGS = frozenset({"jaeger_proto", "jaeger_json", "zipkin_proto", "zipkin_json", "raw"})
@@ -29,19 +28,6 @@ _LEVELS: Mapping[str, range] = {"gzip": range(-1, 10), "zstd": range(1, 12), "lz
 _LARGEST = 1_000_000_000
 SIGNAL_HEADER = "otelcol.signal"
 """By which receivers of the Collector's tell signals apart that share a topic."""
-
-
-def is_topic(name: str) -> bool:
-    """Say whether Kafka lets a topic have that name."""
-    return _TOPIC.fullmatch(name) is not None and name not in (".", "..")
-
-
-def _checked_topic(topic: str) -> str:
-    if not is_topic(topic):
-        raise ValueError(
-            f"{topic!r} is no name of a topic: up to 249 of the characters a-z, A-Z, 0-9, '.', '_' and '-'"
-        )
-    return topic
 
 
 def _checked_encoding(encoding: object) -> object:
@@ -66,7 +52,7 @@ class KafkaTracesSettings(Model):
     @field_validator("topic")
     @classmethod
     def _check_topic(cls, topic: str) -> str:
-        return _checked_topic(topic)
+        return checked_topic(topic)
 
     @field_validator("encoding", mode="before")
     @classmethod
@@ -237,7 +223,7 @@ class Config(KafkaClientSettings, DeliverySettings):
     @field_validator("topic")
     @classmethod
     def _check_topic(cls, topic: str | None) -> str | None:
-        return topic if topic is None else _checked_topic(topic)
+        return topic if topic is None else checked_topic(topic)
 
     @field_validator("encoding", mode="before")
     @classmethod

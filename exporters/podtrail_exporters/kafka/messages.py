@@ -7,7 +7,8 @@ from podtrail.otlp import Batch, Group, frame, resource_attributes, split, write
 from podtrail.otlp.json import write_json_request
 from podtrail.pod_identity import PodKeys
 from podtrail.transport.kafka.message import Headers, Message
-from podtrail_exporters.kafka.config import SIGNAL_HEADER, Config, is_topic
+from podtrail.transport.kafka.topic_name import is_topic
+from podtrail_exporters.kafka.config import SIGNAL_HEADER, Config
 
 _FRAMING: Final = 128
 """Bytes that a message takes besides key, value and headers, generously."""

@@ -7,10 +7,9 @@ from typing import Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from podtrail.config.types import Model, WarningPath
+from podtrail.transport.kafka.topic_name import checked_topic
 
-_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _NOT_POSIX = re.compile(r"\\[dDpPAzZ]|\(\?.?|[*+?}]\?")
-_LONGEST_TOPIC_NAME = 249
 
 
 class TracesSettings(Model):
@@ -49,7 +48,7 @@ class TracesSettings(Model):
             if topic.startswith("^"):
                 _compiled(topic)
             else:
-                _named(topic)
+                checked_topic(topic)
         return topics
 
     @field_validator("exclude_topics")
@@ -99,7 +98,7 @@ class CheckpointSettings(Model):
     @field_validator("topic")
     @classmethod
     def _check_topic(cls, topic: str) -> str:
-        return _named(topic)
+        return checked_topic(topic)
 
 
 class DeadLetterSettings(Model):
@@ -110,13 +109,7 @@ class DeadLetterSettings(Model):
     @field_validator("topic")
     @classmethod
     def _check_topic(cls, topic: str) -> str:
-        return _named(topic)
-
-
-def _named(topic: str) -> str:
-    if not _TOPIC.fullmatch(topic):
-        raise ValueError(f"{topic!r} can't be a topic: {_LONGEST_TOPIC_NAME} characters of a-z A-Z 0-9 . _ -")
-    return topic
+        return checked_topic(topic)
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
