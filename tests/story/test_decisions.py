@@ -1,6 +1,7 @@
 """The ring of decisions: what it holds, what it can still explain, and how much it may take."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -64,6 +65,18 @@ def test_a_trace_decided_twice_has_both_decisions_the_latest_first() -> None:
     ring.note("traces", verdict(1))
     assert [entry.decision for entry in ring.find((1).to_bytes(16, "big"))] == ["sampled", "not_sampled"]
     assert ring.find(b"?" * 16) == []
+
+
+def test_late_spans_that_followed_a_decision_stand_behind_it() -> None:
+    ring = DecisionRing(100_000)
+    decided = verdict(1, decision="not_sampled", policy="")
+    ring.note("traces", decided)
+    ring.note("traces", replace(decided, late=True, votes={}, reason="late: it was decided without its root"))
+    first, second = ring.find(decided.trace_id)
+    assert (first.reason, second.reason) == ("because", "late: it was decided without its root")
+    assert [vote.policy for vote in votes_of(first)] == ["failed", "slow"]
+    ring.note("traces", replace(decided, late=True, votes={}, decision="sampled", reason="late error"))
+    assert ring.find(decided.trace_id)[0].reason == "late error"
 
 
 def test_pages_follow_each_other_while_new_decisions_come() -> None:

@@ -58,6 +58,8 @@ class DecisionEntry:
     """Of policies that are only tried."""
     dry_run: bool
     """Its spans pass all the same."""
+    only_followed: bool
+    """It is about late spans that followed what was decided before: no policy was asked about them."""
     owner: DecidedPod | None
     title: str
     """The name of the trace's root, where it is no attempt and was asked for or its spans are gone; "" else."""
@@ -130,6 +132,7 @@ class DecisionRing:
             votes=self._share(tuple(verdict.votes.items())),
             shadows=self._share(shadow_votes(verdict.shadow)),
             dry_run=verdict.dry_run,
+            only_followed=verdict.late and verdict.decision != "sampled",
             owner=owner,
             title="",
             size=size,
@@ -143,8 +146,9 @@ class DecisionRing:
         self._make_room()
 
     def find(self, trace_id: bytes) -> Sequence[DecisionEntry]:
-        """Return what was decided about a trace, the latest decision first."""
-        return [self._entries[seq] for seq in reversed(self._of_trace.get(trace_id, ()))]
+        """Return what was decided about a trace, the latest decision first, those that only followed another last."""
+        found = [self._entries[seq] for seq in reversed(self._of_trace.get(trace_id, ()))]
+        return sorted(found, key=lambda entry: entry.only_followed)
 
     def beginning(self, digits: bytes) -> Iterator[bytes]:
         """Yield the traces whose id begins so and whose decision is held."""

@@ -32,9 +32,10 @@ class TraceFacts:
     trace_id: bytes
     fate: SpanFate
     decisions: Sequence[DecisionEntry] = ()
-    """The latest first; of several pipelines, or made anew when an error came late."""
+    """The latest first; of several pipelines, or made anew when an error came late. Late spans that followed a decision
+    come behind it."""
     votes: Sequence[PolicyVote] = ()
-    """Of the latest decision."""
+    """Of the first of them."""
     explained: bool = False
     """The votes say why."""
     attempt: tuple[PodStory, AttemptStory] | None = None
@@ -154,4 +155,4 @@ def _earlier(facts: TraceFacts) -> list[Line]:
         (clock(one.decided_at), safe(one.pipeline, 60), verdict_words(one.decision, one.policy, one.reason))
         for one in facts.decisions[1:]
     ]
-    return [line("Decided before, or in another pipeline (UTC):"), *columns(rows)]
+    return [line("Decided at another time, or in another pipeline (UTC):"), *columns(rows)]
