@@ -146,7 +146,7 @@ def test_a_port_in_use_is_named(start: Start, tmp_path: Path) -> None:
         process = start("--from", f"127.0.0.1:{port}", "--to", tmp_path / "r.otlp")
         _, log = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
-    assert f"127.0.0.1:{port}" in log
+    assert f"127.0.0.1:{port}: Address already in use; take a free port: --from grpc://127.0.0.1:0" in log
     assert "Traceback" not in log
 
 

@@ -353,4 +353,7 @@ def test_a_port_that_is_taken_is_told(certified: Certified) -> None:
     with socket.create_server((HOST, 0)) as taken:
         endpoint = f"{HOST}:{taken.getsockname()[1]}"
         code, message = fails(*certified.arguments, f"--endpoint={endpoint}")
-    assert (code, message) == (1, f"Error: can't listen on {endpoint}: Address already in use")
+        told = f"Error: can't listen on {endpoint}: Address already in use; choose another address: "
+        assert (code, message) == (1, f"{told}--endpoint")
+        code, message = fails(*certified.arguments, f"--endpoint={HOST}:0", f"--health-endpoint={endpoint}")
+        assert (code, message) == (1, f"{told}--health-endpoint")

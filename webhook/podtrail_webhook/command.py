@@ -13,6 +13,7 @@ from podtrail_kubernetes.errors import RestConfigError
 
 from podtrail.component import StartError
 from podtrail.config.types import SECOND, TlsServerSettings, host_port, parse_duration
+from podtrail.transport.listen import AddressInUse
 from podtrail_webhook.mutation import AnnotationPolicy
 from podtrail_webhook.running import WebhookOptions, run_until_signalled
 from podtrail_webhook.self_signed_settings import SelfSignedSettings
@@ -132,6 +133,10 @@ def command(**given: Any) -> None:
     )
     try:
         run_until_signalled(options)
+    except AddressInUse as error:
+        options_of = ("--endpoint", "--health-endpoint", "--metrics-endpoint")
+        ways = [name for name in options_of if given[name[2:].replace("-", "_")] == error.endpoint]
+        raise click.ClickException(f"{error}; choose another address: {' or '.join(ways)}") from None
     except (StartError, RestConfigError) as error:
         raise click.ClickException(str(error)) from None
 

@@ -10,17 +10,27 @@ from podtrail.pipeline.settings import Settings
 from podtrail.transport.listen import AddressInUse
 
 
+def taken(error: BaseException) -> str:
+    """Return the address that somebody else listens at, which ended the start; "" where it is another error."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, AddressInUse):
+        cause = cause.__cause__
+    return "" if cause is None else cause.endpoint
+
+
+def free(endpoint: str) -> str:
+    """Return the address of a port there that the system chooses."""
+    return endpoint.rpartition(":")[0] + ":0"
+
+
 def advice(error: BaseException, settings: Settings) -> str:
     """Return what to do about an error that ended the start, with what stands before it; "" where it is another one."""
-    taken: BaseException | None = error
-    while taken is not None and not isinstance(taken, AddressInUse):
-        taken = taken.__cause__
-    if taken is None:
+    endpoint = taken(error)
+    if not endpoint:
         return ""
-    key = next(_keys(str(error), taken.endpoint, settings), "")
-    free = taken.endpoint.rpartition(":")[0] + ":0"
-    elsewhere = f", or take a free port here: --set {key}={free}" if key else ""
-    if not key and host_port(taken.endpoint) == settings.service.telemetry.metrics.address:
+    key = next(_keys(str(error), endpoint, settings), "")
+    elsewhere = f", or take a free port here: --set {key}={free(endpoint)}" if key else ""
+    if not key and host_port(endpoint) == settings.service.telemetry.metrics.address:
         elsewhere = ", or do without here: --set service::telemetry::metrics::level=none"
     return f"; another podtrail may run: end it{elsewhere}"
 

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import click
 
+from podtrail.cli.address_in_use import free, taken
 from podtrail.cli.options import reporting
 from podtrail.cli.reading import Failed
 from podtrail.cli.sizes import format_size
@@ -98,7 +99,7 @@ def listen(
         with _progress(recorder, listens):
             ended = asyncio.run(run())
     except StartError as error:
-        raise Failed(str(error)) from None
+        raise Failed(f"{error}{_advice(error, listens)}") from None
     (balance,) = ended.balances
     took = format_duration(int((time.monotonic() - began) * 1000) * SECOND // 1000)
     sums = f"{several(recorder.requests, 'request')}, {several(balance.delivered, 'span')}"
@@ -108,6 +109,15 @@ def listen(
         raise Failed(f"{lost:,} spans are not in the recording")
     if not recorder.requests:
         raise Failed("nothing came")
+
+
+def _advice(error: StartError, listens: Mapping[str, str]) -> str:
+    """Return what to do where somebody else listens at one of these addresses; "" for another error."""
+    endpoint = taken(error)
+    if not endpoint:
+        return ""
+    sources = [(protocol, free(at) if at == endpoint else at) for protocol, at in listens.items()]
+    return f"; take a free port: {' '.join(f'--from {protocol}://{at}' for protocol, at in sources)}"
 
 
 def _configuration(listens: dict[str, str], to: Path, *, append: bool, allow_unauthenticated: bool) -> dict[str, Any]:
