@@ -45,7 +45,7 @@ mod podtrail_native {
 
     /// What podtrail asks for when it loads this: raised when a function, or what it answers, changes.
     #[pymodule_export]
-    const INTERFACE: u32 = 3;
+    const INTERFACE: u32 = 4;
 
     /// Return the groups of a serialized `ExportTraceServiceRequest` and how many spans tell no duration.
     ///
@@ -55,13 +55,21 @@ mod podtrail_native {
         check_and_cut_in(py, request.as_bytes())
     }
 
-    /// Return the earliest start, the latest end (Unix nanoseconds) and which status codes framed spans have.
+    /// Return the earliest start, the latest end (Unix nanoseconds), which status codes framed spans have, and their
+    /// `KeyValue` messages that have one of these keys.
     ///
     /// Codes as a sum: 1 unset, 2 ok, 4 error. None where a span lacks a time, or anything is unusual.
     #[pyfunction]
-    fn trace_facts(spans: &Bound<'_, PyBytes>) -> Option<(u64, u64, u8)> {
-        let found = facts::facts(spans.as_bytes())?;
-        Some((found.first, found.last, found.statuses))
+    #[allow(clippy::needless_pass_by_value)] // it is made of what Python hands over
+    fn trace_facts<'py>(
+        py: Python<'py>,
+        spans: &Bound<'py, PyBytes>,
+        keys: Vec<Bound<'py, PyBytes>>,
+    ) -> Option<(u64, u64, u8, Vec<Bound<'py, PyBytes>>)> {
+        let keys: Vec<_> = keys.iter().map(PyBytesMethods::as_bytes).collect();
+        let found = facts::facts(spans.as_bytes(), &keys)?;
+        let attributes = found.attributes.into_iter().map(|pair| PyBytes::new(py, pair)).collect();
+        Some((found.first, found.last, found.statuses, attributes))
     }
 
     /// Return whether one of framed spans has no parent; None where anything is unusual.
@@ -75,19 +83,6 @@ mod podtrail_native {
     fn find(data: &Bound<'_, PyBytes>, mark: &Bound<'_, PyBytes>, start: usize) -> isize {
         let found = search::find(data.as_bytes(), mark.as_bytes(), start);
         found.map_or(-1, |at| isize::try_from(at).expect("no object is larger"))
-    }
-
-    /// Return the `KeyValue` messages of framed spans that have one of these keys; None where anything is unusual.
-    #[pyfunction]
-    #[allow(clippy::needless_pass_by_value)] // it is made of what Python hands over
-    fn attributes_of<'py>(
-        py: Python<'py>,
-        spans: &Bound<'py, PyBytes>,
-        keys: Vec<Bound<'py, PyBytes>>,
-    ) -> Option<Vec<Bound<'py, PyBytes>>> {
-        let keys: Vec<_> = keys.iter().map(PyBytesMethods::as_bytes).collect();
-        let found = search::attributes_of(spans.as_bytes(), &keys)?;
-        Some(found.into_iter().map(|pair| PyBytes::new(py, pair)).collect())
     }
 
     /// Return the ids of at most `most` traces that framed spans link to, found by what a link looks like.

@@ -1,13 +1,6 @@
-//! Searches through framed spans for bytes, links and attributes, and the hash by which traces are chosen.
+//! Searches through framed spans for bytes and links, and the hash by which traces are chosen.
 
 use memchr::{memchr, memmem};
-
-use crate::wire::Fields;
-
-const SPANS: u8 = 0x12;
-const ATTRIBUTES: u8 = 0x4a;
-const KEY: u8 = 0x0a;
-const VALUE: u8 = 0x12;
 
 /// Where a mark stands first, at a place or behind it.
 pub fn find(bytes: &[u8], mark: &[u8], start: usize) -> Option<usize> {
@@ -46,56 +39,9 @@ pub fn fnv1a(bytes: &[u8], state: u64) -> u64 {
     bytes.iter().fold(state, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// The `KeyValue` messages of all spans that have one of these keys; `None` when anything is unusual.
-pub fn attributes_of<'a>(spans: &'a [u8], keys: &[&[u8]]) -> Option<Vec<&'a [u8]>> {
-    let mut found = Vec::new();
-    let mut framed = Fields::of(spans);
-    while let Some(tag) = framed.byte() {
-        if tag != SPANS {
-            return None;
-        }
-        let mut span = Fields::of(framed.delimited()?);
-        while let Some(tag) = span.byte() {
-            if tag != ATTRIBUTES {
-                span.skip(tag)?;
-                continue;
-            }
-            let pair = span.delimited()?;
-            if keys.contains(&key_of(pair)?) {
-                found.push(pair);
-            }
-        }
-    }
-    Some(found)
-}
-
-/// An attribute's key where it stands first and once, as every encoder writes it.
-fn key_of(pair: &[u8]) -> Option<&[u8]> {
-    let mut fields = Fields::of(pair);
-    if fields.byte()? != KEY {
-        return None;
-    }
-    let key = fields.delimited()?;
-    while let Some(tag) = fields.byte() {
-        if tag != VALUE {
-            return None;
-        }
-        fields.delimited()?;
-    }
-    Some(key)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{attributes_of, find, fnv1a, linked_traces};
-
-    fn delimited(tag: u8, body: &[u8]) -> Vec<u8> {
-        [&[tag, u8::try_from(body.len()).unwrap()], body].concat()
-    }
-
-    fn attribute(key: &[u8]) -> Vec<u8> {
-        [delimited(0x0a, key), delimited(0x12, &[0x10, 1])].concat()
-    }
+    use super::{find, fnv1a, linked_traces};
 
     #[test]
     fn marks_are_found_as_by_bytes_find() {
@@ -118,27 +64,5 @@ mod tests {
     #[test]
     fn hashes_are_those_of_fnv_1a() {
         assert_eq!(fnv1a(b"foobar", 0xcbf2_9ce4_8422_2325), 0x8594_4171_f739_67e8);
-    }
-
-    #[test]
-    fn attributes_of_some_keys_in_their_order() {
-        let [one, other, third] = [&b"a"[..], b"b", b"c"].map(attribute);
-        let first =
-            delimited(0x12, &[delimited(0x4a, &one), delimited(0x2a, b"name"), delimited(0x4a, &other)].concat());
-        let second = delimited(0x12, &[delimited(0x4a, &third), delimited(0x4a, &one)].concat());
-        let spans = [first, second].concat();
-        assert_eq!(attributes_of(&spans, &[b"a", b"c"]), Some(vec![&one[..], &third, &one]));
-        assert_eq!(attributes_of(&spans, &[b"d"]), Some(vec![]));
-    }
-
-    #[test]
-    fn what_is_unusual_is_left_to_others() {
-        let spans_of = |pair: &[u8]| delimited(0x12, &delimited(0x4a, pair));
-        let twice = [delimited(0x0a, b"a"), delimited(0x0a, b"b")].concat();
-        assert_eq!(attributes_of(&spans_of(&twice), &[b"a"]), None, "two keys");
-        assert_eq!(attributes_of(&spans_of(&[]), &[b"a"]), None, "no key");
-        let mut cut_off = spans_of(&attribute(b"a"));
-        cut_off.pop();
-        assert_eq!(attributes_of(&cut_off, &[b"a"]), None);
     }
 }

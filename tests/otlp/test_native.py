@@ -81,9 +81,12 @@ def test_picks_attributes_by_their_keys_and_leaves_odd_ones_to_python() -> None:
     pairs = [KeyValue(key=key, value=AnyValue(int_value=at)) for at, key in enumerate("abab")]
     spans = frame([span(attributes=pairs[:3], flags=1).SerializeToString(), span(attributes=pairs).SerializeToString()])
     wanted = [pairs[at].SerializeToString() for at in (0, 2, 0, 2)]
-    assert native.attributes_of(spans, [b"a", b"none"]) == wanted
+    facts = native.trace_facts(spans, [b"a", b"none"])
+    assert facts is not None
+    assert facts.attributes == wanted
     keyless = frame([span(attributes=[KeyValue(value=AnyValue(int_value=1))]).SerializeToString()])
-    assert native.attributes_of(keyless, [b"a"]) is None
+    assert native.trace_facts(keyless, [b"a"]) is None
+    assert native.trace_facts(keyless) is not None
 
 
 @given(data=st.binary(max_size=40), state=st.integers(0, 2**64 - 1))

@@ -10,12 +10,11 @@ from podtrail.otlp import Group, native
 
 PRINT = "from podtrail.otlp import native; print(native.RUNS, native.IS_LOADED)"
 FITS = """
-__version__, INTERFACE = "7.1", 3
+__version__, INTERFACE = "7.1", 4
 def check_and_cut(request): return [(b"r", b"s", b"t" * 16, request, 1)], 0
-def trace_facts(spans): return 3, 9, 5
+def trace_facts(spans, keys): return 3, 9, 5, [b"pair"]
 def has_root(spans): return True
 def find(data, mark, start): return 7
-def attributes_of(spans, keys): return [b"pair"]
 def linked_traces(spans, most): return [b"t" * 16]
 def fnv1a(data, state): return 7
 """
@@ -58,7 +57,8 @@ def test_what_it_answers_becomes_groups_and_facts(tmp_path: Path) -> None:
     (tmp_path / "podtrail_native.py").write_text(FITS, encoding="utf-8")
     code = "from podtrail.otlp import read_request, native; print(read_request(b'x').groups, native.trace_facts(b''))"
     group = Group(b"r", b"s", b"t" * 16, b"x", 1)
-    assert run(tmp_path, code) == f"{[group]} {native.Facts(3, 9, (0, 2))}"
+    facts = native.Facts(3, 9, (0, 2), [b"pair"])
+    assert run(tmp_path, code) == f"{[group]} {facts}"
 
 
 def test_python_can_do_everything_meanwhile() -> None:

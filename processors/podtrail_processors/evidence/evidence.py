@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from podtrail.otlp import REFUSAL, Attempt, Group, SpanFields, attempts_in, cluster_name, span_reader, split
 from podtrail.otlp.byte_search import spans_with
 from podtrail.otlp.columns import SpanColumns, column_reader
-from podtrail.otlp.native import Facts, attributes_of, trace_facts
+from podtrail.otlp.native import Facts, trace_facts
 from podtrail_processors.evidence.sizes import Size
 from podtrail_processors.evidence.sought import Seeker, Sought
 from podtrail_processors.thresholds import MARK, randomness_in
@@ -83,6 +83,8 @@ class Readers:
         self.detailed: Callable[[bytes], Sequence[SpanFields]] = span_reader(detailed)
         self.seekers: dict[str, Seeker] = {}
         """What policies seek, by column."""
+        self.keys: Sequence[bytes] = ()
+        """Of attributes that they seek, where they seek them by their keys alone."""
 
     def __getstate__(self) -> None:
         """Nothing is kept for another process: what is sought, and what was seen of it, is found again."""
@@ -95,6 +97,8 @@ class Readers:
             seeker = self.seekers[column] = Seeker(repeats=column not in _UNIQUE)
         if sought not in seeker.asked:
             seeker.seek(sought)
+            if column == "attributes":
+                self.keys = seeker.keys or ()
 
 
 class Evidence:
@@ -238,6 +242,7 @@ class Evidence:
         met = self._met.get(sought.column)
         if met is None or sought not in self._readers.seekers[sought.column].asked:
             self._readers.seek(sought)
+            self._is_scanned = False  # for keys that were not sought before
             met = self._look_at(sought.column)
         return sought in met
 
@@ -253,11 +258,7 @@ class Evidence:
         return found
 
     def _look_at(self, column: str) -> Set[Sought]:
-        seeker = self._readers.seekers[column]
-        values: Sequence[Any] | None = None
-        if column == "attributes" and seeker.keys is not None:
-            values = attributes_of(self.raw, seeker.keys)
-        met = self._met[column] = seeker.met(self._values(column) if values is None else values)
+        met = self._met[column] = self._readers.seekers[column].met(self._values(column))
         return met
 
     def _values(self, column: str) -> Sequence[Any]:
@@ -265,6 +266,8 @@ class Evidence:
             return [getattr(header, column) for header in self.headers]
         if column == "status":
             return self.statuses
+        if column == "attributes" and self._readers.keys and self.facts is not None:
+            return self.facts.attributes
         values: Sequence[Any] = getattr(self.columns, column)
         if column not in _LISTS and len(values) < self.span_count:
             return [*values, 0 if column in _NUMBERS else b""]
@@ -272,10 +275,10 @@ class Evidence:
 
     @property
     def facts(self) -> Facts | None:
-        """Times and statuses, where one pass tells them all; it spares the columns."""
+        """Times, statuses and sought attributes, where one pass tells them all; it spares the columns."""
         if not self._is_scanned:
             self._is_scanned = True
-            self._facts = trace_facts(self.raw)
+            self._facts = trace_facts(self.raw, self._readers.keys)
         return self._facts
 
     @property

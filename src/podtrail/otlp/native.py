@@ -20,7 +20,7 @@ SWITCH = "PODTRAIL_NATIVE"
 _OFF = frozenset({"off", "0", "false", "no"})
 """In any case."""
 
-_INTERFACE = 3
+_INTERFACE = 4
 """Of the extension that this podtrail calls: another one has other functions, or they answer otherwise."""
 
 
@@ -33,6 +33,8 @@ class Facts(NamedTuple):
     """The latest end."""
     statuses: Sequence[int]
     """The status codes there are: 0 unset, 1 ok, 2 error."""
+    attributes: Sequence[bytes]
+    """The KeyValue messages that have one of the keys asked for, in their order."""
 
 
 def _extension() -> tuple[ModuleType | None, str]:
@@ -57,10 +59,11 @@ def _look_yourself(*_: Any) -> None:
 _loaded, RUNS = _extension()
 """`RUNS` says which code reads requests and scans traces."""
 _cut: Callable[[bytes], tuple[list[Any], int] | None] = _loaded.check_and_cut if _loaded else _look_yourself
-_scan: Callable[[bytes], tuple[int, int, int] | None] = _loaded.trace_facts if _loaded else _look_yourself
+_scan: Callable[[bytes, Sequence[bytes]], tuple[int, int, int, list[bytes]] | None] = (
+    _loaded.trace_facts if _loaded else _look_yourself
+)
 _find_root: Callable[[bytes], bool | None] = _loaded.has_root if _loaded else _look_yourself
 _find: Callable[[bytes, bytes, int], int] = _loaded.find if _loaded else bytes.find
-_pick: Callable[[bytes, Sequence[bytes]], list[bytes] | None] = _loaded.attributes_of if _loaded else _look_yourself
 _list_linked: Callable[[bytes, int], list[bytes] | None] = _loaded.linked_traces if _loaded else _look_yourself
 _hash: Callable[[bytes, int], int | None] = _loaded.fnv1a if _loaded else _look_yourself
 _group_of = cast("Callable[[Any], Group]", partial(tuple.__new__, Group))
@@ -73,7 +76,7 @@ IS_LOADED = _loaded is not None
 def in_python() -> Iterator[None]:
     """Have Python do everything in this process meanwhile: for those who compare."""
     here = globals()
-    before = {name: here[name] for name in ("_cut", "_scan", "_find_root", "_pick", "_list_linked", "_hash", "_find")}
+    before = {name: here[name] for name in ("_cut", "_scan", "_find_root", "_list_linked", "_hash", "_find")}
     here.update(dict.fromkeys(before, _look_yourself), _find=bytes.find)
     try:
         yield
@@ -87,10 +90,10 @@ def check_and_cut(request: bytes) -> tuple[list[Group], int] | None:
     return None if found is None else ([*map(_group_of, found[0])], found[1])
 
 
-def trace_facts(spans: bytes) -> Facts | None:
-    """Return what is known of framed spans after one pass over them."""
-    found = _scan(spans)
-    return None if found is None else Facts(found[0], found[1], _STATUSES[found[2]])
+def trace_facts(spans: bytes, keys: Sequence[bytes] = ()) -> Facts | None:
+    """Return what is known of framed spans after one pass over them; `keys`: whose attributes are asked for."""
+    found = _scan(spans, keys)
+    return None if found is None else Facts(found[0], found[1], _STATUSES[found[2]], found[3])
 
 
 def has_root(spans: bytes) -> bool | None:
@@ -110,11 +113,6 @@ def find(spans: bytes, mark: bytes, start: int = 0) -> int:
 def has(spans: bytes, mark: bytes) -> bool:
     """Say whether a mark stands there."""
     return _find(spans, mark, 0) >= 0
-
-
-def attributes_of(spans: bytes, keys: Sequence[bytes]) -> Sequence[bytes] | None:
-    """Return the KeyValue messages of framed spans that have one of these keys."""
-    return _pick(spans, keys)
 
 
 def linked_traces(spans: bytes, most: int) -> Sequence[bytes] | None:

@@ -57,7 +57,7 @@ def test_any_trace_tells_the_same(of: list[bytes]) -> None:
 def test_a_usual_trace_is_looked_at_in_rust() -> None:
     of = [Span(trace_id=b"t" * 16, span_id=b"s" * 8, start_time_unix_nano=at, end_time_unix_nano=9) for at in (5, 3)]
     trace = Evidence.of([Group(b"r", b"s", b"t" * 16, frame(map(Span.SerializeToString, of)), 2)], READ, 0, Size(0, 0))
-    assert trace.facts == (3, 9, (0,))
+    assert trace.facts == native.Facts(3, 9, (0,), [])
     assert trace.longest() == 6
 
 
@@ -70,7 +70,7 @@ def test_of_attributes_only_those_that_are_sought_are_looked_at() -> None:
 
     readers = Readers(Reads(frozenset({"attributes"})))
     sought = [Sought("attributes", note, key) for key in ("a", "b")]
-    span = Span(trace_id=b"t" * 16, span_id=b"s" * 8)
+    span = Span(trace_id=b"t" * 16, span_id=b"s" * 8, start_time_unix_nano=1, end_time_unix_nano=2)
     for key in ("a", "ab", "c", "b"):
         span.attributes.add(key=key).value.int_value = 1
     trace = Evidence.of([Group(b"r", b"s", b"t" * 16, frame([span.SerializeToString()]), 1)], readers, 0, Size(0, 0))

@@ -38,7 +38,6 @@ def check(data: bytes) -> None:
         assert _shared(groups) == _shared(intake.groups), "headers are shared otherwise"
     for group in intake.groups:
         _check_facts(group.spans, group.span_count)
-        _check_attributes(group.spans)
     _check_facts(b"".join([group.spans for group in intake.groups]), sum(group.span_count for group in intake.groups))
 
 
@@ -48,13 +47,6 @@ def _check_searches(data: bytes) -> None:
         for start in (0, middle, len(data) + 1):
             assert native.find(data, mark, start) == data.find(mark, start), "found elsewhere"
     assert native.linked_traces(data, 2) in (None, LINKED_TRACE.findall(data)[:2]), "other links"
-
-
-def _check_attributes(spans: bytes) -> None:
-    pairs = [(KeyValue.FromString(pair).key, pair) for pair in _read_attributes(spans).attributes]
-    keys = sorted({key for key, _ in pairs})[:_KEYS]
-    found = native.attributes_of(spans, [key.encode() for key in keys])
-    assert found is None or found == [pair for key, pair in pairs if key in keys], "other attributes"
 
 
 def _shared(groups: Sequence[Group]) -> list[tuple[bool, bool]]:
@@ -67,9 +59,14 @@ def _check_facts(spans: bytes, count: int) -> None:
     if root is not None:
         parents = _read_parents(spans).parent_span_id[:]
         assert root == (len(parents) < count or bytes(8) in parents), "another root"
-    facts = native.trace_facts(spans)
+    pairs = [(KeyValue.FromString(pair).key, pair) for pair in _read_attributes(spans).attributes]
+    keys = sorted({key for key, _ in pairs})[:_KEYS]
+    bare, facts = native.trace_facts(spans), native.trace_facts(spans, [key.encode() for key in keys])
     if facts is None:
         return
+    assert bare is not None, "facts only where attributes are asked for"
+    assert bare == facts._replace(attributes=[]), "other facts without attributes"
+    assert facts.attributes == [pair for key, pair in pairs if key in keys], "other attributes"
     columns = _read(spans)
     starts, ends, codes = columns.start_time_unix_nano[:], columns.end_time_unix_nano[:], columns.status.code[:]
     assert len(starts) == len(ends) == count, "facts of spans without times"
