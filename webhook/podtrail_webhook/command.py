@@ -134,8 +134,12 @@ def command(**given: Any) -> None:
     try:
         run_until_signalled(options)
     except AddressInUse as error:
-        options_of = ("--endpoint", "--health-endpoint", "--metrics-endpoint")
-        ways = [name for name in options_of if given[name[2:].replace("-", "_")] == error.endpoint]
+        endpoints = {
+            "--endpoint": options.endpoint,
+            "--health-endpoint": options.health_endpoint,
+            "--metrics-endpoint": options.metrics_endpoint,
+        }
+        ways = [option for option, endpoint in endpoints.items() if endpoint == error.endpoint]
         raise click.ClickException(f"{error}; choose another address: {' or '.join(ways)}") from None
     except (StartError, RestConfigError) as error:
         raise click.ClickException(str(error)) from None

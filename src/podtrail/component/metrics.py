@@ -185,6 +185,10 @@ class _GaugesApart(Metrics):
     def _in_whole(self, gauge: Gauge) -> Gauge:
         return self._whole.gauge(gauge.name, gauge.help, gauge.labels, gauge.combine)
 
+    def _gauges(self) -> Iterator[tuple[Gauge, Gauge]]:
+        """Yield each gauge with the one in the whole."""
+        return ((one, self._in_whole(one)) for one in self if isinstance(one, Gauge))
+
 
 class MetricsPart(_GaugesApart):
     """Metrics of one of several instances: its gauges make one value with those of the others."""
@@ -199,9 +203,8 @@ class MetricsPart(_GaugesApart):
 
     def close(self) -> None:
         """Be gone: what its gauges show is shown no more."""
-        for gauge in self:
-            assert isinstance(gauge, Gauge)
-            self._in_whole(gauge).parts.pop(id(self), None)
+        for _, whole in self._gauges():
+            whole.parts.pop(id(self), None)
 
 
 class OwnedMetrics(_GaugesApart):
@@ -226,13 +229,11 @@ class OwnedMetrics(_GaugesApart):
         if self._is_shown:
             return
         self._is_shown = True
-        for gauge in self:
-            assert isinstance(gauge, Gauge)
-            self._in_whole(gauge).owned[id(self)] = gauge
+        for gauge, whole in self._gauges():
+            whole.owned[id(self)] = gauge
 
     def hide(self) -> None:
         """Show them no more."""
         self._is_shown = False
-        for gauge in self:
-            assert isinstance(gauge, Gauge)
-            self._in_whole(gauge).owned.pop(id(self), None)
+        for _, whole in self._gauges():
+            whole.owned.pop(id(self), None)

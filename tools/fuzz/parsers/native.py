@@ -59,20 +59,25 @@ def _check_facts(spans: bytes, count: int) -> None:
     if root is not None:
         parents = _read_parents(spans).parent_span_id[:]
         assert root == (len(parents) < count or bytes(8) in parents), "another root"
-    pairs = [(KeyValue.FromString(pair).key, pair) for pair in _read_attributes(spans).attributes]
-    keys = sorted({key for key, _ in pairs})[:_KEYS]
-    bare, facts = native.trace_facts(spans), native.trace_facts(spans, [key.encode() for key in keys])
+    _check_attributes(spans, facts := native.trace_facts(spans))
     if facts is None:
         return
-    assert bare is not None, "facts only where attributes are asked for"
-    assert bare == facts._replace(attributes=[]), "other facts without attributes"
-    assert facts.attributes == [pair for key, pair in pairs if key in keys], "other attributes"
     columns = _read(spans)
     starts, ends, codes = columns.start_time_unix_nano[:], columns.end_time_unix_nano[:], columns.status.code[:]
     assert len(starts) == len(ends) == count, "facts of spans without times"
     assert facts.first == min(starts) > 0, "another start"
     assert facts.last == max(ends) < _SIGNED, "another end"
     assert {*facts.statuses} == {*codes, *([0] if len(codes) < count else [])}, "other statuses"
+
+
+def _check_attributes(spans: bytes, bare: native.Facts | None) -> None:
+    """Have attributes found in the same pass; `bare`: what is found without."""
+    pairs = [(KeyValue.FromString(pair).key, pair) for pair in _read_attributes(spans).attributes]
+    keys = sorted({key for key, _ in pairs})[:_KEYS]
+    facts = native.trace_facts(spans, [key.encode() for key in keys])
+    if facts is not None:
+        assert facts._replace(attributes=[]) == bare, "other facts where attributes are asked for"
+        assert facts.attributes == [pair for key, pair in pairs if key in keys], "other attributes"
 
 
 PARSER = Parser(check, seeds, mutate_message, words=(b"\x0a\x10", b"\x12\x08", bytes(16), b"\xc1\x3e"))
