@@ -22,13 +22,14 @@ from typing import Any
 
 import pytest
 
+from tests.built import BUILT
 from tests.free_ports import free_ports
 
 HOST = "127.0.0.1"
 DEADLINE = 120
 """Seconds for a process to become ready or to end, on a machine that has other things to do."""
 BINARIES = ("etcd", "kube-apiserver", "kube-scheduler")
-DEFAULT_ASSETS = Path.home() / ".cache" / "podtrail" / "envtest-1.37.1"
+DEFAULT_ASSETS = BUILT / "envtest-1.37.1"
 
 
 _numbers = itertools.count(1)

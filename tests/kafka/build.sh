@@ -10,7 +10,7 @@ for command in java mvn; do
   command -v $command >/dev/null || { echo "kafka: needs $command (Java 17 or newer, and Maven)" >&2; exit 1; }
 done
 
-folder=${1:-$HOME/.cache/podtrail/kafka-$version}
+folder=${1:-${XDG_CACHE_HOME:-$HOME/.cache}/podtrail/kafka-$version}
 if [ -e "$folder/bootstrap.checkpoint" ]; then exit 0; fi
 mkdir -p "$(dirname "$folder")"
 part=$(mktemp -d "$folder.XXXXXX") # what is gathered is moved whole or not at all, also when this is interrupted

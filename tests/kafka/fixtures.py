@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from tests.built import BUILT
 from tests.kafka.cluster import Kafka
 
-DEFAULT_ASSETS = Path.home() / ".cache" / "podtrail" / "kafka-4.1.1"
+DEFAULT_ASSETS = BUILT / "kafka-4.1.1"
 
 
 @pytest.fixture(scope="session")

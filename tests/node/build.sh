@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../envtest"
 containerd=v2.4.2 plugins=v1.9.1
 
-folder=${1:-$HOME/.cache/podtrail/node-1.37.1}
+folder=${1:-${XDG_CACHE_HOME:-$HOME/.cache}/podtrail/node-1.37.1}
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
 part=$folder/.part # what is built is moved whole or not at all, also when this is interrupted
@@ -46,7 +46,7 @@ a_runc() {
 }
 
 # The control plane may have been built for its own tests.
-control_plane=${KUBEBUILDER_ASSETS:-$HOME/.cache/podtrail/envtest-1.37.1}
+control_plane=${KUBEBUILDER_ASSETS:-${XDG_CACHE_HOME:-$HOME/.cache}/podtrail/envtest-1.37.1}
 missing=""
 for name in etcd kube-apiserver kube-scheduler; do
   [ -x "$folder/$name" ] || missing=yes

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from tests.built import BUILT
 from tests.node.enclosure import Enclosure, why_not
 from tests.node.node import BINARIES, Node
 
-DEFAULT_ASSETS = Path.home() / ".cache" / "podtrail" / "node-1.37.1"
+DEFAULT_ASSETS = BUILT / "node-1.37.1"
 _numbers = itertools.count(1)
 
 

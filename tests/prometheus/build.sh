@@ -4,7 +4,7 @@
 # What is there already is kept. From an empty cache it takes a few minutes on two cores.
 set -euo pipefail
 cd "$(dirname "$0")"
-folder=${1:-$HOME/.cache/podtrail/prometheus}
+folder=${1:-${XDG_CACHE_HOME:-$HOME/.cache}/podtrail/prometheus}
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
 

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.built import BUILT
+
 MONITORING = Path(__file__).parents[2] / "docker" / "monitoring"
-DEFAULT_PROGRAMS = Path.home() / ".cache" / "podtrail" / "prometheus"
+DEFAULT_PROGRAMS = BUILT / "prometheus"
 
 
 @pytest.fixture(scope="session")
