@@ -1,10 +1,7 @@
 """podtrail on a node as a user deploys it: the image, and the manifests of docker/kubernetes as they stand."""
 
 import contextlib
-import hashlib
-import os
 import re
-import shutil
 import subprocess
 import urllib.request
 from collections.abc import Iterator
@@ -13,46 +10,17 @@ from typing import Any
 
 import pytest
 
-from tests.docker.manifests import ROOT
 from tests.envtest.control_plane import DEADLINE
 from tests.node.node import Node
 
-IMAGE = "docker.io/library/podtrail:0.1.0"
-"""What containerd takes the manifests' podtrail:0.1.0 for."""
-BUILD_DEADLINE = 1800
-"""Seconds that the image may take from empty caches, on a machine with other work."""
-
 
 def podtrail_image() -> Path:
-    """Returns the archive of the image of what is in the repository, which is built if it has changed since.
-
-    Skips the test, saying what is missing, where it can't be.
-    """
-    inputs = ("docker/Dockerfile", "docker/slim.py", "docker/sidecar.yaml", "locks", "pyproject.toml")
-    recipe = (ROOT / "docker" / "Dockerfile").read_text(encoding="utf-8")
-    copied = re.findall(r"^COPY ([\w/.-]+) \1$", recipe, re.MULTILINE)
-    found = subprocess.run(
-        ["git", "ls-files", "-z", "--", *inputs, *copied], cwd=ROOT, check=True, capture_output=True, timeout=DEADLINE
-    )
-    digest = hashlib.sha256()
-    for name in sorted(found.stdout.decode().split("\0")):
-        if name and (ROOT / name).is_file():
-            digest.update(name.encode() + b"\0" + (ROOT / name).read_bytes())
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "podtrail"
-    archive = cache / f"podtrail-{digest.hexdigest()[:16]}.tar"
-    if not archive.exists():
-        if not Path("/etc/debian_version").exists() or shutil.which("apt-get") is None:
-            pytest.skip("building the image without a daemon needs Debian or Ubuntu, for debootstrap and buildah")
-        for old in cache.glob("podtrail-*.tar"):
-            old.unlink()
-        part = archive.with_suffix(".part")
-        built = subprocess.run(
-            [ROOT / ".ci" / "image", part, IMAGE], capture_output=True, text=True, timeout=BUILD_DEADLINE
-        )
-        if built.returncode == os.EX_TEMPFAIL:
-            pytest.skip(built.stderr.strip().splitlines()[-1])
-        assert built.returncode == 0, built.stderr[-3000:]
-        part.rename(archive)
+    """Return the archive of podtrail's image; skip the test if image.sh has not built it from the files as they are."""
+    script = Path(__file__).parent / "image.sh"
+    asked = subprocess.run([script, "--path"], check=True, capture_output=True, text=True, timeout=DEADLINE)
+    archive = Path(asked.stdout.strip())
+    if not archive.is_file():
+        pytest.skip("needs the image of podtrail as it is now; tests/node/image.sh builds it, as root on Debian")
     return archive
 
 
