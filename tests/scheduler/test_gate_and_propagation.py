@@ -89,10 +89,11 @@ def test_the_whole_rate_records_every_attempt(collector: CollectingSpanProcessor
 
 def test_a_root_links_to_the_creation_that_the_annotation_names(collector: CollectingSpanProcessor) -> None:
     Cluster(provider(collector, 1_000_000))
+    named = creators()
     for root in roots(collector.drain(2**63)):
         [link] = root.links
         name = (root.attributes or {})["k8s.pod.name"]
-        assert f"00-{link.context.trace_id:032x}-{link.context.span_id:016x}" == creators()[str(name)][:52]
+        assert f"00-{link.context.trace_id:032x}-{link.context.span_id:016x}" == named[str(name)][:52]
         assert root.parent is None
 
 

@@ -64,9 +64,8 @@ def test_what_the_scheduler_believes_comes_right_and_nobody_is_stuck(faults: Map
     assert set(bound.values()) == {1}
 
 
-@pytest.mark.parametrize("faults", [*FAULTS.values(), EVERYTHING], ids=[*FAULTS, "everything"])
-def test_faults_are_the_same_for_a_seed(faults: Mapping[str, Any]) -> None:
-    workload = {**SMALL, "length": "1m", "faults": faults}
+def test_faults_are_the_same_for_a_seed() -> None:
+    workload = {**SMALL, "length": "2m", "faults": EVERYTHING}
     first, again = (list(TracedSimulation(Workload.model_validate(workload)).run()) for _ in range(2))
     assert first == again
 

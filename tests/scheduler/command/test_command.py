@@ -1,14 +1,19 @@
-"""podtrail-scheduler as a process: what it writes, says and returns."""
+"""What podtrail-scheduler writes, says and returns: in this process, and once as one of its own."""
 
+import logging
+import os
 import re
 import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
+from click.testing import CliRunner, Result
+from podtrail_scheduler.command.main import main
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 PLUGIN = """
@@ -23,10 +28,21 @@ class Mine:
 """
 
 
-def run(*arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
-    # -P: as with the installed script, where the folder it is called in is not among those Python imports from.
-    command = [sys.executable, "-P", "-m", "podtrail_scheduler.command.main", *arguments]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
+@pytest.fixture(autouse=True)
+def in_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The command is called in a folder of its own; how it logs ends with the test."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GRPC_VERBOSITY", os.environ.get("GRPC_VERBOSITY", "NONE"))
+    root, names = logging.getLogger(), ("podtrail_scheduler", "podtrail_kubernetes", "podtrail_instrumentation")
+    before = root.handlers[:], root.level, {name: logging.getLogger(name).level for name in names}
+    yield
+    root.handlers[:], root.level = before[0], before[1]
+    for name, level in before[2].items():
+        logging.getLogger(name).setLevel(level)
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments, catch_exceptions=False)
 
 
 @pytest.fixture
@@ -37,9 +53,9 @@ def file(tmp_path: Path) -> Path:
 def test_writes_the_configuration_completed_and_ends(file: Path, tmp_path: Path) -> None:
     file.write_text(HEAD + "profiles: [{schedulerName: podtrail}]\n")
 
-    ended = run("--config", str(file), "--write-config-to", "written.yaml", cwd=tmp_path)
+    ended = run("--config", str(file), "--write-config-to", "written.yaml")
 
-    assert ended.returncode == 0, ended.stderr
+    assert ended.exit_code == 0, ended.stderr
     assert re.search(
         r'^I\d{4} [\d:.]+ +\d+ main\.py:\d+\] "Wrote configuration" file="written\.yaml"$', ended.stderr, re.MULTILINE
     )
@@ -50,36 +66,27 @@ def test_writes_the_configuration_completed_and_ends(file: Path, tmp_path: Path)
 def test_says_what_is_wrong_and_where_and_ends_with_1(file: Path, tmp_path: Path) -> None:
     file.write_text(HEAD + "parallelism: 0\n")
 
-    ended = run("--config", "scheduler.yaml", "--write-config-to", "written.yaml", cwd=tmp_path)
+    ended = run("--config", "scheduler.yaml", "--write-config-to", "written.yaml")
 
     said, logged = ended.stderr.splitlines()
     message = "parallelism: Invalid value: 0: should be an integer value greater than zero"
     assert said == f"scheduler.yaml:3:14: {message}"
     assert re.fullmatch(rf'E\d{{4}} [\d:.]+ +\d+ main\.py:\d+\] "command failed" err="{message}"', logged)
-    assert (ended.returncode, (tmp_path / "written.yaml").exists()) == (1, False)
+    assert (ended.exit_code, (tmp_path / "written.yaml").exists()) == (1, False)
 
 
 def test_flags_of_leader_election_go_before_the_file(file: Path, tmp_path: Path) -> None:
     file.write_text(HEAD + "leaderElection: {leaseDuration: 30s, resourceName: a}\n")
     flags = ("--leader-elect=false", "--leader-elect-lease-duration", "1m", "--leader-elect-resource-name=b")
 
-    run("--config", str(file), "--write-config-to", "written.yaml", *flags, cwd=tmp_path)
+    run("--config", str(file), "--write-config-to", "written.yaml", *flags)
 
     written = yaml.safe_load((tmp_path / "written.yaml").read_text())["leaderElection"]
     assert (written["leaderElect"], written["leaseDuration"], written["resourceName"]) == (False, "1m0s", "b")
 
 
 def test_without_a_file_flags_say_how_to_connect(tmp_path: Path) -> None:
-    run(
-        "--kubeconfig",
-        "k",
-        "--kube-api-qps",
-        "5",
-        "--kube-api-burst=7",
-        "--write-config-to",
-        "written.yaml",
-        cwd=tmp_path,
-    )
+    run("--kubeconfig", "k", "--kube-api-qps", "5", "--kube-api-burst=7", "--write-config-to", "written.yaml")
 
     written = yaml.safe_load((tmp_path / "written.yaml").read_text())["clientConnection"]
     assert (written["kubeconfig"], written["qps"], written["burst"]) == ("k", 5, 7)
@@ -90,20 +97,23 @@ def test_a_plugin_of_ones_own_is_named_on_the_command_line(file: Path, tmp_path:
     (tmp_path / "mine.py").write_text(PLUGIN)
     arguments = ("--config", "scheduler.yaml", "--write-config-to", "written.yaml")
 
-    assert run(*arguments, "--plugin", "Mine=mine:Mine", cwd=tmp_path).returncode == 0
-    unknown = run(*arguments, cwd=tmp_path)
+    # -P: as with the installed script, where the folder it is called in is not among those Python imports from.
+    command = [sys.executable, "-P", "-m", "podtrail_scheduler.command.main", *arguments, "--plugin", "Mine=mine:Mine"]
+    taken = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert taken.returncode == 0, taken.stderr
+    unknown = run(*arguments)
     assert 'PreFilterPlugin "Mine" does not exist (install a package' in unknown.stderr
-    missing = run(*arguments, "--plugin", "Mine=nowhere:Mine", cwd=tmp_path)
+    missing = run(*arguments, "--plugin", "Mine=nowhere:Mine")
     assert "plugin Mine: nowhere:Mine: No module named 'nowhere'" in missing.stderr
-    malformed = run(*arguments, "--plugin", "Mine", cwd=tmp_path)
+    malformed = run(*arguments, "--plugin", "Mine")
     assert "--plugin Mine: NAME=MODULE:CLASS is wanted" in malformed.stderr
-    assert [ended.returncode for ended in (unknown, missing, malformed)] == [1, 1, 1]
+    assert [ended.exit_code for ended in (unknown, missing, malformed)] == [1, 1, 1]
 
 
-def test_an_unknown_gate_is_refused(tmp_path: Path) -> None:
-    ended = run("--feature-gates", "Foo=true", cwd=tmp_path)
+def test_an_unknown_gate_is_refused() -> None:
+    ended = run("--feature-gates", "Foo=true")
 
-    assert ended.returncode == 1
+    assert ended.exit_code == 1
     assert '"command failed" err="unrecognized feature gate: Foo"' in ended.stderr
 
 
@@ -112,8 +122,8 @@ def test_tracing_without_its_gate_is_a_warning(file: Path, tmp_path: Path) -> No
     arguments = ("--config", str(file), "--write-config-to", "written.yaml")
     warning = "tracing is configured but has no effect: the feature gate SchedulerTracing is disabled"
 
-    assert warning in run(*arguments, cwd=tmp_path).stderr
-    assert warning not in run(*arguments, "--feature-gates=SchedulerTracing=true", cwd=tmp_path).stderr
+    assert warning in run(*arguments).stderr
+    assert warning not in run(*arguments, "--feature-gates=SchedulerTracing=true").stderr
 
 
 @pytest.mark.parametrize(
@@ -123,18 +133,20 @@ def test_tracing_without_its_gate_is_a_warning(file: Path, tmp_path: Path) -> No
         ("--leader-elect-retry-period=5", 'flag: time: missing unit in duration "5"'),
         ("-v=x", 'invalid argument "x" for "-v, --v" flag: strconv.ParseUint: parsing "x": invalid syntax'),
         ("--bogus", "No such option"),
+        ("--secure-port=-1", "-1 is not in the range 0<=x<=65535"),
+        ("--secure-port=65536", "65536 is not in the range 0<=x<=65535"),
         ("argument", "unexpected extra argument"),
     ],
 )
-def test_wrong_usage_ends_with_2(tmp_path: Path, flag: str, message: str) -> None:
-    ended = run(flag, cwd=tmp_path)
+def test_wrong_usage_ends_with_2(flag: str, message: str) -> None:
+    ended = run(flag)
 
-    assert ended.returncode == 2
+    assert ended.exit_code == 2
     assert message in ended.stderr
 
 
-def test_verbosity_shows_flags_and_configuration(tmp_path: Path) -> None:
-    ended = run("--write-config-to", "written.yaml", "-v=2", cwd=tmp_path)
+def test_verbosity_shows_flags_and_configuration() -> None:
+    ended = run("--write-config-to", "written.yaml", "-v=2")
 
     assert '] FLAG: --write-config-to="written.yaml"\n' in ended.stderr
     assert '] "Using component config" config=<\n\tapiVersion: kubescheduler.config.k8s.io/v1\n' in ended.stderr
@@ -143,7 +155,7 @@ def test_verbosity_shows_flags_and_configuration(tmp_path: Path) -> None:
 def test_it_goes_on_trying_an_api_server_that_is_not_there_until_it_is_told_to_end(tmp_path: Path) -> None:
     flags = ("--master", "http://127.0.0.1:1", "--leader-elect=false", "--secure-port=0", "--bind-address=127.0.0.1")
     command = [sys.executable, "-m", "podtrail_scheduler.command.main", *flags]
-    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as started:
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as started:
         assert started.stderr is not None
         watchdog = threading.Timer(120, started.kill)
         watchdog.start()
@@ -156,13 +168,5 @@ def test_it_goes_on_trying_an_api_server_that_is_not_there_until_it_is_told_to_e
             watchdog.cancel()
 
 
-def test_says_its_version_and_whom_it_follows(tmp_path: Path) -> None:
-    assert re.fullmatch(r"podtrail-scheduler [\d.]+ \(Kubernetes v1\.37\.1\)\n", run("--version", cwd=tmp_path).stdout)
-
-
-def test_a_port_that_can_be_none_is_a_mistake_in_usage(tmp_path: Path) -> None:
-    for port in ("-1", "65536"):
-        ended = run("--secure-port", port, cwd=tmp_path)
-
-        assert ended.returncode == 2
-        assert f"{port} is not in the range 0<=x<=65535" in ended.stderr
+def test_says_its_version_and_whom_it_follows() -> None:
+    assert re.fullmatch(r"podtrail-scheduler [\d.]+ \(Kubernetes v1\.37\.1\)\n", run("--version").stdout)

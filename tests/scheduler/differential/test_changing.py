@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from podtrail_scheduler.cycles.cache import Cache
 from podtrail_scheduler.framework.node_info import NodeInfo
 
+from tests.sizes import large
+
 from .answers import Answer
 from .bench import Bench
 from .changing import Changing
@@ -45,7 +47,7 @@ def decision(answer: Answer) -> Mapping[str, Any]:
     return {**said, "node": best or answer.node, "devices": None if best else answer.devices}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=large(8, 200), deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_what_is_kept_through_changes_is_what_would_be_made_anew(random: Any) -> None:
     cluster = Changing(random, pods=12, reports=False)

@@ -1,8 +1,10 @@
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from podtrail_scheduler.framework.image_states import ImageStates
 from podtrail_scheduler.framework.node_info import NodeInfo
 from podtrail_scheduler.objects import Affinity, HostPort, Node, Pod, PodAffinity, PodAffinityTerm, Volume
+
+from tests.sizes import large
 
 MIB = 1024**2
 TERM = PodAffinityTerm(None)
@@ -32,6 +34,7 @@ def pods(draw: st.DrawFn) -> Pod:
     )
 
 
+@settings(max_examples=large(30, 500))
 @given(st.lists(st.tuples(pods(), st.booleans()), max_size=8))
 def test_sums_after_pods_came_and_went_are_those_of_the_pods_that_stayed(coming: list[tuple[Pod, bool]]) -> None:
     info, fresh = NodeInfo(Node("n")), NodeInfo(Node("n"))
@@ -45,6 +48,7 @@ def test_sums_after_pods_came_and_went_are_those_of_the_pods_that_stayed(coming:
     assert contents(info) == contents(fresh)
 
 
+@settings(max_examples=large(30, 500))
 @given(pods(), pods())
 def test_a_clone_shares_nothing_that_changes(first: Pod, second: Pod) -> None:
     info = NodeInfo(Node("n"))

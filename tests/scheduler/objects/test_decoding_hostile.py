@@ -206,11 +206,11 @@ def paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | 
 
 
 def altered(whole: Any, path: tuple[str | int, ...], odd: Any) -> Any:
-    whole = here = copy.deepcopy(whole)
-    for key in path[:-1]:
-        here = here[key]
-    here[path[-1]] = odd
-    return whole
+    if not path:
+        return odd
+    changed = copy.copy(whole)
+    changed[path[0]] = altered(whole[path[0]], path[1:], odd)
+    return changed
 
 
 @pytest.mark.parametrize("whole", [POD, NODE, *OTHERS], ids=lambda each: each["kind"])

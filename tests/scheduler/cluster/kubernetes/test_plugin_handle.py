@@ -24,6 +24,7 @@ class CountedListers(Listers):
 
 def test_who_is_no_longer_asked_no_longer_hears_of_changes() -> None:
     async def main() -> None:
+        gc.freeze()  # only what this test makes is looked through
         threads, listers = PluginThreads(), CountedListers()
         api_server = SimulatedApiServer(Timeline(0, "test"), 0)
         own = Handle(AsyncioClock(), api_server, lambda: (), listers)
@@ -33,6 +34,7 @@ def test_who_is_no_longer_asked_no_longer_hears_of_changes() -> None:
         assert listers.subscribers == 10
         del handles[1:]
         gc.collect()
+        gc.unfreeze()
         listers.put(StorageClass("fast"))
         assert listers.subscribers == 1
         assert await asyncio.to_thread(told.wait, 60)
