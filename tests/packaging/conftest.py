@@ -17,7 +17,7 @@ def root() -> Path:
 
 def _build(project: Path, directory: Path, target: str) -> Path:
     command = [sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", str(directory)]
-    subprocess.run(command, cwd=project, check=True, capture_output=True, timeout=120)
+    subprocess.run(command, cwd=project, check=True, capture_output=True, timeout=600)
     (built,) = directory.glob("*.whl" if target == "wheel" else "*.tar.gz")
     return built
 

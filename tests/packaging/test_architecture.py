@@ -3,8 +3,8 @@
 import ast
 import re
 import tomllib
-from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -38,17 +38,24 @@ _TWICE = {
 
 
 @cache
-def classes() -> Mapping[str, frozenset[str]]:
-    """The classes of the tree, with what is defined in them."""
-    found: dict[str, set[str]] = defaultdict(set)
+def classes() -> Mapping[str, Sequence[str]]:
+    """The classes of the tree, each with the texts of the modules that define it."""
+    found: dict[str, list[str]] = defaultdict(list)
     for source in SOURCE_ROOTS:
         for path in (ROOT / source).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-                if isinstance(node, ast.ClassDef):
-                    members = {getattr(each, "name", "") for each in node.body}
-                    set_in_init = {each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute)}
-                    found[node.name] |= members | set_in_init
-    return {name: frozenset(members) for name, members in found.items()}
+            text = path.read_text("utf-8")
+            for name in re.findall(r"^ *class (\w+)", text, re.MULTILINE):
+                found[name].append(text)
+    return found
+
+
+def members(name: str) -> Iterator[str]:
+    """Yield what is defined in a class, and the attributes that it uses."""
+    for text in classes().get(name, ()):
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ClassDef) and node.name == name:
+                yield from (getattr(each, "name", "") for each in node.body)
+                yield from (each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute))
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -65,7 +72,7 @@ def test_every_class_and_method_that_a_page_names_is_there(page: str) -> None:
     codes = _CODE.findall((ROOT / page).read_text("utf-8"))
     named = [found.groups() for found in map(_NAME.fullmatch, codes) if found and found[1] not in _OF_OTHERS]
     assert len(named) >= 10
-    assert [(name, member) for name, member in named if member not in {None, *classes().get(name, ())}] == []
+    assert [(name, member) for name, member in named if member is not None and member not in members(name)] == []
     assert [name for name, _ in named if name not in classes()] == []
 
 
@@ -81,10 +88,4 @@ def test_the_scheduler_page_lists_its_rooms_in_the_order_of_their_contract() -> 
 
 
 def test_a_class_name_means_one_thing() -> None:
-    places: Counter[str] = Counter()
-    for source in SOURCE_ROOTS:
-        for path in (ROOT / source).rglob("*.py"):
-            places.update(
-                node.name for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.ClassDef)
-            )
-    assert {name for name, number in places.items() if number > 1 and name[0] != "_"} == set(_TWICE)
+    assert {name for name, texts in classes().items() if len(texts) > 1 and name[0] != "_"} == set(_TWICE)

@@ -6,19 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tools.docs.rooms import SOURCE_ROOTS
+
 ROOT = Path(__file__).parents[2]
-ROOMS = (
-    "src",
-    "processors",
-    "exporters",
-    "receivers",
-    "extensions",
-    "kubernetes",
-    "scheduler",
-    "instrumentation",
-    "webhook",
-)
-FILES = sorted(file for room in ROOMS for file in (ROOT / room).rglob("*.py"))
+FILES = sorted(file for room in SOURCE_ROOTS for file in (ROOT / room).rglob("*.py"))
 
 PROSE = re.compile(
     r"(?:^|[.;:] |\n)(?:[Rr]aises\b|Raise `?[A-Z]|`?[A-Z]\w*Error`? (?:when|for|if|unless|says|names|of)\b)"

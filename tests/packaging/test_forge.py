@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.sizes import large
+
 FORMS = ("bug", "decision", "idea")
 
 
@@ -66,6 +68,7 @@ def test_the_workflow_runs_what_there_is(workflow: Mapping[str, Any], root: Path
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not large(0, 1), reason="installs from a package index; PODTRAIL_TESTS=large runs it")
 def test_what_the_workflow_builds_installs_and_validates(
     workflow: Mapping[str, Any], root: Path, tmp_path: Path
 ) -> None:

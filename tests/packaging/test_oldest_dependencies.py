@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.sizes import large
+
 
 @pytest.mark.slow
+@pytest.mark.skipif(not large(0, 1), reason="installs from a package index; PODTRAIL_TESTS=large runs it")
 def test_instrumentation_works_with_the_oldest_sdk_of_the_range(root: Path, tmp_path: Path) -> None:
     dependencies = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
     ranges = [re.fullmatch(r"(opentelemetry-[a-z-]+)>=(\d+\.\d+),<2", each) for each in dependencies]

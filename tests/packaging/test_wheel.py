@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tools.docs.rooms import SOURCE_ROOTS
+
 PACKAGES = (
     "podtrail",
     "podtrail_receivers",
@@ -26,10 +28,11 @@ PACKAGES = (
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The `bin` of an environment that has the wheel, and what it depends on from this environment."""
     home = tmp_path_factory.mktemp("installed")
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(home)], check=True, timeout=120)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(home)], check=True, timeout=600)
     python = home / "bin" / "python"
-    command = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-index", "--no-deps", str(wheel)]
-    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    command = [sys.executable, "-m", "pip", "--python", str(python), "install"]
+    command += ["--no-index", "--no-deps", "--no-compile", str(wheel)]
+    subprocess.run(command, check=True, capture_output=True, timeout=600)
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     site = home / "lib" / version / "site-packages"
     # The dependencies alone: by a plain path, none of its .pth files (the development install's) are followed.
@@ -41,32 +44,19 @@ def run(binaries: Path, *arguments: str, directory: Path) -> "subprocess.Complet
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "OTEL_"))}
     command = [str(binaries / arguments[0]), *arguments[1:]]
     return subprocess.run(
-        command, cwd=directory, env=environment, check=False, capture_output=True, text=True, timeout=60
+        command, cwd=directory, env=environment, check=False, capture_output=True, text=True, timeout=600
     )
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_each_package_is_in_the_wheel_and_typed(wheel: Path, package: str) -> None:
+def test_every_package_is_in_the_wheel_and_typed(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    assert f"{package}/__init__.py" in names
-    assert f"{package}/py.typed" in names
+    assert [each for each in PACKAGES if not {f"{each}/__init__.py", f"{each}/py.typed"} <= set(names)] == []
 
 
 def test_every_tracked_file_of_the_packages_is_in_the_wheel_and_nothing_else(wheel: Path, root: Path) -> None:
-    rooms = (
-        "src",
-        "receivers",
-        "processors",
-        "exporters",
-        "extensions",
-        "instrumentation",
-        "kubernetes",
-        "scheduler",
-        "webhook",
-    )
     files = {
         path.relative_to(root / room).as_posix()
-        for room in rooms
+        for room in SOURCE_ROOTS
         for path in (root / room).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
@@ -90,26 +80,13 @@ def test_the_wheel_carries_licence_script_and_pytest_plugin(wheel: Path) -> None
     assert "podtrail = podtrail." in entries
 
 
-def test_the_installed_command_validates_the_main_configuration(installed: Path, root: Path, tmp_path: Path) -> None:
-    done = run(installed, "podtrail", "validate", "--config", str(root / "pipeline.yaml"), directory=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_the_installed_command_comes_from_the_wheel(installed: Path, tmp_path: Path) -> None:
-    for package in PACKAGES:
-        done = run(installed, "python", "-c", f"import {package}; print({package}.__file__)", directory=tmp_path)
-        assert done.stdout.startswith(str(installed.parent)), done.stderr
-
-
-def test_the_installed_command_knows_its_components_and_version(installed: Path, tmp_path: Path) -> None:
-    done = run(installed, "podtrail", "components", directory=tmp_path)
-    assert done.returncode == 0
-    for component in ("otlp", "scheduler", "tail_sampling", "link_stitching", "otlp_grpc", "file", "viewer"):
-        assert component in done.stdout
-    assert "0.1.0" in run(installed, "podtrail", "--version", directory=tmp_path).stdout
-
-
-def test_the_installed_command_runs_a_workload_to_its_end(installed: Path, tmp_path: Path) -> None:
+def test_the_installed_command_comes_from_the_wheel_and_runs_a_workload_to_its_end(
+    installed: Path, tmp_path: Path
+) -> None:
+    code = "".join(f"import {package}; print({package}.__file__);" for package in PACKAGES)
+    places = run(installed, "python", "-c", code, directory=tmp_path)
+    assert [line for line in places.stdout.splitlines() if not line.startswith(str(installed.parent))] == []
+    assert len(places.stdout.splitlines()) == len(PACKAGES), places.stderr
     config = """
 receivers: {scheduler: {speed: 0, workload: {length: 30s}}}
 exporters: {file: {path: kept.jsonl}}
@@ -121,6 +98,7 @@ service:
     done = run(installed, "podtrail", "run", "--config", "config.yaml", "--exit-when-done", directory=tmp_path)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "kept.jsonl").stat().st_size > 1000
+    assert "0.1.0" in run(installed, "podtrail", "--version", directory=tmp_path).stdout
 
 
 def test_the_source_distribution_builds_the_same_wheel(sdist: Path, wheel: Path, tmp_path: Path) -> None:
@@ -128,7 +106,7 @@ def test_the_source_distribution_builds_the_same_wheel(sdist: Path, wheel: Path,
         archive.extractall(tmp_path, filter="data")
     (project,) = tmp_path.iterdir()
     command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path / "out")]
-    subprocess.run(command, cwd=project, check=True, capture_output=True, timeout=120)
+    subprocess.run(command, cwd=project, check=True, capture_output=True, timeout=600)
     (built,) = (tmp_path / "out").glob("*.whl")
     assert built.name == wheel.name
     assert set(zipfile.ZipFile(built).namelist()) == set(zipfile.ZipFile(wheel).namelist())

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tools import mutate
+
 ROOT = Path(__file__).parents[2]
 
 PROJECT = """
@@ -76,39 +78,34 @@ def run(project: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
         env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{project / 'src'}"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
 
 
-def mutate(project: Path, *arguments: str) -> tuple[int, list[str]]:
-    done = run(project, *arguments)
-    return done.returncode, done.stdout.splitlines()
+def test_what_no_test_notices_is_printed_with_what_becomes_of_each_change(project: Path) -> None:
+    done = run(project, "door", "--at-least", "90")
 
-
-def test_prints_what_no_test_notices(project: Path) -> None:
-    status, lines = mutate(project, "door")
-
-    assert status == 0
+    assert done.returncode == 1
+    lines = done.stdout.splitlines()
     assert set(lines[1:-1]) == SURVIVORS
     assert lines[-1] == "2 of 7 killed (28.6 %), 0 of them by time; 0 left out as equivalent"
+    tests, control, *changes = done.stderr.splitlines()
+    assert tests == "tests: tests/test_door.py; first without a change, twice"
+    assert re.fullmatch(r"a round without a change: \d+\.\d s", control)
+    timeless = [re.sub(r"\(\d+\.\d s\) ", "", line) for line in changes]
+    assert [line.partition(" ")[0] for line in timeless] == [f"{number}/7" for number in range(1, 8)]
+    told = {line.partition(" ")[2] for line in timeless}
+    assert "survives src/toy/door.py:3: opens: 18 -> 19" in told
+    assert sum(line.startswith("killed src/toy/door.py:") for line in told) == 2
 
 
-def test_what_is_imported_when_it_is_first_used_is_tried_too(project: Path) -> None:
-    tests = TESTS.replace("from toy.door import opens\n", "")
+def test_a_test_that_bites_kills_though_it_imports_only_when_it_runs(project: Path) -> None:
+    tests = (TESTS + AT_THE_BOUND).replace("from toy.door import opens\n", "")
     lazily = tests.replace(" -> None:\n", " -> None:\n    from toy.door import opens\n\n")
     (project / "tests/test_door.py").write_text(lazily, encoding="utf-8")
 
-    _, lines = mutate(project, "door")
-
-    assert set(lines[1:-1]) == SURVIVORS
-
-
-def test_a_test_that_bites_kills(project: Path) -> None:
-    with (project / "tests/test_door.py").open("a", encoding="utf-8") as tests:
-        tests.write(AT_THE_BOUND)
-
-    _, lines = mutate(project, "door")
+    lines = run(project, "door").stdout.splitlines()
 
     assert set(lines[1:-1]) == {survivor for survivor in SURVIVORS if "unseen" in survivor}
 
@@ -119,21 +116,21 @@ def test_what_is_known_to_be_equivalent_counts_neither_way(project: Path) -> Non
         '["src/toy/door.py"]\n"opens: 18 -> 19" = "nobody is 18"\n"opens: gone -> away" = "long ago"\n'
     )
 
-    _, lines = mutate(project, "src/toy/door.py")
+    done = run(project, "src/toy/door.py")
 
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
     assert lines[-1] == "2 of 6 killed (33.3 %), 0 of them by time; 1 left out as equivalent"
     assert lines[0] == "tools/equivalents.toml: src/toy/door.py has no 'opens: gone -> away' any more"
 
 
 def test_a_sample_is_the_same_with_the_same_seed(project: Path) -> None:
-    once, again, other = (mutate(project, "door", "--sample", "3", "--seed", seed)[1] for seed in "115")
+    room = mutate.Room(project, "door", [])
+
+    once, again, other = ([mutant.name for mutant, _ in mutate._chosen(room, 3, seed)] for seed in (1, 1, 5))
 
     assert once == again != other
-    assert once[0] == "3 changes of src/toy/door.py"
-
-
-def test_a_rate_below_the_bound_fails(project: Path) -> None:
-    assert mutate(project, "door", "--at-least", "90")[0] == 1
+    assert len(once) == 3
 
 
 def test_tests_that_fail_unchanged_are_told(project: Path) -> None:
@@ -151,29 +148,18 @@ def test_a_change_that_never_ends_is_killed(project: Path) -> None:
         "from toy.door import count\n\n\ndef test_counts_down() -> None:\n    assert count(3) == 0\n"
     )
 
-    _, lines = mutate(project, "door", "--patience", "1")
+    done = run(project, "door", "--patience", "1", "--sample", "1")
 
-    assert "3 of them by time" in lines[-1]
-
-
-def test_it_tells_which_tests_run_what_a_round_takes_and_what_becomes_of_each_change(project: Path) -> None:
-    tests, control, *changes = run(project, "door").stderr.splitlines()
-
-    assert tests == "tests: tests/test_door.py; first without a change, twice"
-    assert re.fullmatch(r"a round without a change: \d+\.\d s", control)
-    timeless = [re.sub(r"\(\d+\.\d s\) ", "", line) for line in changes]
-    assert [line.partition(" ")[0] for line in timeless] == [f"{number}/7" for number in range(1, 8)]
-    told = {line.partition(" ")[2] for line in timeless}
-    assert "survives src/toy/door.py:3: opens: 18 -> 19" in told
-    assert sum(line.startswith("killed src/toy/door.py:") for line in told) == 2
+    assert "1 of 1 killed (100.0 %), 1 of them by time" in done.stdout
 
 
-def test_a_module_that_no_tests_mirror_is_refused(project: Path) -> None:
-    done = run(project, "window")
-
-    assert done.returncode == 1
-    assert done.stderr == "mutate: no tests mirror window; --tests PATH says which to run\n"
-
-
-def test_a_name_of_no_room_is_refused(project: Path) -> None:
-    assert run(project, "cellar").stderr == "mutate: cellar is nothing; one room, please\n"
+@pytest.mark.parametrize(
+    ("room", "said"),
+    [
+        ("window", "mutate: no tests mirror window; --tests PATH says which to run"),
+        ("cellar", "mutate: cellar is nothing; one room, please"),
+    ],
+)
+def test_what_can_not_be_tried_is_refused(project: Path, room: str, said: str) -> None:
+    with pytest.raises(SystemExit, match=re.escape(said)):
+        mutate.Room(project, room, [])
