@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podtrail.cli import main
 from podtrail.cli.print_config import to_yaml
 from podtrail.config import Document
+from tests.sizes import large
 
 CONFIG = """\
 receivers:
@@ -74,6 +75,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 )
 
 
+@settings(max_examples=large(40, 100))
 @given(st.dictionaries(st.text("abc", min_size=1), VALUES))
 def test_any_configuration_is_printed_so_that_it_reads_the_same(values: dict[str, Any]) -> None:
     document = Document.from_mapping({"x": {key: escaped(value) for key, value in values.items()}})

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from podtrail.config import ConfigError, Document
 from podtrail.pipeline.settings import read_settings
+from tests.sizes import large
 
 WHOLE: dict[str, Any] = {
     "receivers": {
@@ -104,7 +105,7 @@ def test_the_configuration_is_right_as_it_is() -> None:
     assert read_settings(Document.from_mapping(WHOLE, environ={})).pipelines[0].id == "traces"
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=large(100, 400), deadline=None)
 @given(st.sampled_from(paths(WHOLE)[1:]), ANYTHING)
 def test_a_configuration_with_anything_anywhere_is_read_or_refused(path: tuple[str | int, ...], new: Any) -> None:
     with contextlib.suppress(ConfigError):

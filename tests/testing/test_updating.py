@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from podtrail.testing.cases import read_suite, run_case
 from podtrail.testing.cases.updating import updated
+from tests.sizes import large
 
 HEAD = """\
 # A comment.
@@ -51,7 +52,7 @@ FULL = st.sampled_from(
 )
 
 
-@settings(deadline=None)
+@settings(max_examples=large(30, 100))
 @given(GIVEN, st.one_of(st.none(), VALUE), FULL, st.booleans())
 def test_an_updated_file_passes_and_is_not_updated_again(
     given: str, value: str | None, full: str, counts: bool
