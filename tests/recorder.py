@@ -1,8 +1,8 @@
 """Records what each test took and why it failed, and prints the tables of that at the end of a run.
 
 A pytest plugin. `--record-to FILE` writes a line of JSON for each phase of each test and leaves the tables to
-`python -m tools.test_summary`, which reads them: .ci/run prints one table for all of its suites. A failure is followed by
-the end of the logs of the processes that the test started: files `*.log` in its folder, and those given to `report_log`.
+`python -m tools.test_summary`, which reads them: .ci/run prints one table for all of its suites. A failure is followed
+by the end of the logs of the processes that the test started: `*.log` in its folder, and those given to `report_log`.
 """
 
 import contextlib
@@ -21,6 +21,8 @@ from tools import test_summary
 _STARTS = frozenset(("subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty"))
 _TAIL = 20
 """Lines of each log that a failure shows."""
+_WORTH_TABLES = 100
+"""Tests of a run from which on its tables tell something."""
 _started = 0
 _logs: dict[str, Callable[[], str]] = {}
 
@@ -92,6 +94,8 @@ class Collector:
         text = ""
         if report.failed:
             text = "\n".join([report.longreprtext, *(f"--- {name}\n{text}" for name, text in report.sections)])
+        elif report.skipped and isinstance(report.longrepr, tuple):
+            text = report.longrepr[2].removeprefix("Skipped: ")
         record = {
             "name": report.nodeid,
             "when": report.when,
@@ -106,15 +110,14 @@ class Collector:
         if self._out is not None:
             print(json.dumps(record), file=self._out, flush=True)
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the tables, where nobody prints them for several runs together."""
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
+        """Print the tables after all else, unless a command prints them for several runs together."""
+        yield
         tests = list(self._tests.values())
-        if self._out is not None or len(tests) < 100:
-            return
-        for line in test_summary.tables(test_summary.by_folder(tests)):
-            terminalreporter.write_line(line)
-        for line in test_summary.explained([test for test in tests if test.outcome == "failed"]):
-            terminalreporter.write_line(line)
+        if self._out is None and len(tests) >= _WORTH_TABLES:
+            for line in test_summary.report([test_summary.Run("", tests)], test_summary.by_folder(tests)):
+                terminalreporter.write_line(line)
 
     def pytest_unconfigure(self) -> None:
         """Close the file."""

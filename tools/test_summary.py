@@ -1,7 +1,6 @@
 """Tables of what test runs took, and why they failed, from the records that tests/recorder.py writes.
 
-    python -m tools.test_summary RECORDS...          tables of all runs together, then the failures
-    python -m tools.test_summary --flaky RECORDS...  only the tests that failed once and passed when tried again
+    python -m tools.test_summary RECORDS...
 
 A file of records is one run: its name without `.jsonl` is the name of the suite. `NAME.retry.jsonl` is the second try
 of what failed in `NAME.jsonl`. Times are seconds of one worker: side by side they add up to more than the run took.
@@ -9,7 +8,7 @@ of what failed in `NAME.jsonl`. Times are seconds of one worker: side by side th
 
 import json
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,7 +31,7 @@ class Test:
     processes: int = 0
     outcome: str = "passed"
     text: str = ""
-    """Of a failure: the last phase's traceback and the logs of the processes that the test started."""
+    """Of a failure its traceback and the logs of the processes that the test started; of a skip the reason."""
 
     @property
     def seconds(self) -> float:
@@ -47,6 +46,10 @@ class Run:
     suite: str
     tests: list[Test] = field(default_factory=list)
     seconds: float = 0.0
+
+
+Groups = dict[str, tuple[float, list[Test]]]
+"""Seconds and tests by the name of a suite or folder."""
 
 
 def add(tests: dict[str, Test], record: dict[str, object]) -> None:
@@ -96,7 +99,7 @@ def folder(test: Test) -> str:
     return parts[1] if len(parts) > 2 else parts[-1]
 
 
-def tables(groups: dict[str, tuple[float, list[Test]]]) -> list[str]:
+def tables(groups: Groups) -> list[str]:
     """Return the tables of suites, slowest tests and slowest set-ups; a group has its seconds and its tests."""
     tests = [test for _, group in groups.values() for test in group]
     lines = _table(
@@ -127,7 +130,7 @@ def tables(groups: dict[str, tuple[float, list[Test]]]) -> list[str]:
     return lines
 
 
-def by_folder(tests: Iterable[Test]) -> dict[str, tuple[float, list[Test]]]:
+def by_folder(tests: Iterable[Test]) -> Groups:
     """Group the tests of one run by their folder, the longest first."""
     groups: defaultdict[str, list[Test]] = defaultdict(list)
     for test in tests:
@@ -159,6 +162,12 @@ def failed(runs: Sequence[Run]) -> list[Test]:
     return list(found.values())
 
 
+def skipped(tests: Iterable[Test]) -> list[str]:
+    """Return a line for each reason to skip tests, with their number, the most frequent first."""
+    reasons = Counter(test.text.strip() for test in tests if test.outcome == "skipped")
+    return _table("Skipped", ("tests", "reason"), [(count, reason) for reason, count in reasons.most_common()])
+
+
 def explained(tests: Sequence[Test], lines: int = LINES) -> list[str]:
     """Return name, command and the end of the message of each test that failed, in at most so many lines together."""
     if not tests:
@@ -172,18 +181,26 @@ def explained(tests: Sequence[Test], lines: int = LINES) -> list[str]:
     return out
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Print what the arguments ask for; returns 1 if a test failed for good."""
-    runs = [read(Path(name)) for name in arguments if name != "--flaky"]
-    if "--flaky" not in arguments:
-        firsts = [run for run in runs if not run.suite.endswith(RETRY)]
-        print("\n".join(tables({run.suite: (run.seconds, run.tests) for run in firsts})))
-    for test in flaky(runs):
-        print(f"FLAKY {test.name}")
+def report(runs: Sequence[Run], groups: Groups) -> list[str]:
+    """Return all that is to say of runs, what matters most last: tables, skips, FLAKY lines, failures."""
+    tests = [test for run in runs for test in run.tests if not run.suite.endswith(RETRY)]
     lost = failed(runs)
-    if "--flaky" not in arguments and lost:
-        print("\n" + "\n".join(explained(lost)))
-    return 1 if lost else 0
+    passed, left_out = (sum(test.outcome == outcome for test in tests) for outcome in ("passed", "skipped"))
+    return [
+        *tables(groups),
+        *skipped(tests),
+        "",
+        *(f"FLAKY {test.name} ({test.suite}): failed, and passed when tried again" for test in flaky(runs)),
+        *explained(lost),
+        f"{passed} passed, {len(lost)} failed, {left_out} skipped",
+    ]
+
+
+def main(paths: Sequence[str]) -> int:
+    """Print the report of the runs whose records the paths name; returns 1 if a test failed for good."""
+    runs = [read(Path(path)) for path in paths]
+    print("\n".join(report(runs, {run.suite: (run.seconds, run.tests) for run in runs})))
+    return 1 if failed(runs) else 0
 
 
 if __name__ == "__main__":
