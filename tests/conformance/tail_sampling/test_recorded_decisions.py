@@ -1,17 +1,27 @@
-"""The sampler decides as the Collector's did, case by case."""
+"""The sampler decides as the Collector's did, case by case, also where a checkpoint moves it to another process.
 
+`vectors/` holds the applicable answers, as recorded (README.md there); `inventory.json` names every recorded vector
+with what it needs beyond the sampler's means, nothing for those that are here.
+"""
+
+import gzip
 import json
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from podtrail.config import ConfigError, Document
+from podtrail.config.feature_gates import KNOWN_GATES
 from podtrail.otlp import SpanView, resource_attributes, scope_attributes, scope_name, split
 from podtrail.otlp.json import read_json_request
+from podtrail.pipeline.settings import read_settings
+from podtrail.replay.replayer import Replayer, read_config
 from podtrail.testing import ExportedSpan, Run, replay
+from tests.pipeline import interrupted
+from tests.sizes import large
 
 START = 1_800_000_000_000_000_000
 MS = 1_000_000
@@ -19,7 +29,21 @@ RECORD_POLICY = "processor.tailsamplingprocessor.recordpolicy"
 PREFIX = "otelcol_processor_"
 OURS_ALONE = {"tail_sampling_sampling_traces_on_memory", "tail_sampling_traces_decided_early"}
 
+VECTORS = sorted((Path(__file__).parent / "vectors").glob("*.json.gz"))
+
 Vector = Mapping[str, Any]
+
+
+def read_vector(path: Path) -> Vector:
+    """Return a recorded vector."""
+    vector: Vector = json.loads(gzip.decompress(path.read_bytes()))
+    return vector
+
+
+@pytest.fixture(params=VECTORS, ids=lambda path: path.name.removesuffix(".json.gz"))
+def vector(request: pytest.FixtureRequest) -> Vector:
+    """Return a recorded vector."""
+    return read_vector(request.param)
 
 
 def run(vector: Vector, settings: object = None, gates: Collection[str] = ()) -> Run:
@@ -65,7 +89,7 @@ def expected(vector: Vector, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, An
     return answer
 
 
-def test_decides_as_recorded(vector: Vector, expected: Mapping[str, Any]) -> None:
+def test_decides_and_sends_on_as_recorded(vector: Vector, expected: Mapping[str, Any]) -> None:
     if "config_error" in expected:
         with pytest.raises(ConfigError):
             run(vector)
@@ -75,55 +99,72 @@ def test_decides_as_recorded(vector: Vector, expected: Mapping[str, Any]) -> Non
     for trace, spans in (expected.get("spans") or {}).items():
         assert sorted(ran.kept[trace]) == sorted(spans)
     assert counters(ran) == expected["metrics"]
-
-
-def test_each_policy_alone_decides_as_recorded(vector: Vector, expected: Mapping[str, Any]) -> None:
+    left = ran.exported["debug"]
+    came = {span["spanId"]: span.get("traceState", "") for span in spans_of(vector)}
+    states = {span.span.span_id.hex(): span.span.trace_state for span in left}
+    changed = {span: state for span, state in states.items() if state != came[span]}
+    assert changed == (expected.get("trace_state") or {})
+    for trace, resource_spans in (expected.get("output") or {}).items():
+        groups = read_json_request(json.dumps({"resourceSpans": resource_spans}).encode()).groups
+        recorded = [content(group.resource, group.scope, raw) for group in groups for raw in split(group.spans)]
+        ours = [span for span in left if span.span.trace_id.hex() == trace]
+        assert [content(span.resource_header, span.scope_header, span.raw) for span in ours] == recorded
+    if expected.get("attributes") is not None:
+        assert attributes_added(vector, left) == expected["attributes"]
     for policy, sampled in (expected.get("by_policy") or {}).items():
         (settings,) = Document.from_text(vector["config"]).plain().values()
         settings["policies"] = [one for one in settings["policies"] if one["name"] == policy]
         assert sorted(run(vector, settings).kept) == sorted(sampled), policy
 
 
-def test_records_the_policy_as_recorded(vector: Vector, expected: Mapping[str, Any]) -> None:
-    if expected.get("attributes") is None:
+def test_decides_as_recorded_when_interrupted(vector: Vector, expected: Mapping[str, Any]) -> None:
+    if "config_error" in expected:
         return
-    without = {span.span.span_id: span.scope.attributes for span in run(vector).exported["debug"]}
+    gates = frozenset(vector.get("feature_gates") or ())
+    settings = read_settings(read_config(whole(name_in(vector), vector["config"])), gates)
+    requests = [
+        (
+            START + batch["at_ms"] * MS,
+            read_json_request(json.dumps({"resourceSpans": batch["resourceSpans"]}).encode(), zero_ids=True),
+        )
+        for batch in vector["batches"]
+    ]
+    until = START + vector["shutdown_ms"] * MS
+    uninterrupted = interrupted.Told()
+    replayer = Replayer(settings, uninterrupted.take, gates)
+    for arrival, intake in requests:
+        replayer.add(arrival, intake)
+    replayer.finish(until)
+    told = interrupted.Told()
+    ran = interrupted.Run(settings, told, gates)
+    for number, request in enumerate(requests, 1):
+        ran.feed([request])
+        if number % large(-(-len(requests) // 2), 1) == 0:
+            state, now = ran.taken(), ran.replayer.now
+            ran = interrupted.Run(settings, told, gates, now=now)
+            ran.restore(state)
+    ran.replayer.finish(until)
+    assert told.out == uninterrupted.out
+
+
+def attributes_added(vector: Vector, left: Sequence[ExportedSpan]) -> Mapping[str, Mapping[str, Any]]:
+    """Return what the gate adds to the scopes of spans that leave without it, by span id."""
+    without = {span.span.span_id: span.scope.attributes for span in left}
     added = {}
     for exported in run(vector, gates=[RECORD_POLICY]).exported["debug"]:
         attributes = exported.scope.attributes
         if attributes != without[exported.span.span_id]:
             ours = {key: value for key, value in attributes.items() if key.startswith("tailsampling.")}
             added[exported.span.span_id.hex()] = ours
-    assert added == expected["attributes"]
+    return added
 
 
-def test_what_comes_out_is_what_was_recorded(vector: Vector, expected: Mapping[str, Any]) -> None:
-    out = [(span.resource_header, span.scope_header, span.raw) for span in run_unless_refused(vector)]
-    for trace, resource_spans in (expected.get("output") or {}).items():
-        groups = read_json_request(json.dumps({"resourceSpans": resource_spans}).encode()).groups
-        recorded = [content(group.resource, group.scope, raw) for group in groups for raw in split(group.spans)]
-        assert [content(*span) for span in out if SpanView(span[2]).trace_id.hex() == trace] == recorded
-
-
-def test_trace_states_leave_as_recorded(vector: Vector, expected: Mapping[str, Any]) -> None:
-    came = {span["spanId"]: span.get("traceState", "") for span in spans_of(vector)}
-    left = {span.span.span_id.hex(): span.span.trace_state for span in run_unless_refused(vector)}
-    changed = {span: state for span, state in left.items() if state != came[span]}
-    assert changed == (expected.get("trace_state") or {})
-
-
-def test_the_inventory_tells_what_is_here(inventory: Mapping[str, list[str]], request: pytest.FixtureRequest) -> None:
-    here = {path.name.removesuffix(".json.gz") for path in (Path(request.path).parent / "vectors").glob("*.json.gz")}
+def test_the_inventory_tells_what_is_here() -> None:
+    inventory = json.loads(Path(__file__).with_name("inventory.json").read_text(encoding="utf-8"))
+    here = {path.name.removesuffix(".json.gz") for path in VECTORS}
     assert here == {name for name, missing in inventory.items() if not missing}
-
-
-def test_needs_nothing_that_is_missing(vector: Vector, needs: Callable[[Vector], list[str]]) -> None:
-    assert needs(vector) == []
-
-
-def run_unless_refused(vector: Vector) -> Sequence[ExportedSpan]:
-    """Return what comes out of a vector's configuration, nothing when it is to be refused."""
-    return () if "config_error" in vector["expected"] else run(vector).exported["debug"]
+    needed = {gate for path in VECTORS for gate in read_vector(path).get("feature_gates") or ()}
+    assert needed <= KNOWN_GATES.keys()
 
 
 def spans_of(vector: Vector) -> Sequence[Mapping[str, Any]]:
