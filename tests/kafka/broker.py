@@ -18,7 +18,7 @@ DEADLINE = 180
 """Seconds for a broker to become ready or to end, on a machine that has other things to do."""
 _CLUSTER = base64.urlsafe_b64encode(b"podtrail kafka..").decode().rstrip("=")
 # A small heap, and a JVM that is quick to start rather than quick in the end.
-_JAVA = ("-Xms128m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+_JAVA = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 _READY = "Kafka Server started"
 
 
@@ -81,7 +81,8 @@ class Broker:
         self.log.write_bytes(b"")
         leash = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []  # when the tests are killed
         entrance = self.small_disk.entrance if self.small_disk is not None else ()
-        command = ["java", *_JAVA, "-cp", f"{self._assets / 'jars'}/*", "kafka.Kafka"]
+        classes = f"-XX:SharedArchiveFile={self._assets / 'classes.jsa'}"  # parsed classes; build.sh has written them
+        command = ["java", *_JAVA, classes, "-cp", f"{self._assets / 'jars'}/*", "kafka.Kafka"]
         with self.log.open("ab") as out:
             self._process = subprocess.Popen(
                 [*entrance, *leash, *command, str(self.folder / "server.properties")],
