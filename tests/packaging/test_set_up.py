@@ -253,14 +253,3 @@ def test_dev_test_takes_several_rooms_before_the_options(rooms: Path) -> None:
 def test_dev_test_says_of_a_word_that_is_none_what_was_meant(rooms: Path, asked: list[str], said: str) -> None:
     done = dev(rooms, rooms, "test", *asked)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"dev: {said}\n")
-
-
-def test_ci_lints_and_tests(root: Path) -> None:
-    script = root / ".ci" / "run"
-    assert script.stat().st_mode & 0o111
-    lines = script.read_text(encoding="utf-8").splitlines()
-    assert "set -euo pipefail" in lines
-    with_control_plane = lines.index('suite "tests on a control plane" -m control_plane')
-    assert lines.index("./dev lint") < lines.index("./dev docs --check") < with_control_plane
-    assert 'others="not control_plane and not node and not kafka and not prometheus"' in lines
-    assert with_control_plane < lines.index('suite "all other tests" -m "$others"')
