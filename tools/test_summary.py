@@ -84,13 +84,13 @@ def read(path: Path) -> Run:
 
 
 def _table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
-    """Return a title and rows, all columns but the last right-aligned; a float gets one decimal."""
-    cells = [list(head)] + [[f"{cell:.1f}" if isinstance(cell, float) else str(cell) for cell in row] for row in rows]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(head) - 1)]
-    lines = [
-        "  ".join([*(cell.rjust(width) for cell, width in zip(row, widths, strict=False)), row[-1]]) for row in cells
-    ]
-    return ["", title, *lines]
+    """Return a title and rows, all columns but the last right-aligned, or nothing if there are no rows."""
+    cells = [[f"{cell:.1f}" if isinstance(cell, float) else str(cell) for cell in row] for row in rows]
+    if not cells:
+        return []
+    widths = [max(len(row[column]) for row in [head, *cells]) for column in range(len(head) - 1)]
+    aligned = ["  ".join([*map(str.rjust, row[:-1], widths), row[-1]]) for row in [head, *cells]]
+    return ["", title, *aligned]
 
 
 def folder(test: Test) -> str:
@@ -184,13 +184,14 @@ def explained(tests: Sequence[Test], lines: int = LINES) -> list[str]:
 def report(runs: Sequence[Run], groups: Groups) -> list[str]:
     """Return all that is to say of runs, what matters most last: tables, skips, FLAKY lines, failures."""
     tests = [test for run in runs for test in run.tests if not run.suite.endswith(RETRY)]
-    lost = failed(runs)
-    passed, left_out = (sum(test.outcome == outcome for test in tests) for outcome in ("passed", "skipped"))
+    lost, retried = failed(runs), flaky(runs)
+    left_out = sum(test.outcome == "skipped" for test in tests)
+    passed = sum(test.outcome == "passed" for test in tests) + len(retried)
     return [
         *tables(groups),
         *skipped(tests),
         "",
-        *(f"FLAKY {test.name} ({test.suite}): failed, and passed when tried again" for test in flaky(runs)),
+        *(f"FLAKY {test.name} ({test.suite}): failed, and passed when tried again" for test in retried),
         *explained(lost),
         f"{passed} passed, {len(lost)} failed, {left_out} skipped",
     ]
