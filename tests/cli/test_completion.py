@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.shell_completion import ShellComplete
 
+from podtrail.cli import main
 from tests.running_page import running_page
 
 PODTRAIL = Path(sys.executable).parent
@@ -32,25 +34,26 @@ async def main():
 
 asyncio.run(main())
 """
-BASH = """
-source <(podtrail completion bash)
-COMP_WORDS=({words}); COMP_CWORD=$(({last}))
+BASH = (
+    "source <(podtrail completion bash)\n",
+    """
+COMP_WORDS=({words}); COMP_CWORD=$(({last})); COMPREPLY=()
 _podtrail_completion podtrail
 printf '%s\\n' "${{COMPREPLY[@]}}"
-"""
+""",
+)
 # compsys is no part of what is asked here: what is handed to it is printed.
-ZSH = """
-compdef() {{ : }}
-compadd() {{ print -rl -- "${{(@P)5}}" }}
-_describe() {{ print -rl -- "${{(@P)3}}" }}
+ZSH = (
+    """
+compdef() { : }
+compadd() { print -rl -- "${(@P)5}" }
+_describe() { print -rl -- "${(@P)3}" }
 source <(podtrail completion zsh)
-words=({words}); CURRENT=$(({last} + 1))
-_podtrail_completion
-"""
-FISH = """
-podtrail completion fish | source
-complete --do-complete {line}
-"""
+""",
+    "words=({words}); CURRENT=$(({last} + 1)); _podtrail_completion\n",
+)
+FISH = ("podtrail completion fish | source\n", "complete --do-complete {line}\n")
+"""What a shell does first, and for each completion."""
 
 
 @pytest.fixture(scope="module")
@@ -68,18 +71,6 @@ def shell(request: pytest.FixtureRequest) -> str:
     return name
 
 
-def completed(shell: str, folder: Path, *typed: str) -> list[str]:
-    """Return what a shell offers for the last of the words that are typed behind `podtrail`."""
-    words = ("podtrail", *typed)
-    scripts = {"bash": BASH, "zsh": ZSH, "fish": FISH}
-    script = scripts[shell].format(
-        words=shlex.join(words), last=len(words) - 1, line=shlex.quote(" ".join(map(str, words)))
-    )
-    done = run(shell, script, folder)
-    assert shell == "fish" or done.stderr == ""  # fish speaks of the terminal it does not have
-    return [line.partition("\t")[0].partition(":")[0] for line in done.stdout.splitlines() if line]
-
-
 def run(shell: str, script: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     options = {"bash": ["--norc", "--noprofile"], "zsh": ["-f"], "fish": ["--no-config"]}[shell]
     return subprocess.run(
@@ -88,38 +79,54 @@ def run(shell: str, script: str, folder: Path) -> "subprocess.CompletedProcess[s
         env={**os.environ, "PATH": f"{PODTRAIL}:{os.environ['PATH']}", "HOME": str(folder)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
 
 
-def test_commands_options_values_and_components(shell: str, tmp_path: Path) -> None:
-    assert set(completed(shell, tmp_path, "why", "p")) == {"pod", "pending", "plugin"}
-    assert set(completed(shell, tmp_path, "re")) >= {"replay", "record", "recording", "reconstruct"}
-    assert "--policy" in completed(shell, tmp_path, "tap", "--po")
-    assert set(completed(shell, tmp_path, "completion", "")) == {"bash", "zsh", "fish"}
-    assert completed(shell, tmp_path, "run", "--set", "processors.tail") == ["processors.tail_sampling."]
-
-
-def test_names_of_a_running_page_and_none_that_a_shell_would_act_on(shell: str, tmp_path: Path, page: str) -> None:
-    asked = ("--endpoint", page)
-    assert completed(shell, tmp_path, "why", "pod", *asked, "we") == ["web-0"]
-    assert completed(shell, tmp_path, "why", "pod", *asked, "default/w") == ["default/web-0"]
-    assert completed(shell, tmp_path, "report", "pod", *asked, "we") == ["web-0"]
-    assert completed(shell, tmp_path, "report", "pod", *asked, "-n", "d") == ["default"]
-    assert completed(shell, tmp_path, "why", "plugin", *asked, "nodea") == ["NodeAffinity"]
-    assert completed(shell, tmp_path, "why", "node", *asked, "node-0") == ["node-07"]
-    assert completed(shell, tmp_path, "tap", *asked, "--policy", "f") == ["failed"]
+def test_a_shell_offers_options_and_no_name_that_it_would_act_on(shell: str, tmp_path: Path, page: str) -> None:
+    asked = [["tap", "--pol"], ["why", "pod", "--endpoint", page, "we"]]
+    begin, each = {"bash": BASH, "zsh": ZSH, "fish": FISH}[shell]
+    script = begin
+    for typed in asked:
+        words = ["podtrail", *typed]
+        line = shlex.quote(" ".join(words))
+        script += each.format(words=shlex.join(words), last=len(words) - 1, line=line) + "echo --\n"
+    done = run(shell, script, tmp_path)
+    assert shell == "fish" or done.stderr == ""  # fish speaks of the terminal it does not have
+    offered = [line.partition("\t")[0].partition(":")[0] for line in done.stdout.splitlines() if line]
+    assert offered == ["--policy", "--", "web-0", "--"]
     assert not (tmp_path / "pwned").exists()
 
 
-def test_nobody_to_ask_is_silent(shell: str, tmp_path: Path) -> None:
-    assert completed(shell, tmp_path, "why", "pod", "--endpoint", "http://127.0.0.1:9", "we") == []
+def completed(*typed: str) -> set[str]:
+    """Return what is offered for the last of the words that are typed behind `podtrail`, in any shell."""
+    *before, last = typed
+    return {item.value for item in ShellComplete(main, {}, "podtrail", "_").get_completions(before, last)}
+
+
+def test_commands_options_values_and_components() -> None:
+    assert completed("why", "p") == {"pod", "pending", "plugin"}
+    assert completed("re") >= {"replay", "record", "recording", "reconstruct"}
+    assert completed("completion", "") == {"bash", "zsh", "fish"}
+    assert completed("run", "--set", "processors.tail") == {"processors.tail_sampling."}
+
+
+def test_names_of_a_running_page(page: str) -> None:
+    asked = ("--endpoint", page)
+    assert completed("why", "pod", *asked, "default/w") == {"default/web-0"}
+    assert completed("report", "pod", *asked, "we") == {"web-0"}
+    assert completed("report", "pod", *asked, "-n", "d") == {"default"}
+    assert completed("why", "plugin", *asked, "nodea") == {"NodeAffinity"}
+    assert completed("why", "node", *asked, "node-0") == {"node-07"}
+    assert completed("tap", *asked, "--policy", "f") == {"failed"}
+    assert completed("why", "pod", "--endpoint", "http://127.0.0.1:9", "we") == set()
 
 
 def test_fish_shows_descriptions_to_their_end(tmp_path: Path) -> None:
     if shutil.which("fish") is None:
         pytest.skip("needs fish: apt install fish")
-    done = run("fish", FISH.format(line=shlex.quote("podtrail to")), tmp_path)
+    begin, each = FISH
+    done = run("fish", begin + each.format(line=shlex.quote("podtrail to")), tmp_path)
     (offered,) = done.stdout.splitlines()
     assert offered.startswith("top\tShow what goes on in a running podtrail: attempts, ")

@@ -20,7 +20,9 @@ from podtrail.otlp import Group, SpanView, split
 from podtrail.recording import Record, read_recording
 
 ROOT = Path(__file__).parents[2]
-DELAY = 3
+DELAY = 1
+"""Seconds; longer than the sender would wait of its own accord."""
+PATIENCE = 600.0
 PODTRAIL = Path(sys.executable).parent / "podtrail"
 START = 1_767_225_600_000_000_000
 SECOND = 1_000_000_000
@@ -97,7 +99,7 @@ def test_a_workload_comes_from_a_file_or_a_configuration(tmp_path: Path) -> None
 )
 def test_presets_are_what_they_are_called(tmp_path: Path, like: str, most: float, least: float) -> None:
     path = tmp_path / "a.otlp"
-    assert generate("--to", path, "--like", like, "--length", "2m").exit_code == 0
+    assert generate("--to", path, "--like", like, "--length", "1m").exit_code == 0
     made = spans(path)
     results = Counter(span.attributes["scheduler.result"] for span in made if span.name == "SchedulePod")
     failed = 1 - results["Success"] / results.total()
@@ -107,9 +109,9 @@ def test_presets_are_what_they_are_called(tmp_path: Path, like: str, most: float
 
 def test_a_rate_is_kept_with_ids_uids_and_names_of_their_own(tmp_path: Path) -> None:
     path = tmp_path / "a.otlp"
-    assert generate("--to", path, "--rate", "3000", "--length", "10s", "--requests-of", "100").exit_code == 0
+    assert generate("--to", path, "--rate", "1000", "--length", "10s", "--requests-of", "100").exit_code == 0
     made = spans(path)
-    assert 27_000 < len(made) < 33_000
+    assert 9_000 < len(made) < 11_000
     assert max(sum(group.span_count for group in record.intake.groups) for record in records(path)) <= 100
     assert len({span.span_id for span in made}) == len(made)
     roots = [span for span in made if span.name == "SchedulePod"]
@@ -117,15 +119,15 @@ def test_a_rate_is_kept_with_ids_uids_and_names_of_their_own(tmp_path: Path) -> 
     named: dict[object, set[object]] = {}
     for root in roots:
         named.setdefault(root.attributes["k8s.pod.name"], set()).add(root.attributes["k8s.pod.uid"])
-    assert len(named) > 500
+    assert len(named) > 150
     assert all(len(uids) == 1 for uids in named.values())
 
 
 def test_copies_keep_parents_links_and_durations(tmp_path: Path) -> None:
     alone, path = tmp_path / "alone.otlp", tmp_path / "a.otlp"
-    like = ("--like", "incident", "--length", "1m")
+    like = ("--like", "incident", "--length", "30s")
     generate("--to", alone, *like)
-    generate("--to", path, *like, "--rate", "2000")
+    generate("--to", path, *like, "--rate", "1000")
     made = spans(path)
     ids = {(span.trace_id, span.span_id) for span in made}
     parents = [(span.trace_id, span.parent_span_id) for span in made if span.parent_span_id]
@@ -181,7 +183,7 @@ def test_ctrl_c_leaves_a_whole_recording_and_says_so(tmp_path: Path) -> None:
     while not (path.exists() and path.stat().st_size):
         assert process.poll() is None
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
     assert b"stopped before the end" in err
     assert f"{len(spans(path)):,} spans".encode() in out
@@ -199,28 +201,29 @@ def test_nobody_at_the_endpoint_is_told_at_once_and_ctrl_c_ends_it() -> None:
         assert process.stderr is not None
         assert b"not taken, trying again: UNAVAILABLE" in process.stderr.readline()
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
     assert b"0 accepted" in out
     assert b"spans were not taken: UNAVAILABLE" in err
 
 
 def test_what_is_refused_when_the_time_is_over_is_asked_again_as_before() -> None:
-    tried: list[float] = []
+    tried: dict[bytes, list[float]] = {}
 
     class Refusing(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            tried.append(time.monotonic())
-            self.send_response(503 if tried[-1] < tried[0] + DELAY else 200)
+            times = tried.setdefault(self.rfile.read(int(self.headers["Content-Length"])), [])
+            times.append(time.monotonic())
+            self.send_response(503 if len(times) == 1 else 200)
             self.send_header("Retry-After", str(DELAY))
             self.send_header("Content-Length", "0")
             self.end_headers()
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         endpoint = f"http://127.0.0.1:{server.server_port}/v1/traces"
         done = generate("--endpoint", endpoint, "--rate", 100, "--for", "500ms")
         server.shutdown()
     assert done.exit_code == 0, done.output
-    assert not [at for at in tried if tried[0] + 1 < at < tried[0] + DELAY]
+    assert tried
+    assert all(again - first >= DELAY for first, again in tried.values())

@@ -26,7 +26,6 @@ DATA = Path(__file__).parents[1] / "data" / "recordings"
 REAL = [DATA / name for name in ("apiserver.otlp", "scheduler.otlp.gz", "pod-requests.otlp.jsonl")]
 HOUR = 3_600_000_000_000
 WORD = re.compile(r"[\w.\-]*\w")
-BYTES = rb"(?<![\w.\-])%b(?![\w.\-])"
 NUMBER = re.compile(r"[0-9.]+(ns|us|ms|s|m|h|k|Ki|M|Mi|G|Gi)?")
 
 
@@ -100,8 +99,8 @@ def test_no_original_word_is_in_the_bytes_that_are_given_away(path: Path, name: 
     raw = (tmp_path / name).read_bytes()
     hidden = secrets(path, tmp_path / "plain.jsonl")
     assert len(hidden) > 70
-    survived = [word for word in hidden if len(word) > 3 and re.search(BYTES % re.escape(word).encode(), raw)]
-    assert survived == []
+    words = set(re.findall(rb"[\w.\-]+", raw))
+    assert [word for word in hidden if len(word) > 3 and word.encode() in words] == []
     ids = {raw_id for group in groups(path) for span in split(group.spans) for raw_id in _ids(SpanView(span))}
     assert [raw_id for raw_id in ids if raw_id in raw or raw_id.hex().encode() in raw] == []
 
