@@ -19,6 +19,7 @@ import pytest
 
 from tests.envtest.control_plane import Authority, ControlPlane
 from tests.free_ports import free_ports
+from tests.recorder import report_log
 
 HOST = "127.0.0.1"
 PATIENCE = 60
@@ -201,7 +202,8 @@ def run_webhook() -> Iterator[Callable[..., RunningWebhook]]:
         started.append(RunningWebhook(list(arguments), **options))
         return started[-1]
 
-    yield run
+    with report_log("webhooks' logs", lambda: "".join(line for webhook in started for line in webhook.log)):
+        yield run
     for webhook in started:
         webhook.stop(signal.SIGKILL)
 

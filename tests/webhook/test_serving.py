@@ -1,58 +1,34 @@
 """The webhook as its callers meet it: over HTTPS, with requests that are right, wrong, huge, slow, many."""
 
+import asyncio
 import contextlib
 import json
+import logging
 import os
 import re
 import signal
 import socket
 import ssl
-import subprocess
-import sys
 import threading
-import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from podtrail_webhook.server import MAX_CONNECTIONS
+from click.testing import CliRunner
+from podtrail_webhook.command import command
+from podtrail_webhook.mutation import AnnotationPolicy
+from podtrail_webhook.running import Webhook
+from podtrail_webhook.server import MAX_CONNECTIONS, MAX_IN_FLIGHT, WebhookServer
+from podtrail_webhook.telemetry import WebhookTelemetry
 
+from podtrail.component import Metrics
+from tests.recorder import report_log
 from tests.webhook.conftest import HOST, PATIENCE, TRACEPARENT, Certified, Client, RunningWebhook, pod, review
 
 RunWebhook = Callable[..., RunningWebhook]
 Connect = Callable[[RunningWebhook, Certified], Client]
 MIB = 1 << 20
-
-
-@pytest.fixture
-def webhook(run_webhook: RunWebhook, certified: Certified) -> RunningWebhook:
-    return run_webhook(*certified.arguments)
-
-
-@pytest.fixture
-def client(webhook: RunningWebhook, certified: Certified, connect: Connect) -> Client:
-    return connect(webhook, certified)
-
-
-def test_a_review_is_answered_with_its_uid_allowed_and_patched(client: Client, webhook: RunningWebhook) -> None:
-    status, answer = client.send(review(pod()), traceparent=TRACEPARENT)
-    assert status == 200
-    assert answer["response"]["uid"] == review(pod())["request"]["uid"]
-    assert answer["response"]["allowed"] is True
-    assert answer["response"]["patchType"] == "JSONPatch"
-    assert webhook.results() == {"success": 1}
-    (labels,) = webhook.metrics("trace_context_annotations_injected_total")
-    assert labels == 'component="podtrail-webhook",controller="admission",resource_kind="Pod",result="success"'
-    assert webhook.metrics("podtrail_webhook_request_duration_seconds_count") == {"": 1}
-
-
-def test_a_kind_that_nobody_knows_is_no_label_of_its_own(client: Client, webhook: RunningWebhook) -> None:
-    for number in range(3):
-        status, _ = client.send(review({"kind": f"Forged{number}", "metadata": {}}))
-        assert status == 200
-    (labels,) = webhook.metrics("trace_context_annotations_injected_total")
-    assert 'resource_kind="other",result="not_concerned"' in labels
 
 
 def without(*names: str) -> dict[str, Any]:
@@ -94,7 +70,8 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A webhook for all tests of bad input, which is to serve on after each, and its certificate."""
     certified = Certified(tmp_path_factory.mktemp("shared") / "certificate")
     webhook = RunningWebhook(certified.arguments)
-    yield webhook, certified
+    with report_log("the shared webhook's log", lambda: "".join(webhook.log)):
+        yield webhook, certified
     assert webhook.stop() == 0
     assert "Traceback" not in "".join(webhook.log)
 
@@ -106,6 +83,30 @@ def shared_client(shared: tuple[RunningWebhook, Certified], connect: Connect) ->
 
 def refused(webhook: RunningWebhook, reason: str) -> float:
     return webhook.metrics("podtrail_webhook_refused_requests_total").get(f'reason="{reason}"', 0)
+
+
+def test_a_review_is_answered_with_its_uid_allowed_and_patched(shared: Any, shared_client: Client) -> None:
+    def counted() -> tuple[float, float]:
+        answered = shared[0].metrics("trace_context_annotations_injected_total")
+        labels = 'component="podtrail-webhook",controller="admission",resource_kind="Pod",result="success"'
+        return answered.get(labels, 0), shared[0].metrics("podtrail_webhook_request_duration_seconds_count").get("", 0)
+
+    before = counted()
+    status, answer = shared_client.send(review(pod()), traceparent=TRACEPARENT)
+    assert status == 200
+    assert answer["response"]["uid"] == review(pod())["request"]["uid"]
+    assert answer["response"]["allowed"] is True
+    assert answer["response"]["patchType"] == "JSONPatch"
+    assert counted() == (before[0] + 1, before[1] + 1)
+
+
+def test_a_kind_that_nobody_knows_is_no_label_of_its_own(shared: Any, shared_client: Client) -> None:
+    for number in range(3):
+        status, _ = shared_client.send(review({"kind": f"Forged{number}", "metadata": {}}))
+        assert status == 200
+    labels = " ".join(shared[0].metrics("trace_context_annotations_injected_total"))
+    assert 'resource_kind="other",result="not_concerned"' in labels
+    assert "Forged" not in labels
 
 
 @pytest.mark.parametrize("case", WRONG)
@@ -208,44 +209,69 @@ def test_many_at_once_are_all_answered(shared: Any) -> None:
     assert answers == [200] * 320
 
 
-def test_beyond_so_many_bytes_at_once_requests_are_refused_and_served_again_afterwards(
-    shared: Any, shared_client: Client
+@contextlib.asynccontextmanager
+async def served(certified: Certified) -> AsyncIterator[tuple[WebhookTelemetry, Callable[[], Any]]]:
+    """A server in this process: what it counts, and what connects to it."""
+    telemetry = WebhookTelemetry(Metrics())
+    server_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server_context.load_cert_chain(certified.cert_file, certified.key_file)
+    context = ssl.create_default_context(cafile=certified.authority)
+    server = WebhookServer(Webhook(AnnotationPolicy(), telemetry).answer, telemetry)
+    async with server.listening(f"{HOST}:0", server_context, PATIENCE) as port:
+        yield telemetry, lambda: asyncio.open_connection(HOST, port, ssl=context, server_hostname="localhost")
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not holds():  # noqa: ASYNC110 - of a server's own counts no event is told
+            await asyncio.sleep(0.001)
+
+
+async def test_beyond_so_many_bytes_at_once_requests_are_refused_and_served_again_afterwards(
+    certified: Certified,
 ) -> None:
-    head = b"POST /mutate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 8000000\r\n\r\n"
-    refusal = (0, "")
-    for _ in range(10):  # a machine that takes 5 s to read so much has let go of the first by then
-        with contextlib.ExitStack() as stack:
-            for _ in range(8):
-                stack.enter_context(tls(*shared)).sendall(head + b"x" * 7_900_000)
-            end = time.monotonic() + 4
-            while time.monotonic() < end:
-                if shared[0].metrics("podtrail_webhook_bytes_in_flight")[""] >= 8 * 7_900_000:
-                    break
-            status, answer = shared_client.send(b"x" * (6 * MIB))
-            refusal = (status, answer["message"])
-        if status == 503:
-            break
-    assert refusal == (503, "too much is being read at once; come again")
-    while shared[0].metrics("podtrail_webhook_bytes_in_flight") != {"": 0}:
-        pass
-    assert shared_client.send(review(pod()))[0] == 200
+    body = json.dumps(review(pod())).encode()
+
+    def head(length: int) -> bytes:
+        start = "POST /mutate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        return f"{start}Content-Length: {length}\r\n\r\n".encode()
+
+    async with served(certified) as (telemetry, connect):
+        telemetry.bytes_in_flight = elsewhere = MAX_IN_FLIGHT - len(body)
+        _, stalled = await connect()
+        stalled.write(head(2) + b"x")
+        await until(lambda: telemetry.bytes_in_flight > elsewhere)
+        answers, asking = await connect()
+        asking.write(head(len(body)) + body)
+        assert (await answers.readline()).startswith(b"HTTP/1.1 503")
+        assert b"too much is being read at once; come again" in await answers.readuntil(b"}")
+        for connection in (asking, stalled):
+            connection.close()
+        await until(lambda: telemetry.bytes_in_flight == elsewhere)
+        answers, asking = await connect()
+        asking.write(head(len(body)) + body)
+        assert (await answers.readline()).startswith(b"HTTP/1.1 200")
+        asking.close()
 
 
-def test_beyond_so_many_connections_new_ones_are_closed(webhook: RunningWebhook, certified: Certified) -> None:
-    with contextlib.ExitStack() as stack:
-        for _ in range(MAX_CONNECTIONS):
-            stack.enter_context(tls(webhook, certified))
-        with tls(webhook, certified) as one_more:
-            assert one_more.recv(1) == b""
-    assert refused(webhook, "connections") == 1
+async def test_beyond_so_many_connections_new_ones_are_closed(certified: Certified) -> None:
+    async with served(certified) as (telemetry, connect):
+        telemetry.connections = MAX_CONNECTIONS - 1
+        _, last = await connect()
+        await until(lambda: telemetry.connections == MAX_CONNECTIONS)
+        one_more, beyond = await connect()
+        with contextlib.suppress(ConnectionError):
+            assert await one_more.read() == b""
+        beyond.close()
+        await until(lambda: telemetry.connections == MAX_CONNECTIONS)
+        last.close()
+        await until(lambda: telemetry.connections == MAX_CONNECTIONS - 1)
 
 
-def test_health_says_when_it_answers(webhook: RunningWebhook) -> None:
+def test_a_request_under_way_is_answered_when_it_is_told_to_end(run_webhook: RunWebhook, certified: Certified) -> None:
+    webhook = run_webhook(*certified.arguments)
     assert webhook.port
     assert webhook.get(webhook.health_port, "/")[0] == 200
-
-
-def test_a_request_under_way_is_answered_when_it_is_told_to_end(webhook: RunningWebhook, certified: Certified) -> None:
     with tls(webhook, certified) as connection:
         body = json.dumps(review(pod())).encode()
         connection.sendall(b"POST /mutate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n")
@@ -271,10 +297,23 @@ def served_by(port: int, authority: Path) -> str:
     return str(dict(part[0] for part in certificate["subject"])["commonName"])  # type: ignore[misc]
 
 
-def test_a_renewed_certificate_is_taken_up_and_a_broken_one_is_not(
+WRITES_NOTHING = """
+import os, sys
+
+def refuse(event, arguments):
+    if event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT) and isinstance(arguments[0], str):
+        raise OSError(30, "Read-only file system", arguments[0])
+
+sys.addaudithook(refuse)
+from podtrail.__main__ import main
+main()
+"""
+
+
+def test_without_writing_a_file_a_renewed_certificate_is_taken_up_and_a_broken_one_is_not(
     run_webhook: RunWebhook, certified: Certified, connect: Connect
 ) -> None:
-    webhook = run_webhook(*certified.arguments, "--tls-reload-interval=10ms")
+    webhook = run_webhook(*certified.arguments, "--tls-reload-interval=10ms", program=("-c", WRITES_NOTHING))
     kept = connect(webhook, certified)
     assert kept.send(review(pod()))[0] == 200
     former = certified.key_file.read_bytes()
@@ -293,44 +332,30 @@ def test_a_renewed_certificate_is_taken_up_and_a_broken_one_is_not(
     assert kept.send(review(pod()))[0] == 200  # over the connection of before
 
 
-WRITES_NOTHING = """
-import os, sys
+@pytest.fixture
+def fails() -> Iterator[Callable[..., tuple[int, str]]]:
+    """Exit code and last line of a command that can't start; what it sets for its process is set back."""
+    loggers = [logging.getLogger(name) for name in ("", "podtrail")]
+    before = [(logger.handlers[:], logger.level, logger.propagate) for logger in loggers]
 
-def refuse(event, arguments):
-    if event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT) and isinstance(arguments[0], str):
-        raise OSError(30, "Read-only file system", arguments[0])
+    def run(*arguments: str) -> tuple[int, str]:
+        anywhere = [f"--{what}endpoint={HOST}:0" for what in ("", "health-", "metrics-")]
+        outside = {key: None for key in os.environ if key.startswith("KUBERNETES_")}
+        done = CliRunner().invoke(command, [*anywhere, *arguments], env=outside)
+        assert isinstance(done.exception, SystemExit), done.exception
+        return done.exit_code, re.sub(r"\s+", " ", done.stderr.strip().splitlines()[-1])
 
-sys.addaudithook(refuse)
-from podtrail.__main__ import main
-main()
-"""
-
-
-def test_it_needs_no_file_system_that_can_be_written(
-    run_webhook: RunWebhook, certified: Certified, connect: Connect
-) -> None:
-    webhook = run_webhook(*certified.arguments, "--tls-reload-interval=10ms", program=("-c", WRITES_NOTHING))
-    assert connect(webhook, certified).send(review(pod()))[0] == 200
-    certified.renew()
-    webhook.said("took up the certificate in ")
+    yield run
+    for logger, (handlers, level, propagates) in zip(loggers, before, strict=True):
+        logger.handlers[:] = handlers
+        logger.setLevel(level)
+        logger.propagate = propagates
 
 
-def fails(*arguments: str) -> tuple[int, str]:
-    """Exit code and last line of a command that can't start."""
-    command = [sys.executable, "-m", "podtrail", "webhook", f"--endpoint={HOST}:0", f"--health-endpoint={HOST}:0"]
-    done = subprocess.run(
-        [*command, f"--metrics-endpoint={HOST}:0", *arguments],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        env={key: value for key, value in os.environ.items() if not key.startswith("KUBERNETES_")},
-    )
-    assert "Traceback" not in done.stderr
-    return done.returncode, re.sub(r"\s+", " ", done.stderr.strip().splitlines()[-1])
+Fails = Callable[..., tuple[int, str]]
 
 
-def test_without_a_certificate_it_does_not_start(certified: Certified, tmp_path: Path) -> None:
+def test_without_a_certificate_it_does_not_start(fails: Fails, certified: Certified, tmp_path: Path) -> None:
     assert fails() == (2, "Error: --tls-cert-file and --tls-private-key-file are needed, or --self-signed")
     assert fails(certified.arguments[0])[0] == 2
     assert fails("--self-signed", *certified.arguments)[0] == 2
@@ -341,7 +366,7 @@ def test_without_a_certificate_it_does_not_start(certified: Certified, tmp_path:
     assert message.startswith("Error: no kubeconfig given, and no Pod's ServiceAccount to use")
 
 
-def test_options_that_make_no_sense_are_told(certified: Certified) -> None:
+def test_options_that_make_no_sense_are_told(fails: Fails, certified: Certified) -> None:
     code, message = fails(*certified.arguments, "--endpoint=9443")
     assert code == 2
     assert message.startswith("Error: Invalid value for '--endpoint': '9443' lacks a port: write host:port")
@@ -349,7 +374,7 @@ def test_options_that_make_no_sense_are_told(certified: Certified) -> None:
     assert fails(*certified.arguments, "--tls-reload-interval=often")[0] == 2
 
 
-def test_a_port_that_is_taken_is_told(certified: Certified) -> None:
+def test_a_port_that_is_taken_is_told(fails: Fails, certified: Certified) -> None:
     with socket.create_server((HOST, 0)) as taken:
         endpoint = f"{HOST}:{taken.getsockname()[1]}"
         code, message = fails(*certified.arguments, f"--endpoint={endpoint}")
