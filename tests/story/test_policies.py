@@ -124,8 +124,8 @@ def test_what_is_older_than_an_hour_is_forgotten_but_for_the_last_yes() -> None:
 
 def test_rows_of_votes_are_bounded() -> None:
     window = PolicyWindow()
-    for n in range(3_000):
+    for n in range(2_100):
         window.note("traces", verdict({f"policy-{n}": YES}))
     (view,) = window.tell(START, {}, {})
-    assert view.kept == 3_000
+    assert view.kept == 2_100
     assert len(view.policies) <= 2_048

@@ -1,7 +1,7 @@
 """What each policy did lately: its votes, what it decided, what would be lost without it."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -179,8 +179,9 @@ class PolicyWindow:
             for policy, vote in _votes(row):
                 if vote == "sampled":
                     _credit(found[policy], row, counts, voters)
+        yes = [{policy for policy, vote in row.votes if vote == "sampled"} for row in own]
         for policy, one in found.items():
-            one.covered_by = _covered(one, own, voters)
+            one.covered_by = _covered(one, yes, voters)
             one.last_yes_unix_nano = one.last_yes_unix_nano or self._last_yes.get(policy)
             # A sampler with a name of its own puts it before the policy's.
             named = (cost for label, cost in costs.items() if label.endswith(f".{policy.name}"))
@@ -259,9 +260,8 @@ def _credit(one: PolicyRow, row: _VoteRow, counts: _VoteCounts, voters: Sequence
         one.only_it += counts.traces
 
 
-def _covered(one: PolicyRow, rows: Iterable[_VoteRow], voters: Sequence[str]) -> str:
-    """Return a policy that said yes whenever this one did, and more often."""
-    yes = [{policy for policy, vote in row.votes if vote == "sampled"} for row in rows]
+def _covered(one: PolicyRow, yes: Sequence[Collection[str]], voters: Sequence[str]) -> str:
+    """Return a policy that said yes whenever this one did, and more often; `yes` by row of votes."""
     mine = [said for said in yes if one.policy in said]
     if not mine or one.shadow:
         return ""
