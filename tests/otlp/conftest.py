@@ -14,6 +14,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
+from tests.sizes import large
+
 M = TypeVar("M", bound=Message)
 
 _TRACE_IDS = [bytes([number]) * 16 for number in (1, 2, 255)]
@@ -97,9 +99,9 @@ for _kind, _depth in {ExportTraceServiceRequest: 0, ResourceSpans: 1, ScopeSpans
 
 @pytest.fixture(scope="session")
 def generated() -> Sequence[ExportTraceServiceRequest]:
-    """3,000 requests of known fields only."""
+    """Requests of known fields only."""
     random = Random(5927)
-    return [_message(random, ExportTraceServiceRequest, 0, unknown=False) for _ in range(3000)]
+    return [_message(random, ExportTraceServiceRequest, 0, unknown=False) for _ in range(large(600, 3000))]
 
 
 Flat = list[tuple[bytes, bytes, bytes]]

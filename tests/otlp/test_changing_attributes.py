@@ -1,10 +1,11 @@
 """Attributes set and removed, and events left out, in the bytes of a span."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from opentelemetry.proto.trace.v1 import trace_pb2
 
 from podtrail.otlp import Event, SpanView, Status, Value, change_attributes, encode_span, keep_events
+from tests.sizes import large
 
 UNKNOWN = b"\xfa\x3e\x03new"  # field 1007, which nobody knows
 KEYS = st.sampled_from(["a", "b", "c", "d"])
@@ -33,6 +34,7 @@ def span(attributes: dict[str, Value], events: int = 0) -> bytes:
     return made + UNKNOWN
 
 
+@settings(max_examples=large(40, 100))
 @given(ATTRIBUTES, ATTRIBUTES, st.sets(KEYS))
 def test_sets_and_removes_what_is_named_and_keeps_the_order(
     before: dict[str, Value], changed: dict[str, Value], removed: set[str]
@@ -45,6 +47,7 @@ def test_sets_and_removes_what_is_named_and_keeps_the_order(
     assert list(map(type, after.values())) == list(map(type, expected.values()))
 
 
+@settings(max_examples=large(40, 100))
 @given(ATTRIBUTES, ATTRIBUTES)
 def test_all_else_stays_as_it_is(before: dict[str, Value], changed: dict[str, Value]) -> None:
     raw = change_attributes(span(before, events=1), changed, ())

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podtrail.otlp import SpanView, Status, encode_span, frame
 from podtrail.otlp.columns import column_reader
+from tests.sizes import large
 
 FIELDS = ("parent_span_id", "flags", "name", "start_time_unix_nano", "end_time_unix_nano", "status")
 read = column_reader(FIELDS)
@@ -42,6 +43,7 @@ def test_a_column_has_the_values_that_are_not_defaults_in_order(raw: Sequence[by
     ]
 
 
+@settings(max_examples=large(40, 100))
 @given(spans, spans)
 def test_chunks_may_simply_be_joined(one: Sequence[bytes], other: Sequence[bytes]) -> None:
     joined = read(frame(one) + frame(other))

@@ -6,12 +6,13 @@ from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor as Field
 from google.protobuf.message import Message
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
 from podtrail.otlp import read_request, write_request
+from tests.sizes import large
 
 Flat = list[tuple[bytes, bytes, bytes]]
 
@@ -57,6 +58,7 @@ def _odd_field(field: Any, value: Any, random: Random) -> bytes:
     return serialized
 
 
+@settings(max_examples=large(40, 100))
 @given(sent=..., random=st.randoms(use_true_random=False))
 def test_order_of_fields_and_length_of_varints_change_nothing(
     sent: ExportTraceServiceRequest, random: Random, flat: Callable[[bytes], Flat]
@@ -68,6 +70,7 @@ def test_order_of_fields_and_length_of_varints_change_nothing(
     assert flat(write_request(intake.groups)) == flat(odd)
 
 
+@settings(max_examples=large(30, 100))
 @given(spans=st.lists(st.lists(st.from_type(Span), min_size=1, max_size=3), min_size=1, max_size=3))
 def test_singular_fields_of_a_span_are_merged(spans: list[list[Span]], flat: Callable[[bytes], Flat]) -> None:
     scope_spans = b"".join(_field(2, b"".join(part.SerializeToString() for part in parts)) for parts in spans)
@@ -75,12 +78,14 @@ def test_singular_fields_of_a_span_are_merged(spans: list[list[Span]], flat: Cal
     assert flat(write_request(read_request(raw).groups)) == flat(raw)
 
 
+@settings(max_examples=large(25, 100))
 @given(parts=st.lists(st.from_type(ScopeSpans), min_size=2, max_size=3))
 def test_singular_fields_of_a_scope_are_merged(parts: list[ScopeSpans], flat: Callable[[bytes], Flat]) -> None:
     raw = _field(1, _field(2, b"".join(part.SerializeToString() for part in parts)))
     assert flat(write_request(read_request(raw).groups)) == flat(raw)
 
 
+@settings(max_examples=large(25, 100))
 @given(parts=st.lists(st.from_type(ResourceSpans), min_size=2, max_size=3))
 def test_singular_fields_of_a_resource_are_merged(parts: list[ResourceSpans], flat: Callable[[bytes], Flat]) -> None:
     raw = _field(1, b"".join(part.SerializeToString() for part in parts))

@@ -191,18 +191,13 @@ def _check_nothing_is_lost(raw: bytes) -> bool:
     return True
 
 
-@given(sent=..., random=st.randoms(use_true_random=False))
-def test_a_damaged_request_loses_no_span_uncounted(sent: ExportTraceServiceRequest, random: Random) -> None:
-    _check_nothing_is_lost(_mutated(sent.SerializeToString(), random))
-
-
-def test_thousands_of_damaged_requests_lose_no_span_uncounted(generated: list[ExportTraceServiceRequest]) -> None:
+def test_many_damaged_requests_lose_no_span_uncounted(generated: list[ExportTraceServiceRequest]) -> None:
     random = Random(20)
     readable = [_check_nothing_is_lost(_mutated(sent.SerializeToString(), random)) for sent in generated]
-    assert 300 < sum(readable) < 2900
+    assert 0.1 < sum(readable) / len(generated) < 0.97
 
 
-def test_thousands_of_damaged_spans_cost_no_other(generated: list[ExportTraceServiceRequest]) -> None:
+def test_many_damaged_spans_cost_no_other(generated: list[ExportTraceServiceRequest]) -> None:
     random = Random(5927)
     outcomes = [0, 0]
     for sent in generated:
@@ -214,7 +209,7 @@ def test_thousands_of_damaged_spans_cost_no_other(generated: list[ExportTraceSer
         spans = [span for group in intake.groups for span in split(group.spans)]
         assert (spans[0], spans[-1]) == (_span(), _span(span_id=b"neighbor"))
         outcomes[intake.rejected] += 1
-    assert min(outcomes) > 300
+    assert min(outcomes) > len(generated) / 10
 
 
 @given(raw=st.binary(max_size=200))

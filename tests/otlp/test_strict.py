@@ -5,7 +5,7 @@ import sys
 
 import pytest
 from google.protobuf.message import DecodeError
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
@@ -13,6 +13,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from podtrail.otlp import read_request
 from podtrail.otlp.request import read_in_python
 from podtrail.otlp.strict import check
+from tests.sizes import large
 
 
 def is_sound(raw: bytes) -> bool:
@@ -31,6 +32,7 @@ def passes(raw: bytes) -> bool:
     return True
 
 
+@settings(max_examples=large(50, 100))
 @given(sent=..., data=st.data())
 def test_refuses_of_damaged_requests_what_upstream_refuses(
     sent: ExportTraceServiceRequest, data: st.DataObject

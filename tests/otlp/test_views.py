@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 from operator import attrgetter
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
@@ -21,6 +21,7 @@ from podtrail.otlp import (
     split,
 )
 from podtrail.otlp import status_code as code_of
+from tests.sizes import large
 
 _ALL = [field.name for field in Span.DESCRIPTOR.fields]
 _SCALARS = ["trace_id", "span_id", "flags", "kind", "start_time_unix_nano", "end_time_unix_nano"]
@@ -49,6 +50,7 @@ def _first_of_each_key(pairs: Iterable[tuple[str, Value]]) -> dict[str, Value]:
     return first
 
 
+@settings(max_examples=large(40, 100))
 @given(sent=...)
 def test_reader_and_view_agree_with_the_upstream_class(sent: ExportTraceServiceRequest) -> None:
     read = span_reader(_ALL)
