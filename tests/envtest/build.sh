@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Builds what control_plane.py starts (etcd, kube-apiserver, kube-scheduler), and kubectl, from the modules of go.mod.
-#   build.sh [folder]     default: ~/.cache/podtrail/envtest-1.37.1, where the tests look
-# What is there already is kept. From an empty cache it takes about eight minutes on two cores.
+#   build.sh [folder]     default: ${XDG_CACHE_HOME:-~/.cache}/podtrail/envtest-1.37.1, where the tests look
+# What is there already is kept.
 set -euo pipefail
 cd "$(dirname "$0")"
 folder=${1:-${XDG_CACHE_HOME:-$HOME/.cache}/podtrail/envtest-1.37.1}
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
+part=$(mktemp -d "$folder/.part.XXXXXX") # binaries are moved whole or not at all, also when this is interrupted
+trap 'rm -rf "$part"' EXIT
 
 export CGO_ENABLED=0 GOFLAGS="-mod=readonly -trimpath -buildvcs=false"
 version=$(go list -m -f '{{.Version}}' k8s.io/kubernetes)
@@ -17,13 +19,15 @@ for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
   flags+=" -X $package.gitVersion=$version -X $package.gitMajor=$major -X $package.gitMinor=$minor"
 done
 
-build() {
-  if [ -x "$folder/$1" ]; then return; fi
-  echo "envtest: building $1 of $2" >&2
-  go build -ldflags "$flags" -o "$folder/$1.part" "$2"
-  mv "$folder/$1.part" "$folder/$1" # whole or not at all, also when this is interrupted
-}
-build kube-scheduler k8s.io/kubernetes/cmd/kube-scheduler
+packages=()
+build() { [ -x "$folder/$1" ] || packages+=("$2"); }
 build etcd go.etcd.io/etcd/server/v3
 build kube-apiserver k8s.io/kubernetes/cmd/kube-apiserver
+build kube-scheduler k8s.io/kubernetes/cmd/kube-scheduler
 build kubectl k8s.io/kubernetes/cmd/kubectl
+[ ${#packages[@]} -gt 0 ] || exit 0
+
+echo "envtest: building ${packages[*]}" >&2
+go build -ldflags "$flags" -o "$part/" "${packages[@]}"
+[ ! -e "$part/server" ] || mv "$part/server" "$part/etcd" # Go names it after its folder
+mv "$part"/* "$folder/"

@@ -2,21 +2,24 @@
 
 Tests that use it are marked `control_plane`. They are skipped, saying what they need, where the binaries are missing;
 build.sh builds them where Go is present. The one control plane of the session is shared: a test takes a namespace and
-node names of its own. A test that needs one alone starts it with `start_control_plane`. There is no controller-manager
-(nothing collects garbage) and no kubelet (no Pod runs; one that has a node stays until it is deleted with grace 0).
+node names of its own. `mortal_control_plane` is the same for tests that stop its API server: it runs again afterwards.
+A test that needs other flags starts its own with `start_control_plane`. There is no controller-manager (nothing
+collects garbage) and no kubelet (no Pod runs; one that has a node stays until it is deleted with grace 0).
 """
 
 import base64
 import contextlib
+import functools
 import http.client
 import itertools
 import json
 import os
 import shutil
+import signal
 import ssl
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +27,7 @@ import pytest
 
 from tests.built import BUILT
 from tests.free_ports import free_ports
+from tests.recorder import report_log
 
 HOST = "127.0.0.1"
 DEADLINE = 120
@@ -77,33 +81,63 @@ class Authority:
 
 
 class Api:
-    """Requests as a cluster administrator, one after the other, as JSON."""
+    """Requests as a cluster administrator, one after the other, as JSON; it may keep connections until it is closed."""
 
-    def __init__(self, port: int, authority: Authority, certificate: tuple[Path, Path], host: str = HOST) -> None:
-        self.host, self.port = host, port
+    def __init__(
+        self, port: int, authority: Authority, certificate: tuple[Path, Path], host: str = HOST, *, keeps: bool = False
+    ) -> None:
+        self.host, self.port, self.certificate = host, port, certificate
         self.tls = ssl.create_default_context(cafile=authority.certificate)
         self.tls.load_cert_chain(*certificate)
         self.warnings: list[str] = []
         """What the last answer warned of."""
+        self._keeps = keeps
+        self._idle: list[http.client.HTTPSConnection] = []
 
     def request(
         self, method: str, path: str, body: Any = None, content_type: str = "application/json", **headers: str
     ) -> Any:
         """Returns the JSON of the answer, or its text. Raises Refusal, OSError."""
-        connection = http.client.HTTPSConnection(self.host, self.port, context=self.tls, timeout=DEADLINE)
-        with contextlib.closing(connection):
-            data = None if body is None else json.dumps(body)
-            connection.request(method, path, data, {"Content-Type": content_type, **headers})
-            answer = connection.getresponse()
-            self.warnings = answer.headers.get_all("Warning", [])
-            text = answer.read().decode()
+        data = None if body is None else json.dumps(body)
+        status, text = self._exchange(method, path, data, {"Content-Type": content_type, **headers})
         try:
             read = json.loads(text)
         except ValueError:
             read = text
-        if answer.status >= 400:
-            raise Refusal(answer.status, read)
+        if status >= 400:
+            raise Refusal(status, read)
         return read
+
+    def close(self) -> None:
+        """Close the connections that are kept open between requests."""
+        while self._idle:
+            self._idle.pop().close()
+
+    def _exchange(self, method: str, path: str, body: str | None, headers: Mapping[str, str]) -> tuple[int, str]:
+        """Return status and text of the answer; an idle connection that the server has closed is replaced."""
+        while True:
+            try:
+                connection, is_kept = self._idle.pop(), True
+            except IndexError:
+                connection, is_kept = self._connection(), False
+            try:
+                connection.request(method, path, body, dict(headers))
+                answer = connection.getresponse()
+                self.warnings = answer.headers.get_all("Warning", [])
+                text = answer.read().decode()
+            except BaseException as error:
+                connection.close()
+                if is_kept and isinstance(error, (ConnectionError, ssl.SSLError)):
+                    continue
+                raise
+            if self._keeps and not answer.will_close:
+                self._idle.append(connection)
+            else:
+                connection.close()
+            return answer.status, text
+
+    def _connection(self) -> http.client.HTTPSConnection:
+        return http.client.HTTPSConnection(self.host, self.port, context=self.tls, timeout=DEADLINE)
 
     def get(self, path: str) -> Any:
         return self.request("GET", path)
@@ -162,7 +196,8 @@ class ControlPlane:
         key = ["openssl", "genrsa", "-out", "sa.key", "2048"]
         subprocess.run(key, cwd=self._authority.folder, check=True, capture_output=True, timeout=DEADLINE)
         self.kubeconfig = self.user("admin", "system:masters")
-        self.api = Api(self.port, self._authority, self._files("admin"))
+        self._apis: list[Api] = []
+        self.api = self._api(self.port, "admin")
 
     def start(self) -> None:
         """Returns when the API server is ready."""
@@ -176,6 +211,16 @@ class ControlPlane:
 
     def start_apiserver(self) -> None:
         """Starts the API server, also again on the same port after `stop_one("kube-apiserver")`."""
+        self.launch_apiserver()
+        self.await_apiserver()
+
+    def await_apiserver(self) -> None:
+        """Returns when the API server is ready."""
+        self._await("kube-apiserver", lambda: self.api.get("/readyz") == "ok")
+        self._await("kube-apiserver", lambda: self.api.get("/api/v1/namespaces/default"))
+
+    def launch_apiserver(self) -> None:
+        """Starts the API server without waiting for it. It ends with the thread that calls this."""
         key, pki = self._authority.folder / "sa.key", self._authority.folder
         self._start(
             *("kube-apiserver", f"--etcd-servers=http://{HOST}:{self._etcd}", f"--secure-port={self.port}"),
@@ -187,8 +232,6 @@ class ControlPlane:
             *("--endpoint-reconciler-type=none", "--profiling=false", "--anonymous-auth=false"),
             *("--allow-privileged=true", *self._gates, *self._flags),
         )
-        self._await("kube-apiserver", lambda: self.api.get("/readyz") == "ok")
-        self._await("kube-apiserver", lambda: self.api.get("/api/v1/namespaces/default"))
 
     def start_scheduler(
         self, config: Mapping[str, Any] | None = None, flags: Sequence[str] = (), *, replica: str = ""
@@ -216,12 +259,13 @@ class ControlPlane:
             *(f"--authorization-kubeconfig={kubeconfig}", *self._gates, *flags),
             binary="kube-scheduler",
         )
-        self._await(name, lambda: Api(port, self._authority, self._files("admin")).get("/readyz") == "ok")
+        asked = self._api(port, "admin")
+        self._await(name, lambda: asked.get("/readyz") == "ok")
         return log
 
     def scheduler_get(self, path: str) -> Any:
         """Asks the kube-scheduler, for /metrics for example."""
-        return Api(self.scheduler_port, self._authority, self._files("admin")).get(path)
+        return self._api(self.scheduler_port, "admin").get(path)
 
     def user(self, name: str, *groups: str) -> Path:
         """Issues a client certificate and returns a kubeconfig with it."""
@@ -236,7 +280,7 @@ class ControlPlane:
     def api_as(self, name: str, *groups: str) -> Api:
         """Requests as another user, who may do nothing until roles are bound."""
         self.user(name, *groups)
-        return Api(self.port, self._authority, self._files(name.replace(":", "-")))
+        return self._api(self.port, name.replace(":", "-"))
 
     def write_kubeconfig(self, path: Path, user: Mapping[str, Any]) -> Path:
         """Writes a kubeconfig for this API server with that entry under `users`."""
@@ -273,10 +317,33 @@ class ControlPlane:
         """Sends a process a signal: SIGSTOP and SIGCONT make it hang and go on."""
         self._running[name].send_signal(number)
 
+    def recover(self) -> None:
+        """Has an API server that was stopped, or hangs, run again."""
+        if "kube-apiserver" in self._running:
+            self.signal("kube-apiserver", signal.SIGCONT)
+        else:
+            self.start_apiserver()
+
+    def log_of(self, name: str) -> str:
+        """What a process has logged so far."""
+        log = self.folder / f"{name}.log"
+        return log.read_text(errors="replace") if log.exists() else ""
+
     def stop(self) -> None:
         """Ends everything, in reverse order."""
+        for api in self._apis:
+            api.close()
         for name in reversed(list(self._running)):
             self.stop_one(name, kill=name == "etcd")
+
+    def _api(self, port: int, user: str) -> Api:
+        """Return requests of a user to a port, the same for the same."""
+        pair = self._files(user)
+        for api in self._apis:
+            if (api.port, api.certificate) == (port, pair):
+                return api
+        self._apis.append(Api(port, self._authority, pair, keeps=True))
+        return self._apis[-1]
 
     def _files(self, name: str) -> tuple[Path, Path]:
         return self._authority.folder / f"{name}.crt", self._authority.folder / f"{name}.key"
@@ -302,8 +369,7 @@ class ControlPlane:
             except (OSError, http.client.HTTPException, Refusal) as error:
                 last = str(error)
             time.sleep(0.05)
-        log = (self.folder / f"{name}.log").read_text(errors="replace")
-        raise AssertionError(f"{name}: {last}\n{log[-3000:]}")
+        raise AssertionError(f"{name}: {last}\n{self.log_of(name)[-3000:]}")
 
 
 def _encoded(path: Path) -> str:
@@ -358,6 +424,29 @@ def start_control_plane(
 def control_plane(start_control_plane: Callable[..., ControlPlane]) -> ControlPlane:
     """The control plane that all tests of the session share: etcd and kube-apiserver, no scheduler."""
     return start_control_plane()
+
+
+@pytest.fixture
+def mortal_control_plane(control_plane: ControlPlane) -> Iterator[ControlPlane]:
+    """The control plane of the session, for a test that stops its API server or has it hang."""
+    yield control_plane
+    control_plane.recover()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Show the ends of the logs of the control planes that a test uses beside its failure."""
+    if item.get_closest_marker("control_plane") is None:
+        return (yield)
+
+    def read(name: str) -> str:
+        planes = [each for each in getattr(item, "funcargs", {}).values() if isinstance(each, ControlPlane)]
+        return "\n".join(plane.log_of(name) for plane in planes)
+
+    with contextlib.ExitStack() as stack:
+        for name in BINARIES:
+            stack.enter_context(report_log(f"{name}.log", functools.partial(read, name)))
+        return (yield)
 
 
 @pytest.fixture
