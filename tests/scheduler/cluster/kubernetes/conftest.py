@@ -3,11 +3,12 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 from podtrail_scheduler.cluster.kubernetes.assembly import SchedulerPlan
 from podtrail_scheduler.cluster.kubernetes.service import SchedulerSettings, run
@@ -16,11 +17,12 @@ from podtrail_scheduler.configuration.expansion import resolve
 from podtrail_scheduler.configuration.features import parse_feature_gates
 from podtrail_scheduler.configuration.load import check, read
 from podtrail_scheduler.cycles.attempt import AttemptRecord
+from podtrail_scheduler.extenders import ExtenderChain, HTTPExtender, WatchedManifests
 from podtrail_scheduler.plugins.registry import available, extension_points
 
 from tests.scheduler.collector import Collector
 
-DEADLINE = 60
+DEADLINE = 120
 
 
 @dataclass
@@ -72,18 +74,38 @@ def collector() -> Iterator[Collector]:
     it.stop()
 
 
-@pytest.fixture(scope="module")
-def traced_control_plane(
-    start_control_plane: Any, collector: Collector, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Any]:
-    """A control plane of its own whose API server is traced."""
-    path = tmp_path_factory.mktemp("tracing") / "tracing.json"
-    kind = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "TracingConfiguration"}
-    path.write_text(json.dumps(kind | {"endpoint": collector.endpoint, "samplingRatePerMillion": 1_000_000}))
-    it = start_control_plane(apiserver=[f"--tracing-config-file={path}"])
-    it.api.node("n")
+@pytest.fixture(scope="session")
+def cluster_collector() -> Iterator[Collector]:
+    """Takes what the traced API server exports, and the schedulers beside it."""
+    it = Collector()
     yield it
     it.stop()
+
+
+@pytest.fixture(scope="session")
+def traced_control_plane(
+    start_control_plane: Any, cluster_collector: Collector, tmp_path_factory: pytest.TempPathFactory
+) -> Any:
+    """A control plane whose API server is traced, with one node."""
+    path = tmp_path_factory.mktemp("tracing") / "tracing.json"
+    kind = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "TracingConfiguration"}
+    path.write_text(json.dumps(kind | {"endpoint": cluster_collector.endpoint, "samplingRatePerMillion": 1_000_000}))
+    it = start_control_plane(apiserver=[f"--tracing-config-file={path}"])
+    it.api.node("n")
+    return it
+
+
+@pytest.fixture
+def kube_scheduler(control_plane: Any) -> Iterator[Callable[..., None]]:
+    """Starts the real kube-scheduler for the Pods that name it, with fields of its configuration; the test ends it."""
+
+    with ExitStack() as stack:
+
+        def start(name: str, **fields: Any) -> None:
+            stack.callback(control_plane.stop_one, "kube-scheduler")
+            control_plane.start_scheduler({"profiles": [{"schedulerName": name}], **fields}, flags=["-v=2"])
+
+        yield start
 
 
 @pytest.fixture(scope="session")
@@ -104,18 +126,24 @@ def running(control_plane: Any) -> Running:
     ) -> AsyncIterator[Service]:
         service, started = Service(), asyncio.get_running_loop().create_future()
         asked = settings(service, kubeconfig or control_plane.kubeconfig, name, plugins or {}, gates, fields)
-        service.task = asyncio.create_task(run(asked, service.stop, started.set_result))
-        await asyncio.wait((service.task, started), return_when=asyncio.FIRST_COMPLETED)
-        if service.task.done():
-            service.task.result()
-        service.port = started.result()
-        try:
-            yield service
-        finally:
-            service.stop.set()
-            await asyncio.wait([service.task], timeout=DEADLINE)
-            if not service.told and service.task.done():
+        async with AsyncExitStack() as stack:
+            if extenders := asked.plan.configuration.extenders:
+                session = await stack.enter_async_context(aiohttp.ClientSession())
+                manifests = WatchedManifests()
+                chain = ExtenderChain([HTTPExtender(each, session, manifests) for each in extenders])
+                asked = replace(asked, plan=replace(asked.plan, extenders=chain, manifests=manifests))
+            service.task = asyncio.create_task(run(asked, service.stop, started.set_result))
+            await asyncio.wait((service.task, started), return_when=asyncio.FIRST_COMPLETED)
+            if service.task.done():
                 service.task.result()
+            service.port = started.result()
+            try:
+                yield service
+            finally:
+                service.stop.set()
+                await asyncio.wait([service.task], timeout=DEADLINE)
+                if not service.told and service.task.done():
+                    service.task.result()
 
     return enter
 
@@ -132,7 +160,7 @@ def until() -> Callable[..., Any]:
                     found = await asyncio.to_thread(read)
                     if true(found):
                         return found
-                    await asyncio.sleep(0.01)
+                    await asyncio.sleep(0.02)
         except TimeoutError:
             raise AssertionError(f"still {json.dumps(found)[:2000]}") from None
 

@@ -1,24 +1,16 @@
 """KEP-5501's integration tests, with the feature on and off, on a real API server.
 
-| the KEP's words | test |
-|---|---|
-| the scheduler will asynchronously patch the Pod's status with the last-captured rejection message | `test_a_rejected_pod_has_a_condition_and_an_event_...` |
-| test cases ... with feature flag enabled and disabled | `test_with_the_feature_off_...` |
-| I also don't want to see transient errors that resolve in seconds | `test_a_rejection_that_resolves_within_the_delay_...` |
-| the pending update will be cancelled or overwritten | `test_a_rejection_that_changes_within_the_delay_...` |
-| skip sending a redundant patch when processing pods with scheduling gates | `test_a_pod_with_scheduling_gates_...` |
-| only be enqueued if the status is new or different from the cached one | `test_the_same_rejection_is_patched_once_...` |
-| a call to remove the NotReadyForScheduling condition will be enqueued | `test_the_condition_is_removed_when_a_pod_passes_...` |
-| Waiting for resource claim 'my-claim' to be present | `test_a_pod_says_which_resource_claim_it_waits_for` |
-| DefaultPreemption ... messages will be improved | tests/scheduler/plugins/preemption/test_carrying_out.py |
-| a failed API call, a retry of the status patch | `test_a_patch_that_fails_holds_up_no_other_pod_...` |
-| benchmarks that use the scheduling gates and other PreEnqueue plugins | benchmarks `pre_enqueue_status`, `pre_enqueue_on_kubernetes` |
-
-More of it, in virtual time, is in tests/scheduler/api_dispatcher/test_kep_5501.py.
+Most of its sentences hold in `test_what_lasts_of_rejections_is_told_in_conditions_and_events`: the rejection of a Pod
+is patched after the delay, one that resolves within it is not, one that changes is told as it is last, gated Pods are
+left alone, a claim that is waited for is named, the condition is removed when a Pod passes; and with the feature off
+nothing is told. `test_a_patch_that_fails_...` is "a failed API call, a retry of the status patch". That the same
+rejection is patched once is proven in virtual time, with all the rest: tests/scheduler/api_dispatcher/test_kep_5501.py.
+DefaultPreemption's messages are in tests/scheduler/plugins/preemption/test_carrying_out.py, the benchmarks are
+`pre_enqueue_status` and `pre_enqueue_on_kubernetes`.
 """
-# ruff: noqa: E501
 
 import asyncio
+import functools
 import urllib.request
 from collections.abc import Callable
 from typing import Any
@@ -52,7 +44,13 @@ class Readiness:
         return (Registration(ClusterEvent(EventResource.TARGET_POD, ActionType.UPDATE)),)
 
 
-PLUGINS = {"Readiness": Readiness}
+MESSAGES = {
+    "held": "waiting for it",
+    "patient": "waiting for it",
+    "changed": "waiting for a claim",
+    "web": "Waiting for resource claim 'my-claim' to be present",
+}
+"""Of the Pods that stay rejected."""
 
 
 class Namespace:
@@ -74,170 +72,73 @@ class Namespace:
     def merge(self, pod: str, metadata: dict[str, Any]) -> Any:
         return self.api.patch(f"{self.pods}/{pod}", {"metadata": metadata})
 
-    def status_patches(self) -> int:
-        """How many patches of Pod statuses the API server has been sent, by its own count."""
-        asked = {"resource": "pods", "subresource": "status", "verb": "PATCH"}
-        return sum(
-            int(sample.value)
-            for family in text_string_to_metric_families(self.api.get("/metrics"))
-            if family.name == "apiserver_request"
-            for sample in family.samples
-            if asked.items() <= sample.labels.items()
-        )
-
 
 @pytest.fixture
 def own(control_plane: Any, namespace: str) -> Namespace:
     return Namespace(control_plane.api, namespace)
 
 
-def test_a_rejected_pod_has_a_condition_and_an_event_and_is_scheduled_when_it_is_ready(
+class Patience:
+    """Has Pods that are labelled `patient` wait for a permission that does not come."""
+
+    name = "Patience"
+
+    def __init__(self, *_: object) -> None:
+        """Needs nothing."""
+
+    def permit(self, state: CycleState, pod: Pod, node: str) -> PermitResult | None:
+        return PermitResult(Status(Code.WAIT), timeout=3600 * 10**9) if "patient" in pod.labels else None
+
+
+def test_what_lasts_of_rejections_is_told_in_conditions_and_events(
     own: Namespace, namespace: str, running: Any, until: Any, make_pod: Any
 ) -> None:
+    """Every Pod has the delay that the last of them has: none is waited for by itself."""
+    ready: dict[str, Any] = {"labels": {"ready": ""}}
+    claims = f"/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims"
+
+    def create() -> dict[str, Any]:
+        gated = make_pod("gated", namespace, schedulingGates=[{"name": "example.com/quota"}])
+        claiming = make_pod("web", namespace, resourceClaims=[{"name": "gpu", "resourceClaimName": "my-claim"}])
+        pods = [gated, claiming, make_pod("off", f"{namespace}-off")]
+        pods += [make_pod(name, namespace) for name in ("brief", "changed", "patient", "held")]
+        claiming["metadata"] |= ready
+        created = {pod["metadata"]["name"]: own.api.create(own.pods, pod) for pod in pods}
+        own.merge("brief", ready)
+        own.merge("changed", {"annotations": {"for": "a claim"}})
+        return created
+
+    def told(pod: str) -> dict[str, Any] | None:
+        """The condition, once there is an event as well."""
+        return own.condition(pod) if own.events(pod) else None
+
     async def test() -> None:
         clock = asyncio.get_running_loop().time
-        async with running(namespace, plugins=PLUGINS, gates=GATES):
-            created = clock()
-            await asyncio.to_thread(own.api.create, own.pods, make_pod("held", namespace))
-            condition = await until(lambda: own.condition("held"))
-            assert clock() - created >= DELAY
-            [event] = await until(lambda: own.events("held"))
-            assert (condition["status"], condition["reason"]) == ("False", "NotReadyForScheduling")
-            assert condition["message"] == event["note"] == "waiting for it"
-            assert (event["reason"], event["reportingController"]) == ("NotReadyForScheduling", namespace)
-            await asyncio.to_thread(own.merge, "held", {"labels": {"ready": ""}})
-            await until(lambda: own.condition("held"), lambda condition: condition.get("status") == "True")
-
-    asyncio.run(test())
-
-
-def test_with_the_feature_off_a_rejected_pod_has_neither(
-    control_plane: Any, own: Namespace, namespace: str, running: Any, until: Any, make_pod: Any
-) -> None:
-    on = Namespace(control_plane.api, control_plane.api.namespace(f"{namespace}-on"))
-
-    async def test() -> None:
-        off = running(namespace, plugins=PLUGINS, gates="SchedulerAsyncAPICalls=true")
-        async with off, running(f"{namespace}-on", plugins=PLUGINS, gates=GATES):
-            await asyncio.to_thread(own.api.create, own.pods, make_pod("held", namespace))
-            await asyncio.to_thread(on.api.create, on.pods, make_pod("held", f"{namespace}-on"))
-            await until(lambda: on.events("held"))
-            assert await asyncio.to_thread(own.condition, "held") == {}
-            assert await asyncio.to_thread(own.events, "held") == []
-
-    asyncio.run(test())
-
-
-def test_a_rejection_that_resolves_within_the_delay_leaves_no_trace(
-    own: Namespace, namespace: str, running: Any, until: Any, make_pod: Any
-) -> None:
-    async def test() -> None:
-        async with running(namespace, plugins=PLUGINS, gates=GATES):
-            await asyncio.to_thread(own.api.create, own.pods, make_pod("brief", namespace))
-            await asyncio.to_thread(own.api.create, own.pods, make_pod("held", namespace))
-            await asyncio.to_thread(own.merge, "brief", {"labels": {"ready": ""}})
-            await until(lambda: own.events("held"))
-            await until(lambda: own.condition("brief"), lambda condition: condition.get("status") == "True")
-            told = await asyncio.to_thread(own.events, "brief")
-            assert "NotReadyForScheduling" not in {event["reason"] for event in told}
-
-    asyncio.run(test())
-
-
-def test_a_rejection_that_changes_within_the_delay_is_told_as_it_is_last(
-    own: Namespace, namespace: str, running: Any, until: Any, make_pod: Any
-) -> None:
-    async def test() -> None:
-        async with running(namespace, plugins=PLUGINS, gates=GATES):
-            await asyncio.to_thread(own.api.create, own.pods, make_pod("held", namespace))
-            await asyncio.to_thread(own.merge, "held", {"annotations": {"for": "a claim"}})
-            condition = await until(lambda: own.condition("held"))
-            assert condition["message"] == "waiting for a claim"
-            [event] = await until(lambda: own.events("held"))
-            assert event["note"] == "waiting for a claim"
-
-    asyncio.run(test())
-
-
-def test_a_pod_with_scheduling_gates_keeps_the_api_servers_condition(
-    own: Namespace, namespace: str, running: Any, until: Any, make_pod: Any
-) -> None:
-    async def test() -> None:
-        async with running(namespace, plugins=PLUGINS, gates=GATES):
-            gated = make_pod("gated", namespace, schedulingGates=[{"name": "example.com/quota"}])
-            created = await asyncio.to_thread(own.api.create, own.pods, gated)
-            await asyncio.to_thread(own.api.create, own.pods, make_pod("held", namespace))
-            await until(lambda: own.events("held"))
-            now = await asyncio.to_thread(own.api.get, f"{own.pods}/gated")
-            assert (await asyncio.to_thread(own.condition, "gated"))["reason"] == "SchedulingGated"
-            assert now["metadata"]["resourceVersion"] == created["metadata"]["resourceVersion"]
-            assert await asyncio.to_thread(own.events, "gated") == []
-
-    asyncio.run(test())
-
-
-def test_a_pod_says_which_resource_claim_it_waits_for(
-    own: Namespace, namespace: str, running: Any, until: Any, make_pod: Any
-) -> None:
-    claims = [{"name": "gpu", "resourceClaimName": "my-claim"}]
-
-    async def test() -> None:
-        async with running(namespace, gates=GATES):
-            await asyncio.to_thread(own.api.create, own.pods, make_pod("web", namespace, resourceClaims=claims))
-            condition = await until(lambda: own.condition("web"))
-            [event] = await until(lambda: own.events("web"))
-            assert condition["reason"] == event["reason"] == "NotReadyForScheduling"
-            assert condition["message"] == event["note"] == "Waiting for resource claim 'my-claim' to be present"
-            claim = {"metadata": {"name": "my-claim"}, "spec": {}}
-            path = f"/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims"
-            await asyncio.to_thread(own.api.create, path, claim)
-            await until(lambda: own.condition("web"), lambda condition: condition.get("status") == "True")
-
-    asyncio.run(test())
-
-
-def test_the_same_rejection_is_patched_once_however_often_it_is_made_and_by_however_many_schedulers(
-    own: Namespace, namespace: str, running: Any, until: Any, make_pod: Any
-) -> None:
-    """What must not come cannot be waited for: another Pod's patch, asked for later, tells that it did not."""
-
-    async def test() -> None:
-        before = await asyncio.to_thread(own.status_patches)
-        async with running(namespace, plugins=PLUGINS, gates=GATES):
-            await asyncio.to_thread(own.api.create, own.pods, make_pod("held", namespace))
-            await until(lambda: own.condition("held"))
-            for number in range(3):
-                await asyncio.to_thread(own.merge, "held", {"annotations": {"n": str(number)}})
-            await asyncio.to_thread(own.api.create, own.pods, make_pod("later", namespace))
-            await until(lambda: own.condition("later"))
-        async with running(namespace, plugins=PLUGINS, gates=GATES):
-            await asyncio.to_thread(own.api.create, own.pods, make_pod("last", namespace))
-            await until(lambda: own.condition("last"))
-        assert await asyncio.to_thread(own.status_patches) - before == 3
-
-    asyncio.run(test())
-
-
-def test_the_condition_is_removed_when_a_pod_passes_and_is_not_scheduled_yet(
-    own: Namespace, namespace: str, running: Any, until: Any, make_pod: Any
-) -> None:
-    class Patience:
-        """Has Pods wait for a permission that does not come."""
-
-        name = "Patience"
-
-        def __init__(self, *_: object) -> None:
-            """Needs nothing."""
-
-        def permit(self, state: CycleState, pod: Pod, node: str) -> PermitResult:
-            return PermitResult(Status(Code.WAIT), timeout=3600 * 10**9)
-
-    async def test() -> None:
-        async with running(namespace, plugins=PLUGINS | {"Patience": Patience}, gates=GATES):
-            await asyncio.to_thread(own.api.create, own.pods, make_pod("held", namespace))
-            await until(lambda: own.condition("held"))
-            await asyncio.to_thread(own.merge, "held", {"labels": {"ready": ""}})
-            await until(lambda: own.condition("held"), lambda condition: not condition)
+        off = running(f"{namespace}-off", plugins={"Readiness": Readiness}, gates="SchedulerAsyncAPICalls=true")
+        plugins = {"Readiness": Readiness, "Patience": Patience}
+        async with off, running(namespace, plugins=plugins, gates=GATES):
+            start = clock()
+            created = await asyncio.to_thread(create)
+            for pod, message in MESSAGES.items():
+                condition = await until(functools.partial(told, pod))
+                assert clock() - start >= DELAY
+                [event] = own.events(pod)
+                assert (condition["status"], condition["reason"]) == ("False", "NotReadyForScheduling")
+                assert condition["message"] == event["note"] == message
+                assert (event["reason"], event["reportingController"]) == ("NotReadyForScheduling", namespace)
+            assert own.condition("gated")["reason"] == "SchedulingGated"
+            version = created["gated"]["metadata"]["resourceVersion"]
+            assert own.api.get(f"{own.pods}/gated")["metadata"]["resourceVersion"] == version
+            assert own.condition("off") == {}
+            assert own.events("gated") == own.events("off") == []
+            await until(lambda: own.condition("brief").get("status") == "True")
+            assert "NotReadyForScheduling" not in {event["reason"] for event in own.events("brief")}
+            own.merge("held", ready)
+            own.merge("patient", {"labels": {"ready": "", "patient": ""}})
+            own.api.create(claims, {"metadata": {"name": "my-claim"}, "spec": {}})
+            await until(lambda: own.condition("held").get("status") == "True")
+            await until(lambda: own.condition("web").get("status") == "True")
+            await until(lambda: own.condition("patient") == {})
 
     asyncio.run(test())
 
@@ -285,7 +186,7 @@ def test_a_patch_that_fails_holds_up_no_other_pod_and_is_sent_again(
     own: Namespace, namespace: str, running: Any, until: Any, make_pod: Any, refusing: Callable[[], None]
 ) -> None:
     async def test() -> None:
-        async with running(namespace, plugins=PLUGINS, gates=GATES) as service:
+        async with running(namespace, plugins={"Readiness": Readiness}, gates=GATES) as service:
             await asyncio.to_thread(own.api.create, own.pods, make_pod("held", namespace))
             await until(lambda: failed_patches(service.port))
             free = make_pod("free", namespace)

@@ -37,7 +37,6 @@ SAME_VALUES = {
     ),
 }
 """Labels whose values are the same after the same work."""
-GPU = "example.com/gpu"
 NOT_MEASURED = {("Sign", "Success")}
 
 
@@ -57,61 +56,55 @@ def values(family: Metric, labels: tuple[str, ...]) -> set[tuple[str, ...]]:
     return {tuple(sample.labels.get(label, "") for label in labels) for sample in family.samples}
 
 
-def have_gpus(api: Any, number: int) -> None:
-    """Node `n` has devices, and a class by which they are an extended resource."""
-    pool = {"name": "n", "generation": 1, "resourceSliceCount": 1}
+def have_gpus(api: Any, name: str, number: int) -> None:
+    """Node `name` has devices, and a class by which they are the extended resource `name`.example.com/gpu."""
+    pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
     devices = [{"name": f"gpu-{each}"} for each in range(number)]
-    spec = {"driver": "example.com", "nodeName": "n", "pool": pool, "devices": devices}
-    api.create("/apis/resource.k8s.io/v1/resourceslices", {"metadata": {"name": "n"}, "spec": spec})
-    selector = {"cel": {"expression": "device.driver == 'example.com'"}}
-    stands = {"selectors": [selector], "extendedResourceName": GPU}
-    api.create("/apis/resource.k8s.io/v1/deviceclasses", {"metadata": {"name": "gpu"}, "spec": stands})
-
-
-def with_gpu(pod: Any) -> Any:
-    pod["spec"]["containers"][0]["resources"]["limits"] = {GPU: "1"}
-    return pod
+    spec = {"driver": f"{name}.example.com", "nodeName": name, "pool": pool, "devices": devices}
+    api.create("/apis/resource.k8s.io/v1/resourceslices", {"metadata": {"name": name}, "spec": spec})
+    selector = {"cel": {"expression": f"device.driver == '{name}.example.com'"}}
+    stands = {"selectors": [selector], "extendedResourceName": f"{name}.example.com/gpu"}
+    api.create("/apis/resource.k8s.io/v1/deviceclasses", {"metadata": {"name": name}, "spec": stands})
 
 
 def text_of(port: int) -> str:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=120) as answer:
         return str(answer.read().decode())
 
 
 def test_names_types_helps_labels_and_buckets_are_those_of_kube_scheduler(
-    start_control_plane: Any, running: Any, until: Any, make_pod: Any
+    control_plane: Any, namespace: str, running: Any, until: Any, make_pod: Any, kube_scheduler: Any
 ) -> None:
-    plane = start_control_plane()
-    plane.start_scheduler({"profiles": [{"schedulerName": "theirs"}]}, flags=["-v=2"])
-    plane.api.node("n", {"cpu": "4"})
-    have_gpus(plane.api, 2)
-    pods = "/api/v1/namespaces/default/pods"
+    api, pods = control_plane.api, f"/api/v1/namespaces/{namespace}/pods"
+    ours, theirs = schedulers = f"{namespace}-ours", f"{namespace}-theirs"
+    kube_scheduler(theirs)
+    api.node(namespace, {"cpu": "4"}, labels={"for": namespace})
+    have_gpus(api, namespace, 2)
 
-    def node(name: str) -> Any:
-        return plane.api.get(f"{pods}/{name}")["spec"].get("nodeName")
+    def create(scheduler: str) -> None:
+        kinds = {"small": "100m", "huge": "100", "gpu": "100m"}
+        for name, cpu in kinds.items():
+            pod = make_pod(f"{scheduler}-{name}", scheduler, cpu, nodeSelector={"for": namespace})
+            if name == "gpu":
+                pod["spec"]["containers"][0]["resources"]["limits"] = {f"{namespace}.example.com/gpu": "1"}
+            api.create(pods, pod)
 
-    def conditions(name: str) -> Any:
-        return plane.api.get(f"{pods}/{name}")["status"].get("conditions")
+    def is_done(scheduler: str) -> bool:
+        small, huge, gpu = (api.get(f"{pods}/{scheduler}-{name}") for name in ("small", "huge", "gpu"))
+        return bool(small["spec"].get("nodeName") and gpu["spec"].get("nodeName") and huge["status"].get("conditions"))
 
-    async def test() -> None:
-        async with running("ours", kubeconfig=plane.kubeconfig) as service:
-            for scheduler in ("ours", "theirs"):
-                for number in range(12):
-                    await asyncio.to_thread(plane.api.create, pods, make_pod(f"{scheduler}-{number}", scheduler))
-                await asyncio.to_thread(plane.api.create, pods, make_pod(f"{scheduler}-huge", scheduler, "100"))
-                await asyncio.to_thread(plane.api.create, pods, with_gpu(make_pod(f"{scheduler}-gpu", scheduler)))
-                for number in range(12):
-                    await until(lambda scheduler=scheduler, number=number: node(f"{scheduler}-{number}"))
-                await until(lambda scheduler=scheduler: node(f"{scheduler}-gpu"))
-                await until(lambda scheduler=scheduler: conditions(f"{scheduler}-huge"))
-            wanted = 'scheduler_schedule_attempts_total{profile="ours",result="scheduled"} 13.0'
+    async def test() -> tuple[str, str]:
+        async with running(ours) as service:
+            for scheduler in schedulers:
+                await asyncio.to_thread(create, scheduler)
+            await until(lambda: all(map(is_done, schedulers)))
+            wanted = f'scheduler_schedule_attempts_total{{profile="{ours}",result="scheduled"}} 2.0'
             text = await until(lambda: text_of(service.port), lambda text: wanted in text)
-        ours, theirs = families(text), families(plane.scheduler_get("/metrics"))
-        common = ours.keys() & theirs.keys()
-        assert {name: shape(ours[name]) for name in common} == {name: shape(theirs[name]) for name in common}
-        assert theirs.keys() - common - WHEN_OBSERVED <= NOT_OURS
-        for name, labels in SAME_VALUES.items():
-            assert values(ours[name], labels) == values(theirs[name], labels) - NOT_MEASURED, name
+            return text, control_plane.scheduler_get("/metrics")
 
-    asyncio.run(test())
-    plane.stop()
+    found, stock = map(families, asyncio.run(test()))
+    common = found.keys() & stock.keys()
+    assert {name: shape(found[name]) for name in common} == {name: shape(stock[name]) for name in common}
+    assert stock.keys() - common - WHEN_OBSERVED <= NOT_OURS
+    for name, labels in SAME_VALUES.items():
+        assert values(found[name], labels) == values(stock[name], labels) - NOT_MEASURED, name

@@ -8,8 +8,6 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 pytestmark = pytest.mark.control_plane
-PODS = "/api/v1/namespaces/default/pods"
-BOTH = ("ours", "theirs")
 
 
 def incoming(text: str) -> dict[tuple[str, str], float]:
@@ -34,48 +32,54 @@ def waiting(text: str) -> dict[str, float]:
     return {sample.labels["queue"]: sample.value for sample in family.samples}
 
 
-def test_the_same_events_move_the_same_pods(start_control_plane: Any, running: Any, until: Any, make_pod: Any) -> None:
-    plane = start_control_plane()
-    api = plane.api
-    plane.start_scheduler({"profiles": [{"schedulerName": "theirs"}]})
-    for name in ("n1", "n2"):
-        api.node(name, {"cpu": "4"})
+def test_the_same_events_move_the_same_pods(
+    control_plane: Any, namespace: str, running: Any, until: Any, make_pod: Any, kube_scheduler: Any
+) -> None:
+    api, pods = control_plane.api, f"/api/v1/namespaces/{namespace}/pods"
+    both = f"{namespace}-ours", f"{namespace}-theirs"
+    kube_scheduler(both[1])
+    for number in (1, 2):
+        api.node(f"{namespace}-{number}", {"cpu": "4"})
 
     def create(name: str, **spec: Any) -> None:
-        for scheduler in BOTH:
-            api.create(PODS, make_pod(f"{scheduler}-{name}", scheduler, **spec))
+        for scheduler in both:
+            api.create(pods, make_pod(f"{scheduler}-{name}", scheduler, **spec))
 
     def bound(name: str) -> bool:
-        return all("nodeName" in api.get(f"{PODS}/{each}-{name}")["spec"] for each in BOTH)
+        return all("nodeName" in api.get(f"{pods}/{each}-{name}")["spec"] for each in both)
 
     def refused(name: str) -> bool:
-        statuses = [api.get(f"{PODS}/{each}-{name}")["status"] for each in BOTH]
+        statuses = [api.get(f"{pods}/{each}-{name}")["status"] for each in both]
         return all(any(one["type"] == "PodScheduled" for one in status.get("conditions", ())) for status in statuses)
 
     async def test() -> None:
-        async with running("ours", kubeconfig=plane.kubeconfig) as service:
+        async with running(both[0]) as service:
 
             def texts() -> tuple[str, str]:
-                with urllib.request.urlopen(f"http://127.0.0.1:{service.port}/metrics", timeout=60) as answer:
-                    return answer.read().decode(), plane.scheduler_get("/metrics")
+                with urllib.request.urlopen(f"http://127.0.0.1:{service.port}/metrics", timeout=120) as answer:
+                    return answer.read().decode(), control_plane.scheduler_get("/metrics")
 
-            await asyncio.to_thread(create, "gated", schedulingGates=[{"name": "example.com/quota"}])
-            await asyncio.to_thread(create, "picky", nodeSelector={"disk": "ssd"})
-            await asyncio.to_thread(create, "huge", cpu="100", tolerations=[{"operator": "Exists"}])
-            await asyncio.to_thread(create, "plain")
+            def change() -> None:
+                create("gated", schedulingGates=[{"name": "example.com/quota"}])
+                create("picky", nodeSelector={"disk": namespace})
+                create("huge", cpu="100", tolerations=[{"operator": "Exists"}])
+                create("plain")
+
+            await asyncio.to_thread(change)
             await until(lambda: bound("plain") and refused("picky") and refused("huge"))
             await until(lambda: [waiting(each)["unschedulable"] for each in texts()], lambda found: found == [2, 2])
-            await asyncio.to_thread(api.patch, "/api/v1/nodes/n1", {"metadata": {"labels": {"disk": "ssd"}}})
+            await asyncio.to_thread(
+                api.patch, f"/api/v1/nodes/{namespace}-1", {"metadata": {"labels": {"disk": namespace}}}
+            )
             await until(lambda: bound("picky"))
-            for each in BOTH:
-                await asyncio.to_thread(api.patch, f"{PODS}/{each}-gated", {"spec": {"schedulingGates": []}})
+            for each in both:
+                await asyncio.to_thread(api.patch, f"{pods}/{each}-gated", {"spec": {"schedulingGates": []}})
             await until(lambda: bound("gated"))
-            for each in BOTH:
-                await asyncio.to_thread(api.delete, f"{PODS}/{each}-plain")
-            await asyncio.to_thread(api.node, "n3", {"cpu": "200"})
+            for each in both:
+                await asyncio.to_thread(api.delete, f"{pods}/{each}-plain")
+            await asyncio.to_thread(api.node, f"{namespace}-3", {"cpu": "200"})
             await until(lambda: bound("huge"))
             ours, theirs = await until(texts, lambda both: all(not sum(waiting(each).values()) for each in both))
             assert incoming(ours) == incoming(theirs)
 
     asyncio.run(test())
-    plane.stop()

@@ -31,24 +31,24 @@ class Traced:
 
 
 @pytest.fixture
-def attempt(traced_control_plane: Any, collector: Collector, running: Any, until: Any, make_pod: Any) -> Any:
+def attempt(traced_control_plane: Any, cluster_collector: Collector, running: Any, until: Any, make_pod: Any) -> Any:
     """Schedules one Pod with somebody's kubeconfig; returns when all spans are there."""
 
     def run(name: str, kubeconfig: Path) -> Traced:
         api, pods = traced_control_plane.api, "/api/v1/namespaces/default/pods"
-        tracing = {"endpoint": collector.endpoint, "samplingRatePerMillion": ALL}
+        tracing = {"endpoint": cluster_collector.endpoint, "samplingRatePerMillion": ALL}
 
         def of_attempt() -> list[Span]:
             roots = [
                 span
-                for span in list(collector.spans)
+                for span in list(cluster_collector.spans)
                 if span.name == "SchedulePod" and attributes(span)["k8s.pod.name"] == name
             ]
-            return [span for span in list(collector.spans) for root in roots if span.trace_id == root.trace_id]
+            return [span for span in list(cluster_collector.spans) for root in roots if span.trace_id == root.trace_id]
 
         def of_binding() -> list[Span]:
             ours = {span.span_id for span in of_attempt()}
-            named = [span for span in list(collector.spans) if span.name == BINDING]
+            named = [span for span in list(cluster_collector.spans) if span.name == BINDING]
             return [
                 span
                 for span in named
