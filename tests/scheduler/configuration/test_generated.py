@@ -15,6 +15,7 @@ from podtrail_scheduler.configuration.errors import ConfigurationError
 from podtrail_scheduler.configuration.types import API_VERSION, KIND
 
 from tests.scheduler.configuration.reading import Read
+from tests.sizes import large
 
 pytestmark = pytest.mark.control_plane
 
@@ -172,7 +173,7 @@ class Draw:
         return self._random.choice(choices)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(large(10, 300)))
 def test_are_taken_or_refused_as_the_real_one_does(
     seed: int, kube_scheduler: Path, reading: Read, tmp_path: Path
 ) -> None:
@@ -197,7 +198,7 @@ def there(kube_scheduler: Path, text: str, folder: Path) -> Any:
     document.write_text(text)
     arguments: list[str | Path] = ["--config", document, "--write-config-to", written, "--master", "http://127.0.0.1:1"]
     command = [kube_scheduler, *arguments, "--secure-port=0"]  # several may run at once
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     if ended.returncode == 0:
         return yaml.safe_load(written.read_text())
     said = LOGGED.search(ended.stderr)

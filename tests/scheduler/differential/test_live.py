@@ -6,12 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.sizes import large
+
 from . import answers, record
 from .case import Case
 from .compare import Comparison, compare
 from .families import FAMILIES
 from .generate import case
 
+ASKED = FAMILIES if large(0, 1) else ("PrioritySort", "preemption", "hints", "devices", "VolumeBinding", "changing")
+"""Of every way of asking one: for the order, with victims, with a change, for devices, with volumes, in rounds."""
 TRIES = 3
 """Its informers of different kinds are not in step: on a busy machine a Pod may be seen before a claim of it."""
 
@@ -27,7 +31,7 @@ def recorder(kubernetes_binaries: Path, tmp_path_factory: pytest.TempPathFactory
 
 
 @pytest.mark.control_plane
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", ASKED)
 def test_kube_scheduler_answers_as_it_did_when_it_was_recorded(recorder: record.Recorder, family: str) -> None:
     asked = case(family, 0)
 
