@@ -6,12 +6,13 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from podtrail.otlp import Intake, MalformedRequest, SpanView, read_request, split, write_request
 from podtrail.otlp.json import read_json_request, write_json_request
+from tests.sizes import large
 
 SOUND: dict[str, Any] = {"traceId": "5b8efff798038103d269b633813fc60c", "spanId": "eee19b7ec3c1b174"}
 
@@ -223,6 +224,7 @@ def test_a_damaged_span_costs_no_other(generated: list[ExportTraceServiceRequest
         ExportTraceServiceRequest.FromString(write_request(intake.groups))
 
 
+@settings(max_examples=large(40, 100))
 @given(sent=..., random=st.randoms(use_true_random=False))
 def test_damaged_text_is_read_or_malformed(sent: ExportTraceServiceRequest, random: Random) -> None:
     text = bytearray(write_json_request(read_request(sent.SerializeToString()).groups))

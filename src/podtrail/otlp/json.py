@@ -1,7 +1,6 @@
 """OTLP JSON both ways.
 
-Not by `google.protobuf.json_format`, which reads ids as base64, takes names for enums and snake_case for keys, and says
-nothing of it.
+`google.protobuf.json_format` is not used because it reads trace and span ids as base64.
 """
 
 from podtrail.otlp.json_reading import read_json_request

@@ -1,7 +1,8 @@
 """OTLP JSON (OTLP specification, "JSON Protobuf Encoding") to the bytes that protobuf would have had for the spans.
 
-Keys are lowerCamelCase, unknown ones are ignored, null means absent. A key that stands twice in one object is an error
-where the object is read, since one of the two would be lost without a word.
+Keys are lowerCamelCase or, as the Collector accepts them too, in protobuf's snake_case. Unknown keys are ignored, null
+means absent. A key that an object has twice, in either spelling, is an error where the object is read, since one of the
+two would be lost silently.
 """
 
 import json
@@ -23,6 +24,8 @@ _REQUEST = cast("Any", lite_type(REQUEST, {"resource_spans": None}))
 _RESOURCE_SPANS = cast("Any", lite_type(RESOURCE_SPANS, {"resource": None, "scope_spans": None, "schema_url": None}))
 _SCOPE_SPANS = cast("Any", lite_type(SCOPE_SPANS, {"scope": None, "spans": None, "schema_url": None}))
 
+_SNAKE_CASE = {"resourceSpans": "resource_spans", "scopeSpans": "scope_spans", "spans": "spans"}
+"""The lists above spans, and how protobuf spells them."""
 _LONGEST_INTEGER = 40
 """Digits beyond any field's range: such a number is read as a float, which takes no quadratic time."""
 
@@ -92,6 +95,10 @@ def _items(parent: object, key: str, where: str) -> list[object]:
     if not isinstance(parent, dict):
         raise MalformedRequest(f"{name} is {kind_of(parent)} instead of an object")
     items = parent.get(key)
+    if (same := parent.get(_SNAKE_CASE[key])) is not None and same is not items:
+        if items is not None:
+            raise MalformedRequest(f"{name} has both {key} and {_SNAKE_CASE[key]}")
+        items = same
     if items is None:
         return []
     if not isinstance(items, list):
@@ -128,8 +135,10 @@ def _scope_spans(scope: object, spans: list[object], rejections: Rejections) -> 
 
 def _encode(kind: type[Message], value: object, left_out: str | None) -> bytes:
     """Return the bytes of the message that a JSON value describes, but for one key. Unfit when it can't be one."""
-    if isinstance(value, dict) and left_out in value:
-        value = {key: inner for key, inner in value.items() if key != left_out}
+    if left_out and isinstance(value, dict):
+        lists = (left_out, _SNAKE_CASE[left_out])
+        if any(key in value for key in lists):
+            value = {key: inner for key, inner in value.items() if key not in lists}
     try:
         return kind(**_message_reader(kind.DESCRIPTOR)(value)).SerializeToString()
     except (ProtobufError, RecursionError) as error:
@@ -148,11 +157,14 @@ def _message_reader(message: Any) -> Callable[[object], dict[str, Any]]:
             fault = "has a key twice" if twice else f"is {kind_of(value)} instead of an object"
             raise Unfit(f"{message.name} that {fault}")
         if not plan:  # not before: messages hold messages of their own kind
-            plan.update({field.json_name: (field.name, _field_reader(field)) for field in message.fields})
+            for field in message.fields:
+                plan[field.json_name] = plan[field.name] = (field.name, _field_reader(field))
         fields = {}
         for key, inner in value.items():
             if inner is not None and key in plan:
                 name, read_field = plan[key]
+                if name in fields:
+                    raise Unfit(f"{message.name} that has {name} in two spellings")
                 fields[name] = read_field(inner)
         if one_of_them and len(fields) > 1:
             raise Unfit(

@@ -1,13 +1,14 @@
 """OTLP JSON's scalar values: what each kind of protobuf field reads and how it is written.
 
-Follows proto3's JSON mapping but where OTLP deviates: trace and span ids are hex, enums integers only.
+Follows proto3's JSON mapping except for trace and span ids, which OTLP writes in hex. Enums are integers in OTLP; names
+such as `SPAN_KIND_SERVER` are accepted when reading, as the Collector does.
 """
 
 import binascii
 import math
 import re
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from google.protobuf.descriptor import FieldDescriptor as Field
 
@@ -42,7 +43,8 @@ def scalar_reader(field: Field) -> Callable[[object], object]:
         case Field.TYPE_DOUBLE | Field.TYPE_FLOAT:
             return lambda value: _double(name, value)
         case Field.TYPE_ENUM:
-            return lambda value: _enum(name, value)
+            numbers = {value.name: value.number for value in field.enum_type.values}
+            return lambda value: _enum(name, value, numbers)
     bits = 64 if field.type in _LONG else 32
     low, high = (0, 1 << bits) if field.type in _UNSIGNED else (-1 << bits - 1, 1 << bits - 1)
     return lambda value: _integer(name, value, low, high)
@@ -123,9 +125,11 @@ def _double(name: str, value: object) -> float:
     return read
 
 
-def _enum(name: str, value: object) -> int:
+def _enum(name: str, value: object, numbers: Mapping[str, int]) -> int:
     if isinstance(value, str):
-        raise Unfit(f"{name} that is a string: OTLP JSON has enums as integers")
+        if value not in numbers:
+            raise Unfit(f"{name} that is neither an integer nor a name such as {list(numbers)[1]}")
+        return numbers[value]
     return _integer(name, value, -1 << 31, 1 << 31)
 
 

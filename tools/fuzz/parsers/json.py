@@ -1,6 +1,7 @@
 """Requests in OTLP JSON."""
 
 import json
+import re
 from collections.abc import Iterator
 from random import Random
 from typing import Any
@@ -28,10 +29,11 @@ def check(data: bytes) -> None:
 
 
 def _spans_in(request: Any) -> int:
+    """Count spans in either spelling; a request with both of one list is refused before."""
     return sum(
         len(scope.get("spans") or ())
-        for resource in request.get("resourceSpans") or ()
-        for scope in resource.get("scopeSpans") or ()
+        for resource in request.get("resourceSpans") or request.get("resource_spans") or ()
+        for scope in resource.get("scopeSpans") or resource.get("scope_spans") or ()
     )
 
 
@@ -57,12 +59,16 @@ def seeds() -> Iterator[bytes]:
         "traceId": "1" * 32, "spanId": "2" * 16, "kind": 2, "startTimeUnixNano": "1", "endTimeUnixNano": 2,
         "attributes": [{"key": str(number), "value": value} for number, value in enumerate(values)],
     }  # fmt: skip
-    yield json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}).encode()
+    request = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]})
+    yield request.encode()
+    snake_case = re.sub(r'"(\w+)":', lambda key: re.sub("[A-Z]", lambda c: "_" + c[0].lower(), key[0]), request)
+    yield snake_case.replace('"kind": 2', '"kind": "SPAN_KIND_SERVER"').encode()
 
 
 PARSER = Parser(
     check, seeds, mutate,
     words=(
+        b'"resource_spans"', b'"scope_spans"', b'"trace_id"', b'"kind"', b'"SPAN_KIND_SERVER"', b'"STATUS_CODE_OK"',
         b'"resourceSpans"', b'"scopeSpans"', b'"spans"', b'"traceId"', b'"spanId"', b'"attributes"', b'"key"',
         b'"value"', b'"arrayValue"', b'"kvlistValue"', b'"values"', b'"intValue"', b'"doubleValue"', b'"bytesValue"',
         b'"links"', b'"events"', b'"status"', b'"resource"', b'"scope"', b"1e999", b"-0", b"null", b"\\ud800",

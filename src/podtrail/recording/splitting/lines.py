@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from podtrail.otlp import MalformedRequest
 from podtrail.recording.splitting.splitter import LARGEST, Decode, FoundRequest, LostStretch
 
-_BEGIN = b'{"resourceSpans"'
+_BEGINS = (b'{"resourceSpans"', b'{"resource_spans"')
 
 
 class JsonLineSplitter:
@@ -64,7 +64,7 @@ class JsonLineSplitter:
 
     def _behind_a_torn_line(self, line: bytes) -> Iterator[FoundRequest | LostStretch]:
         """Yield the request that a writer put right behind the half line which its predecessor left."""
-        begin = line.rfind(_BEGIN, 1)
+        begin = max(line.rfind(begin, 1) for begin in _BEGINS)
         if begin > 0:
             try:
                 yield FoundRequest(self._number, self._decode(line[begin:]), self._offset)
