@@ -170,7 +170,7 @@ class Sender:
         self._number = 0
         self.acknowledged: Spans = Counter()
 
-    def send(self, sent: ExportTraceServiceRequest, timeout: float = 10.0) -> Answer:
+    def send(self, sent: ExportTraceServiceRequest, timeout: float = PATIENCE) -> Answer:
         """Send a request once."""
         began = time.monotonic()
         try:

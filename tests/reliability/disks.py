@@ -44,9 +44,9 @@ class Limit:
         resource.prlimit(process.popen.pid, resource.RLIMIT_FSIZE, unlimited)
 
 
-@pytest.fixture(params=["tmpfs", "limit"])
+@pytest.fixture
 def disk(request: Any, tmp_path: Path) -> Iterator[Tmpfs | Limit]:
-    """A disk that can be filled under a process."""
+    """A disk that can be filled under a process: the parameter is `tmpfs` or `limit`."""
     place = tmp_path / "disk"
     place.mkdir()
     if request.param == "limit":

@@ -12,10 +12,15 @@ from tests.reliability.crash.lives import zygote
 from tests.reliability.crash.matrix import faults, plans, tell
 from tests.reliability.crash.settings import MATRIX
 from tests.reliability.crash.story import Plan, Told
+from tests.sizes import large
 
 SEED = 1
 SHORT = [
-    *plans(6 * 7, SEED, [setting for setting in MATRIX if setting.storage == "durable" and setting.load != "plain"]),
+    *plans(
+        large(2, 6) * 7,
+        SEED,
+        [setting for setting in MATRIX if setting.storage == "durable" and setting.load != "plain"],
+    ),
     *plans(7, SEED, [setting for setting in MATRIX if setting.storage == "queue"]),
     *plans(7, SEED, [setting for setting in MATRIX if setting.storage == "both"]),
 ]

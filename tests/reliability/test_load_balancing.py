@@ -1,8 +1,6 @@
 """`podtrail run` in front of five gateways that are killed, stand still, and come back, while traces are under way."""
 
 import signal
-import subprocess
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +9,7 @@ from typing import Any
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from tests.forks import PipedFork, environment
 from tests.reliability.conftest import Process, Sender, Start, configuration
 
 GATEWAY = Path(__file__).with_name("appending_gateway.py")
@@ -28,9 +27,8 @@ class Gateway:
 
     def start(self) -> None:
         """Start it, and wait until it listens."""
-        command = [sys.executable, str(GATEWAY), str(self.port), str(self.path)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert self.process.stdout is not None
+        command = [str(GATEWAY), str(self.port), str(self.path)]
+        self.process = PipedFork(command, self.path.parent, environment({}))
         self.port = int(self.process.stdout.readline())
 
     def tell(self, number: signal.Signals) -> None:
@@ -40,9 +38,9 @@ class Gateway:
     def kill(self) -> None:
         """Kill it, and wait until it is gone."""
         self.process.kill()
-        self.process.wait(30)
-        assert self.process.stdout is not None
+        self.process.wait(120)
         self.process.stdout.close()
+        self.process.stderr.close()
 
     def took(self) -> Counter[tuple[str, str]]:
         """Return how often each span was taken: trace id, span id."""

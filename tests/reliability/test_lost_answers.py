@@ -18,15 +18,13 @@ from tests.reliability.crash.settings import Setting, Transport
 from tests.reliability.crash.stage import Stage, stage
 
 COMMIT = {"stage": "told", "operation": "write", "nth": 1}
-TRANSPORTS = pytest.mark.parametrize("transport", ["grpc", "proto", "json"])
 
 
 def durable(transport: Transport = "grpc") -> Setting:
     return Setting(transport, "plain", "otlp_grpc", "durable")
 
 
-@TRANSPORTS
-@pytest.mark.parametrize("phase", ["before", "middle", "after"])
+@pytest.mark.parametrize(("transport", "phase"), [("grpc", "middle"), ("proto", "before"), ("json", "after")])
 def test_killed_around_its_commit_a_request_that_is_sent_again_comes_once(
     transport: Transport, phase: str, tmp_path: Path
 ) -> None:
@@ -38,21 +36,6 @@ def test_killed_around_its_commit_a_request_that_is_sent_again_comes_once(
             assert await here.send(life, requests[:1]) == [Outcome.UNKNOWN]
             assert await life.end() == -signal.SIGKILL
             life = await here.start()
-            assert await here.send(life, requests) == 3 * [Outcome.TAKEN]
-            await here.comes(here.kept(requests))
-            life.tell(signal.SIGTERM)
-            assert await life.end() == 0
-            assert here.times() == Counter(id for request in requests for _, id in request.spans)
-
-    asyncio.run(main())
-
-
-@TRANSPORTS
-def test_sent_twice_to_the_same_process_it_comes_once(transport: Transport, tmp_path: Path) -> None:
-    async def main() -> None:
-        async with stage(durable(transport), tmp_path) as here:
-            life = await here.start()
-            requests = here.requests(3)
             assert await here.send(life, requests * 2) == 6 * [Outcome.TAKEN]
             await here.comes(here.kept(requests))
             life.tell(signal.SIGTERM)
@@ -92,9 +75,9 @@ def test_the_sdk_tries_again_after_a_lost_answer_and_its_spans_come_once(
             life = await here.start({**COMMIT, "phase": "after"})
             life.tell(signal.SIGUSR1)
             sdk: Any = (
-                GrpcExporter(f"127.0.0.1:{port}", insecure=True, timeout=30)
+                GrpcExporter(f"127.0.0.1:{port}", insecure=True, timeout=120)
                 if protocol == "grpc"
-                else HttpExporter(f"http://127.0.0.1:{port}/v1/traces", timeout=30)
+                else HttpExporter(f"http://127.0.0.1:{port}/v1/traces", timeout=120)
             )
             spans = made_spans(5)
             exporting = asyncio.create_task(asyncio.to_thread(sdk.export, spans))

@@ -29,8 +29,9 @@ def volume(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
-@pytest.mark.parametrize("queue", [{}, {"storage": "file_storage"}], ids=["durable", "both"])
-@pytest.mark.parametrize("processors", [{}, SAMPLER], ids=["plain", "sampled"])
+@pytest.mark.parametrize(
+    ("queue", "processors"), [({}, SAMPLER), ({"storage": "file_storage"}, {})], ids=["durable", "both"]
+)
 def test_a_store_that_filled_its_volume_goes_on_when_all_is_delivered_and_delivers_nothing_twice(
     queue: Config, processors: Config, start: Any, sender: Any, stalled: Backend, until: Any, volume: Path
 ) -> None:

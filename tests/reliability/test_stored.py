@@ -20,11 +20,8 @@ from tests.reliability.crash.stage import Stage, stage
 QUEUE = Setting("grpc", "plain", "otlp_grpc", "queue")
 DURABLE = Setting("grpc", "sampled", "otlp_grpc", "durable")
 BOTH = Setting("proto", "sampled", "otlp_http", "both")
-EACH = pytest.mark.parametrize("setting", [QUEUE, DURABLE, BOTH], ids=lambda setting: setting.storage)
 SOME = 40
 """Requests."""
-HOUR = 3600
-HASTE = 300.0
 
 
 def segments(here: Stage) -> list[Path]:
@@ -51,10 +48,9 @@ async def all_comes_once(here: Stage, life: Life, requests: Sequence[Request]) -
     assert max(times.values()) == 1 or here.setting.storage == "both"
 
 
-@EACH
-def test_sigterm_leaves_what_is_undecided_and_undelivered_for_the_next_start(setting: Setting, tmp_path: Path) -> None:
+def test_sigterm_leaves_what_is_undecided_and_undelivered_for_the_next_start(tmp_path: Path) -> None:
     async def main() -> None:
-        async with stage(setting, tmp_path) as here:
+        async with stage(BOTH, tmp_path) as here:
             here.recorder.refusing = True
             first = await here.start()
             requests = here.requests(SOME)
@@ -68,10 +64,9 @@ def test_sigterm_leaves_what_is_undecided_and_undelivered_for_the_next_start(set
     asyncio.run(main())
 
 
-@EACH
-def test_sigkill_costs_nothing_that_was_acknowledged(setting: Setting, tmp_path: Path) -> None:
+def test_sigkill_costs_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     async def main() -> None:
-        async with stage(setting, tmp_path) as here:
+        async with stage(BOTH, tmp_path) as here:
             here.recorder.refusing = True
             requests: list[Request] = []
             for _ in range(3):
@@ -85,30 +80,9 @@ def test_sigkill_costs_nothing_that_was_acknowledged(setting: Setting, tmp_path:
     asyncio.run(main())
 
 
-@EACH
-def test_a_backend_that_is_down_for_an_hour_gets_everything_then(setting: Setting, tmp_path: Path) -> None:
+def test_a_full_disk_refuses_retryably_and_goes_on_by_itself(tmp_path: Path) -> None:
     async def main() -> None:
-        async with stage(setting, tmp_path) as here:
-            here.recorder.refusing = True
-            life = await here.start(haste=HASTE)
-            requests = here.requests(SOME)
-            await here.send_until_taken(life, requests)  # who waits for the disk is refused early in such haste
-            await asyncio.sleep(HOUR / 2 / HASTE)  # that the time passes is what is tested
-            assert await ended(life, signal.SIGKILL) == -signal.SIGKILL
-            life = await here.start(haste=HASTE)
-            await asyncio.sleep(HOUR / 2 / HASTE)
-            assert not here.recorder.ids
-            here.recorder.refusing = False
-            await here.comes(here.kept(requests))
-            assert await ended(life) == 0
-
-    asyncio.run(main())
-
-
-@EACH
-def test_a_full_disk_refuses_retryably_and_goes_on_by_itself(setting: Setting, tmp_path: Path) -> None:
-    async def main() -> None:
-        async with stage(setting, tmp_path) as here:
+        async with stage(DURABLE, tmp_path) as here:
             life = await here.start()
             requests = here.requests(3 * SOME)
             assert set(await here.send(life, requests[:SOME])) == {Outcome.TAKEN}
@@ -133,10 +107,9 @@ def test_a_full_disk_refuses_retryably_and_goes_on_by_itself(setting: Setting, t
     asyncio.run(main())
 
 
-@EACH
-def test_a_full_disk_at_a_kill_keeps_what_was_acknowledged_before(setting: Setting, tmp_path: Path) -> None:
+def test_a_full_disk_at_a_kill_keeps_what_was_acknowledged_before(tmp_path: Path) -> None:
     async def main() -> None:
-        async with stage(setting, tmp_path) as here:
+        async with stage(BOTH, tmp_path) as here:
             life = await here.start()
             here.recorder.refusing = True
             requests = here.requests(2 * SOME)
@@ -183,9 +156,11 @@ def last(here: Stage) -> Path:
     return segments(here)[-1]
 
 
-@EACH
-@pytest.mark.parametrize("damaged", [first, last], ids=["first", "last"])
-@pytest.mark.parametrize("damage", [flip, tear, replace, Path.unlink], ids=["flipped", "torn", "foreign", "missing"])
+# What damage of each kind, anywhere, costs a journal: tests/storage/test_damage.py.
+@pytest.mark.parametrize(
+    ("setting", "damaged", "damage"),
+    [(DURABLE, last, flip), (DURABLE, first, tear), (QUEUE, first, replace), (BOTH, last, Path.unlink)],
+)
 def test_of_a_damaged_file_what_can_be_read_is_used_and_the_start_goes_on(
     setting: Setting, damaged: Any, damage: Any, tmp_path: Path
 ) -> None:
@@ -206,11 +181,10 @@ def test_of_a_damaged_file_what_can_be_read_is_used_and_the_start_goes_on(
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("setting", [DURABLE, BOTH], ids=lambda setting: setting.storage)
-@pytest.mark.parametrize("damage", [flip, tear, replace, Path.unlink], ids=["flipped", "torn", "foreign", "missing"])
-def test_a_damaged_checkpoint_costs_no_span(setting: Setting, damage: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("damage", [flip, Path.unlink], ids=["flipped", "missing"])
+def test_a_damaged_checkpoint_costs_no_span(damage: Any, tmp_path: Path) -> None:
     async def main() -> None:
-        async with stage(setting, tmp_path) as here:
+        async with stage(DURABLE, tmp_path) as here:
             requests = await killed_twice(here)
             (checkpoint,) = here.store.rglob("*.state")
             damage(checkpoint)
@@ -256,10 +230,9 @@ def touched(request: Request) -> set[bytes]:
     return {id for trace, _ in request.spans for id in trace.sent}
 
 
-@EACH
-def test_a_second_process_on_the_same_folder_refuses_and_says_whose_it_is(setting: Setting, tmp_path: Path) -> None:
+def test_a_second_process_on_the_same_folder_refuses_and_says_whose_it_is(tmp_path: Path) -> None:
     async def main() -> None:
-        async with stage(setting, tmp_path) as here:
+        async with stage(DURABLE, tmp_path) as here:
             first = await here.start()
             second = await here.start()
             assert await second.end() == 1
@@ -271,10 +244,9 @@ def test_a_second_process_on_the_same_folder_refuses_and_says_whose_it_is(settin
     asyncio.run(main())
 
 
-@EACH
-def test_nobody_else_may_read_the_store_of_a_running_podtrail(setting: Setting, tmp_path: Path) -> None:
+def test_nobody_else_may_read_the_store_of_a_running_podtrail(tmp_path: Path) -> None:
     async def main() -> None:
-        async with stage(setting, tmp_path) as here:
+        async with stage(BOTH, tmp_path) as here:
             life = await here.start()
             requests = here.requests(SOME)
             assert set(await here.send(life, requests)) == {Outcome.TAKEN}

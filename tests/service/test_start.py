@@ -127,11 +127,11 @@ def test_every_mistake_is_in_one_report(start: Any, otlp_to_file: dict[str, Any]
 def test_ctrl_c_at_any_moment_of_the_start_ends_it_without_a_traceback(
     start: Any, otlp_to_file: dict[str, Any]
 ) -> None:
-    for at in range(0, 360, 20):
+    for at in range(0, 360, 60):
         process = start(otlp_to_file, program=(sys.executable, "-m", "podtrail"))
         threading.Event().wait(at / 1000)  # the moments themselves, nothing is waited for
         process.tell(signal.SIGINT)
-        assert process.end(seconds=5) in {0, 1, -signal.SIGINT}
+        assert process.end() in {0, 1, -signal.SIGINT}
         # What the interpreter says before it has come to our code is its own affair.
         if "podtrail/cli" in process.log or "podtrail/service" in process.log or "asyncio" in process.log:
             assert "Traceback" not in process.log, f"after {at} ms"

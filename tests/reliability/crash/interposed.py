@@ -85,9 +85,9 @@ class Death:
             _REAL_LINK(path, kept)
 
 
-def interpose(order: dict[str, Any], store: Path) -> None:
+def interpose(order: dict[str, Any], store: str) -> None:
     """Stand between podtrail and `os` from now on."""
-    death = Death(order, store)
+    death = Death(order, Path(store))
 
     def opening(path: Any, flags: int, *more: Any, **named: Any) -> int:
         makes = flags & os.O_CREAT and death.mine(path) and not os.path.exists(path)

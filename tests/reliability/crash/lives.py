@@ -1,25 +1,26 @@
-"""Lives of podtrail: started by the zygote, told, killed, and waited for."""
+"""Lives of podtrail: started, told, killed, and waited for."""
 
 import asyncio
 import json
 import os
 import re
 import signal
-import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-PATIENCE = 60.0
+from tests import forks
+
+PATIENCE = 120.0
 """Seconds after which what did not come will not come any more."""
-ZYGOTE = Path(__file__).parent / "zygote.py"
+_HERE = Path(__file__).parent
 
 
 class Life:
     """A process, from its start to its end."""
 
-    def __init__(self, pid: int, log: Path, begins: int, ended: "asyncio.Future[int]") -> None:
+    def __init__(self, pid: int, log: Path, begins: int, ended: "asyncio.Task[int]") -> None:
         self.pid = pid
         self.ended = ended
         self._log = log
@@ -54,7 +55,7 @@ class Life:
                 over = self.over
                 if (match := re.search(pattern, self.said)) or over:
                     return match
-                await asyncio.sleep(0.003)
+                await asyncio.sleep(0.01)
 
     async def ports(self) -> tuple[int, int] | None:
         """Wait until it is ready; return the ports of gRPC and HTTP, None when it ended before."""
@@ -69,37 +70,19 @@ class Life:
 class Zygote:
     """What starts lives."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self._process = process
-        self._started: asyncio.Queue[int] = asyncio.Queue()
-        self._ended: dict[int, asyncio.Future[int]] = {}
-
-    async def listen(self) -> None:
-        """Take note of what it tells, until it ends."""
-        assert self._process.stdout is not None
-        async for line in self._process.stdout:
-            told = json.loads(line)
-            if "status" in told:
-                self._future(told["pid"]).set_result(told["status"])
-            elif "pid" in told:
-                # The number of one that ended is given again some day.
-                self._ended.pop(told["pid"], None)
-                self._started.put_nowait(told["pid"])
-
-    def _future(self, pid: int) -> "asyncio.Future[int]":
-        return self._ended.setdefault(pid, asyncio.get_running_loop().create_future())
+    def __init__(self) -> None:
+        self._ended: dict[forks.Fork, asyncio.Task[int]] = {}
 
     async def start(
         self,
         folder: Path,
         config: Mapping[str, Any],
         death: Mapping[str, Any] | None = None,
-        haste: float = 1,
     ) -> Life:
         """Start podtrail in a folder, on a configuration; `death` as `interposed` has it."""
         path = folder / "config.yaml"
         path.write_text(json.dumps(config), encoding="utf-8")
-        return await self.run("podtrail", ["run", "--config", str(path)], folder, death, haste)
+        return await self.run("podtrail", ["run", "--config", str(path)], folder, death)
 
     async def run(
         self,
@@ -107,48 +90,42 @@ class Zygote:
         arguments: Sequence[str],
         folder: Path,
         death: Mapping[str, Any] | None = None,
-        haste: float = 1,
     ) -> Life:
         """Start podtrail or a program at a path in a folder, with arguments."""
-        log = folder / "log"
+        before: list[Sequence[Any]] = []
+        if death:
+            before.append((str(_HERE / "interposed.py"), "interpose", death, str(folder / "storage")))
+        log = folder / "podtrail.log"
         log.touch()
         begins = log.stat().st_size
-        order = {
-            "program": program,
-            "arguments": arguments,
-            "folder": str(folder),
-            "log": str(log),
-            "death": death,
-            "haste": haste,
-            "store": str(folder / "storage"),
-        }
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(order).encode() + b"\n")
-        async with asyncio.timeout(PATIENCE):
-            pid = await self._started.get()
-        return Life(pid, log, begins, self._future(pid))
+        # A umask of 0: what must not be read by others must say so itself.
+        fork = forks.LoggedFork([program, *arguments], folder, forks.environment({}), log, umask=0, before=before)
+        self._ended[fork] = asyncio.create_task(_end(fork))
+        return Life(fork.pid, log, begins, self._ended[fork])
 
-    def kill(self) -> None:
+    async def kill(self) -> None:
         """Kill all that live."""
-        for pid, ended in self._ended.items():
-            if not ended.done():
-                os.kill(pid, signal.SIGKILL)
+        for fork in self._ended:
+            fork.kill()
+        await asyncio.gather(*self._ended.values())
+
+
+async def _end(fork: forks.Fork) -> int:
+    loop = asyncio.get_running_loop()
+    ended = loop.create_future()
+    loop.add_reader(fork.fileno(), ended.set_result, None)
+    try:
+        await ended
+    finally:
+        loop.remove_reader(fork.fileno())
+    return fork.wait()
 
 
 @asynccontextmanager
 async def zygote() -> AsyncIterator[Zygote]:
-    """Run a zygote."""
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "PYTHON"))}
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, str(ZYGOTE), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, env=environment
-    )
-    made = Zygote(process)
-    listening = asyncio.create_task(made.listen())
+    """Give what starts lives; whoever lives at the end is killed."""
+    made = Zygote()
     try:
         yield made
     finally:
-        made.kill()
-        assert process.stdin is not None
-        process.stdin.close()
-        await process.wait()
-        listening.cancel()
+        await made.kill()

@@ -32,13 +32,13 @@ class Stage:
         self._zygote = started
         self._file = FileRecorder(recorder, folder / "kept.jsonl") if setting.exporter == "file" else None
 
-    async def start(self, death: Mapping[str, Any] | None = None, haste: float = 1) -> Life:
+    async def start(self, death: Mapping[str, Any] | None = None) -> Life:
         """Start a life; it is ready, or has ended."""
         self.recorder.life += 1
         config = self._configuration()
         aside = self.folder / "aside"
         aside.mkdir(exist_ok=True)
-        life = await self._zygote.start(self.folder, config, {**(death or NO_DEATH), "aside": str(aside)}, haste)
+        life = await self._zygote.start(self.folder, config, {**(death or NO_DEATH), "aside": str(aside)})
         await life.ports()
         return life
 

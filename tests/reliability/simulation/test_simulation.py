@@ -12,13 +12,14 @@ from tests.reliability.simulation.scenario import Crash, DiskTurns, Reload, Scen
 from tests.reliability.simulation.telling import wrong_with
 from tests.reliability.simulation.traffic import Piece, Trace
 from tests.reliability.simulation.world import Outcome, happened
+from tests.sizes import large
 
 _CHUNK = 25
-_SEEDS = 250
+_SEEDS = large(75, 1000)
 _DIGESTS = """
 from tests.reliability.simulation.generation import generated
 from tests.reliability.simulation.world import happened
-for seed in range(30): print(happened(generated(seed)).digest)
+for seed in range(8): print(happened(generated(seed)).digest)
 """
 
 
@@ -36,7 +37,7 @@ def test_what_once_went_wrong_goes_well(seed: int) -> None:
 def test_a_seed_goes_the_same_way_in_every_process() -> None:
     runs = words_by_hash_seed(_DIGESTS)
     assert runs[0] == runs[1]
-    assert len(set(runs[0])) == len(runs[0]) == 30
+    assert len(set(runs[0])) == len(runs[0]) == 8
 
 
 def test_a_story_is_told_in_lines() -> None:

@@ -8,15 +8,16 @@ from tests.reliability.simulation.partitions.fleet_setup import FleetSetup, draw
 from tests.reliability.simulation.partitions.judging import wrong_with
 from tests.reliability.simulation.partitions.planted_faults import first_found
 from tests.reliability.simulation.partitions.telling import told
+from tests.sizes import large
 
 _DIGEST = """
 from tests.reliability.simulation.partitions.fleet import simulated
 from tests.reliability.simulation.partitions.fleet_setup import drawn
-print(simulated(drawn(1)).digest, simulated(drawn(5)).digest)
+print(simulated(drawn(0)).digest, simulated(drawn(1)).digest)
 """
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(large(8, 100)))
 def test_whoever_has_a_partition_no_decision_changes(seed: int) -> None:
     assert not told(drawn(seed)).wrong, f"see ./dev simulate --partitions --seed {seed}"
 
@@ -35,18 +36,18 @@ def test_a_seed_goes_the_same_way_whatever_strings_hash_to() -> None:
 
 
 @pytest.mark.parametrize(
-    "fault",
+    ("fault", "seed"),
     [
-        "delivers again what it repeats",
-        "goes on one record later",
-        "drops without telling the ledger",
-        "lets the clock in while it lags",
-        "goes on at an earlier time",
-        "compares steps wrong",
-        "overwrites the checkpoint that is committed",
-        "says delivered what is under way",
-        "needs one record less",
+        ("delivers again what it repeats", 0),
+        ("goes on one record later", 1),
+        ("drops without telling the ledger", 1),
+        ("lets the clock in while it lags", 0),
+        ("goes on at an earlier time", 2),
+        ("compares steps wrong", 2),
+        ("overwrites the checkpoint that is committed", 8),
+        ("says delivered what is under way", 18),
+        ("needs one record less", 13),
     ],
 )
-def test_a_fault_that_is_planted_in_partitions_is_found(fault: str) -> None:
-    assert first_found(fault, range(40))
+def test_a_fault_that_is_planted_in_partitions_is_found(fault: str, seed: int) -> None:
+    assert first_found(fault, range(seed, seed + 1))
